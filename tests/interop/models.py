@@ -28,9 +28,20 @@ def choose(received: Received) -> Answer:
         return Answer(text="Done.", hang=THINKS)
     if body["model"] == "sleeper":
         return Answer(hang=600)
+    if calls := _dictated(last["content"]):
+        return Answer(calls=calls)
+    if "show the request" in json.dumps(last["content"]):
+        return Answer(text=received.body.decode())
     if "write" in json.dumps(last["content"]):
         return Answer(calls=(WRITE, SAY), hang=THINKS)
     return Answer(text="Hello.", hang=THINKS)
+
+
+def _dictated(content: Any) -> tuple[Call, ...]:
+    """Return the calls that a prompt asks for, each in a line such as `call read {"filePath": "x"}`."""
+    text = content if isinstance(content, str) else "\n".join(part.get("text", "") for part in content)
+    lines = [line[5:].partition(" ") for line in text.splitlines() if line.startswith("call ")]
+    return tuple(Call(name, arguments or "{}", f"call_{number}") for number, (name, _, arguments) in enumerate(lines))
 
 
 if __name__ == "__main__":

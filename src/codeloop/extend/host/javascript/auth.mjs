@@ -8,10 +8,13 @@ export function authStep(extension, message) {
   return STEPS[message.step](auth, extension.signIn, message)
 }
 
+const holds = ({ key, op, value }, inputs) => (inputs[key] === value) === (op === "eq")
+
 const STEPS = {
   async authorize(auth, signIn, { method = 0, inputs }) {
     const chosen = auth.methods[method]
-    for (const { key, message, validate } of chosen.prompts ?? []) {
+    for (const { key, message, validate, condition, when } of chosen.prompts ?? []) {
+      if (condition?.(inputs ?? {}) === false || (when && !holds(when, inputs ?? {}))) continue
       const wrong = validate?.(inputs?.[key] ?? "")
       if (wrong) throw Object.assign(new Error(`${message}: ${wrong}`), { kind: "invalid" })
     }

@@ -112,6 +112,6 @@ export function describe({ tools, hooks }) {
 }
 
 function methodOf({ type, label, prompts = [] }) {
-  const shown = prompts.map(({ type: kind, key, message, placeholder, options, when }) => ({ type: kind, key, message, placeholder, options, when }))
+  const shown = prompts.map(({ validate, condition, ...told }) => ({ ...told, ...(condition ? { conditional: true } : {}) }))
   return { type, label, prompts: shown }
 }

