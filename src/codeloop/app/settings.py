@@ -22,6 +22,7 @@ from codeloop.model.catalog.catalog import Catalog
 from codeloop.model.credentials.store import Credentials
 from codeloop.model.providers import Providers
 from codeloop.schema.config import Config
+from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON, replace
 
 _FIND = "extend.host.sources:find_extensions"
@@ -72,6 +73,8 @@ class ProjectSettings(Struct, frozen=True):
     """Why a project that somebody trusted no longer is."""
     extensions: tuple[Any, ...] = ()
     """The `extend.host.extension.Extension`s; what they need is loaded where there are any."""
+    answer: Path | None = None
+    """Where it is kept what these change of the configuration; None: there are none."""
 
     @property
     def config(self) -> Config:
@@ -121,8 +124,24 @@ class SettingsWatch:
 def find_settings(startup: Startup, more: tuple[Layer, ...] = ()) -> ProjectSettings:
     """Read the configuration for a directory, with `more` layers as if they were files of it. Blocks.
 
-    Raises CodeloopError naming file, line and column.
+    What its extensions are known to change of it is a layer, too. Raises CodeloopError naming file, line and column.
     """
+    found = _find_settings(startup, more)
+    if not found.extensions:
+        return found
+    kept: Callable[..., tuple[Path, Layer | None]] = lazy.load("extend.hooks.configured:kept_answer")
+    named = [f"{each.name} {each.digest}" for each in found.extensions]
+    file, layer = kept(found.paths.state / "extensions" / "config", found.loaded, named, found.place.root)
+    if layer is not None:
+        try:
+            found = _find_settings(startup, (*more, layer))
+        except CodeloopError as error:
+            said = (*found.loaded.warnings, f"What extensions change of the configuration is no use: {error}")
+            found = replace(found, loaded=replace(found.loaded, warnings=said))
+    return replace(found, files=FileStates(found.files.states | file_states((file,)).states), answer=file)
+
+
+def _find_settings(startup: Startup, more: tuple[Layer, ...]) -> ProjectSettings:
     paths = find_paths(startup.environment)
     place = find_project_root(startup.directory, paths, startup.environment)
     homes = find_homes(place, paths)

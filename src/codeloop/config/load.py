@@ -35,7 +35,7 @@ _LAYERS = {
     "environment": "configuration from the environment",
     "--config": "the file of --config",
 }
-_ORDER = {"global": 0, "project": 2, "command line": 3}
+_ORDER = {"global": 0, "project": 2, "extensions": 2, "command line": 3}
 
 
 class Loaded(Struct, frozen=True):

@@ -1,7 +1,7 @@
 """The extensions of a project: their hosts started as its configuration allows, their tools and hooks put in place."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -10,6 +10,7 @@ from codeloop.app.extended.operations import OPERATIONS, serve_operation
 from codeloop.app.settings import ProjectSettings
 from codeloop.app.toolbox import BUILTIN
 from codeloop.extend.hooks.compose import command_hooks
+from codeloop.extend.hooks.configured import CONFIG, ask_extensions
 from codeloop.extend.hooks.hooks import Handler, Hooks
 from codeloop.extend.host.extension import Extension, Language
 from codeloop.extend.host.hosts import ExtensionHosts, HostKey, HostsHouse, log_file, unusable
@@ -18,7 +19,7 @@ from codeloop.extend.host.protocol import DESCRIPTOR, VERSION, HostHello
 from codeloop.extend.host.runtimes import host_command
 from codeloop.extend.mcp.link.environment import server_environment
 from codeloop.extend.mcp.link.server_log import ServerLog
-from codeloop.schema.errors import CodeloopError
+from codeloop.schema.errors import CodeloopError, HookRefused
 from codeloop.tool.tool import Tool
 from codeloop.workspace.process.conversation import ProgramTerms, RunningProgram, start_program
 from codeloop.workspace.sandbox.process_launcher import Launch
@@ -46,6 +47,10 @@ class ExtendedProject(Protocol):
 
     def extend(self, tools: tuple[Tool, ...]) -> None:
         """Offer these tools of extensions."""
+        ...
+
+    def in_background(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do something beside everything else, at most until it is closed."""
         ...
 
     def shared(self, make: Callable[[Any], T]) -> T:
@@ -114,14 +119,31 @@ def take_extensions(project: ExtendedProject) -> None:
         taken.add(name)
         project.warn(f"The tool {name} of {origins[name]} takes the place of the built-in one.")
     project.extend(tools)
-    if isinstance(project.engine.hooks, Hooks):
-        project.engine.hooks.take((*project.shared(_commands), *hosts.handlers()))
+    if isinstance(hooks := project.engine.hooks, Hooks):
+        hooks.take((*project.shared(_commands), *hosts.handlers()))
+        answer = project.settings.answer
+        if hooks.wants(CONFIG) and answer is not None and not answer.exists() and (asking := project.shared(_asking)):
+            asking.clear()
+            project.in_background(_ask_about_config(project, hooks, answer))
     hosts.follow(project.engine.store.follow)
 
 
 def _said(_project: ExtendedProject) -> set[str]:
     """Return where it is kept which built-in tools were said to be replaced."""
     return set()
+
+
+def _asking(_project: ExtendedProject) -> set[str]:
+    """Return a set that holds something until extensions are asked about the configuration."""
+    return {CONFIG}
+
+
+async def _ask_about_config(project: ExtendedProject, hooks: Hooks, answer: Path) -> None:
+    """Keep what extensions change of the configuration; it counts when the project is opened again."""
+    try:
+        await ask_extensions(hooks, project.settings.loaded, answer)
+    except (HookRefused, OSError) as error:
+        project.warn(f"What extensions change of the configuration is not used: {error}")
 
 
 def _commands(project: ExtendedProject) -> tuple[Handler, ...]:

@@ -22,6 +22,12 @@ _KEPT = 50
 """Answers of one project that are kept."""
 
 
+def kept_answer(folder: Path, loaded: Loaded, extensions: Iterable[str], base: Path) -> tuple[Path, Layer | None]:
+    """Return where an answer about a configuration is kept, and the layer that it is."""
+    file = kept_file(folder, loaded, extensions)
+    return file, kept_layer(file, base)
+
+
 def kept_file(folder: Path, loaded: Loaded, extensions: Iterable[str]) -> Path:
     """Return where the answer about a configuration is kept. `extensions`: names and digests of those that answer."""
     asked = msgspec.json.encode((_FORM, shown(loaded, ""), sorted(extensions)), order="deterministic")
