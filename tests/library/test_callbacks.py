@@ -146,6 +146,24 @@ async def test_a_function_asks_and_is_refused(opened: Open) -> None:
         assert "deploy production" in answer.tools[0].output
 
 
+async def test_what_is_sent_meanwhile_is_taken_up_by_the_turn_that_runs(opened: Open) -> None:
+    sessions: list[codeloop.AgentSession] = []
+
+    async def nudge(ctx: codeloop.Context) -> str:
+        """Send a prompt while the turn runs."""
+        await sessions[0].send("and this too")
+        with pytest.raises(codeloop.CodeloopError, match="Use `await`"):
+            ctx.wait(asyncio.sleep(0))
+        return "sent"
+
+    async with opened([calls(call("nudge")), SAYS], tools=[nudge]) as project:
+        sessions.append(await project.session())
+        answer = await sessions[0].ask("do it")
+        said = await sessions[0].messages()
+        assert [each.text for each in said if each.role == "user"] == ["do it", "and this too"]
+        assert (answer.text, answer.tools[0].output) == ("It is done.", "sent")
+
+
 async def test_a_function_is_cancelled_with_its_turn(opened: Open) -> None:
     ended = asyncio.Event()
     begun = asyncio.Event()

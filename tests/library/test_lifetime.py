@@ -2,8 +2,10 @@
 
 import asyncio
 import os
+import signal
 import subprocess
 import sys
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,7 +19,8 @@ from tests.support.project import call, calls, startup, until
 
 __all__ = ["opened"]
 SAYS = ScriptedAnswer(text="It is done.", deltas=3)
-SLEEPS = calls(call("bash", command="sleep 61.2345", description="wait"))
+SECONDS = f"61.{os.getpid()}"  # workers of pytest look at the same processes
+SLEEPS = calls(call("bash", command=f"sleep {SECONDS}", description="wait"))
 
 
 def sleeps() -> bool:
@@ -25,7 +28,7 @@ def sleeps() -> bool:
     found = False
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):
-            found = found or path.read_bytes() == b"sleep\x0061.2345\0"
+            found = found or path.read_bytes() == f"sleep\0{SECONDS}\0".encode()
     return found
 
 
@@ -86,6 +89,29 @@ async def test_without_asyncio_also_where_a_loop_runs(tmp_path: Path) -> None:
         assert project.last().id == session.id
         assert [each.role for each in session.messages()][:2] == ["user", "assistant"]
     assert "".join(seen) == "It is done."
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_a_program_and_all_that_it_started(tmp_path: Path) -> None:
+    start = startup(tmp_path / "home", work(tmp_path))
+    program = (
+        "import codeloop.sync, signal, sys\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "with codeloop.sync.open('.', replay=sys.argv[1], profile='yolo', environment={'CODELOOP_HOME': sys.argv[2],"
+        " 'PATH': '/usr/local/bin:/usr/bin:/bin', 'HOME': sys.argv[2]}) as project:\n"
+        "    project.ask('wait')\n"
+    )
+    command = [sys.executable, "-X", "dev", "-c", program, str(script(tmp_path, [SLEEPS])), str(tmp_path / "home")]
+    with subprocess.Popen(command, cwd=start.directory, stderr=subprocess.PIPE, text=True) as process:
+        deadline = time.monotonic() + 60
+        while not sleeps() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGINT
+    assert "KeyboardInterrupt" in said
+    assert "pending" not in said
+    assert not sleeps()
 
 
 async def test_what_can_not_be_opened_says_what_to_do(tmp_path: Path) -> None:

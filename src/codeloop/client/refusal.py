@@ -11,8 +11,8 @@ from codeloop.schema.wire import JSON
 KINDS: frozenset[str] = frozenset(get_args(Kind))
 UNAVAILABLE = {each.__name__: each for each in (ModelUnavailable, *ModelUnavailable.__subclasses__())}
 HINT = (
-    "Give --password (and --username), or set CODELOOP_SERVER_PASSWORD; the password of a server that runs as you on "
-    "this machine is found by itself."
+    "Give its password (--password, in Python password=), or set CODELOOP_SERVER_PASSWORD; that of a server that runs "
+    "as you on this machine is found by itself."
 )
 
 

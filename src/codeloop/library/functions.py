@@ -219,7 +219,10 @@ class FunctionCall:
         _LOG.log(_LEVELS.get(level, logging.INFO), "%s: %s %s", self.asked.tool, message, extra or "")
 
     def wait(self, awaitable: Awaitable[T]) -> T:
-        """Return what an awaitable of this context gives, in a plain function."""
+        """Return what an awaitable of this context gives, in a plain function. Raises CodeloopError in another one."""
+        with suppress(RuntimeError):  # a plain function runs in a thread without a loop
+            if asyncio.get_running_loop() is self._loop:
+                raise CodeloopError("ctx.wait is for plain functions. Use `await` in this one.")
 
         async def waited() -> T:
             return await awaitable

@@ -32,12 +32,22 @@ class LoopThread:
         self._thread.start()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Return what `work` gives; cancel it when the wait for it is interrupted, as by Ctrl-C."""
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        """Return what `work` gives. When the wait is interrupted, as by Ctrl-C, it is cancelled and waited for."""
+        begun: list[asyncio.Task[T]] = []
+        ended = threading.Event()
+
+        def begin() -> None:
+            begun.append(self._loop.create_task(work))
+            begun[0].add_done_callback(lambda _: ended.set())
+
+        self._loop.call_soon_threadsafe(begin)
         try:
-            return future.result()
+            ended.wait()
         finally:
-            future.cancel()
+            if not ended.is_set():
+                self._loop.call_soon_threadsafe(lambda: begun[0].cancel())
+                ended.wait()
+        return begun[0].result()
 
     def close(self) -> None:
         """End the loop and its thread."""
