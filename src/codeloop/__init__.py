@@ -28,6 +28,7 @@ _HOMES = {
         *("OpenOptions", "ConnectOptions", "SessionOptions", "Action"),
     ),
     "extension": ("Context",),
+    "schema.message": ("Tokens",),
 }
 """Which modules hold the names of the library."""
 _PLACES = {name: (module, name) for module, names in _HOMES.items() for name in names} | {

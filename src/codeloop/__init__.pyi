@@ -33,6 +33,7 @@ from codeloop.library.project import AgentProject as AgentProject
 from codeloop.library.session import AgentSession as AgentSession
 from codeloop.library.session import SaidMessage as SaidMessage
 from codeloop.schema.errors import CodeloopError as CodeloopError
+from codeloop.schema.message import Tokens as Tokens
 
 __version__: str
 __all__ = [
@@ -59,6 +60,7 @@ __all__ = [
     "StepEnded",
     "TextAdded",
     "ThinkingAdded",
+    "Tokens",
     "ToolEnded",
     "ToolRefused",
     "ToolReported",

@@ -185,6 +185,13 @@ async def test_what_is_wrong_is_said_before_anything_is_sent(opened: Open) -> No
         assert await project.sessions() == []
 
 
+async def test_a_prompt_that_could_not_be_sent_leaves_no_empty_session(opened: Open, tmp_path: Path) -> None:
+    async with opened([SAYS]) as project:
+        with pytest.raises(codeloop.CodeloopError, match=r"missing\.txt"):
+            await project.ask("look", files=[tmp_path / "missing.txt"])
+        assert await project.sessions() == []
+
+
 async def test_a_session_of_another_directory_is_named(tmp_path: Path) -> None:
     async with here(tmp_path, [SAYS]) as project:
         session = await project.session()

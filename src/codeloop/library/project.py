@@ -1,16 +1,18 @@
 """An open project, in this process or on a server: where sessions are made, found and resumed."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, TypeVar, Unpack, cast, overload
 
 from codeloop.client.client import Client
+from codeloop.library.errors import TurnFailed
 from codeloop.library.events import Answer
 from codeloop.library.functions import tools_from
 from codeloop.library.options import Action, Rules, SessionOptions, TurnLimits
 from codeloop.library.session import AgentSession, Files, SessionPlace, check_prompt, model_of
 from codeloop.schema.api.project import PathInfo
 from codeloop.schema.api.session_requests import CreateSession, ListSessions, SessionId, UpdateSession
-from codeloop.schema.errors import UsageProblem
+from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.message import Session, SessionModel
 from codeloop.schema.operation import SESSION_CREATE, SESSION_GET, SESSION_LIST, SESSION_UPDATE
 from codeloop.schema.permission import PROFILE, PROFILES, PermissionRule
@@ -95,9 +97,17 @@ class AgentProject:
         """Ask in a new session; see `AgentSession.ask`."""
         check_prompt(prompt)
         session = await self.session()
-        if result is None:
-            return await session.ask(prompt, files=files, limits=limits)
-        return await session.ask(prompt, result=cast("type[object]", result), files=files, limits=limits)
+        try:
+            if result is None:
+                return await session.ask(prompt, files=files, limits=limits)
+            return await session.ask(prompt, result=cast("type[object]", result), files=files, limits=limits)
+        except TurnFailed:
+            raise
+        except CodeloopError:  # the prompt may not even have been stored
+            with suppress(CodeloopError):
+                if not await session.messages():
+                    await session.delete()
+            raise
 
     async def _created(self, title: str | None, options: SessionOptions) -> Session:
         model = model_of(options.get("model"))

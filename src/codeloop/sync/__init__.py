@@ -146,8 +146,9 @@ class SyncProject:
     ) -> Answer[Any]:
         """Ask in a new session; see `AgentSession.ask`."""
         if result is None:
-            return self.session().ask(prompt, files=files, limits=limits)
-        return self.session().ask(prompt, result=cast("type[object]", result), files=files, limits=limits)
+            return self._thread.run(self._project.ask(prompt, files=files, limits=limits))
+        kind = cast("type[object]", result)
+        return self._thread.run(self._project.ask(prompt, result=kind, files=files, limits=limits))
 
 
 class SyncSession:

@@ -20,12 +20,13 @@ from codeloop.schema.api.session_inputs import (
     ToolsOffered,
     WithdrawTools,
 )
-from codeloop.schema.api.session_requests import SessionId
+from codeloop.schema.api.session_requests import SessionId, UpdateSession
 from codeloop.schema.errors import OperationError
 from codeloop.schema.event import PartUpdated
 from codeloop.schema.live_events import ClientToolChanged
 from codeloop.schema.operation import (
     ABORT,
+    SESSION_UPDATE,
     TOOL_ANSWER,
     TOOL_ASK,
     TOOL_REPORT,
@@ -33,8 +34,8 @@ from codeloop.schema.operation import (
     TOOLS_WITHDRAW,
 )
 from codeloop.schema.part import ToolPart, ToolStateCompleted, ToolStateRunning
-from codeloop.schema.permission import NOBODY
-from tests.support.project import Rig, both_clients, call, calls, rig, until
+from codeloop.schema.permission import NOBODY, PermissionRule
+from tests.support.project import Rig, both_clients, call, calls, result, rig, until
 
 __all__ = ["both_clients"]
 LEASE = "lease-of-a-test"
@@ -227,6 +228,35 @@ async def test_what_a_call_is_refused_ends_it(tmp_path: Path) -> None:
         assert not told.allowed
         assert it.results() == [told.message]
         assert "satellite north" in told.message
+
+
+HANDS_ON = [
+    calls(call("task", description="weather", prompt="ask for it", subagent_type="general")),
+    *ASKS_FOR_WEATHER,
+    ScriptedAnswer(text="Told."),
+]
+
+
+async def test_a_subagent_calls_it_too(tmp_path: Path) -> None:
+    async with offering(tmp_path, HANDS_ON) as (it, heard):
+        turn = asyncio.create_task(it.prompt())
+        asked = await heard.called()
+        assert (asked.session_id != it.session_id, asked.agent) == (True, "general")
+        await heard.answer(output="4 degrees")
+        await turn
+        child = it.project.store.conversation(asked.session_id)
+        assert [result(part) for entry in child.entries for part in entry.parts if isinstance(part, ToolPart)] == [
+            "4 degrees"
+        ]
+
+
+async def test_a_subagent_may_not_call_what_its_parent_may_not(tmp_path: Path) -> None:
+    async with offering(tmp_path, HANDS_ON) as (it, heard):
+        denied = PermissionRule(permission="weather", pattern="*", action="deny")
+        await it.client.call(SESSION_UPDATE, UpdateSession(session_id=it.session_id, permission=[denied]))
+        await it.prompt()
+        assert heard.events == []
+        assert all("weather" not in {spec.name for spec in request.tools} for request in it.model.requests)
 
 
 @pytest.mark.parametrize(
