@@ -244,9 +244,19 @@ class Project:
         self.tell(ToastShown(properties=Toast(message=message, variant=variant)))
 
     def warn(self, message: str) -> None:
-        """Write a warning to the log, and show it to everybody who follows."""
+        """Write a warning to the log, and show it to everybody who follows: from the first prompt on somebody does."""
         _LOG.info("%s: %s", self.settings.place.directory, message)  # a warning would be on stderr besides
-        self.tell(ToastShown(properties=Toast(message=message, variant="warning")))
+        held = self.shared(_held)
+        held.messages.append(message)
+        if held.is_over:
+            self.show_warnings()
+
+    def show_warnings(self) -> None:
+        """Show the warnings that were held back, and those to come at once."""
+        held = self.shared(_held)
+        held.is_over = True
+        while held.messages:
+            self.tell(ToastShown(properties=Toast(message=held.messages.pop(0), variant="warning")))
 
     def watch(self, *, on: bool) -> None:
         """Start or stop reporting changes in the work tree to followers."""
@@ -281,6 +291,17 @@ class OfferedTools(Struct):
     servers: tuple[Tool, ...] = ()
     fit: Fit | None = None
     extensions: tuple[Tool, ...] = ()
+
+
+class HeldWarnings(Struct):
+    """Warnings of a project that was just opened, so that nobody follows it yet."""
+
+    messages: list[str] = []
+    is_over: bool = False
+
+
+def _held(_project: Project) -> HeldWarnings:
+    return HeldWarnings()
 
 
 def _offered(_project: Project) -> OfferedTools:

@@ -52,6 +52,7 @@ async def extensions_ready(project: Project) -> None:
     hosts = project.workspace.made("ExtensionHosts")
     if hosts is not None:
         await hosts.ready()
+    project.show_warnings()
 
 
 async def prompt(project: Project, args: Prompt) -> MessageWithParts:
