@@ -153,7 +153,7 @@ async def test_what_is_sent_meanwhile_is_taken_up_by_the_turn_that_runs(opened: 
         """Send a prompt while the turn runs."""
         await sessions[0].send("and this too")
         with pytest.raises(codeloop.CodeloopError, match="Use `await`"):
-            ctx.wait(asyncio.sleep(0))
+            ctx.wait(asyncio.get_running_loop().create_future())
         return "sent"
 
     async with opened([calls(call("nudge")), SAYS], tools=[nudge]) as project:

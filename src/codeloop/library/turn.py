@@ -171,9 +171,9 @@ class RunningTurn(Listener):
 
     async def closed(self) -> None:
         """Stop the turn, and tell who reads its events."""
+        self._queue.put_nowait(CodeloopError("The project was closed while the turn ran. Open it for as long as that."))
         if self._sending is not None and not self._sending.done():
             await self._stop(self._sending)
-        self._queue.put_nowait(CodeloopError("The project was closed while the turn ran. Open it for as long as that."))
 
     async def events(self, before: Session) -> AsyncGenerator[SessionEvent, None]:
         """Send the prompt and yield what happens; the last event is TurnDone. `before`: the session as it is.
