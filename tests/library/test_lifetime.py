@@ -48,7 +48,7 @@ async def test_nothing_is_left_behind(opened: Open, tmp_path: Path) -> None:
     await abandoned.aclose()
     await asyncio.sleep(0)
     assert asyncio.all_tasks() == tasks
-    assert {each for each in descriptors() - files if "socket" not in each} == set()
+    assert descriptors() - files == set()
     assert not sleeps()
 
 
