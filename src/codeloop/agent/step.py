@@ -189,7 +189,7 @@ async def _changed_files(engine: Engine, info: AssistantMessage) -> TextPart | N
 
     It has no text, so that no client shows it; the projection makes the words of what its metadata names.
     """
-    if not engine.workspace.read_log.known():  # a first answer starts no thread
+    if engine.workspace.read_log.is_empty:  # a first answer starts no thread
         return None
     changed = await asyncio.to_thread(engine.workspace.read_log.changed, info.session_id)
     if not changed:

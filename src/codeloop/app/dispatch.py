@@ -128,7 +128,7 @@ ANSWERS: dict[str, Any] = {
     operation.CAPABILITIES.id: ExperimentalCapabilities(background_subagents=False),
     operation.CONSOLE.id: ConsoleState(console_managed_providers=[], switchable_org_count=0),
 }
-"""What is answered everywhere and always: language servers and the like are not there yet."""
+"""What is answered everywhere and always: there is no such thing here."""
 
 DISK = {
     errno.ENOSPC: "There is no space on the disk",

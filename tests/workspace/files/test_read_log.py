@@ -1,12 +1,14 @@
 """What sessions have read, and the locks of files that change."""
 
 import asyncio
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from codeloop.workspace.files.read_log import ReadLog
-from codeloop.workspace.files.safe_open import load
+from codeloop.workspace.files.safe_open import Stamp, load
 
 
 async def test_a_lock_is_shared_by_path_and_goes_when_nobody_holds_it(tmp_path: Path) -> None:
@@ -26,3 +28,20 @@ def test_sessions_know_their_own_files(tmp_path: Path) -> None:
     assert log.seen("ses_a", tmp_path / "f") is not None
     assert log.is_first_load("msg_a", tmp_path)
     assert not log.is_first_load("msg_a", tmp_path)
+
+
+def test_a_thread_looks_for_changes_while_other_sessions_read(tmp_path: Path) -> None:
+    log, stamp, before = ReadLog(), Stamp(0, 0), sys.getswitchinterval()
+    for number in range(2_000):
+        log.record("ses_other", tmp_path / str(number), stamp)
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(1) as threads:
+            looking = threads.submit(lambda: [(log.changed("ses_a"), log.known()) for _ in range(100)])
+            for number in range(5_000):
+                log.record(f"ses_{number}", tmp_path, stamp)
+                if looking.done():
+                    break
+            looking.result()
+    finally:
+        sys.setswitchinterval(before)

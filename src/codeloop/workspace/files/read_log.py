@@ -16,7 +16,10 @@ _State = tuple[int, int] | None
 
 
 class ReadLog:
-    """What each session has read of which file, and the lock of each file that is being changed."""
+    """What each session has read of which file, and the lock of each file that is being changed.
+
+    What looks at the disk is called in threads, while other sessions go on reading.
+    """
 
     def __init__(self) -> None:
         self._seen: dict[tuple[str, Path], Stamp] = {}
@@ -38,6 +41,11 @@ class ReadLog:
         self._seen.pop((session_id, real), None)
         self._told.pop((session_id, real), None)
         self._waiting.get(session_id, {}).pop(real, None)
+
+    @property
+    def is_empty(self) -> bool:
+        """Return whether no session has read any file."""
+        return not self._seen
 
     def seen(self, session_id: str, real: Path) -> Stamp | None:
         """Return what the session last knew of the file."""
@@ -72,9 +80,11 @@ class ReadLog:
 
     def _differing(self, session_id: str) -> Iterator[tuple[Path, _State]]:
         """Yield the files that are neither as the session knows them nor as was noted last."""
-        files = islice((key for key in reversed(self._seen) if key[0] == session_id), _LOOKED_AT)
-        for key in list(files):
-            seen, state = self._seen[key], _state(key[1])
+        files = islice((key for key in self._latest() if key[0] == session_id), _LOOKED_AT)
+        for key in files:
+            seen, state = self._seen.get(key), _state(key[1])
+            if seen is None:  # it was deleted meanwhile
+                continue
             if state == (seen.mtime_ns, seen.size):
                 self._told.pop(key, None)
             elif key not in self._told or self._told[key] != state:
@@ -85,7 +95,11 @@ class ReadLog:
 
     def known(self) -> list[Path]:
         """Return the files that any session has read, the latest first."""
-        return list(dict.fromkeys(real for _, real in reversed(self._seen)))
+        return list(dict.fromkeys(real for _, real in self._latest()))
+
+    def _latest(self) -> Iterator[tuple[str, Path]]:
+        """Return what was read, the latest first: of this moment, whatever is recorded meanwhile."""
+        return reversed(list(self._seen))
 
     def is_first_load(self, message_id: str, real: Path) -> bool:
         """Return whether no call of this step has loaded the instruction file yet, and record that one has now.
