@@ -180,6 +180,9 @@ async def test_what_is_wrong_is_said_before_anything_is_sent(opened: Open) -> No
         for options, why in wrong:
             with pytest.raises(codeloop.CodeloopError, match=why):
                 await project.session(**options)
+        mistyped: dict[str, Any] = {"profil": "plan"}
+        with pytest.raises(TypeError, match=r"no option 'profil'\. Did you mean `profile`"):
+            await project.session(**mistyped)
         with pytest.raises(codeloop.CodeloopError, match="prompt is empty"):
             await project.ask(" ")
         assert await project.sessions() == []

@@ -8,7 +8,7 @@ from typing import Unpack
 from codeloop.client.target import Target
 from codeloop.kit.lazy import load
 from codeloop.library.following import EventFeed
-from codeloop.library.options import ConnectOptions, OpenOptions, SessionOptions
+from codeloop.library.options import ConnectOptions, OpenOptions, SessionOptions, checked
 from codeloop.library.project import AgentProject
 from codeloop.library.session import SessionPlace
 from codeloop.schema.operation import PATH_GET, NoArguments
@@ -26,6 +26,7 @@ async def open_directory(
     Leaving it stops what still runs, and every process that was started. Any number of projects may be open at once.
     Raises CodeloopError: no such directory, a configuration that can't be used.
     """
+    options = checked(options, OpenOptions)
     opened: OpenHere = load("library.local:opened")
     async with opened(directory, options) as target, _project(target, options) as project:
         yield project
@@ -37,6 +38,7 @@ async def connect_to(url: str, **options: Unpack[ConnectOptions]) -> AsyncGenera
 
     Raises CodeloopError: nobody answers there, or the password is not right.
     """
+    options = checked(options, ConnectOptions)
     opened: OpenThere = load("library.remote:opened")
     async with opened(url, options) as target, _project(target, options) as project:
         yield project

@@ -2,10 +2,11 @@
 
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Literal, TypedDict
+from typing import Literal, TypedDict, TypeVar, cast
 
 from msgspec import Struct
 
+from codeloop.kit.suggest import meant, near
 from codeloop.library.events import NOTHING
 from codeloop.schema.permission import Profile
 
@@ -144,3 +145,17 @@ class ConnectOptions(SessionOptions, total=False):
     """Of the credential; rarely needed."""
     password: str
     """Of the credential; that of a server that runs as you on this machine is found by itself."""
+
+
+Given = TypeVar("Given", bound=SessionOptions)
+
+
+def checked(options: Given, kind: type[SessionOptions]) -> Given:
+    """Return the options that are not None. Raises TypeError, as Python does, for one that there is not."""
+    known = kind.__optional_keys__
+    for name in options:
+        if name not in known:
+            raise TypeError(
+                f"There is no option {name!r}.{meant(near(name, known))} There are: {', '.join(sorted(known))}."
+            )
+    return cast("Given", {name: value for name, value in options.items() if value is not None})

@@ -8,7 +8,7 @@ from codeloop.client.client import Client
 from codeloop.library.errors import TurnFailed
 from codeloop.library.events import Answer
 from codeloop.library.functions import tools_from
-from codeloop.library.options import Action, Rules, SessionOptions, TurnLimits
+from codeloop.library.options import Action, Rules, SessionOptions, TurnLimits, checked
 from codeloop.library.session import AgentSession, Files, SessionPlace, check_prompt, model_of
 from codeloop.schema.api.project import PathInfo
 from codeloop.schema.api.session_requests import CreateSession, ListSessions, SessionId, UpdateSession
@@ -52,6 +52,7 @@ class AgentProject:
 
         Options stand in for those of the project. Raises CodeloopError: no such session, agent or model.
         """
+        options = checked(options, SessionOptions)
         chosen: SessionOptions = {**self._options, **options}
         tools_from(chosen.get("tools", ()))  # refuses a function before a session is made
         if session_id is None:
