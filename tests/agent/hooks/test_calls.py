@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from codeloop.extend.hooks.hooks import Hooks
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.permission import PermissionRule
 from codeloop.schema.wire import JSON, replace
@@ -182,6 +183,13 @@ async def test_variables_of_extensions_are_those_of_each_command_anew(tmp_path: 
         await it.prompt()
         assert it.results() == ["t1\n", "t2\n"]
         assert seen == [str(it.work), str(it.work / "sub")]
+
+
+async def test_the_deadline_of_extensions_is_configured(tmp_path: Path) -> None:
+    async with hooked(tmp_path, [DONE], Hearing({BEFORE: nothing}), hook_timeout=1500) as it:
+        hooks = it.project.engine.hooks
+        assert isinstance(hooks, Hooks)
+        assert [row.seconds for row in hooks.rows()] == [1.5]
 
 
 async def test_a_project_without_hooks_has_none(tmp_path: Path) -> None:
