@@ -184,7 +184,6 @@ def test_an_unknown_key_is_a_warning_that_names_its_place(world: World) -> None:
 @pytest.mark.parametrize(
     ("settings", "name"),
     [
-        ({"plugin": ["some-plugin"]}, "plugin"),
         ({"instructions": ["AGENTS.md", "https://example.com/rules.md"]}, "instructions[1]"),
         ({"skills": {"urls": ["https://example.com"]}}, "skills.urls"),
         ({"autoupdate": "notify"}, "autoupdate"),

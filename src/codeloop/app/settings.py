@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from msgspec import Struct
 from msgspec import field as struct_field
@@ -13,7 +13,7 @@ from codeloop.config.paths import Paths, find_paths
 from codeloop.config.project_root import ProjectRoot, find_project_root
 from codeloop.config.sources import Layer, candidates
 from codeloop.config.trust.state import TrustState, trust_state
-from codeloop.extend.folders import entries_of, find_homes, installed_plugins
+from codeloop.extend.folders import Home, entries_of, find_homes, installed_plugins
 from codeloop.extend.markdown import find_pages
 from codeloop.extend.skills import Skills, find_skills
 from codeloop.kit import lazy
@@ -26,6 +26,15 @@ from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON, replace
 
 _FIND = "extend.host.sources:find_extensions"
+
+
+class PackageHomes(Protocol):
+    """The packages of extensions that a configuration names; see `extend.packages.found`."""
+
+    homes: tuple[Home, ...]
+    layers: tuple[Layer, ...]
+    files: tuple[Path, ...]
+    warnings: tuple[str, ...]
 
 
 class Startup(Struct, frozen=True, kw_only=True):
@@ -150,22 +159,36 @@ def _find_settings(startup: Startup, more: tuple[Layer, ...]) -> ProjectSettings
     files = file_states((*sources, paths.trust, *found))  # before they are compared and read: what changes then counts
     state = TrustState(trusted=True) if startup.trust else trust_state(paths, place.root, place.directory)
     trusted = state.trusted
-    extra = find_pages(place, homes, trusted=trusted)
+
+    def loaded_with(homes: tuple[Home, ...], layers: tuple[Layer, ...]) -> Loaded:
+        extra = find_pages(place, homes, trusted=trusted)
+        extended = tuple(home for home in homes if home.has_extensions)
+        if extended and not trusted:
+            unrun: tuple[str, ...] = lazy.load("extend.host.sources:ignored_files")(extended, place.root)
+            extra = replace(extra, ignored=(*extra.ignored, *unrun))
+        return load(
+            place,
+            paths,
+            config_file=startup.config_file,
+            environment=startup.environment,
+            command_line=startup.settings,
+            trusted=trusted,
+            extra=replace(extra, layers=(*layers, *extra.layers, *more), distrust=state.why),
+        )
+
+    loaded = loaded_with(homes, ())
+    states = file_states(state.files).states | files.states
+    packaged: tuple[str, ...] = ()
+    if loaded.config.plugin:  # packages among them are homes of their own
+        packages: PackageHomes = lazy.load("extend.packages.found:find_packages")(loaded, place.root, paths)
+        packaged, own = packages.warnings, packages.homes
+        states |= file_states((*packages.files, *(path for home in own for path in entries_of(home)))).states
+        if own:
+            homes = (*own, *homes)
+            loaded = loaded_with(homes, packages.layers)
     extended = tuple(home for home in homes if home.has_extensions)
-    if extended and not trusted:
-        unrun: tuple[str, ...] = lazy.load("extend.host.sources:ignored_files")(extended, place.root)
-        extra = replace(extra, ignored=(*extra.ignored, *unrun))
-    loaded = load(
-        place,
-        paths,
-        config_file=startup.config_file,
-        environment=startup.environment,
-        command_line=startup.settings,
-        trusted=trusted,
-        extra=replace(extra, layers=(*extra.layers, *more), distrust=state.why),
-    )
     skills = find_skills(place, loaded.config, paths, homes, trusted=trusted)
-    states = file_states(state.files).states | files.states | loaded.files
+    states |= loaded.files
     notes = (state.note,) if state.note else ()
     extensions: tuple[Any, ...] = ()
     said: tuple[str, ...] = ()
@@ -174,7 +197,7 @@ def _find_settings(startup: Startup, more: tuple[Layer, ...]) -> ProjectSettings
         find: Callable[..., tuple[tuple[Any, ...], tuple[Path, ...], tuple[str, ...]]] = lazy.load(_FIND)
         extensions, watched, said = find(extended, loaded, place, paths, installed, trusted=trusted)
         states |= file_states(watched).states
-    loaded = replace(loaded, warnings=(*notes, *loaded.warnings, *skills.warnings, *said))
+    loaded = replace(loaded, warnings=(*notes, *loaded.warnings, *skills.warnings, *packaged, *said))
     return ProjectSettings(startup, paths, place, loaded, trusted, skills, FileStates(states), state.why, extensions)
 
 

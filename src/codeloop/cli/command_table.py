@@ -41,6 +41,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "command": ("commands.extend.extensions:command", "List commands: prompts that you run by name."),
     "skill": ("commands.extend.extensions:skill", "List skills: instructions that the model loads when needed."),
     "mcp": ("commands.extend.mcp:mcp", "Add, list, try and remove MCP servers."),
+    "plugin": ("commands.extend.plugin:plugin", "Install, list, try, remove and write plugins."),
     "lsp": ("commands.extend.lsp:lsp", "List, install and restart language servers."),
     "undo": ("commands.undo:undo", "Undo the last turn, including its file changes."),
     "redo": ("commands.undo:redo", "Redo what was undone."),

@@ -100,7 +100,7 @@ _OPEN: tuple[tuple[Keys, frozenset[str]], ...] = (
     (("skills",), frozenset(("paths", "urls"))),
 )
 _PENDING: tuple[Keys, ...] = (
-    *((name,) for name in ("plugin", "experimental", "autoupdate", "references")),
+    *((name,) for name in ("experimental", "autoupdate", "references")),
     *((name,) for name in ("reference", "subagent_depth", "attachment", "enterprise")),
     *((name,) for name in ("theme", "keybinds", "tui", "layout")),
     ("skills", "urls"),

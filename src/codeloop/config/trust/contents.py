@@ -191,11 +191,28 @@ def _take_named(reading: _Reading, paths: Paths, directory: Path, file: Path, da
         if plain.is_relative_to(reading.root) and "\0" not in str(plain):
             names.add(stored_path(reading.root, plain))
             reading.take(plain, is_hidden=is_hidden)
+    _take_plugins(reading, paths, file, values)
     for word in (*_programs(values), *_hooked(reading, paths, file, values)):
         for step in steps:
             plain = Path(os.path.normpath(step / paths.expand(word)))
             if plain.is_relative_to(reading.root) and "\0" not in word:
                 reading.take_program(plain)
+
+
+def _take_plugins(reading: _Reading, paths: Paths, file: Path, values: Any) -> None:
+    """Take the files, and all of the folders, that are plugins by their path."""
+    listed = values.get("plugin") if is_object(values) else None
+    for entry in listed if is_list(listed) else ():
+        named = entry[0] if is_list(entry) and entry else entry
+        path = named.removeprefix("file://") if isinstance(named, str) else ""
+        place = Path(os.path.normpath(file.parent / paths.expand(path)))
+        if not path.startswith((".", "/", "~")) or not place.is_relative_to(reading.root) or "\0" in path:
+            continue
+        reading.take_program(place)
+        for top, folders, names in os.walk(place):
+            folders[:] = sorted(set(folders) - {".git", "__pycache__"})
+            for name in sorted(names):
+                reading.take_program(Path(top, name))
 
 
 def _programs(values: Any) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """The hosts of a project: one for each language, and for those that are sandboxed; their tools and hooks."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -29,7 +30,7 @@ from codeloop.extend.host.protocol import (
 from codeloop.extend.mcp.link.server_log import ServerLog
 from codeloop.extend.mcp.offer.parameters import OwnParameters, shown_schema
 from codeloop.kit.terminal_text import inert
-from codeloop.schema.bounds.extension import HOST_CALL, HOST_WAIT
+from codeloop.schema.bounds.extension import HOST_CALL, HOST_SLOW, HOST_WAIT
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.event import Stamped
 from codeloop.schema.live_events import PartDelta
@@ -157,8 +158,13 @@ class ExtensionHosts:
     ) -> Any:
         """Return what an extension answers. Raises HookFailed, ExtensionRaised."""
         host = self._host(self._key(extension))
-        await self._load(extension)
-        return await host.ask(extension.loaded, message, HOST_CALL.seconds, listener)
+        await self.load(extension)
+        began = time.monotonic()
+        try:
+            return await host.ask(extension.loaded, message, HOST_CALL.seconds, listener)
+        finally:
+            if (took := time.monotonic() - began) >= HOST_SLOW.seconds:
+                self._house.log(self._key(extension).name).note(f"[codeloop: {extension.name} took {took:.2f} s]")
 
     async def close(self) -> None:
         """End the hosts."""
@@ -175,7 +181,7 @@ class ExtensionHosts:
 
     async def _learned(self, extension: Extension) -> None:
         try:
-            await self._load(extension)
+            await self.load(extension)
         except (HookFailed, ExtensionRaised) as error:
             if extension.name in self.offers:
                 return  # what it does not answer to is said then
@@ -184,8 +190,8 @@ class ExtensionHosts:
             log = self._house.log(self._key(extension).name)
             log.note(f"{extension.name}: {getattr(error, 'trace', '') or error}")
 
-    async def _load(self, extension: Extension) -> None:
-        """Have an extension loaded, and remember what it offers."""
+    async def load(self, extension: Extension) -> None:
+        """Have an extension loaded, and remember what it offers. Raises HookFailed, ExtensionRaised."""
         offer = await self._host(self._key(extension)).load(extension.loaded)
         if self.offers.get(extension.name) == offer:
             return

@@ -1,12 +1,10 @@
 """Which extensions a project has: files of its homes, entries of `plugin` in the configuration, what is installed."""
 
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
-from urllib.parse import unquote, urlsplit
 
 import msgspec
 from msgspec import Struct
@@ -18,6 +16,8 @@ from codeloop.config.project_root import ProjectRoot
 from codeloop.extend.folders import Home
 from codeloop.extend.host.extension import Extension, Language
 from codeloop.extend.host.protocol import VERSION
+from codeloop.extend.packages.installed import entry_path
+from codeloop.extend.packages.manifest import MANIFEST
 from codeloop.kit.jsonc import is_list, is_object
 from codeloop.kit.small_files import read_start
 from codeloop.schema.bounds.extension import HOST_BESIDE, HOST_ENTRIES, HOST_FILE
@@ -37,7 +37,6 @@ _KINDS: dict[str, Literal["tool", "plugin"]] = {
     "plugins": "plugin",
 }
 _PASSED = frozenset(("node_modules", "__pycache__", ".git"))
-_PACKAGE = re.compile(r"(@[\w.-]+/)?[\w.-]+(@[\w.^~*-]+)?")
 
 
 class FoundExtensions(NamedTuple):
@@ -117,11 +116,6 @@ def find_extensions(
     return FoundExtensions(tuple(found.values()), tuple(files), tuple(warnings))
 
 
-def package_folder(paths: Paths, name: str) -> Path:
-    """Return where a package that the configuration names is installed."""
-    return paths.data / "plugins" / name.replace("/", "+")
-
-
 def _entry(where: _Place, index: int, entry: Any) -> tuple[Extension | None, str]:
     """Return the extension of one entry of `plugin`, or why it is none."""
     origin = where.loaded.provenance.get(f"plugin[{index}]")
@@ -131,15 +125,11 @@ def _entry(where: _Place, index: int, entry: Any) -> tuple[Extension | None, str
     if not isinstance(named, str) or not (options is None or is_object(options)):
         return None, f"{said}: expected a path or the name of a package, or one with its options in a list."
     base = origin.layer.base if origin is not None else where.root
-    path = _path(named, base, where.paths)
+    path, problem = entry_path(named, base, where.paths)
     if path is None:
-        if not _PACKAGE.fullmatch(named):
-            return None, f"{said}: {named!a} is no path, and no package has such a name."
-        path = package_folder(where.paths, named.removeprefix("pypi:"))
-        if not path.exists():
-            return None, f"{said}: {named} is not installed. `codeloop plugin add {named}` does it."
-    elif not path.exists():
-        return None, f"{said}: {path} does not exist."
+        return None, f"{said}: {problem}"
+    if (path / MANIFEST).is_file():
+        return None, ""  # a package: its files are those of a home
     language = _language(path)
     if language is None:
         return None, f"{said}: {path} is no extension: it would end in .py, .js, .mjs or .ts, or be a package."
@@ -147,15 +137,6 @@ def _entry(where: _Place, index: int, entry: Any) -> tuple[Extension | None, str
     digest = _digest(b"plugin", named.encode(), content, msgspec.json.encode(options))
     name = named if not Path(named).is_absolute() else _shown(path, where)
     return Extension(name, language, "plugin", str(path), said, digest, options, is_project), ""
-
-
-def _path(named: str, base: Path, paths: Paths) -> Path | None:
-    """Return the path that an entry means; None: it names a package."""
-    if named.startswith("file://"):
-        return Path(unquote(urlsplit(named).path))
-    if named.startswith((".", "/", "~", "$HOME")):
-        return Path(os.path.normpath(base / paths.expand(named)))
-    return None
 
 
 def _language(path: Path) -> Language | None:

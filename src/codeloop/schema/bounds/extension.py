@@ -7,6 +7,7 @@ HOST_LOAD = Limit("host.load", 30_000, "ms", "an extension being imported, then 
 HOST_CALL = Limit("host.call", 600_000, "ms", "an extension's tool working, then the call is cancelled and has failed")
 HOST_SIGN_IN = Limit("host.sign_in", 600_000, "ms", "a sign-in with a plugin being waited for, then it has failed")
 HOST_STOP = Limit("host.stop", 2_000, "ms", "a cancelled call ending, then its host is ended once nothing else goes on")
+HOST_SLOW = Limit("host.slow", 100, "ms", "an extension answering; what takes longer is noted in its log")
 HOST_WAIT = Limit("host.wait", 5_000, "ms", "the first request waiting for extensions that nobody knows yet")
 HOST_BACK_OFF = Limit("host.back_off", 500, "ms", "before a host that failed is started again; doubles each time")
 HOST_BACK_OFF_MOST = Limit("host.back_off_most", 60_000, "ms", "the longest of these pauses")
@@ -23,6 +24,8 @@ HOOK_ANSWERS = Limit("hooks.answers", 2_000, "count", "answers about tools that 
 HOOK_COMMAND = Limit("hooks.command", 60_000, "ms", "a command of `hooks`, unless it has a timeout; then it is ended")
 HOOK_OUTPUT = Limit("hooks.output", 1024 * 1024, "bytes", "what a command of `hooks` prints; with more it has failed")
 HOOK = Limit("hooks.deadline", 5_000, "ms", "an extension answering at a hook, then it is named and passed over")
+
+PLUGIN_INSTALL = Limit("plugin.install", 900_000, "ms", "installing a plugin, then it is given up")
 
 
 def rows() -> dict[str, object]:

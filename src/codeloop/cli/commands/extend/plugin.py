@@ -1,0 +1,170 @@
+"""`codeloop plugin`: install packages of extensions, list what there is, look at one, remove it, write a new one."""
+
+import shlex
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from codeloop.app.settings import ProjectSettings
+from codeloop.cli.commands.extend.plugin_show import debug, list_plugins
+from codeloop.cli.group import Group
+from codeloop.cli.target.project import open_settings
+from codeloop.config.edit_file import NotPlain, with_listed, without_listed
+from codeloop.config.files import read_text, reason, write_private
+from codeloop.config.server_entry import entry_file
+from codeloop.config.trust.store import amend
+from codeloop.extend.packages.install import install, uninstall
+from codeloop.extend.packages.installed import folder_of, package_name, read_lock
+from codeloop.extend.packages.manifest import MANIFEST, read_manifest
+from codeloop.extend.packages.skeleton import write_skeleton
+from codeloop.kit.jsonc import JsoncError, is_list
+from codeloop.kit.processes import which
+from codeloop.kit.terminal_text import inert
+from codeloop.schema.bounds.extension import PLUGIN_INSTALL
+from codeloop.schema.errors import CodeloopError, UsageProblem
+from codeloop.schema.limits import CONFIG_BYTES
+
+_KEY = "plugin"
+
+
+@click.group(cls=Group)
+def plugin() -> None:
+    """Install, list, try and remove plugins, and write new ones."""
+
+
+plugin.add_command(list_plugins)
+plugin.add_command(debug)
+
+
+@plugin.command()
+@click.argument("name")
+@click.option("--project", "for_project", is_flag=True, help="Write it to this project's file instead of your own.")
+def add(name: str, *, for_project: bool) -> None:
+    """Add a plugin: a package of npm (NAME), of PyPI (pypi:NAME), with @VERSION if you like, or a folder (./NAME)."""
+    settings = open_settings()
+    if name.startswith((".", "/", "~", "file://")):
+        entry = _folder(name, settings, for_project=for_project)
+    else:
+        package = package_name(name)
+        if package is None:
+            raise UsageProblem(f"{name!a} is no name of a package. A folder is written ./{name}")
+        folder = folder_of(settings.paths, package)
+        lock = install(package, folder, lambda program: which(program, settings.environment.get("PATH")), _run)
+        click.echo(f"Installed {package.name} {lock.version} in {folder}, {len(lock.files)} files, each with its hash.")
+        entry = package.written
+    file = _file(settings, for_project=for_project)
+    text = _read(file)
+    _store(settings, file, lambda: with_listed(text, _KEY, entry), for_project=for_project)
+    click.echo(f"Written to {file}.")
+    if for_project and not settings.trusted:
+        click.echo("This directory is not trusted, so its plugins are ignored. Trust it: codeloop trust")
+
+
+def _folder(name: str, settings: ProjectSettings, *, for_project: bool) -> str:
+    path = settings.paths.expand(name.removeprefix("file://"))
+    real = Path.cwd() / path
+    if not real.exists():
+        raise UsageProblem(f"{name} does not exist.")
+    if real.is_dir() and read_manifest(real) is None and not any((real / each).is_file() for each in _ENTRIES):
+        raise UsageProblem(f"{name} is no plugin: it has no {MANIFEST}. `codeloop plugin new` writes one that works.")
+    real = real.resolve()
+    base = settings.place.root.resolve()
+    return f"./{real.relative_to(base)}" if for_project and real.is_relative_to(base) else str(real)
+
+
+_ENTRIES = ("package.json", "__init__.py", "plugin.py", "extension.py")
+
+
+@plugin.command()
+@click.argument("name")
+def remove(name: str) -> None:
+    """Remove a plugin: from the file that names it, and what was installed of it."""
+    settings = open_settings()
+    package = package_name(name)
+    files = [_file(settings, for_project=True), _file(settings, for_project=False)]
+    changed = [file for file in files if _taken_out(settings, file, name, is_project=file == files[0])]
+    folder = folder_of(settings.paths, package) if package is not None else None
+    installed = folder is not None and (folder.exists() or read_lock(folder) is not None)
+    if folder is not None and installed:
+        uninstall(folder)
+        click.echo(f"Removed {folder}.")
+    for file in changed:
+        click.echo(f"Removed from {file}.")
+    if not changed and not installed:
+        raise UsageProblem(f"There is no plugin {inert(name)} here. `codeloop plugin list` lists them.")
+
+
+def _taken_out(settings: ProjectSettings, file: Path, name: str, *, is_project: bool) -> bool:
+    text = _read(file)
+    if text is None:
+        return False
+    wanted = {name, str((Path.cwd() / settings.paths.expand(name)).resolve())}
+    package = package_name(name)
+    if package is not None:
+        wanted.add(package.written)
+
+    def is_meant(entry: Any) -> bool:
+        said = str(entry[0] if is_list(entry) and entry else entry)
+        named = package_name(said)
+        where = str((file.parent / settings.paths.expand(said)).resolve()) if said[:1] in ".~/" else ""
+        return said in wanted or where in wanted or (named is not None and named.written in wanted)
+
+    try:
+        after = without_listed(text, _KEY, is_meant)
+    except (JsoncError, NotPlain) as error:
+        raise CodeloopError(f"{file} is not changed: {error}. Edit `{_KEY}` in it by hand.") from error
+    if after == text:
+        return False
+    _store(settings, file, lambda: after, for_project=is_project)
+    return True
+
+
+@plugin.command()
+@click.argument("name")
+def new(name: str) -> None:
+    """Write a plugin that works, with a test, into the new folder NAME."""
+    folder = Path.cwd() / name
+    for file in write_skeleton(folder, Path(name).name):
+        click.echo(f"  {file.relative_to(Path.cwd())}")
+    click.echo(f"Test it:  pytest {name}\nUse it:   codeloop plugin add ./{name}")
+
+
+def _run(command: Sequence[str]) -> None:
+    click.echo(f"$ {shlex.join(command)}", err=True)
+    try:
+        code = subprocess.run(command, check=False, timeout=PLUGIN_INSTALL.seconds).returncode
+    except subprocess.TimeoutExpired:
+        raise CodeloopError(
+            f"That took more than {PLUGIN_INSTALL.seconds / 60:.0f} minutes, so it was ended."
+        ) from None
+    except OSError as error:
+        raise CodeloopError(f"{command[0]} can't be run: {reason(error)}.") from error
+    if code:
+        raise CodeloopError(f"{Path(command[0]).name} failed with exit code {code}; nothing was installed or written.")
+
+
+def _store(settings: ProjectSettings, file: Path, after: Callable[[], str], *, for_project: bool) -> None:
+    """Write a configuration file; what the person does to a trusted project's own stays trusted."""
+    try:
+        text = after()
+        mode = file.stat().st_mode & 0o777 if file.exists() else None
+        write_private(file, text)
+        if mode is not None:
+            file.chmod(mode)
+    except (JsoncError, NotPlain) as error:
+        raise CodeloopError(f"{file} is not changed: {error}. Edit `{_KEY}` in it by hand.") from error
+    except OSError as error:
+        raise CodeloopError(f"{file} can't be written: {reason(error)}. Nothing was changed.") from error
+    if for_project and settings.trusted:
+        amend(settings.paths, settings.place.root, settings.place.directory, file)
+
+
+def _file(settings: ProjectSettings, *, for_project: bool) -> Path:
+    return entry_file(settings.paths, settings.place if for_project else None)
+
+
+def _read(file: Path) -> str | None:
+    return read_text(file, CONFIG_BYTES.value)

@@ -1,0 +1,182 @@
+"""`codeloop plugin list` and `debug`: the extensions of this directory, what each offers, and why one does not work."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TypeVar
+
+import click
+from msgspec import Struct
+
+from codeloop.app.extended.extensions import hosts_of
+from codeloop.app.project import open_project
+from codeloop.app.settings import ProjectSettings, Startup
+from codeloop.cli.options import JSON as AS_JSON
+from codeloop.cli.output.style import columns, print_json
+from codeloop.cli.target.project import open_settings
+from codeloop.extend.folders import find_homes
+from codeloop.extend.hooks.hooks import HookFailed
+from codeloop.extend.host.extension import Extension
+from codeloop.extend.host.host import ExtensionRaised
+from codeloop.extend.host.hosts import ExtensionHosts
+from codeloop.extend.host.sources import ignored_files
+from codeloop.extend.mcp.link.server_log import ServerLog
+from codeloop.extend.packages.found import find_packages
+from codeloop.extend.packages.installed import entry_path
+from codeloop.extend.packages.manifest import read_manifest
+from codeloop.kit.jsonc import is_list
+from codeloop.kit.terminal_text import inert, one_line
+from codeloop.schema.errors import UsageProblem
+
+T = TypeVar("T")
+_LOG = 4_000
+_BROUGHT = ("tool", "tools", "plugin", "plugins", "agent", "agents", "command", "commands", "skill", "skills")
+
+
+class PluginRow(Struct, frozen=True, rename={"from_": "from"}):
+    """An extension, or a package of some, as it is listed. `state`: ok, fails, needs trust."""
+
+    name: str
+    kind: str
+    state: str
+    tools: list[str]
+    hooks: list[str]
+    from_: str
+    why: str = ""
+
+
+@click.command("list")
+@AS_JSON
+def list_plugins(*, as_json: bool) -> None:
+    """List the extensions: what each brings, where it is from, and why one does not work."""
+    settings = open_settings()
+    rows = [*_packages(settings), *_in_hosts(_rows), *_unusable(settings)]
+    if as_json:
+        print_json(rows)
+        return
+    shown = [
+        (
+            inert(row.name),
+            row.kind,
+            row.state,
+            one_line(", ".join([*row.tools, *(f"{hook} (hook)" for hook in row.hooks)]) or "-", 60),
+            one_line(row.from_, 70),
+        )
+        for row in rows
+    ]
+    click.echo(columns([("name", "kind", "state", "brings", "from"), *shown]))
+    for row in rows:
+        if row.why:
+            click.echo(f"{inert(row.name)}: {inert(row.why)}")
+
+
+@click.command()
+@click.argument("name")
+def debug(name: str) -> None:
+    """Load a plugin now: show what it offers, how long that took, and the end of its host's log."""
+    settings = open_settings()
+    package = next((row for row in _packages(settings) if row.name == name), None)
+
+    async def looked(hosts: ExtensionHosts) -> list[str]:
+        inside = f"{package.from_}/" if package is not None else ""
+        found = [
+            each for each in hosts.extensions if _is_meant(each, name) or (inside and each.path.startswith(inside))
+        ]
+        if not found and package is None:
+            raise UsageProblem(f"There is no plugin {inert(name)} that runs here. `codeloop plugin list` lists them.")
+        lines: list[str] = []
+        for each in found:
+            lines += await _tried(hosts, each)
+        for language in dict.fromkeys(each.language for each in found):
+            for file in sorted((settings.home / "extensions").glob(f"{language}*.log")):
+                lines += ["", f"{file} ends so:", inert(ServerLog(file).read()[-_LOG:].strip()) or "(nothing)"]
+        return lines
+
+    if package is not None:
+        click.echo(f"{inert(package.name)}: a package in {package.from_} with {', '.join(package.tools) or 'nothing'}")
+    for line in _in_hosts(looked):
+        click.echo(line)
+
+
+async def _tried(hosts: ExtensionHosts, extension: Extension) -> list[str]:
+    began = time.monotonic()
+    why = await _failure(hosts, extension)
+    took = f"{(time.monotonic() - began) * 1000:.0f} ms"
+    head = f"{inert(extension.name)} ({extension.language}, from {inert(extension.origin)})"
+    if why:
+        return [head, f"  fails after {took}: {inert(why)}"]
+    offer = hosts.offers[extension.name]
+    tools = [f"  tool {inert(each.name)}: {one_line(each.description, 90)}" for each in offer.tools]
+    hooks = [f"  hook {inert(each.name)}{' (policy)' if each.policy else ''}" for each in offer.hooks]
+    return [
+        head,
+        f"  started and loaded in {took}",
+        *tools,
+        *hooks,
+        *(f"  problem: {inert(p)}" for p in offer.problems),
+    ]
+
+
+async def _failure(hosts: ExtensionHosts, extension: Extension) -> str:
+    """Load an extension now, known or not, and return why that fails; "": it works."""
+    try:
+        await hosts.load(extension)
+    except (HookFailed, ExtensionRaised) as error:
+        return str(error)
+    return ""
+
+
+def _is_meant(extension: Extension, name: str) -> bool:
+    return name in {extension.name, extension.path, Path(extension.path).name, Path(extension.path).stem}
+
+
+async def _rows(hosts: ExtensionHosts) -> list[PluginRow]:
+    await asyncio.gather(*(hosts.ready(), *(_failure(hosts, each) for each in hosts.unknown)))
+    rows: list[PluginRow] = []
+    for each in hosts.extensions:
+        offer = hosts.offers.get(each.name)
+        why = hosts.failures.get(each.name, "" if offer else await _failure(hosts, each))
+        hooks = [hook.name for hook in offer.hooks] if offer else []
+        state = "fails" if why else "ok"
+        rows.append(PluginRow(each.name, each.language, state, hosts.offered(each), hooks, each.origin, why))
+    return rows
+
+
+def _packages(settings: ProjectSettings) -> list[PluginRow]:
+    found = find_packages(settings.loaded, settings.place.root, settings.paths)
+    rows: list[PluginRow] = []
+    for home in found.homes:
+        manifest = read_manifest(home.path)
+        if manifest is not None:
+            brings = [f"{name}/" for name in _BROUGHT if name in home.names]
+            brings += [f"mcp {name}" for name in manifest.mcp]
+            rows.append(PluginRow(manifest.name, "package", "ok", brings, [], str(home.path)))
+    return rows
+
+
+def _unusable(settings: ProjectSettings) -> list[PluginRow]:
+    """Return what is there and does not run: entries that lead nowhere, and files of a project without trust."""
+    rows: list[PluginRow] = []
+    for index, entry in enumerate(settings.config.plugin):
+        named = entry[0] if is_list(entry) and entry else entry
+        origin = settings.loaded.provenance.get(f"plugin[{index}]")
+        base = origin.layer.base if origin is not None else settings.place.root
+        if isinstance(named, str) and (why := entry_path(named, base, settings.paths)[1]):
+            rows.append(PluginRow(named, "plugin", "fails", [], [], str(origin or "plugin"), why))
+    if not settings.trusted:
+        homes, why = find_homes(settings.place, settings.paths), "Trust this directory: codeloop trust"
+        files = ignored_files(homes, settings.place.root)
+        rows += [PluginRow(path, "plugin", "needs trust", [], [], path, why) for path in files]
+    return rows
+
+
+def _in_hosts(look: Callable[[ExtensionHosts], Awaitable[list[T]]]) -> list[T]:
+    async def opened() -> list[T]:
+        project = await open_project(Startup(directory=Path.cwd()))
+        try:
+            return await look(project.shared(hosts_of))
+        finally:
+            await project.close()
+
+    return asyncio.run(opened())

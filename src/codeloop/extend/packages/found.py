@@ -1,0 +1,61 @@
+"""The packages that a configuration names: each is a home, as `.codeloop/` is one, and may bring MCP servers."""
+
+from collections.abc import Collection
+from pathlib import Path
+
+from msgspec import Struct
+
+from codeloop.config.load import Loaded
+from codeloop.config.paths import Paths
+from codeloop.config.sources import Layer
+from codeloop.extend.folders import Home
+from codeloop.extend.packages.installed import entry_path
+from codeloop.extend.packages.manifest import MANIFEST, Manifest, read_manifest
+from codeloop.kit.jsonc import Document, is_list
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.wire import JSON
+
+
+class FoundPackages(Struct, frozen=True):
+    """Packages as homes, what they add to the configuration, and the files that decide about both."""
+
+    homes: tuple[Home, ...] = ()
+    layers: tuple[Layer, ...] = ()
+    files: tuple[Path, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def find_packages(loaded: Loaded, root: Path, paths: Paths) -> FoundPackages:
+    """Return the packages of a configuration; what is wrong with one is said, and it is left out."""
+    homes: list[Home] = []
+    layers: list[Layer] = []
+    files: list[Path] = []
+    warnings: list[str] = []
+    for index, entry in enumerate(loaded.config.plugin):
+        named = entry[0] if is_list(entry) and entry else entry
+        origin = loaded.provenance.get(f"plugin[{index}]")
+        if not isinstance(named, str):
+            continue  # said where single extensions are looked for
+        path, _ = entry_path(named, origin.layer.base if origin is not None else root, paths)
+        if path is None or not path.is_dir():
+            continue
+        is_project = origin is not None and origin.layer.is_project
+        try:
+            manifest = read_manifest(path)
+            names = frozenset(each.name for each in path.iterdir())
+        except (CodeloopError, OSError) as error:
+            warnings.append(f"{error} The package is left out.")
+            continue
+        files += [path, path / MANIFEST]
+        if manifest is not None:
+            homes.append(Home(path, names, is_project, only_skills=False))
+            layers += _layer(manifest, path, loaded.config.mcp.keys(), is_project=is_project)
+    return FoundPackages(tuple(homes), tuple(layers), tuple(files), tuple(warnings))
+
+
+def _layer(manifest: Manifest, folder: Path, taken: Collection[str], *, is_project: bool) -> list[Layer]:
+    """Return the servers of a manifest as a layer, without those whose name somebody gave to one of their own."""
+    servers: JSON = {name: entry for name, entry in manifest.mcp.items() if name not in taken}
+    layer = "project" if is_project else "global"
+    source = str(folder / MANIFEST)
+    return [Layer(layer, source, folder, Document("", {"mcp": servers}), is_project)] if servers else []

@@ -1,0 +1,115 @@
+"""How a package is installed: which commands, what is loaded of it, and the lock file. Nothing is run here unseen."""
+
+import re
+import shutil
+import sys
+from collections.abc import Callable, Sequence
+from importlib.metadata import Distribution, distributions
+from importlib.util import find_spec
+from pathlib import Path
+
+import msgspec
+
+from codeloop.extend.packages.installed import LockFile, PackageName, hashes, lock_of, look_of, write_lock
+from codeloop.extend.packages.manifest import MANIFEST
+from codeloop.kit.small_files import make_private
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.wire import JSON
+
+GROUP = "codeloop.plugins"
+_SITE = "site"
+_SHIM = '''"""Made by `codeloop plugin add`: the plugin {module}, with what it needs beside it."""
+
+import importlib
+import sys
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).parent / "{site}"))
+vars().update({{name: value for name, value in vars(importlib.import_module("{module}")).items() if name[:2] != "__"}})
+'''
+
+Which = Callable[[str], str | None]
+Run = Callable[[Sequence[str]], None]
+
+
+def install(package: PackageName, folder: Path, which: Which, run: Run) -> LockFile:
+    """Install a package in `folder` in the place of what was there, and return its lock file, which is written.
+
+    `run`: runs a command, seen by the person, and raises CodeloopError when it fails: then all is as it was.
+    """
+    new = folder.with_name(f".{folder.name}.new")
+    shutil.rmtree(new, ignore_errors=True)
+    make_private(folder.parent)
+    new.mkdir()
+    try:
+        for command in _commands(package, new, which):
+            run(command)
+        version, entry = _npm(package, new) if package.registry == "npm" else _pypi(package, new)
+        found = hashes(new)
+        shutil.rmtree(folder, ignore_errors=True)
+        new.rename(folder)
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+    lock = LockFile(package.name, version, package.registry, entry, found, look_of(folder))
+    write_lock(folder, lock)
+    return lock
+
+
+def uninstall(folder: Path) -> None:
+    """Remove an installed package."""
+    shutil.rmtree(folder, ignore_errors=True)
+    lock_of(folder).unlink(missing_ok=True)
+
+
+def _commands(package: PackageName, folder: Path, which: Which) -> list[list[str]]:
+    if package.registry == "npm":
+        wanted = f"{package.name}@{package.version or 'latest'}"
+        if npm := which("npm"):
+            quiet = ["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
+            return [[npm, "install", "--prefix", str(folder), *quiet, wanted]]
+        if bun := which("bun"):
+            return [[bun, "add", "--cwd", str(folder), "--ignore-scripts", wanted]]
+        raise CodeloopError(
+            f"{package.name} is a package of npm, which is installed with npm or bun: neither is on the PATH. "
+            f"A package on PyPI is written pypi:{package.name}."
+        )
+    wanted = f"{package.name}=={package.version}" if package.version else package.name
+    target = ["install", "--target", str(folder / _SITE), wanted]
+    if uv := which("uv"):
+        return [[uv, "pip", *target, "--python", sys.executable]]
+    if find_spec("pip") is not None:
+        return [[sys.executable, "-m", "pip", "--disable-pip-version-check", *target]]
+    own = folder / "pip"
+    return [[sys.executable, "-m", "venv", str(own)], [str(own / "bin" / "pip"), *target]]
+
+
+def _npm(package: PackageName, folder: Path) -> tuple[str, str]:
+    entry = f"node_modules/{package.name}"
+    try:
+        described = msgspec.json.decode((folder / entry / "package.json").read_bytes(), type=JSON)
+    except (OSError, msgspec.DecodeError) as error:
+        raise CodeloopError(f"{package.name} can't be used: it has no package.json that can be read.") from error
+    return str(described.get("version", "")), entry
+
+
+def _pypi(package: PackageName, folder: Path) -> tuple[str, str]:
+    """Return the version, and what is loaded: the folder with a manifest, else a file that imports the plugin."""
+    shutil.rmtree(folder / "pip", ignore_errors=True)
+    found = next((each for each in distributions(path=[str(folder / _SITE)]) if _is(each, package.name)), None)
+    if found is None:
+        raise CodeloopError(f"{package.name} can't be used: it was installed, but its description was not found.")
+    points = [each.value.partition(":")[0] for each in found.entry_points if each.group == GROUP]
+    module = points[0] if points else package.name.replace("-", "_")
+    place = Path(_SITE, *module.split("."))
+    if (folder / place / MANIFEST).is_file():
+        return found.version, place.as_posix()
+    if not points and not (folder / place).is_dir() and not (folder / place).with_suffix(".py").is_file():
+        raise CodeloopError(
+            f"{package.name} is no plugin: it has no entry point in the group {GROUP}, and no module named {module}."
+        )
+    (folder / "plugin.py").write_text(_SHIM.format(module=module, site=_SITE), encoding="utf-8")
+    return found.version, "plugin.py"
+
+
+def _is(distribution: Distribution, name: str) -> bool:
+    return re.sub(r"[-_.]+", "-", distribution.name).lower() == re.sub(r"[-_.]+", "-", name).lower()

@@ -1,0 +1,147 @@
+"""Packages that were installed for the configuration, each with a lock file: what it is, and a hash of every file.
+
+data/plugins/npm+NAME/           data/plugins/pypi+NAME/
+data/plugins/npm+NAME.lock.json  {"name", "version", "registry", "entry", "files": {path: sha256}}
+"""
+
+import os
+import re
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import Literal, NamedTuple
+from urllib.parse import unquote, urlsplit
+
+import msgspec
+from msgspec import Struct
+
+from codeloop.config.paths import Paths
+from codeloop.kit.small_files import make_private, write_atomically
+
+Registry = Literal["npm", "pypi"]
+_PASSED = frozenset(("__pycache__", ".cache"))
+_WRITTEN = re.compile(r"(?:(npm|pypi):)?((?:@\w[\w.-]*/)?\w[\w.-]*)(?:@([\w.^~*+!-]+))?")
+
+
+class PackageName(NamedTuple):
+    """A package as a configuration names it: `NAME`, `NAME@1.2` or `npm:NAME` (npm), `pypi:NAME` (PyPI)."""
+
+    registry: Registry
+    name: str
+    version: str = ""
+
+    @property
+    def written(self) -> str:
+        """The entry of the configuration, without the version."""
+        return self.name if self.registry == "npm" else f"pypi:{self.name}"
+
+
+class LockFile(Struct, frozen=True):
+    """What was installed. `entry`: what is loaded, below the package's folder. `looked`: how its files looked then."""
+
+    name: str
+    version: str
+    registry: Registry
+    entry: str
+    files: dict[str, str]
+    looked: str = ""
+
+
+def package_name(written: str) -> PackageName | None:
+    """Return the package that an entry names; None: it names none."""
+    found = _WRITTEN.fullmatch(written)
+    if found is None:
+        return None
+    return PackageName("pypi" if found[1] == "pypi" else "npm", found[2], found[3] or "")
+
+
+def folder_of(paths: Paths, package: PackageName) -> Path:
+    """Return where a package is installed."""
+    return paths.data / "plugins" / f"{package.registry}+{package.name.replace('/', '+')}"
+
+
+def lock_of(folder: Path) -> Path:
+    """Return the lock file of a package's folder."""
+    return folder.with_name(f"{folder.name}.lock.json")
+
+
+def read_lock(folder: Path) -> LockFile | None:
+    """Return what a folder is known to hold; None: nothing was installed there."""
+    try:
+        return msgspec.json.decode(lock_of(folder).read_bytes(), type=LockFile)
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
+def write_lock(folder: Path, lock: LockFile) -> None:
+    """Store what a folder holds now."""
+    make_private(folder.parent)
+    write_atomically(lock_of(folder), msgspec.json.format(msgspec.json.encode(lock), indent=1))
+
+
+def entry_path(named: str, base: Path, paths: Paths) -> tuple[Path | None, str]:
+    """Return the path that an entry of `plugin` means, or why there is none. `base`: what relative ones begin at."""
+    if named.startswith("file://"):
+        path = Path(unquote(urlsplit(named).path))
+    elif named.startswith((".", "/", "~", "$HOME")):
+        path = Path(os.path.normpath(base / paths.expand(named)))
+    else:
+        return find_installed(paths, named)
+    return (path, "") if path.exists() else (None, f"{path} does not exist.")
+
+
+def find_installed(paths: Paths, written: str) -> tuple[Path | None, str]:
+    """Return what is loaded for an entry of the configuration, or why nothing is: not installed, or changed since."""
+    package = package_name(written)
+    if package is None:
+        return None, f"{written!a} is no path, and no package has such a name."
+    folder = folder_of(paths, package)
+    lock = read_lock(folder)
+    if lock is None:
+        return None, f"{written} is not installed. `codeloop plugin add {written}` does it."
+    if package.version and lock.version != package.version:
+        return None, f"{written} is wanted, {lock.version} is installed. `codeloop plugin add {written}` changes that."
+    if (changed := changed_file(folder, lock)) is not None:
+        again = f"`codeloop plugin add {package.written}@{lock.version}` installs it anew"
+        return None, f"{folder / changed} has changed since {package.name} was installed, so it is left out. {again}."
+    return folder / lock.entry, ""
+
+
+def changed_file(folder: Path, lock: LockFile) -> str | None:
+    """Return a file that is not as the lock file says; None: all are. Files that look the same are not read again."""
+    looks = look_of(folder)
+    if looks == lock.looked:
+        return None
+    now = hashes(folder)
+    changed = sorted(path for path in now.keys() | lock.files.keys() if now.get(path) != lock.files.get(path))
+    if changed:
+        return changed[0]
+    write_lock(folder, msgspec.structs.replace(lock, looked=looks))
+    return None
+
+
+def hashes(folder: Path) -> dict[str, str]:
+    """Return the SHA-256 of every file, by its path below the folder; of a link, of where it leads."""
+    return {path.relative_to(folder).as_posix(): _hash(path) for path in _files(folder)}
+
+
+def look_of(folder: Path) -> str:
+    """Return what changes when a file is written: sizes and times, which nobody sets back (the one of the inode)."""
+    made = sha256()
+    for path in _files(folder):
+        state = path.lstat()
+        row = (str(path.relative_to(folder)), state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino)
+        made.update(repr(row).encode("utf-8", "surrogateescape"))
+    return made.hexdigest()[:32]
+
+
+def _hash(path: Path) -> str:
+    data = os.fsencode(path.readlink()) if path.is_symlink() else path.read_bytes()
+    return sha256(data).hexdigest()
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    for top, folders, names in os.walk(folder):
+        linked = [name for name in folders if Path(top, name).is_symlink()]
+        folders[:] = sorted(name for name in folders if name not in _PASSED and name not in linked)
+        yield from (Path(top, name) for name in sorted((*names, *linked)) if not name.endswith(".pyc"))

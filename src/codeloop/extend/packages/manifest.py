@@ -1,0 +1,40 @@
+"""A package's manifest, `plugin.json`: its name, and the MCP servers that it brings. All else are its folders."""
+
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from codeloop.kit.jsonc import JsoncError, parse
+from codeloop.kit.small_files import read_start
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.limits import PAGE_BYTES
+from codeloop.schema.wire import JSON
+
+MANIFEST = "plugin.json"
+
+
+class Manifest(Struct, frozen=True):
+    """A package. `mcp`: servers, as in a configuration file."""
+
+    name: str
+    version: str = ""
+    description: str = ""
+    mcp: dict[str, JSON] = {}
+
+
+def read_manifest(folder: Path) -> Manifest | None:
+    """Return the manifest of a folder; None: it has none. Raises CodeloopError, with the line, when it is wrong."""
+    file = folder / MANIFEST
+    try:
+        text = read_start(file, PAGE_BYTES.value).decode()
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise CodeloopError(f"{file} can't be read: {error}.") from error
+    try:
+        return msgspec.convert(parse(text).value, Manifest)
+    except JsoncError as error:
+        raise CodeloopError(f"{file}:{error.position}: {error}") from error
+    except msgspec.ValidationError as error:
+        raise CodeloopError(f"{file}: {error}. It needs at least a `name`.") from error
