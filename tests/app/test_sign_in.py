@@ -97,7 +97,9 @@ async def acme(folder: Path, *answers: Answer) -> AsyncGenerator[Acme]:
         extension = world.write("plugin.mjs", PLUGIN)
         offer = msgspec.convert((await world.offer(extension)).auth, SignInOffer)
         plugin = SignInPlugin(offer, world.host, extension)
-        yield Acme(service, PluginSignIns(providers, models, [plugin]), models, credentials)
+        sign_ins = PluginSignIns(providers, models)
+        sign_ins.take([plugin])
+        yield Acme(service, sign_ins, models, credentials)
 
 
 async def test_who_signed_in_has_requests_sent_by_the_plugin_with_the_token_it_renews(tmp_path: Path) -> None:
@@ -106,7 +108,6 @@ async def test_who_signed_in_has_requests_sent_by_the_plugin_with_the_token_it_r
         assert (method.label, method.type, by_key.type) == ("Acme account", "oauth", "api")
         assert [prompt["message"] for prompt in method.prompts or ()] == ["Which team?"]
         started = await world.sign_ins.authorize("acme", 0, {"team": "red"})
-        assert started is not None
         assert (started.url, started.method) == ("https://acme.example/red", "code")
         await world.sign_ins.callback("acme", 0, "right")
         assert world.credentials.signed_in("acme") == {"type": "oauth", "access": "first", "refresh": "r", "expires": 0}
@@ -127,7 +128,7 @@ async def test_what_the_service_refuses_is_an_error_of_the_service(tmp_path: Pat
 
 async def test_a_key_that_a_method_makes_is_stored_as_one(tmp_path: Path) -> None:
     async with acme(tmp_path) as world:
-        assert await world.sign_ins.authorize("acme", 1, {}) is None
+        assert (await world.sign_ins.authorize("acme", 1, {})).url == ""
         assert world.credentials.entries()["acme"].key == "key-of-acme"
 
 

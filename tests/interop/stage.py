@@ -115,14 +115,19 @@ class Stage:
         }
 
     def ask(
-        self, command: list[str], more: Mapping[str, str] | None = None, cwd: Path | None = None, timeout: float = 120
+        self,
+        command: list[str],
+        more: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        timeout: float = 120,
+        stdin: str = "",
     ) -> "subprocess.CompletedProcess[str]":
         """Run a program to its end."""
         return subprocess.run(
             command,
             cwd=cwd or self.project,
             env=self.environment | dict(more or {}),
-            stdin=subprocess.DEVNULL,
+            input=stdin,
             capture_output=True,
             text=True,
             timeout=timeout,

@@ -136,6 +136,25 @@ def test_a_pack_of_skills_makes_a_tool_of_each(plugged: Plugged) -> None:
     assert '"name":"skills_baking"' in plugged.run("show the request").replace(" ", "")
 
 
+def test_who_signs_in_with_a_plugin_has_it_send_the_requests(plugged: Plugged) -> None:
+    plugin = plugged.stage.home / "auth.ts"
+    text = (PLUGINS / "auth.ts").read_text()
+    plugin.write_text(text.replace("MODULES", str(plugged.modules)).replace("SERVICE", plugged.stage.model_url))
+    copilot = {"npm": "@ai-sdk/openai-compatible", "models": {"coder": {"name": "Coder"}}}
+    providers = {**plugged.stage.config["provider"], "github-copilot": copilot}
+    plugged.stage.configure(
+        {**plugged.stage.config, "model": "github-copilot/coder", "provider": providers, "plugin": [f"file://{plugin}"]}
+    )
+    login = [str(CODELOOP), "auth", "login", "github-copilot"]
+    done = plugged.stage.ask(login, stdin="\n\n")
+    assert done.returncode == 0, done.stderr
+    assert "https://github.com/login/device\nEnter code: ABCD-1234" in done.stderr
+    assert "Signed in at github-copilot." in done.stdout
+    assert "Hello." in plugged.run("hello")
+    stored = json.loads(next(plugged.stage.home.rglob("auth.json")).read_text())
+    assert stored["github-copilot"]["access"] == "short-lived"
+
+
 def test_a_plugin_that_needs_bun_says_so_under_node(plugged: Plugged) -> None:
     if plugged.runtime == "bun":
         pytest.skip("it runs")

@@ -65,6 +65,8 @@ HANDLERS: dict[str, str] = {
     operation.CONFIG_PROVIDERS.id: "app.handlers.project.providers:usable",
     operation.PROVIDER_LIST.id: "app.handlers.project.providers:known",
     operation.PROVIDER_AUTH.id: "app.handlers.project.providers:methods",
+    operation.PROVIDER_AUTHORIZE.id: "app.handlers.project.providers:authorize",
+    operation.PROVIDER_CALLBACK.id: "app.handlers.project.providers:callback",
     operation.AUTH_SET.id: "app.handlers.project.providers:set_auth",
     operation.AUTH_REMOVE.id: "app.handlers.project.providers:remove_auth",
     operation.LOG.id: "app.handlers.project.status:log",

@@ -47,7 +47,16 @@ from codeloop.schema.api.project import (
     UpdateConfig,
     WriteLog,
 )
-from codeloop.schema.api.providers import KnownProviders, ProviderAuthMethod, ProviderId, SetAuth, UsableProviders
+from codeloop.schema.api.providers import (
+    FinishSignIn,
+    KnownProviders,
+    ProviderAuthMethod,
+    ProviderId,
+    SetAuth,
+    StartedSignIn,
+    StartSignIn,
+    UsableProviders,
+)
 from codeloop.schema.api.pty import CreatePty, Pty, PtyId, PtyShell, PtyTicketConnectToken, UpdatePty
 from codeloop.schema.api.session_inputs import (
     AnswerPermission,
@@ -211,6 +220,12 @@ CONFIG_WARNINGS = Operation("config.warnings", "GET", "/config/warnings", NoArgu
 CONFIG_PROVIDERS = Operation("config.providers", "GET", "/config/providers", NoArguments, UsableProviders)
 PROVIDER_LIST = Operation("provider.list", "GET", "/provider", NoArguments, KnownProviders)
 PROVIDER_AUTH = Operation("provider.auth", "GET", "/provider/auth", NoArguments, dict[str, list[ProviderAuthMethod]])
+PROVIDER_AUTHORIZE = Operation(
+    "provider.oauth.authorize", "POST", "/provider/{providerID}/oauth/authorize", StartSignIn, StartedSignIn
+)
+PROVIDER_CALLBACK = Operation(
+    "provider.oauth.callback", "POST", "/provider/{providerID}/oauth/callback", FinishSignIn, bool
+)
 AUTH_SET = Operation("auth.set", "PUT", "/auth/{providerID}", SetAuth, bool, body="auth")
 AUTH_REMOVE = Operation("auth.remove", "DELETE", "/auth/{providerID}", ProviderId, bool)
 LOG = Operation("app.log", "POST", "/log", WriteLog, bool)

@@ -19,6 +19,7 @@ from codeloop.extend.host.protocol import DESCRIPTOR, VERSION, HostHello
 from codeloop.extend.host.runtimes import host_command
 from codeloop.extend.mcp.link.environment import server_environment
 from codeloop.extend.mcp.link.server_log import ServerLog
+from codeloop.kit.lazy import load
 from codeloop.schema.errors import CodeloopError, HookRefused
 from codeloop.tool.tool import Tool
 from codeloop.workspace.process.conversation import ProgramTerms, RunningProgram, start_program
@@ -125,6 +126,9 @@ def take_extensions(project: ExtendedProject) -> None:
         if hooks.wants(CONFIG) and answer is not None and not answer.exists() and (asking := project.shared(_asking)):
             asking.clear()
             project.in_background(_ask_about_config(project, hooks, answer))
+    if any(offer.auth is not None for offer in hosts.offers.values()):
+        take_sign_ins: Callable[[ExtendedProject, ExtensionHosts], None] = load("app.extended.sign_ins:take_sign_ins")
+        take_sign_ins(project, hosts)
     hosts.follow(project.engine.store.follow)
 
 

@@ -51,26 +51,31 @@ class SignInPlugin(Struct, frozen=True):
 class PluginSignIns:
     """The plugins of a project that sign in; the last one that is named for a provider counts."""
 
-    def __init__(self, providers: Providers, source: Source, plugins: Iterable[SignInPlugin]) -> None:
-        """Open models of `source` through these plugins from now on, where somebody signed in with them."""
+    def __init__(self, providers: Providers, source: Source) -> None:
+        """Open models of `source` through plugins, where somebody signed in with them."""
         self._providers = providers
+        self._source = source
         self._list = ProviderList(providers, source)
+        self._plugins: dict[str, SignInPlugin] = {}
+
+    def take(self, plugins: Iterable[SignInPlugin]) -> None:
+        """Use these plugins from now on."""
         self._plugins = {plugin.offer.provider: plugin for plugin in plugins}
-        if isinstance(source, OpenModels):
-            source.sign_in(self.open)
+        if isinstance(self._source, OpenModels):
+            self._source.sign_in(self.open)
 
     def methods(self) -> dict[str, list[ProviderAuthMethod]]:
         """Return how one signs in, by provider."""
         return {name: list(plugin.offer.methods) for name, plugin in self._plugins.items()}
 
-    async def authorize(self, provider: str, method: int, inputs: dict[str, str]) -> StartedSignIn | None:
-        """Start a sign-in; None: the method stored a key at once. Raises OperationError."""
+    async def authorize(self, provider: str, method: int, inputs: dict[str, str]) -> StartedSignIn:
+        """Start a sign-in; without a `url`, the method stored a key at once. Raises OperationError."""
         plugin = self._plugin(provider, method)
         step = AuthStep(0, plugin.extension.name, "authorize", method, inputs)
         answer = await plugin.step(step, HOST_LOAD.seconds)
         if plugin.offer.methods[method].type == "api":
             await self._store(plugin, answer)
-            return None
+            return StartedSignIn(url="", method="auto", instructions="The key is stored.")
         return _converted(plugin, answer, StartedSignIn)
 
     async def callback(self, provider: str, method: int, code: str) -> None:

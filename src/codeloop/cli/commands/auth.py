@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 
 import click
@@ -9,6 +10,7 @@ import click
 from codeloop.cli.group import Group
 from codeloop.cli.output.style import columns
 from codeloop.cli.target.project import open_providers
+from codeloop.kit.lazy import load
 from codeloop.model.credentials.environment import environment_key
 from codeloop.model.credentials.store import masked
 from codeloop.model.errors import ModelUnavailable, UnknownModel, UnspokenProtocol
@@ -29,13 +31,20 @@ def auth() -> None:
 @click.option("--key-stdin", is_flag=True, help="Read the key from stdin (its first line).")
 @click.option("--base-url", help="Address the key is for. [default: the provider's own]")
 def login(provider: str | None, *, key_stdin: bool, base_url: str | None) -> None:
-    """Store an API key for PROVIDER. It is only ever sent to the address it is stored for."""
-    _, providers = open_providers()
+    """Store an API key for PROVIDER, or sign in there with a plugin that offers it.
+
+    A key is only ever sent to the address it is stored for.
+    """
+    settings, providers = open_providers()
     interactive = sys.stdin.isatty() and not key_stdin
     if provider is None:
         if not interactive:
             raise UsageProblem("Name the provider: codeloop auth login PROVIDER --key-stdin")
         provider = str(click.prompt("Provider (such as anthropic, openai, openrouter)", err=True)).strip()
+    if settings.extensions and not key_stdin and base_url is None:
+        sign_in: Callable[[str], bool] = load("cli.commands.access.sign_in:sign_in")
+        if sign_in(provider):
+            return
     url = base_url or _own_url(providers, provider)
     place = origin(url)
     key = str(click.prompt(f"Key for {place}", hide_input=True, err=True)) if interactive else _from_stdin()

@@ -149,7 +149,7 @@ class ExtensionHosts:
         """Hand events on to those who want to hear of them, from now on, while there are some."""
         for each in self.extensions:
             if each.name in self.offers and any(hook.name == _EVENT for hook in self.offers[each.name].hooks):
-                self._feed(self._key(each))
+                self._feed(self.key(each))
         if self._feeds and self._following is None:
             self._following = asyncio.create_task(self._follow(events()))
 
@@ -157,14 +157,14 @@ class ExtensionHosts:
         self, extension: Extension, message: Callable[[int], HostMessage], listener: CallListener | None = None
     ) -> Any:
         """Return what an extension answers. Raises HookFailed, ExtensionRaised."""
-        host = self._host(self._key(extension))
+        host = self.host(self.key(extension))
         await self.load(extension)
         began = time.monotonic()
         try:
             return await host.ask(extension.loaded, message, HOST_CALL.seconds, listener)
         finally:
             if (took := time.monotonic() - began) >= HOST_SLOW.seconds:
-                self._house.log(self._key(extension).name).note(f"[codeloop: {extension.name} took {took:.2f} s]")
+                self._house.log(self.key(extension).name).note(f"[codeloop: {extension.name} took {took:.2f} s]")
 
     async def close(self) -> None:
         """End the hosts."""
@@ -187,12 +187,12 @@ class ExtensionHosts:
                 return  # what it does not answer to is said then
             self.failures[extension.name] = str(error)
             self._house.warn(f"{extension.name} can't be used: {error}")
-            log = self._house.log(self._key(extension).name)
+            log = self._house.log(self.key(extension).name)
             log.note(f"{extension.name}: {getattr(error, 'trace', '') or error}")
 
     async def load(self, extension: Extension) -> None:
         """Have an extension loaded, and remember what it offers. Raises HookFailed, ExtensionRaised."""
-        offer = await self._host(self._key(extension)).load(extension.loaded)
+        offer = await self.host(self.key(extension)).load(extension.loaded)
         if self.offers.get(extension.name) == offer:
             return
         self.offers[extension.name] = offer
@@ -217,10 +217,12 @@ class ExtensionHosts:
         schema: JSON = {"type": "object", "properties": {}, **shown_schema(offered.parameters)}
         return Tool(offered.name, inert(offered.description), OwnParameters, run, NO_TRAITS, schema=schema)
 
-    def _key(self, extension: Extension) -> HostKey:
+    def key(self, extension: Extension) -> HostKey:
+        """Return which host an extension runs in."""
         return HostKey(extension.language, self._house.is_confined(extension))
 
-    def _host(self, key: HostKey) -> ExtensionHost:
+    def host(self, key: HostKey) -> ExtensionHost:
+        """Return a host; it is not started by that."""
         if key not in self._hosts:
             log = self._house.log(key.name)
             house = HostHouse(
@@ -245,7 +247,7 @@ class ExtensionHosts:
     def _feed(self, key: HostKey) -> HostEventFeed:
         if key not in self._feeds:
             late = f"The extensions of the host {key.name} don't keep up with events: some are left out."
-            self._feeds[key] = HostEventFeed(self._host(key).tell, partial(self._house.warn, late))
+            self._feeds[key] = HostEventFeed(self.host(key).tell, partial(self._house.warn, late))
         return self._feeds[key]
 
     async def _follow(self, events: AsyncIterator[Stamped]) -> None:

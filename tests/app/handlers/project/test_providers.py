@@ -208,7 +208,7 @@ async def test_what_is_no_key_is_not_stored(tmp_path: Path, key: str) -> None:
 
 async def test_other_credentials_and_unknown_providers_are_refused(tmp_path: Path) -> None:
     async with opened(tmp_path) as it:
-        assert "not offered" in await refused(it.store("openai", OAuth()))
+        assert "No plugin signs in at openai" in await refused(it.store("openai", OAuth()))
         assert "no provider `nobody`" in await refused(it.store("nobody", ApiAuth(key=KEY)))
         assert "no provider `nobody`" in await refused(it.client.call(AUTH_REMOVE, ProviderId(provider_id="nobody")))
         assert "--base-url" in await refused(it.store("azure", ApiAuth(key=KEY)))

@@ -1,17 +1,27 @@
 """Providers, models and keys."""
 
 import asyncio
+from collections.abc import Callable
+from typing import Any
 
+import msgspec
+
+from codeloop.app.handlers.session.prompt import extensions_ready
 from codeloop.app.models.provider_list import ProviderList
 from codeloop.app.project import Project
+from codeloop.kit.lazy import load
 from codeloop.model.errors import UnknownModel
 from codeloop.model.provider import resolved_url
 from codeloop.schema.api.providers import (
     ApiAuth,
+    FinishSignIn,
     KnownProviders,
+    OAuth,
     ProviderAuthMethod,
     ProviderId,
     SetAuth,
+    StartedSignIn,
+    StartSignIn,
     UsableProviders,
 )
 from codeloop.schema.errors import OperationError
@@ -36,12 +46,40 @@ async def known(project: Project, _args: NoArguments) -> KnownProviders:
 
 
 async def methods(project: Project, _args: NoArguments) -> dict[str, list[ProviderAuthMethod]]:
-    """Return how each provider is got at: by a key, where it is known which address that is for."""
-    return {
+    """Return how each provider is got at: as a plugin says, or by a key where it is known which address that is for."""
+    by_key = {
         provider.id: _BY_KEY
         for provider in project.providers.all()
         if provider.env and resolved_url(provider.url, project.settings.environment) is not None
     }
+    sign_ins = await _sign_ins(project)
+    return by_key if sign_ins is None else by_key | sign_ins.methods()
+
+
+async def _sign_ins(project: Project) -> Any:
+    """Return the PluginSignIns, once it is known what plugins offer; None: there are no extensions."""
+    if not project.settings.extensions:
+        return None
+    await extensions_ready(project)
+    made: Callable[[Project], Any] = load("app.extended.sign_ins:sign_ins_of")
+    return project.shared(made)
+
+
+async def authorize(project: Project, args: StartSignIn) -> StartedSignIn:
+    """Start to sign in with a plugin. Raises OperationError: none signs in there, or it could not."""
+    sign_ins = await _sign_ins(project)
+    if sign_ins is None:
+        raise OperationError("NotFoundError", f"No plugin signs in at {args.provider_id}.")
+    return await sign_ins.authorize(args.provider_id, args.method, args.inputs or {})
+
+
+async def callback(project: Project, args: FinishSignIn) -> bool:
+    """Wait for a sign-in that was started, or end it with its code. Raises OperationError: it failed."""
+    sign_ins = await _sign_ins(project)
+    if sign_ins is None:
+        raise OperationError("NotFoundError", f"No plugin signs in at {args.provider_id}.")
+    await sign_ins.callback(args.provider_id, args.method, args.code or "")
+    return True
 
 
 async def set_auth(project: Project, args: SetAuth) -> bool:
@@ -49,8 +87,15 @@ async def set_auth(project: Project, args: SetAuth) -> bool:
 
     Raises OperationError: no such provider, an address that is not known, a text that is no key.
     """
+    if isinstance(args.auth, OAuth):
+        sign_ins = await _sign_ins(project)
+        if sign_ins is None or args.provider_id not in sign_ins.methods():
+            raise OperationError("BadRequest", f"No plugin signs in at {args.provider_id}; only keys are stored.")
+        entry = msgspec.to_builtins(args.auth)
+        await asyncio.to_thread(project.providers.credentials.put_signed_in, args.provider_id, entry)
+        return True
     if not isinstance(args.auth, ApiAuth):
-        raise OperationError("BadRequest", "Only keys are stored; signing in through a browser is not offered.")
+        raise OperationError("BadRequest", "Only keys are stored, and what plugins sign in with.")
     try:
         provider = project.providers.provider(args.provider_id)
     except UnknownModel as error:
