@@ -11,6 +11,7 @@ import pytest
 from tests.cli.program import Desk, bash, call, result, serving, steps
 from tests.extend.mcp.world import PLAIN
 from tests.support.answers import Answer
+from tests.support.sandboxed import is_sandboxed
 
 DONE = Answer(text="Finished.")
 
@@ -223,3 +224,17 @@ def test_tools_of_mcp_servers_are_known_by_the_names_of_scripts(tmp_path: Path) 
     assert [each["hook_event_name"] for each in noted(log)] == ["PreToolUse", "PostToolUse"] * 2
     assert {each["tool_name"] for each in noted(log)} == {"mcp__p__echo"}
     assert [each["tool_input"] for each in noted(log)] == [{"text": "hi"}] * 4
+
+
+@pytest.mark.skipif(not is_sandboxed(), reason="no sandbox can be had here")
+def test_a_projects_hooks_are_sandboxed_as_commands_are_and_the_persons_are_not(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    outside = tmp_path / "elsewhere"
+    outside.mkdir()
+    theirs = f"echo x > inside; echo x > {outside}/project"
+    (desk.work / "codeloop.json").write_text(json.dumps({"hooks": {"UserPromptSubmit": [row(theirs)]}}))
+    with serving([DONE]) as server:
+        desk.use(server, hooks={"UserPromptSubmit": [row(f"echo x > {outside}/own")]})
+        desk.run("run", "--trust", "go")
+        assert (desk.work / "inside").exists()
+        assert [each.name for each in outside.iterdir()] == ["own"]

@@ -42,11 +42,14 @@ DOUBTFUL = "uncertain"
 
 
 class Denied(Exception):
-    """A rule forbids it; nobody was asked."""
+    """A rule forbids it, or an extension does, which says so in its own `words`; nobody was asked."""
 
-    def __init__(self, need: Need, verdict: Verdict) -> None:
+    def __init__(self, need: Need, verdict: Verdict, words: str | None = None) -> None:
         self.need = need
         self.verdict = verdict
+        if words is not None:
+            super().__init__(words)
+            return
         rule = verdict.rule
         why = f" by the rule {rule.permission} {rule.pattern}: {rule.action}" if rule else ""
         if verdict.is_doubtful:
@@ -101,7 +104,7 @@ class Gate(Struct, frozen=True):
         A need that offers no "always" is asked every time: no earlier "always" covers it.
         A question whose waiting task is cancelled is withdrawn: answered with a rejection that rejects nothing else.
         `extensions` may allow or deny what would be asked; what a rule denies they are not asked about.
-        Raises Denied when a rule forbids one, Rejected when a person does, HookRefused when an extension does.
+        Raises Denied when a rule or an extension forbids one, Rejected when a person does.
         """
         judgements = [self._judgement(need, session_id, tool, rules) for need in needs]
         for each in judgements:
@@ -128,21 +131,22 @@ class Gate(Struct, frozen=True):
     async def _seen(
         self, judgement: "_Judgement", session_id: str, tool: QuestionTool | None, extensions: Extensions | None
     ) -> "_Judgement":
-        """Return a judgement as extensions leave it. Raises HookRefused."""
-        need, verdict = judgement.need, judgement.verdict
+        """Return a judgement as extensions leave it. Raises Denied."""
+        need, verdict, words = judgement.need, judgement.verdict, ""
         if verdict.action == "allow" and need.hooked == "ask":
             verdict = replace(verdict, action="ask", patterns=need.patterns)
         status = verdict.action
         if status == "ask" and need.hooked != "ask":
             status = need.hooked or status
             if status == "ask" and extensions is not None:
-                status = await extensions(_request(need, verdict, session_id, tool))
+                try:
+                    status = await extensions(_request(need, verdict, session_id, tool))
+                except HookRefused as error:
+                    status, words = "deny", str(error)
         if status == "deny":
             self.store.permissions.note(replace(judgement.decision, action="deny", by=EXTENSION))
-            what = ", ".join(need.patterns)
-            raise HookRefused(
-                f"An extension denied this: {need.permission} {what}. Do not try to achieve the same by other means."
-            )
+            words = words or f"An extension denied this: {need.permission} {', '.join(need.patterns)}."
+            raise Denied(need, verdict, f"{words} Do not try to achieve the same by other means.")
         if status != verdict.action:
             return replace(judgement, verdict=replace(verdict, action=status), by=EXTENSION)
         return replace(judgement, verdict=verdict)

@@ -8,6 +8,9 @@ import pytest
 
 from codeloop.extend.hooks.hooks import Hooks
 from codeloop.model.testing.script import ScriptedAnswer
+from codeloop.schema.api.session_inputs import InvokeCommand
+from codeloop.schema.errors import OperationError
+from codeloop.schema.operation import COMMAND
 from codeloop.schema.permission import PermissionRule
 from codeloop.schema.wire import JSON, replace
 from tests.support.hooked import Answers, Hearing, hooked, nothing
@@ -63,7 +66,7 @@ async def test_a_refusal_is_the_result_and_the_turn_goes_on(tmp_path: Path, name
     handler = Hearing({name: refusing})
     async with hooked(tmp_path, [calls(call("bash", command="touch a")), DONE], handler, **ASKS) as it:
         done = await it.prompt()
-        assert it.results() == ["Refused by the extension under test: not while I look"]
+        assert it.results()[0].startswith("Refused by the extension under test: not while I look")
         assert not (it.work / "a").exists()
         assert done.stop is not None
         assert done.stop.reason == "done"
@@ -95,6 +98,14 @@ async def test_an_extension_answers_what_a_person_would_be_asked(tmp_path: Path)
         by = {each.patterns[0]: (each.action, each.by) for each in it.project.store.permissions.decisions()}
         assert by["touch one"] == ("allow", "extension")
         assert by["touch two"] == ("deny", "extension")
+
+
+async def test_a_line_of_a_command_that_an_extension_refuses_is_not_run(tmp_path: Path) -> None:
+    commands = {"go": {"template": "It says !`touch a`"}}
+    async with hooked(tmp_path, [DONE], Hearing({ASK: refusing}), command=commands, **ASKS) as it:
+        with pytest.raises(OperationError, match=r"is denied\. Refused by the extension under test"):
+            await it.client.call(COMMAND, InvokeCommand(session_id=it.session_id, command="go"))
+        assert not (it.work / "a").exists()
 
 
 async def test_an_extension_lifts_no_denial_of_a_rule_an_agent_or_a_parent(tmp_path: Path) -> None:

@@ -178,7 +178,8 @@ class CommandHook:
             shell = find_shell(environment)
             launch = Launch((*shell, "-c", row.command), workspace.directory, environment, {})
             given_bytes, most = msgspec.json.encode(told), HOOK_OUTPUT.value
-            result = await run_confined(workspace, launch, given_bytes, most, is_own=not row.is_project)
+            confined = row.is_project if workspace.sandbox.extensions is None else workspace.sandbox.extensions
+            result = await run_confined(workspace, launch, given_bytes, most, is_own=not confined)
         except OSError as error:
             raise HookFailed(f"it can't be started: {error.strerror or error}") from error
         if len(result.output) > most:
