@@ -18,6 +18,6 @@ async def called(function: "Callable[[A], R | Awaitable[R]]", argument: A) -> R:
 
 
 def reported(failed: Callable[[BaseException], object], task: "asyncio.Task[None]") -> None:
-    """Tell what a task that has ended failed with, if anything."""
+    """Report what a task that has ended failed with, if anything."""
     if not task.cancelled() and (error := task.exception()) is not None:
         failed(error)

@@ -81,7 +81,7 @@ class LanguageServer:
                 self._add_folders(self.client)
 
     def _add_folders(self, client: LanguageClient) -> None:
-        """Tell it of the roots that it was not told of."""
+        """Notify it of the roots that it does not know yet."""
         known = client.setup.roots
         new = [root for root in self.roots if root not in known] if self.chosen.row.shared == "folders" else []
         known += new

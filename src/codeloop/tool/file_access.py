@@ -269,6 +269,17 @@ def patch_metadata(ctx: ToolContext, changes: Sequence[FileChange], diffs: Seque
     return {"diff": "".join(diff.patch for diff in diffs), "files": files, "diagnostics": {}, **first}
 
 
+async def commit_patch(
+    ctx: ToolContext, changes: Sequence[FileChange], diffs: Sequence[Diff]
+) -> tuple[LandedChanges, Sequence[Diff], JSON]:
+    """Make agreed changes of several files as `commit` does; return also their diffs and metadata as that left them."""
+    with failures(ctx.workspace, *(change.target for change in changes)):
+        landed = await commit(ctx, changes)
+    if any(now is not change for now, change in zip(landed.changes, changes, strict=True)):
+        diffs = await asyncio.to_thread(lambda: [diff_of(change) for change in landed.changes])
+    return landed, diffs, {**patch_metadata(ctx, landed.changes, diffs), "diagnostics": landed.diagnostics}
+
+
 def _status(change: FileChange) -> str:
     if change.before is None:
         return "added"

@@ -34,7 +34,7 @@ async def events_in(store: Store, directory: Path) -> AsyncGenerator[Event]:
 
 
 async def notify(hooks: Hooks, store: Store, directory: Path) -> None:
-    """Tell extensions when something waits for a person, for as long as this runs."""
+    """Notify extensions when something waits for a person, for as long as this runs."""
     async for event in events_in(store, directory):
         told: JSON | None = None
         match event:

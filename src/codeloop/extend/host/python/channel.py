@@ -75,7 +75,7 @@ class HostChannel:
             self._waiting.pop(number, None)
 
     def report(self, call: int, title: str | None, metadata: Any) -> None:
-        """Tell the progress of a call."""
+        """Report the progress of a call."""
         self.say(CallProgress(call, title, metadata))
 
     def log(self, message: str, level: str = "info", extra: Any = None) -> None:
@@ -83,7 +83,7 @@ class HostChannel:
         self.say(LogLine(message, level, extra))
 
     def taken(self, count: int) -> None:
-        """Tell that events are dealt with."""
+        """Report that events were dealt with."""
         self.say(EventsTaken(count))
 
     def _answered(self, message: AnswerResult | AnswerError) -> None:

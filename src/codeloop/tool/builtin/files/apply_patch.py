@@ -16,7 +16,7 @@ from codeloop.tool.file_access import (
     check_edit,
     check_known,
     check_shown,
-    commit,
+    commit_patch,
     counted,
     diff_of,
     failures,
@@ -95,12 +95,7 @@ async def apply_patch(params: PatchParams, ctx: ToolContext) -> ToolResult:
         asked = {"filepath": ", ".join(str(change.target.path) for change in changes), **metadata}
         ctx.report(title=_title(changes), metadata=metadata)
         await ask_edit(ctx, [change.target for change in changes], asked)
-        with failures(ctx.workspace, *targets.values()):
-            landed = await commit(ctx, changes)
-        if any(now is not change for now, change in zip(landed.changes, changes, strict=True)):
-            diffs = await asyncio.to_thread(lambda: [diff_of(change) for change in landed.changes])
-            metadata = patch_metadata(ctx, landed.changes, diffs)
-        metadata["diagnostics"] = landed.diagnostics
+        landed, diffs, metadata = await commit_patch(ctx, changes, diffs)
     moved = {file.source for file in done if file.source is not None}
     rows = await asyncio.to_thread(
         lambda: [

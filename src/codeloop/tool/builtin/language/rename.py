@@ -12,7 +12,7 @@ from codeloop.tool.after_edit import FileChange
 from codeloop.tool.file_access import (
     ask_edit,
     check_edit,
-    commit,
+    commit_patch,
     counted,
     diff_of,
     failures,
@@ -49,12 +49,7 @@ async def rename(ctx: ToolContext, client: LanguageClient, params: JSON) -> tupl
         metadata = patch_metadata(ctx, changes, diffs)
         ctx.report(title=f"rename to {params['newName']}", metadata=metadata)
         await ask_edit(ctx, targets, {"filepath": names, **metadata})
-        with failures(ctx.workspace, *targets):
-            landed = await commit(ctx, changes)
-        if any(now is not change for now, change in zip(landed.changes, changes, strict=True)):
-            diffs = await asyncio.to_thread(lambda: [diff_of(change) for change in landed.changes])
-            metadata = patch_metadata(ctx, landed.changes, diffs)
-        metadata["diagnostics"] = landed.diagnostics
+        landed, diffs, metadata = await commit_patch(ctx, changes, diffs)
     rows = [
         f"{shown(ctx.workspace, target.path)}: {counted(diff.additions)}{note}"
         for target, diff, note in zip(targets, diffs, landed.notes, strict=True)
