@@ -4,7 +4,20 @@ import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 
-from bench import economy, languages, large, library, requests, sandboxes, script, serving, snapshots, tools, watching
+from bench import (
+    economy,
+    language_task,
+    languages,
+    large,
+    library,
+    requests,
+    sandboxes,
+    script,
+    serving,
+    snapshots,
+    tools,
+    watching,
+)
 from bench.figures import Bench
 from bench.measure import Failed, imported, run
 from bench.screen import screen
@@ -134,6 +147,9 @@ MEASUREMENTS: dict[Callable[[Bench], None], tuple[str, ...]] = {
     tools.edit: ("edit-large",),
     languages.languages: tuple(f"edit-{name}" for name in languages.SUBJECTS),
     languages.languages_idle: ("languages-idle",),
+    language_task.language_task: tuple(
+        f"task-{name}{more}" for name in ("servers", "no-servers") for more in ("", "-requests")
+    ),
     watching.formatted: ("edit-formatted", "edit-formatted-first"),
     watching.watched: ("watch-large-cpu", "watch-large-stall", "watch-idle"),
     tools.search: ("grep-large", "glob-large"),

@@ -84,12 +84,49 @@ BEFORE_THE_BREAK: tuple[Calls, ...] = (
 )
 AFTER_THE_BREAK: tuple[Calls, ...] = (CHECK, _read(4), _edit(4, 1), CHECK, _edit(1, 2))
 
+CHECK_SHOP: Calls = (("bash", {"command": "python3 check.py", "description": "Runs the tests"}),)
+READ_INVOICE: Calls = (("read", {"filePath": "shop/invoice.py"}),)
+_USE = "def rounded(paper: Invoice) -> int:\n    return up(paper.amount_due())\n"
+
+
+def _change(name: str, old: str, new: str) -> Calls:
+    return (("edit", {"filePath": f"shop/{name}.py", "oldString": old, "newString": new}),)
+
+
+def _bill(number: int) -> Calls:
+    old = f"return paper.total() + {number}"
+    return _change(f"part_{number}", old, old.replace("total", "amount_due"))
+
+
+ADD_USE = _change("part_2", "paper.amount_due() + 2\n", f"paper.amount_due() + 2\n\n\n{_USE}")
+MEND = _change("part_2", "import Invoice\n", "import Invoice\nfrom shop.rounding import up\n")
+RENAME: Calls = (
+    ("lsp", {"operation": "rename", "filePath": "shop/invoice.py:5", "symbol": "total", "newName": "amount_due"}),
+)
+SERVERS: tuple[Calls, ...] = (READ_INVOICE, RENAME, ADD_USE, MEND, CHECK_SHOP)
+"""A method is renamed, then used in one more place, where an import is forgotten at first."""
+NO_SERVERS: tuple[Calls, ...] = (
+    READ_INVOICE,
+    (("grep", {"pattern": r"\btotal\("}), ("grep", {"pattern": "import Invoice"})),
+    (
+        *_change("invoice", "def total", "def amount_due"),
+        *(call for number in range(0, MODULES, 2) for call in _bill(number)),
+    ),
+    ADD_USE,
+    CHECK_SHOP,
+    MEND,
+    CHECK_SHOP,
+)
+"""The same: which of two methods of that name a module uses is seen by its imports; what is missing, by the tests."""
+
 TRAJECTORIES: dict[str, tuple[Calls, ...]] = {
     "fix": FIX,
     "refactor": REFACTOR,
     "logs": READING_LOGS,
     "before-break": BEFORE_THE_BREAK,
     "after-break": AFTER_THE_BREAK,
+    "servers": SERVERS,
+    "no-servers": NO_SERVERS,
 }
 
 

@@ -195,10 +195,11 @@ class ServerNews:
 
     async def _users(self, client: LanguageClient, edits: Sequence[FileEdit]) -> dict[Path, str]:
         """Return the texts of files that use what is edited, read or not; they are looked for once."""
-        found: dict[Path, str] = {}
         new = [edit.path for edit in edits if edit.before is not None and self._searched[edit.path] < _SEARCHES]
-        for path in new if client.looks_across_files else ():
-            users = await self.server.house.users(path, self.server.chosen.row)
+        new = new if client.looks_across_files else []
+        row, found = self.server.chosen.row, dict[Path, str]()
+        searches = await asyncio.gather(*(self.server.house.users(path, row) for path in new))
+        for path, users in zip(new, searches, strict=True):
             self._searched[path] = self._searched[path] + 1 if users is None else _SEARCHES
             for user in users or ():
                 if user not in client.documents and (text := on_disk(user)) is not None:
