@@ -15,6 +15,8 @@ class PlainScrollBar(ScrollBar):
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Return rows of the bar."""
+        if self.parent is None:  # one whose view is closed may be drawn once more
+            return [Strip.blank(crop.width)] * crop.height
         bar = self.render()
         if not isinstance(bar, ScrollBarRender) or not self.vertical:
             return super().render_lines(crop)
