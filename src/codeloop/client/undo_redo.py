@@ -15,7 +15,7 @@ from codeloop.schema.api.session_requests import (
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.message import Session, UserMessage
 from codeloop.schema.operation import SESSION_MESSAGES, SESSION_REVERT, SESSION_UNREVERT, UNDO_FILES
-from codeloop.schema.part import TextPart
+from codeloop.schema.part import CompactionPart, TextPart
 
 SHOWN = 60
 UNDONE = {
@@ -103,6 +103,8 @@ def _position(turns: list[MessageWithParts], session: Session) -> int:
 
 
 def _prompt(turn: MessageWithParts) -> str:
+    if any(isinstance(part, CompactionPart) for part in turn.parts):
+        return "the compaction of the conversation"
     texts = (part.text for part in turn.parts if isinstance(part, TextPart) and not part.synthetic)
     return f"“{one_line(next(texts, ''), SHOWN)}”"
 

@@ -57,6 +57,25 @@ async def test_a_long_text_is_a_chip_that_moves_and_goes_as_one(tmp_path: Path) 
         assert entry(hand).text == f"short\ntext {LONG}{LONG.replace('line', 'row')} then"
 
 
+async def test_an_image_goes_along_where_its_path_is_typed(tmp_path: Path) -> None:
+    picture, other = tmp_path / "shot.png", tmp_path / "my shot.PNG"
+    picture.write_bytes(PNG)
+    other.write_bytes(PNG)
+    text = f"why is {picture} not like '{other}'? /nowhere/at/all.png and shot.png are words"
+    async with prompting(tmp_path / "store") as hand:
+        hand.app.prompt.editor.buffer.insert(text)
+        await hand.press("enter")
+        await hand.until(lambda: hand.app.sent)
+        sent = entry(hand)
+        assert sent.text == text
+        assert [file.filename for file in sent.files] == ["shot.png", "my shot.PNG"]
+        for file, name in zip(sent.files, (picture, other), strict=True):
+            assert base64.b64decode(file.url.removeprefix("data:image/png;base64,")) == PNG
+            assert isinstance(file.source, FileSource)
+            place = file.source.text
+            assert sent.text[place.start : place.end] == place.value == str(name)
+
+
 async def test_the_path_of_an_image_becomes_the_image(tmp_path: Path) -> None:
     picture = tmp_path / "my shot.png"
     picture.write_bytes(PNG)

@@ -6,6 +6,8 @@ import pytest
 
 from codeloop.kit.jsonc import parse
 from codeloop.schema.errors import CodeloopError
+from codeloop.tui.commands import COMMANDS
+from codeloop.tui.settings.keys import Keymap
 from codeloop.tui.settings.settings import read_settings, unset_setting, write_setting
 
 
@@ -54,3 +56,10 @@ def test_a_setting_is_taken_out(tmp_path: Path, key: str, text: str, left: dict[
     assert sources.problems == ()
     assert {name: getattr(sources.settings, name) for name in sources.origins} == left
     assert ("// mine" in file.read_text()) == ("// mine" in text)
+
+
+def test_other_names_of_the_reference_for_a_command_are_known(tmp_path: Path) -> None:
+    file = tmp_path / "tui.json"
+    file.write_text('{"keybinds": {"prompt_stash": "f9", "diff_open": "f10", "which_key_home": "f11"}}')
+    keys = Keymap({row.id: row.keys for row in COMMANDS}, read_settings([file]).settings.keybinds)
+    assert [keys.press(key).commands for key in ("f9", "f10", "f11")] == [("stash_push",), ("session_changes",), ()]

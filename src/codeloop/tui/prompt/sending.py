@@ -13,6 +13,7 @@ from codeloop.schema.part import FilePartSourceText, FileSource, ResourceSource
 from codeloop.tui.prompt.completion import Completer
 from codeloop.tui.prompt.entry import PromptEntry
 from codeloop.tui.prompt.memory.kept import KeptPrompt
+from codeloop.tui.prompt.outside.images import typed_images
 from codeloop.tui.prompt.text.chips import Chip, Chips, added, expanded
 
 _COMMAND = re.compile(r"/([^\s/]+)(?:\s+(.*))?\Z", re.DOTALL)
@@ -60,9 +61,22 @@ class Sending:
             agents: list[AgentPartInput] = []
             if "@" in kept.text:
                 files, agents = await self._completer.mentioned(kept.text, self._note)
+            if "/" in kept.text:
+                files += await self._typed(kept.text)
             placed = [replace(file, source=_moved_file(kept, file.source)) for file in files]
             named = [replace(agent, source=_moved(kept, agent.source)) for agent in agents]
             return PromptEntry(text, "prompt", (*placed, *_images(kept)), tuple(named))
+
+    async def _typed(self, text: str) -> list[FilePartInput]:
+        """Return the images whose paths were typed, each with the place of its path."""
+        notes = list[str]()
+        found = await asyncio.to_thread(lambda: list(typed_images(text, notes.append)))
+        for note in notes:
+            self._note(note)
+        return [
+            _placed(image, FilePartSourceText(value=text[start:end], start=start, end=end))
+            for start, end, image in found
+        ]
 
 
 def _images(kept: KeptPrompt) -> tuple[FilePartInput, ...]:
@@ -71,10 +85,14 @@ def _images(kept: KeptPrompt) -> tuple[FilePartInput, ...]:
     for char, chip in kept.chips.items():
         if chip.url:
             start = len(expanded(kept.chips, kept.text[: kept.text.index(char)]))
-            place = FilePartSourceText(value=chip.label, start=start, end=start + len(chip.label))
-            source = FileSource(path=chip.name, text=place)
-            found.append(FilePartInput(mime=chip.mime, url=chip.url, filename=chip.name, source=source))
+            found.append(_placed(chip, FilePartSourceText(value=chip.label, start=start, end=start + len(chip.label))))
     return tuple(found)
+
+
+def _placed(image: Chip, place: FilePartSourceText) -> FilePartInput:
+    """Return an image as it is sent, for a place of the text."""
+    source = FileSource(path=image.name, text=place)
+    return FilePartInput(mime=image.mime, url=image.url, filename=image.name, source=source)
 
 
 def _moved_file(kept: KeptPrompt, source: object) -> FileSource | ResourceSource | None:

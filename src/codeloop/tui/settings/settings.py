@@ -17,6 +17,16 @@ _COMMA = re.compile(r"((?:\s+|//[^\r\n]*|/\*.*?\*/)*),[ \t]*\n?[ \t]*", re.DOTAL
 """The comma behind a value, below comments perhaps."""
 _LAST_COMMA = re.compile(r",\s*\Z")
 
+ALIASES = {
+    "help_show": "help",
+    "diff_open": "session_changes",
+    "prompt_submit": "input_submit",
+    "prompt_stash": "stash_push",
+    "prompt_stash_pop": "stash_pop",
+    "prompt_stash_list": "stash_list",
+}
+"""Other names that the reference has for what is one command here."""
+
 
 class UiSettings(Struct, frozen=True, kw_only=True):
     """What can be set in `tui.json`; what the reference's has besides is left alone."""
@@ -69,8 +79,11 @@ def read_settings(files: Sequence[Path]) -> Sources:
             except msgspec.ValidationError as error:
                 problems.append(f"{file}: {error} Left out.".replace(" - at `$", " at `"))
                 continue
-            both = key == "keybinds" and isinstance(values.get(key), dict)
-            values[key] = {**values[key], **value} if both else value
+            if key == "keybinds":
+                known = {ALIASES.get(name, name): keys for name, keys in cast("dict[str, object]", value).items()}
+                values[key] = {**values.get(key, {}), **known}
+            else:
+                values[key] = value
             origins[key] = file
     return Sources(msgspec.convert(values, UiSettings), origins, tuple(problems))
 

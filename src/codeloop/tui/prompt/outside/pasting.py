@@ -1,20 +1,16 @@
 """Takes in what is pasted: short texts as they are, long ones and images as chips."""
 
-import base64
 import shlex
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
-from codeloop.kit.small_files import read_start
-from codeloop.schema.limits import CLIENT_FILE
 from codeloop.tui.prompt.editor import PromptEditor
 from codeloop.tui.prompt.outside import clipboard
+from codeloop.tui.prompt.outside.images import MIMES, image_at, image_of, is_file
 from codeloop.tui.prompt.settings import PromptSettings
 from codeloop.tui.prompt.text.chips import Chip
 
-_IMAGES = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp"}
 _LONGEST_PATHS = 8_000
 
 
@@ -55,7 +51,7 @@ class Pasting:
     async def _from_clipboard(self) -> None:
         image = await clipboard.image()
         if image is not None:
-            self._editor.buffer.insert_chip(_image(image, "image/png", "clipboard.png"))
+            self._editor.buffer.insert_chip(image_of(image, "image/png", "clipboard.png"))
             self._editor.update()
             return
         text = await clipboard.text() or self._own()
@@ -81,35 +77,16 @@ class Pasting:
         if (
             len(text) > _LONGEST_PATHS
             or "\n" in text.strip()
-            or not text.rstrip().rstrip("'\"").lower().endswith(tuple(_IMAGES))
+            or not text.rstrip().rstrip("'\"").lower().endswith(tuple(MIMES))
         ):
             return []
         words = [text.strip()]
         with suppress(ValueError):
-            words = words if Path(words[0]).is_absolute() and _is_file(Path(words[0])) else shlex.split(text)
+            words = words if Path(words[0]).is_absolute() and is_file(Path(words[0])) else shlex.split(text)
         found: list[Chip] = []
         for word in words:
-            path = Path(unquote(urlsplit(word).path) if word.startswith("file://") else word).expanduser()
-            mime = _IMAGES.get(path.suffix.lower())
-            if mime is None or not path.is_absolute() or not _is_file(path):
+            image = image_at(word, self._note)
+            if image is None:
                 return []
-            try:
-                data = read_start(path, CLIENT_FILE.value + 1)
-            except OSError:
-                return []
-            if len(data) > CLIENT_FILE.value:
-                self._note(f"{path.name} is larger than {CLIENT_FILE.value >> 20} MB and was not attached.")
-                return []
-            found.append(_image(data, mime, path.name))
+            found.append(image)
         return found
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):
-        return False
-
-
-def _image(data: bytes, mime: str, name: str) -> Chip:
-    return Chip("[Image]", url=f"data:{mime};base64,{base64.b64encode(data).decode()}", mime=mime, name=name)
