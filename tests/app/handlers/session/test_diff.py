@@ -121,3 +121,13 @@ async def test_a_binary_file_is_named_without_lines(tmp_path: Path) -> None:
         await it.prompt()
         (found,) = await diffs(it, prompts(it)[0].id)
         assert replace(found, file=None) == SnapshotFileDiff(additions=0, deletions=0, patch="", status="added")
+
+
+async def test_all_that_a_session_changed_holds_what_its_subagents_changed(tmp_path: Path) -> None:
+    task = call("task", description="Write", prompt="write b", subagent_type="general")
+    more = calls(call("bash", command="echo c >> b.txt"))
+    answers = [write("a.txt", "a\n"), calls(task), write("b.txt", "b\n"), DONE, more, DONE]
+    async with rig(tmp_path, answers) as it:
+        await it.prompt("one")
+        whole = await it.client.call(SESSION_DIFF, SessionDiffQuery(session_id=it.session_id, whole=True))
+        assert brief(whole) == [("a.txt", 1, 0, "added"), ("b.txt", 2, 0, "added")]
