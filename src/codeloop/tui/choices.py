@@ -174,7 +174,15 @@ class Choices:
             place=one_line(f"{self._launch.server}  {place}".strip(), 100),
             window=int(details.limit.context) if details is not None else 0,
             problem=self.problem,
-            hint=f"{key} commands" if (key := keys.shown("command_list")) else "",
+            hint=_hint(tab, keys),
             waiting=keys.leader if keys.is_waiting else hint,
             moves=self.settings.motion,
         )
+
+
+def _hint(tab: SessionTab, keys: Keymap) -> str:
+    """Return the key that is most worth knowing now: while a turn runs, the one that stops it."""
+    is_running = tab.view is not None and tab.view.is_busy and not tab.view.requests
+    if is_running and (key := keys.shown("session_interrupt")):
+        return f"{key} twice stops"
+    return f"{key} commands" if (key := keys.shown("command_list")) else ""
