@@ -93,13 +93,6 @@ def test_hooks_speak_to_the_model_and_send_it_on(tmp_path: Path) -> None:
     ("event", "output", "says", "exit_code"),
     [
         ("PreToolUse", {"hookSpecificOutput": {"permissionDecision": "allow"}}, "hi", 0),
-        (
-            "PreToolUse",
-            {"hookSpecificOutput": {"permissionDecision": "deny", "permissionDecisionReason": "not so"}},
-            "not so",
-            0,
-        ),
-        ("PreToolUse", {"decision": "block", "reason": "the old way"}, "the old way", 0),
         ("PreToolUse", {"hookSpecificOutput": {"permissionDecision": "ask"}}, "Nobody", 5),
         (
             "PreToolUse",
@@ -107,7 +100,6 @@ def test_hooks_speak_to_the_model_and_send_it_on(tmp_path: Path) -> None:
             "instead",
             0,
         ),
-        ("PermissionRequest", {"hookSpecificOutput": {"decision": {"behavior": "allow"}}}, "hi", 0),
         (
             "PermissionRequest",
             {"hookSpecificOutput": {"decision": {"behavior": "deny", "message": "no way"}}},
@@ -209,6 +201,7 @@ def test_mistakes_in_hooks_name_file_line_and_what_is_expected(tmp_path: Path) -
         assert "hooks of the type 'prompt' are not run" in done.stderr
 
 
+@pytest.mark.slow
 def test_tools_of_mcp_servers_are_known_by_the_names_of_scripts(tmp_path: Path) -> None:
     """Whether a request names the tool, or it is called through the one that finds tools."""
     desk = Desk(tmp_path)

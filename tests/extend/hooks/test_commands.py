@@ -78,6 +78,13 @@ def test_a_patch_is_shown_once_for_each_of_its_files() -> None:
         (0, '{"unknown": {"a": 1}}', "", HookDecision()),
         (
             0,
+            '{"hookSpecificOutput": {"permissionDecision": "deny", "permissionDecisionReason": "r"}}',
+            "",
+            HookDecision(refused="r"),
+        ),
+        (0, '{"hookSpecificOutput": {"decision": {"behavior": "allow"}}}', "", HookDecision(permission="allow")),
+        (
+            0,
             '{"hookSpecificOutput": {"permissionDecision": "ask", "updatedInput": {"a": 1}, "additionalContext": "c"}}',
             "",
             HookDecision(permission="ask", updated={"a": 1}, context="c"),
