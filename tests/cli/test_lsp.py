@@ -152,3 +152,16 @@ def test_what_can_not_be_installed_from_here_says_how(tmp_path: Path) -> None:
     done = Desk(tmp_path).run("lsp", "install", "rust-analyzer")
     assert done.returncode == 2
     assert "rustup component add rust-analyzer" in done.stderr
+
+
+def test_what_a_server_is_installed_with_is_named_when_it_is_missing_or_fails(tmp_path: Path) -> None:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    (programs / "env").symlink_to("/usr/bin/env")
+    desk = Desk(tmp_path)
+    done = desk.run("lsp", "install", "gopls", PATH=str(programs))
+    assert "go is not on the PATH, and this server is installed with it." in done.stderr
+    (programs / "go").write_text("#!/bin/sh\nexit 3\n")
+    (programs / "go").chmod(0o755)
+    done = desk.run("lsp", "install", "gopls", PATH=str(programs))
+    assert "go failed with exit code 3" in done.stderr

@@ -108,5 +108,6 @@ def _with(change: FileChange, formatted: FormattedFile | None) -> tuple[FileChan
     if formatted is None or not formatted.by:
         return change, ""
     text = decode(formatted.now.data).content
-    where = unified("", change.text_after, text).where
-    return replace(change, after=formatted.now.data, text_after=text), f"; {' and '.join(formatted.by)} changed {where}"
+    where, by = unified("", change.text_after, text).where, " and ".join(formatted.by)
+    note = f"; {by}: {where}" if where.startswith("lines removed") else f"; {by} changed {where}"
+    return replace(change, after=formatted.now.data, text_after=text), note

@@ -102,15 +102,16 @@ def _commands(with_what: str, packages: list[str], folder: Path, server: ChosenS
 
 
 def _run(command: list[str], settings: ProjectSettings) -> None:
-    if "/" not in command[0] and which(command[0], settings.environment.get("PATH")) is None:
-        raise CodeloopError(f"{command[0]} is not on the PATH, and this server is installed with it. Install it first.")
+    program = next(word for word in command if word != "env" and "=" not in word)
+    if "/" not in program and which(program, settings.environment.get("PATH")) is None:
+        raise CodeloopError(f"{program} is not on the PATH, and this server is installed with it. Install it first.")
     click.echo(f"$ {shlex.join(command)}", err=True)
     try:
         code = subprocess.run(command, check=False, timeout=LSP_INSTALL.seconds).returncode
     except subprocess.TimeoutExpired:
         raise CodeloopError(f"That took more than {LSP_INSTALL.seconds / 60:.0f} minutes, so it was ended.") from None
     if code:
-        raise CodeloopError(f"{command[0]} failed with exit code {code}; nothing else was done.")
+        raise CodeloopError(f"{program} failed with exit code {code}; nothing else was done.")
 
 
 @lsp.command()

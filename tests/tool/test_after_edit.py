@@ -1,0 +1,28 @@
+"""What the result of an edit says of formatters."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from codeloop.tool.after_edit import AfterEdit, FileChange
+from codeloop.workspace.files.safe_open import load
+from codeloop.workspace.format.formatters import FormattedFile
+from codeloop.workspace.workspace import ResolvedPath
+
+
+@pytest.mark.parametrize(
+    ("written", "formatted", "note"),
+    [("a\n\n\n", "a\n", "; gofmt: lines removed after 1"), ("a\nb\n", "a\n b\n", "; gofmt changed line 2")],
+)
+async def test_what_a_formatter_did_is_said(tmp_path: Path, written: str, formatted: str, note: str) -> None:
+    file = tmp_path / "a.go"
+    file.write_text(formatted)
+
+    async def format_files(files: Sequence[Path]) -> dict[Path, FormattedFile]:
+        return {each: FormattedFile(load(each), by=("gofmt",)) for each in files}
+
+    change = FileChange(ResolvedPath(file, file, outside=False), None, written.encode(), "", written)
+    landed = await AfterEdit(format_files).after("ses", [change], lambda _: True)
+    assert landed.notes == (note,)
+    assert landed.changes[0].text_after == formatted
