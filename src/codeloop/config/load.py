@@ -28,7 +28,7 @@ from codeloop.schema.wire import JSON
 
 _APPENDED = frozenset(("permission", "restrictions", "hooks"))
 _GATHERED = frozenset(("instructions", "plugin"))
-_MOST_NAMED = 12
+_MOST_NAMED = 16
 _LAYERS = {
     "global": "your global configuration",
     "project": "this project's configuration",

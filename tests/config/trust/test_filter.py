@@ -124,7 +124,7 @@ def test_whatever_could_loosen_or_execute_is_ignored_and_named_in_one_line(world
     assert "\n" not in warning
     assert "is not trusted" in warning
     assert warning.endswith("codeloop trust")
-    assert f"{', '.join(list(EVERYTHING)[:12])} and 8 more" in warning
+    assert f"{', '.join(list(EVERYTHING)[:15])}, agent.build.prompt and 4 more" in warning
 
 
 def test_all_layers_of_a_project_share_one_warning(world: World) -> None:
