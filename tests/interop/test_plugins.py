@@ -101,6 +101,14 @@ def test_a_pruner_of_the_context_marks_messages_and_speaks_to_the_model(plugged:
     assert user == "show the request\n\n"
 
 
+def test_a_plugin_adds_the_models_of_a_server_to_the_configuration(plugged: Plugged) -> None:
+    service = {**plugged.stage.config["provider"]["mine"], "models": {}}
+    providers = {**plugged.stage.config["provider"], "lmstudio": service}
+    plugged.use("opencode-lmstudio", provider=providers)
+    plugged.run("hello")
+    assert "Hello." in plugged.run("hello", words=("--model", "lmstudio/bench"))
+
+
 def test_a_recorder_of_prompts_writes_what_events_tell(plugged: Plugged) -> None:
     plugged.use("opencode-prompt-recorder")
     plugged.run("hello recorder")
