@@ -121,6 +121,13 @@ def mcp_servers(bench: Bench) -> None:
     measured(bench)
 
 
+def extensions(bench: Bench) -> None:
+    """Measure extensions; what these need is loaded last, as above."""
+    from bench.extensions import extensions as measured
+
+    measured(bench)
+
+
 MEASUREMENTS: dict[Callable[[Bench], None], tuple[str, ...]] = {
     version: ("version",),
     scripted_answer: ("answer", "answer-cpu", "answer-memory", "answer-python", "answer-modules"),
@@ -160,6 +167,7 @@ MEASUREMENTS: dict[Callable[[Bench], None], tuple[str, ...]] = {
     snapshots.snapshots: ("snapshot-first", "snapshot-next", "snapshot-step", "snapshot-idle"),
     streams: ("stream-latency", "stream-clients", "stream-clients-cpu", "stream-kept", "stream-memory"),
     mcp_servers: ("mcp-ten", "mcp-ten-cpu", "mcp-ten-memory", "mcp-call", "mcp-first"),
+    extensions: ("extension-known", "extension-known-memory", "extension-call", "extension-events"),
     library.library: ("library-import", "library-names", "library-turn"),
     rendering: ("render-messages", "render-live", "render-live-slow"),
     screen: (

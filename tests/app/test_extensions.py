@@ -130,7 +130,7 @@ async def test_a_plugin_hears_of_events_and_one_that_hangs_is_left_behind(tmp_pa
         await until(lambda: told)
         await it.prompt()
         following.cancel()
-        assert told == ["The extensions of the host python don't keep up with events: some are left out."]
+        assert told == ["The extension host python does not keep up with events: some are left out."]
 
 
 async def _toasts(project: Project, told: list[str]) -> None:

@@ -7,7 +7,6 @@ from functools import partial
 from msgspec import Struct
 from msgspec import field as struct_field
 
-from codeloop.extend.mcp.offer.parameters import OwnParameters
 from codeloop.kit.terminal_text import inert
 from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.api.session_inputs import (
@@ -28,6 +27,7 @@ from codeloop.schema.part import FilePart
 from codeloop.schema.permission import Need, Writes
 from codeloop.schema.wire import JSON, replace
 from codeloop.tool.builtin.session.batch import batch_tool
+from codeloop.tool.json_schema import OwnParameters
 from codeloop.tool.tool import Tool, ToolContext, ToolFailure, ToolResult
 from codeloop.tool.toolbox import Toolbox
 

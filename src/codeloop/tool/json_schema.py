@@ -4,9 +4,14 @@ from typing import Any, cast
 
 import msgspec
 
+from codeloop.kit.terminal_text import inert
 from codeloop.schema.wire import JSON
 
 NOISE = frozenset({"title", "default", "minimum", "exclusiveMinimum", "minLength", "minItems"})
+
+
+class OwnParameters(msgspec.Struct, frozen=True):
+    """Those of somebody else's tool, who checks them."""
 
 
 def parameters_schema(params: type[msgspec.Struct]) -> JSON:
@@ -77,6 +82,17 @@ def inlined(value: Any, definitions: dict[str, Any], within: tuple[str, ...] = (
     if result.get("required") == []:
         del result["required"]
     return result
+
+
+def shown_schema(value: Any) -> Any:
+    """Return a schema as models read it: hidden characters shown by name, without what only checkers use."""
+    if isinstance(value, str):
+        return inert(value)
+    if isinstance(value, list):
+        return [shown_schema(each) for each in cast("list[Any]", value)]
+    if isinstance(value, dict):
+        return {inert(key): shown_schema(each) for key, each in cast("JSON", value).items() if key != "$schema"}
+    return value
 
 
 def _without_null(node: JSON) -> JSON:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.schema.live_events import McpServerName, McpToolsChanged
+from codeloop.schema.live_events import McpServerName, McpToolsChanged, Toast, ToastShown
 from tests.support.project import call, calls, rig
 from tests.tui.app.played import played
 from tests.tui.stored.client import StoredClient
@@ -50,3 +50,11 @@ async def test_the_sidebar_hears_what_becomes_of_a_server_and_says_why(tmp_path:
         client.answers["mcp.status"] = {"tracker": {"status": "failed", "error": "no such program is installed"}}
         it.say(McpToolsChanged(properties=McpServerName(server="tracker")))
         await it.sees("tracker failed", "  no such program is installed")
+
+
+async def test_a_message_for_the_person_is_shown(tmp_path: Path) -> None:
+    async with stored(tmp_path, size=(140, 40), client=StoredClient()) as it:
+        it.say(ToastShown(properties=Toast(message="A plugin [failed] and was passed over.", variant="warning")))
+        await it.settle(lambda: it.ui._notifications)
+        (note,) = it.ui._notifications
+        assert (note.message, note.severity) == ("A plugin [failed] and was passed over.", "warning")

@@ -1,7 +1,6 @@
 """The extensions of a project: their hosts started as its configuration allows, their tools and hooks put in place."""
 
-import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -12,18 +11,16 @@ from codeloop.app.toolbox import BUILTIN
 from codeloop.extend.hooks.compose import command_hooks
 from codeloop.extend.hooks.configured import CONFIG, ask_extensions
 from codeloop.extend.hooks.hooks import Handler, Hooks
-from codeloop.extend.host.extension import Extension, Language
-from codeloop.extend.host.hosts import ExtensionHosts, HostKey, HostsHouse, log_file, unusable
+from codeloop.extend.host.extension import Extension
+from codeloop.extend.host.host_stream import HostPipes
+from codeloop.extend.host.hosts import ExtensionHosts, HostKey, HostsHouse, log_file
 from codeloop.extend.host.known import KnownOffers
-from codeloop.extend.host.protocol import DESCRIPTOR, VERSION, HostHello
-from codeloop.extend.host.runtimes import host_command
+from codeloop.extend.host.protocol import VERSION, HostHello
 from codeloop.extend.mcp.link.environment import server_environment
 from codeloop.extend.mcp.link.server_log import ServerLog
 from codeloop.kit.lazy import load
-from codeloop.schema.errors import CodeloopError, HookRefused
+from codeloop.schema.errors import HookRefused
 from codeloop.tool.tool import Tool
-from codeloop.workspace.process.conversation import ProgramTerms, RunningProgram, start_program
-from codeloop.workspace.sandbox.process_launcher import Launch
 
 T = TypeVar("T")
 _FOLDER = "extensions"
@@ -69,16 +66,11 @@ def hosts_of(project: ExtendedProject) -> ExtensionHosts:
     def log(name: str) -> ServerLog:
         return logs.setdefault(name, ServerLog(log_file(settings.home / _FOLDER, name)))
 
-    async def start(key: HostKey, errors: Callable[[bytes], None]) -> RunningProgram:
-        language: Language = "python" if key.language == "python" else "javascript"
-        try:
-            command = await asyncio.to_thread(host_command, language, environment)
-            own = (each for each in settings.extensions if is_confined(each) and not each.is_project)
-            readable = tuple(Path(each.path).parent for each in own if "/" in each.path)
-            terms = ProgramTerms(readable, DESCRIPTOR, key.is_confined, _FOLDER)
-            return await start_program(workspace, Launch(command, place.directory, environment, {}), errors, terms)
-        except CodeloopError as error:
-            raise unusable(error) from error
+    async def start(key: HostKey, errors: Callable[[bytes], None]) -> HostPipes:
+        own = (each for each in settings.extensions if is_confined(each) and not each.is_project)
+        readable = tuple(Path(each.path).parent for each in own if "/" in each.path)
+        begin: Callable[..., Awaitable[HostPipes]] = load("app.extended.start_host:start_host")
+        return await begin(workspace, key, environment, readable, errors)
 
     def is_confined(extension: Extension) -> bool:
         wanted = settings.config.sandbox.extensions

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Iterable, Mapping
 
-from codeloop.extend.hooks.commands.command_hook import CommandHook, HookScope
 from codeloop.extend.hooks.hooks import Handler, Hooks
+from codeloop.kit.lazy import load
 from codeloop.schema.config import Config
 from codeloop.workspace.workspace import Workspace
 
@@ -16,8 +16,11 @@ def hooks_of(config: Config, workspace: Workspace, tell: Callable[[str], None], 
 
 def command_hooks(config: Config, workspace: Workspace, tell: Callable[[str], None]) -> tuple[Handler, ...]:
     """Return the commands of `hooks`, each as a handler."""
-    scope = HookScope(workspace, tell, lambda: _servers(workspace))
-    return tuple(CommandHook(row, scope) for row in config.hooks)
+    if not config.hooks:
+        return ()
+    scope = load("extend.hooks.commands.command_hook:HookScope")(workspace, tell, lambda: _servers(workspace))
+    command: Callable[..., Handler] = load("extend.hooks.commands.command_hook:CommandHook")
+    return tuple(command(row, scope) for row in config.hooks)
 
 
 def _servers(workspace: Workspace) -> Mapping[str, tuple[str, str]]:

@@ -1,19 +1,16 @@
 """A call of an extension's tool: asked about under its own name, made, and its answer brought into our form."""
 
-from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol
 
 import msgspec
 
 from codeloop.extend.hooks.hooks import ExtensionRaised, HookFailed
-from codeloop.extend.host.extension import Extension
-from codeloop.extend.host.host import CallListener, InvalidCall
+from codeloop.extend.host.extension import AskExtension, Extension
+from codeloop.extend.host.host import InvalidCall
 from codeloop.extend.host.protocol import (
     CallPlace,
     CallProgress,
     CallTool,
-    HostMessage,
     HostQuestion,
     ToolAnswer,
     encode,
@@ -26,16 +23,6 @@ from codeloop.schema.errors import OperationError
 from codeloop.schema.permission import Need, Writes
 from codeloop.schema.wire import JSON
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult
-
-
-class AskExtension(Protocol):
-    """Sends an extension a request. Raises HookFailed, ExtensionRaised."""
-
-    async def __call__(
-        self, extension: Extension, message: Callable[[int], HostMessage], listener: CallListener | None
-    ) -> Any:
-        """Return the answer."""
-        ...
 
 
 class ToolCallListener:

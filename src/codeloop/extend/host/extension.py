@@ -1,10 +1,11 @@
-"""What an extension is to us before anything of it runs: where it lies, and by which digest it is known."""
+"""What an extension is to us before anything of it runs, and what is needed of who asks it."""
 
-from typing import Literal
+from collections.abc import Callable
+from typing import Any, Literal, Protocol
 
 from msgspec import Struct
 
-from codeloop.extend.host.protocol import LoadedExtension
+from codeloop.extend.host.protocol import CallProgress, HostMessage, HostQuestion, LoadedExtension
 from codeloop.schema.wire import JSON
 
 Language = Literal["python", "javascript"]
@@ -30,3 +31,25 @@ class Extension(Struct, frozen=True):
     def loaded(self) -> LoadedExtension:
         """What a host is told of it."""
         return LoadedExtension(self.name, self.path, self.kind, self.options)
+
+
+class CallListener(Protocol):
+    """Who makes a call of a tool: hears of it while it works."""
+
+    async def ask(self, question: HostQuestion) -> None:
+        """Let the rules or a person decide. Raises CodeloopError: refused."""
+        ...
+
+    def report(self, progress: CallProgress) -> None:
+        """Take its progress."""
+        ...
+
+
+class AskExtension(Protocol):
+    """Sends an extension a request. Raises HookFailed, ExtensionRaised."""
+
+    async def __call__(
+        self, extension: Extension, message: Callable[[int], HostMessage], listener: CallListener | None
+    ) -> Any:
+        """Return the answer."""
+        ...

@@ -3,8 +3,7 @@
 from functools import partial
 
 from codeloop.extend.hooks.hooks import HookFailed
-from codeloop.extend.host.calls import AskExtension
-from codeloop.extend.host.extension import Extension
+from codeloop.extend.host.extension import AskExtension, Extension
 from codeloop.extend.host.protocol import AskHook
 from codeloop.kit.jsonc import is_object
 from codeloop.schema.wire import JSON

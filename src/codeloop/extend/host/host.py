@@ -5,13 +5,14 @@ import itertools
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from codeloop.extend.hooks.hooks import ExtensionRaised, HookFailed
 from codeloop.extend.host.back_off import BackOff
+from codeloop.extend.host.extension import CallListener
 from codeloop.extend.host.host_stream import BrokenStream, HostPipes, messages
 from codeloop.extend.host.protocol import (
     AnswerError,
@@ -49,18 +50,6 @@ _GREETING = 0
 
 class InvalidCall(HookFailed):
     """What an extension was given does not fit what it takes; the text is for who gave it."""
-
-
-class CallListener(Protocol):
-    """Who makes a call of a tool: hears of it while it works."""
-
-    async def ask(self, question: HostQuestion) -> None:
-        """Let the rules or a person decide. Raises CodeloopError: refused."""
-        ...
-
-    def report(self, progress: CallProgress) -> None:
-        """Take its progress."""
-        ...
 
 
 class HostHouse(Struct, frozen=True):
@@ -175,7 +164,7 @@ class ExtensionHost:
             if len(sent) > HOST_LINE.value:
                 raise HookFailed(f"what it was to be given is longer than {HOST_LINE.value:,} bytes")
             if not self.tell(sent):
-                raise HookFailed(f"the host {self.house.name} is gone")
+                raise HookFailed(f"the extension host {self.house.name} is gone")
             async with asyncio.timeout(seconds):
                 value = await asyncio.shield(answer)
         except TimeoutError as error:
@@ -233,13 +222,13 @@ class ExtensionHost:
             return await asyncio.shield(opening)
         except asyncio.CancelledError:
             if opening.cancelled():
-                raise HookFailed(f"the host {self.house.name} was ended") from None
+                raise HookFailed(f"the extension host {self.house.name} was ended") from None
             raise
 
     async def _open(self) -> _Process:
         try:
             if left := await self._back_off.pause():
-                failed = f"the host {self.house.name} has failed {self._back_off.failures} times"
+                failed = f"the extension host {self.house.name} has failed {self._back_off.failures} times"
                 raise HookFailed(f"{failed} and is started again in {left:.0f} s")
             began = time.monotonic()
             self._back_off.started()
@@ -248,7 +237,7 @@ class ExtensionHost:
             except OSError as error:
                 self._back_off.failed()
                 self.house.log(f"it can't be started: {error}")
-                raise HookFailed(f"the host {self.house.name} can't be started: {error}") from error
+                raise HookFailed(f"the extension host {self.house.name} can't be started: {error}") from error
             greeted = asyncio.get_running_loop().create_future()
             self._requests[_GREETING] = _Request(greeted, "greeting")
             reading = asyncio.create_task(self._read(pipes))
@@ -261,7 +250,7 @@ class ExtensionHost:
                 await self._fail(f"it did not greet in {HOST_START.seconds:g} s")
             if not done or isinstance(greeted.result(), AnswerError):
                 why = greeted.result().message if done else "it did not greet"
-                raise HookFailed(f"the host {self.house.name} can't be used: {why}")
+                raise HookFailed(f"the extension host {self.house.name} can't be used: {why}")
             self.runtime = greeted.result()
             self.house.log(f"started in {time.monotonic() - began:.2f} s: {self.runtime}")
             return process
@@ -332,7 +321,7 @@ class ExtensionHost:
             return
         self._back_off.failed()
         self.house.log(f"failed: {why}")
-        self.house.warn(f"The host {self.house.name} of extensions has failed: {why}. It is started again when needed.")
+        self.house.warn(f"The extension host {self.house.name} has failed: {why}. It is started again when needed.")
         await self._end(why)
 
     async def _end(self, why: str) -> None:
@@ -342,7 +331,9 @@ class ExtensionHost:
         self._stuck.clear()
         for request in self._requests.values():
             if not request.answer.done():
-                request.answer.set_result(AnswerError(0, "missing", f"the host {self.house.name} has failed: {why}"))
+                request.answer.set_result(
+                    AnswerError(0, "missing", f"the extension host {self.house.name} has failed: {why}")
+                )
         process.reading.cancel()
         await asyncio.wait([process.reading])
         await process.pipes.close()

@@ -11,11 +11,9 @@ import msgspec
 from msgspec import Struct
 
 from codeloop.extend.hooks.hooks import ExtensionRaised, HookFailed
-from codeloop.extend.host.calls import call_tool
 from codeloop.extend.host.event_feed import HostEventFeed
-from codeloop.extend.host.extension import Extension
+from codeloop.extend.host.extension import CallListener, Extension
 from codeloop.extend.host.handler import ExtensionHandler
-from codeloop.extend.host.host import CallListener, ExtensionHost, HostHouse
 from codeloop.extend.host.host_stream import HostPipes
 from codeloop.extend.host.known import KnownOffers
 from codeloop.extend.host.protocol import (
@@ -28,13 +26,13 @@ from codeloop.extend.host.protocol import (
     encode,
 )
 from codeloop.extend.mcp.link.server_log import ServerLog
-from codeloop.extend.mcp.offer.parameters import OwnParameters, shown_schema
+from codeloop.kit.lazy import load
 from codeloop.kit.terminal_text import inert
 from codeloop.schema.bounds.extension import HOST_CALL, HOST_SLOW, HOST_WAIT
-from codeloop.schema.errors import CodeloopError
 from codeloop.schema.event import Stamped
 from codeloop.schema.live_events import PartDelta
 from codeloop.schema.wire import JSON
+from codeloop.tool.json_schema import OwnParameters, shown_schema
 from codeloop.tool.tool import NO_TRAITS, Tool, ToolContext, ToolResult
 
 _EVENT = "event"
@@ -73,7 +71,7 @@ class HostKey(Struct, frozen=True):
     @property
     def name(self) -> str:
         """How people read it."""
-        return f"{self.language}, sandboxed" if self.is_confined else self.language
+        return f"{self.language} (sandboxed)" if self.is_confined else self.language
 
 
 class ExtensionHosts:
@@ -87,7 +85,8 @@ class ExtensionHosts:
         self.operations: asyncio.Future[CarryOut] = asyncio.get_running_loop().create_future()
         """What carries operations out, once somebody says."""
         self._house = house
-        self._hosts: dict[HostKey, ExtensionHost] = {}
+        self._hosts: dict[HostKey, Any] = {}
+        """The `ExtensionHost`s; what they need is loaded with the first."""
         self._feeds: dict[HostKey, HostEventFeed] = {}
         self._learning: asyncio.Task[None] | None = None
         self._following: asyncio.Task[None] | None = None
@@ -212,7 +211,8 @@ class ExtensionHosts:
                 hello.directory,
                 hello.root,
             )
-            return await call_tool(self.ask, extension, offered.name, place, given, ctx)
+            call: Callable[..., Awaitable[ToolResult]] = load("extend.host.calls:call_tool")
+            return await call(self.ask, extension, offered.name, place, given, ctx)
 
         schema: JSON = {"type": "object", "properties": {}, **shown_schema(offered.parameters)}
         return Tool(offered.name, inert(offered.description), OwnParameters, run, NO_TRAITS, schema=schema)
@@ -221,20 +221,28 @@ class ExtensionHosts:
         """Return which host an extension runs in."""
         return HostKey(extension.language, self._house.is_confined(extension))
 
-    def host(self, key: HostKey) -> ExtensionHost:
+    def host(self, key: HostKey) -> Any:
         """Return a host; it is not started by that."""
         if key not in self._hosts:
             log = self._house.log(key.name)
-            house = HostHouse(
+
+            def note(line: str) -> None:
+                log.note(f"[codeloop: {line}]")
+
+            def taken(count: int | None) -> None:
+                if key in self._feeds:
+                    self._feeds[key].taken(count)
+
+            house = load("extend.host.host:HostHouse")(
                 name=key.name,
                 start=lambda: self._house.start(key, log.feed),
                 hello=self._house.hello,
-                log=lambda line: log.note(f"[codeloop: {line}]"),
+                log=note,
                 warn=self._house.warn,
                 serve=partial(self._serve, key),
-                taken=lambda count: self._feeds[key].taken(count) if key in self._feeds else None,
+                taken=taken,
             )
-            self._hosts[key] = ExtensionHost(house)
+            self._hosts[key] = load("extend.host.host:ExtensionHost")(house)
         return self._hosts[key]
 
     async def _serve(self, key: HostKey, call: OperationCall) -> Any:
@@ -246,7 +254,7 @@ class ExtensionHosts:
 
     def _feed(self, key: HostKey) -> HostEventFeed:
         if key not in self._feeds:
-            late = f"The extensions of the host {key.name} don't keep up with events: some are left out."
+            late = f"The extension host {key.name} does not keep up with events: some are left out."
             self._feeds[key] = HostEventFeed(self.host(key).tell, partial(self._house.warn, late))
         return self._feeds[key]
 
@@ -260,11 +268,6 @@ class ExtensionHosts:
                     feed.take(raw)
 
 
-def unusable(error: CodeloopError | OSError) -> OSError:
-    """Return an error of what a host needs as one of starting it."""
-    return error if isinstance(error, OSError) else OSError(str(error))
-
-
 def log_file(folder: Path, host: str) -> Path:
     """Return where the log of a host is."""
-    return folder / f"{host.replace(', ', '-')}.log"
+    return folder / f"{host.replace(' (', '-').rstrip(')')}.log"

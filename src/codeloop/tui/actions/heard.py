@@ -1,7 +1,9 @@
 """What the screen does about an event, besides showing it."""
 
 import time
+from typing import Literal
 
+from codeloop.kit.terminal_text import inert
 from codeloop.schema.event import Event, MessageUpdated, PermissionAsked, QuestionAsked
 from codeloop.schema.live_events import (
     BranchUpdated,
@@ -12,6 +14,8 @@ from codeloop.schema.live_events import (
     SessionDiff,
     SessionIdle,
     StatusChanged,
+    Toast,
+    ToastShown,
 )
 from codeloop.tui.actions.beside import refresh
 from codeloop.tui.actions.sending import look_for_queued, send_next
@@ -24,6 +28,18 @@ LONG = 10.0
 """Seconds of a turn after which a person looks elsewhere, and wants to know of its end."""
 STEP = 0.05
 """Seconds after a message changed until it is asked which prompts still wait."""
+
+
+TOAST = 10.0
+"""Seconds that a message stays that does not say for how long."""
+
+
+_SEVERITY: dict[str, Literal["information", "warning", "error"]] = {
+    "info": "information",
+    "success": "information",
+    "warning": "warning",
+    "error": "error",
+}
 
 
 class Hearing:
@@ -56,9 +72,18 @@ class Hearing:
                 self._beside.want()
             case MessageUpdated():
                 self._queued.want()
+            case ToastShown(properties=p):
+                self._show(p)
             case _:
                 pass
         self._frames.want()
+
+    def _show(self, toast: Toast) -> None:
+        seconds = TOAST if toast.duration is None else toast.duration / 1000
+        title = inert(toast.title or "")
+        self._ui.notify(
+            inert(toast.message), title=title, severity=_SEVERITY[toast.variant], timeout=seconds, markup=False
+        )
 
     def turned(self) -> None:
         """Draw what another size or another tab has room for; what the sidebar shows of it is asked for afterwards."""

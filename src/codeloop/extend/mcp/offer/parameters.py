@@ -1,17 +1,12 @@
 """What the tools of servers, and those that find and read, take and are described by."""
 
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import msgspec
 
 from codeloop.extend.mcp.known.table import ServerTool
 from codeloop.kit.terminal_text import inert
 from codeloop.schema.limits import MCP_DESCRIPTION
-from codeloop.schema.wire import JSON
-
-
-class OwnParameters(msgspec.Struct, frozen=True):
-    """Those of a server's tool, which checks them itself."""
 
 
 class McpParams(msgspec.Struct, frozen=True):
@@ -33,14 +28,3 @@ def described(tool: ServerTool) -> str:
     """Return what a model reads of a tool: its description with hidden characters shown by name, cut at the limit."""
     text = inert(tool.listed.description or tool.listed.title or tool.listed.name).strip()
     return text if len(text) <= MCP_DESCRIPTION.value else f"{text[: MCP_DESCRIPTION.value]}…"
-
-
-def shown_schema(value: Any) -> Any:
-    """Return a schema as models read it: hidden characters shown by name, without what only checkers use."""
-    if isinstance(value, str):
-        return inert(value)
-    if isinstance(value, list):
-        return [shown_schema(each) for each in cast("list[Any]", value)]
-    if isinstance(value, dict):
-        return {inert(key): shown_schema(each) for key, each in cast("JSON", value).items() if key != "$schema"}
-    return value

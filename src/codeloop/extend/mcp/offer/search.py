@@ -9,7 +9,7 @@ import msgspec
 from codeloop.extend.mcp.known.table import McpTable, ServerTool
 from codeloop.extend.mcp.link.failures import ServerFailed
 from codeloop.extend.mcp.offer.calls import call_tool
-from codeloop.extend.mcp.offer.parameters import McpParams, OwnParameters, described, shown_schema
+from codeloop.extend.mcp.offer.parameters import McpParams, described
 from codeloop.extend.mcp.server import McpServer
 from codeloop.extend.mcp.servers import McpServers
 from codeloop.kit.lazy import load
@@ -17,6 +17,7 @@ from codeloop.kit.suggest import near
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.limits import MCP_FOUND
 from codeloop.schema.wire import JSON
+from codeloop.tool.json_schema import OwnParameters, shown_schema
 from codeloop.tool.tool import Tool, ToolContext, ToolFailure, ToolResult
 from codeloop.tool.toolbox import Prepared
 

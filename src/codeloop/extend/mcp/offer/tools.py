@@ -8,12 +8,13 @@ from typing import Any
 import msgspec
 
 from codeloop.extend.mcp.known.table import McpTable, ServerTool
-from codeloop.extend.mcp.offer.parameters import McpParams, OwnParameters, ResourceParams, described, shown_schema
+from codeloop.extend.mcp.offer.parameters import McpParams, ResourceParams, described
 from codeloop.kit.lazy import load
 from codeloop.kit.terminal_text import inert
 from codeloop.model.chat import ToolSpec
 from codeloop.schema.limits import MCP_NAMED, MCP_SHARE
 from codeloop.schema.wire import JSON
+from codeloop.tool.json_schema import OwnParameters, shown_schema
 from codeloop.tool.tool import READ_ONLY, Tool, ToolContext, ToolResult, Traits
 from codeloop.tool.toolbox import Fit
 
