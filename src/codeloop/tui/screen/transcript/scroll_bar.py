@@ -17,6 +17,8 @@ class PlainScrollBar(ScrollBar):
         """Return rows of the bar."""
         if self.parent is None:  # one whose view is closed may be drawn once more
             return [Strip.blank(crop.width)] * crop.height
+        if not self.is_attached:  # a tab that is closed may be drawn once more
+            return [Strip.blank(crop.width)] * crop.height
         bar = self.render()
         if not isinstance(bar, ScrollBarRender) or not self.vertical:
             return super().render_lines(crop)
