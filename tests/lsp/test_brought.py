@@ -123,6 +123,26 @@ async def test_what_is_said_of_another_file_before_an_edit_is_known_waits(
         assert it.late() == ""
 
 
+async def test_quick_edits_wait_less_for_a_server_that_is_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with world(tmp_path, "held") as it:
+        await it.edit("a.x", "one\n")
+        await quiet(it)
+        (news,) = it.languages.servers.values()
+        assert news.misses == 0
+        with monkeypatch.context() as short:
+            wait(short, 100)
+            for number in range(3):
+                await it.edit("a.x", f"two {number}\n")
+        assert news.misses == 3
+        it.speak()
+        await quiet(it)
+        await it.edit("b.x", "new\n")
+        await quiet(it)
+        assert news.misses == 0, "it answers again"
+
+
 async def test_what_comes_late_is_in_the_next_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with world(tmp_path, "held") as it:
         await it.edit("a.x", "one\n")

@@ -14,7 +14,7 @@ from codeloop.lsp.client.connection import FENCE, ErrorAnswer, ServerGone
 from codeloop.lsp.client.diagnostic import ERROR, WARNING, Diagnostic
 from codeloop.lsp.client.document import on_disk
 from codeloop.lsp.server import LanguageServer, ServerUnavailable
-from codeloop.schema.bounds.language import LSP_FILE, LSP_KNOWN, LSP_LATE, LSP_OPEN, LSP_OTHERS, LSP_REQUEST
+from codeloop.schema.bounds.language import LSP_FILE, LSP_KNOWN, LSP_LATE, LSP_OPEN, LSP_OTHERS, LSP_REQUEST, LSP_WAIT
 
 _MOMENT = 0.02
 """Seconds in which a server has said what it says of several files in one go."""
@@ -48,7 +48,7 @@ class ServerNews:
     def __init__(self, server: LanguageServer) -> None:
         self.server = server
         self.misses = 0
-        """How often in a row it said nothing in time."""
+        """How many edits in a row it did not answer in time."""
         self._told: dict[Path, tuple[Diagnostic, ...]] = {}
         self._client: LanguageClient | None = None
         self._waiting = 0
@@ -81,6 +81,7 @@ class ServerNews:
 
     async def follow(self, edits: Sequence[FileEdit]) -> None:
         """Show the server the edits and wait until it has said what it thinks of them, or others come."""
+        began = time.monotonic()
         async with self._turn():
             client = await self._connected()
             if client is None:
@@ -100,7 +101,8 @@ class ServerNews:
             for path in others:
                 client.documents[path].pulled = None  # asked about again, since it may depend on what changed
             found = await asyncio.gather(*(self._fresh(client, path) for path in edited if path in client.documents))
-            self.misses = self.misses + 1 if None in found else 0
+            if found and None not in found and not self._waiting and time.monotonic() - began < LSP_WAIT.seconds:
+                self.misses = 0
             if None in found and not self._waiting:
                 await self._check_alive(client)
             elif not self._waiting:

@@ -108,6 +108,8 @@ class Languages:
             await asyncio.wait(patient, timeout=until - time.monotonic())
         if hasty := {task for task in tasks if not task.done()} - patient:
             await asyncio.wait(hasty, timeout=min(_IMPATIENT, until - time.monotonic()))
+        for task, news in tasks.items():
+            news.misses += not task.done()
 
     @property
     def wants_files(self) -> bool:
