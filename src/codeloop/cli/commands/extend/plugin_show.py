@@ -89,7 +89,8 @@ def debug(name: str) -> None:
         for each in found:
             lines += await _tried(hosts, each)
         for language in dict.fromkeys(each.language for each in found):
-            for file in sorted((settings.home / "extensions").glob(f"{language}*.log")):
+            logs = sorted((settings.home / "extensions").glob(f"{language}*.log"))
+            for file in (log for log in logs if not log.name.endswith(".old.log")):
                 lines += ["", f"{file} ends so:", inert(ServerLog(file).read()[-_LOG:].strip()) or "(nothing)"]
         return lines
 
