@@ -78,3 +78,15 @@ def test_a_tree_never_takes_more_lines_than_its_budget(paths: list[list[str]], b
     assert len(lines) <= budget + 1
     shown = sum("file" in line and not line.endswith("files)") for line in lines)
     assert complete == (shown == len(files))
+
+
+def test_which_folders_are_shown_whole_does_not_depend_on_the_order_of_the_search() -> None:
+    paths = [f"{folder}/{number}" for folder in ("a", "b") for number in range(5)]
+    shown: set[str] = set()
+    for order in (paths, paths[::-1]):
+        top = Folder()
+        for path in order:
+            top.add(path)
+        assert not top.open(8)
+        shown.add("\n".join(top.lines()))
+    assert len(shown) == 1

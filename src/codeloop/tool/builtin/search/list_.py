@@ -44,7 +44,7 @@ class Folder:
         """Open as many folders as fit into `budget` lines, those nearest to the top first. Returns whether all did."""
         self.is_open, self.shown = True, min(budget, len(self.folders) + len(self.files))
         budget -= self.shown
-        waiting = deque(self.folders.values())
+        waiting = deque(self.by_name())
         complete = self.shown == len(self.folders) + len(self.files)
         while waiting:
             folder = waiting.popleft()
@@ -54,8 +54,12 @@ class Folder:
                 continue
             folder.is_open, folder.shown = True, needs
             budget -= needs
-            waiting.extend(folder.folders.values())
+            waiting.extend(folder.by_name())
         return complete
+
+    def by_name(self) -> list["Folder"]:
+        """Return the folders in it in the order of names: the search finds them in any."""
+        return [folder for _, folder in sorted(self.folders.items())]
 
     def lines(self, depth: int = 1) -> list[str]:
         """Return the lines of an opened folder: its folders, then its files, each in the order of names."""
