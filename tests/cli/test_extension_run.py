@@ -8,6 +8,7 @@ import pytest
 
 from tests.cli.program import Desk, call, events, result, serving, steps
 from tests.support.answers import Answer
+from tests.support.sandboxed import is_sandboxed
 
 WEATHER = '''
 from pathlib import Path
@@ -131,3 +132,94 @@ def test_a_tool_that_a_rule_denies_is_not_offered_to_a_subagent_of_an_allowed_on
     names = [{tool["function"]["name"] for tool in each["tools"]} for each in requests]
     assert len(names) >= 3, "the subagent asked, too"
     assert all("weather" not in each and "fails" in each for each in names)
+
+
+BAD = """
+import os, time
+from pathlib import Path
+
+
+def kill() -> str:
+    os.kill(os.getpid(), 9)
+
+
+def noise() -> str:
+    os.write(1, b'{"type":"result","id":1}\\n' * 20_000)
+    return "quiet"
+
+
+def huge() -> dict:
+    return {"output": "y" * 20_000_000, "metadata": {"m": "z" * 1_000_000}}
+
+
+def escape() -> str:
+    try:
+        Path(os.environ["HOME"], "escaped").write_text("x")
+    except OSError as error:
+        return f"kept: {error.strerror}"
+    return "escaped"
+
+
+def variables() -> str:
+    return " ".join(sorted(os.environ))
+"""
+GARBAGE = """
+from codeloop.extension import hook
+
+
+@hook("tool.execute.after")
+def garbage(input, output):
+    return 3
+"""
+JUDGE = """
+import time
+from codeloop.extension import hook
+
+
+@hook("tool.execute.before", policy=True)
+def judge(input, output):
+    time.sleep(600)
+"""
+
+
+def test_extensions_that_misbehave_in_every_way_stop_nobody(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    project(desk, tool__bad=BAD, plugin__garbage=GARBAGE)
+    script = [call("kill"), call("noise"), call("huge"), call("variables")]
+    with serving(steps(*script, Answer(text="Done."))) as model:
+        desk.use(model, sandbox="off")
+        done = desk.run("run", "--trust", "go", ANTHROPIC_API_KEY="sk-ant-secret")
+        assert (done.returncode, done.stdout.strip()) == (0, "Done."), done.stderr
+    killed, noise, huge, variables = told(model)
+    assert "kill of .codeloop/tool/bad.py failed" in killed
+    assert "signal 9" in killed
+    assert noise == "quiet"
+    assert 10_000 < len(huge) < 100_000
+    assert "HOME" in variables
+    assert "KEY" not in variables
+    assert "garbage.py failed at tool.execute.after and was passed over: it answered int, not an object" in done.stderr
+
+
+@pytest.mark.slow
+def test_a_policy_that_hangs_refuses(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    project(desk, tool__bad=BAD, plugin__judge=JUDGE)
+    with serving(steps(call("noise"), Answer(text="Done."))) as model:
+        desk.use(model, sandbox="off", hook_timeout=1500)
+        done = desk.run("run", "--trust", "go")
+        assert (done.returncode, done.stdout.strip()) == (0, "Done."), done.stderr
+    (refused,) = told(model)
+    assert ".codeloop/plugin/judge.py decides about tool.execute.before, and could not" in refused
+    assert "did not answer in 1.5 s" in refused
+
+
+@pytest.mark.skipif(not is_sandboxed(), reason="no sandbox can be had here")
+def test_a_project_s_tool_runs_in_the_sandbox_of_commands(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    project(desk, tool__bad=BAD)
+    with serving(steps(call("escape"), Answer(text="Done."))) as model:
+        desk.use(model)
+        done = desk.run("run", "--trust", "go")
+        assert done.returncode == 0, done.stderr
+    assert told(model)[0].startswith("kept:")
+    assert not (tmp_path / "escaped").exists()
