@@ -3,29 +3,16 @@
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tests.e2e.model import CART, TESTS
 from tests.support import programs
-from tests.support.programs import ROOT, commit_all, environment_in, process, provider_at
+from tests.support.programs import ROOT, Place, commit_all, environment_in, process, provider_at
 
 
-@dataclass(frozen=True, slots=True)
-class EndToEnd:
+class EndToEnd(Place):
     """What the program is started with, and where."""
-
-    folder: Path
-    model_url: str
-
-    @property
-    def project(self) -> Path:
-        return self.folder / "project"
-
-    @property
-    def home(self) -> Path:
-        return self.folder / "home"
 
     @property
     def environment(self) -> dict[str, str]:

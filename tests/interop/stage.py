@@ -8,14 +8,13 @@ import subprocess
 import sys
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support import programs
-from tests.support.programs import ROOT, commit_all, environment_in, process, provider_at
+from tests.support.programs import ROOT, Place, commit_all, environment_in, process, provider_at
 
 HERE = Path(__file__).resolve().parent
 PASSWORD = "a password for interop"
@@ -75,16 +74,8 @@ def checker() -> Path:
     return filled(cache("checker", wanted), [wanted], commands) / "bin"
 
 
-@dataclass(frozen=True, slots=True)
-class Stage:
+class Stage(Place):
     """A home, a project in a repository and a model service."""
-
-    folder: Path
-    model_url: str
-
-    @property
-    def project(self) -> Path:
-        return self.folder / "project"
 
     @property
     def config(self) -> dict[str, Any]:
@@ -95,10 +86,6 @@ class Stage:
             "permission": {"bash": "ask", "edit": "allow"},
             "command": {"greet": {"template": "Say hello to $ARGUMENTS."}},
         }
-
-    @property
-    def home(self) -> Path:
-        return self.folder / "home"
 
     def configure(self, config: dict[str, Any]) -> None:
         """Write the person's configuration."""

@@ -7,12 +7,29 @@ import subprocess
 import sys
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 CODELOOP = Path(sys.executable).parent / "codeloop"
 LISTENING = "opencode server listening on "
+
+
+@dataclass(frozen=True)
+class Place:
+    """A home, a project, and the base URL of a model service."""
+
+    folder: Path
+    model_url: str
+
+    @property
+    def project(self) -> Path:
+        return self.folder / "project"
+
+    @property
+    def home(self) -> Path:
+        return self.folder / "home"
 
 
 def environment_in(home: Path) -> dict[str, str]:
