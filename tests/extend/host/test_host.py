@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from codeloop.extend.hooks.hooks import ExtensionRaised, HookFailed
-from codeloop.extend.host.protocol import CallProgress, HostQuestion, OfferedHook, OfferedTool
+from codeloop.extend.host.protocol import CallProgress, HostQuestion, LoadedExtension, OfferedHook, OfferedTool
 from codeloop.schema.errors import OperationError
 from tests.extend.host.world import host_world, until
 
@@ -227,6 +227,14 @@ async def test_a_file_that_can_not_be_used_says_why(tmp_path: Path, name: str, t
     async with host_world(tmp_path) as world:
         with pytest.raises((HookFailed, ExtensionRaised), match=said):
             await world.offer(world.write(name, text))
+
+
+async def test_what_is_installed_is_imported_by_the_name_of_its_module(tmp_path: Path) -> None:
+    async with host_world(tmp_path) as world:
+        with pytest.raises(ExtensionRaised, match="No module named 'not_there'"):
+            await world.offer(LoadedExtension("mine", "not_there.plugin", "plugin"))
+        with pytest.raises(HookFailed, match="it needs a function marked"):
+            await world.offer(LoadedExtension("other", "email.message:Message", "plugin"))
 
 
 async def test_functions_that_no_model_can_call_are_named_and_left_out(tmp_path: Path) -> None:

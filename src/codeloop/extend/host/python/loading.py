@@ -69,7 +69,7 @@ def _module(extension: LoadedExtension) -> ModuleType:
     path = Path(extension.path)
     if path.is_dir():
         path = next((path / name for name in _PLACES if (path / name).is_file()), path / _PLACES[0])
-    elif not path.suffix:
+    elif "/" not in extension.path:
         return importlib.import_module(extension.path.partition(":")[0])
     name = f"codeloop_extensions.{extension.kind}_{path.stem}_{len(sys.modules)}"
     folder = str(path.parent)

@@ -1,0 +1,65 @@
+"""Which extensions a project has, and what makes them others."""
+
+from pathlib import Path
+
+import pytest
+
+from codeloop.app.settings import ProjectSettings, find_settings
+from tests.support.project import startup
+
+
+def found(tmp_path: Path, **settings: object) -> ProjectSettings:
+    (tmp_path / "work").mkdir(exist_ok=True)
+    return find_settings(startup(tmp_path / "home", tmp_path / "work", **settings))
+
+
+def own(tmp_path: Path, name: str, text: str = "def f(): ...\n") -> Path:
+    file = tmp_path / "home" / "config" / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    return file
+
+
+def test_files_of_tool_and_plugin_folders_count_but_not_what_they_import(tmp_path: Path) -> None:
+    for name in ("tool/a.py", "tools/b.ts", "plugin/c.js", "plugins/d.mjs", "tool/_e.py", "tool/f.txt", "tool/g.d.ts"):
+        own(tmp_path, name)
+    extensions = found(tmp_path).extensions
+    assert [(Path(each.path).name, each.kind, each.language) for each in extensions] == [
+        ("a.py", "tool", "python"),
+        ("b.ts", "tool", "javascript"),
+        ("c.js", "plugin", "javascript"),
+        ("d.mjs", "plugin", "javascript"),
+    ]
+
+
+def test_a_change_of_a_file_or_of_one_beside_it_makes_another_extension(tmp_path: Path) -> None:
+    own(tmp_path, "tool/a.py")
+    beside = own(tmp_path, "tool/_b.py", "x = 1\n")
+    first = found(tmp_path).extensions[0].digest
+    assert found(tmp_path).extensions[0].digest == first
+    beside.write_text("x = 2\n")
+    second = found(tmp_path).extensions[0].digest
+    own(tmp_path, "tool/a.py", "def g(): ...\n")
+    assert len({first, second, found(tmp_path).extensions[0].digest}) == 3
+
+
+def test_entries_of_the_configuration_are_paths_with_options_or_said_to_be_none(tmp_path: Path) -> None:
+    file = own(tmp_path, "mine.py")
+    entries = [[str(file), {"colour": "red"}], "/nowhere.py", f"file://{file}", "not a name!"]
+    settings = found(tmp_path, plugin=entries)
+    assert {each.path: each.options for each in settings.extensions[:1]} == {str(file): {"colour": "red"}}
+    said = "\n".join(settings.loaded.warnings)
+    assert "/nowhere.py does not exist" in said
+    assert "'not a name!' is no path" in said
+
+
+def test_installed_distributions_bring_plugins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    about = tmp_path / "own-packages" / "mine-1.dist-info"
+    about.mkdir(parents=True)
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1\n")
+    (about / "entry_points.txt").write_text("[codeloop.plugins]\nmine = mine.plugin\n")
+    monkeypatch.syspath_prepend(about.parent)
+    (extension,) = found(tmp_path).extensions
+    assert (extension.name, extension.kind, extension.path) == ("mine", "plugin", "mine.plugin")
+    assert (tmp_path / "home" / "cache" / "entry_points.json").exists()
+    assert found(tmp_path).extensions == (extension,)
