@@ -15,4 +15,5 @@ def patience(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(languages, "LSP_WAIT", long)
     monkeypatch.setattr(languages, "_IMPATIENT", long.seconds)
     monkeypatch.setattr(brought, "LSP_OTHERS", long)
+    monkeypatch.setattr(brought, "LSP_WAIT", long)
     monkeypatch.setattr(outline, "LSP_OUTLINE_WAIT", long)
