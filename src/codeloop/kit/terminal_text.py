@@ -1,6 +1,7 @@
 """Text from models, files and programs, made safe to print: nothing in it can steer a terminal or hide."""
 
 import re
+from collections.abc import Mapping
 
 _HIDDEN = (
     r"\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160"
@@ -66,6 +67,19 @@ def laid_out(value: object) -> str:
     import json
 
     return json.dumps(value, indent=2, ensure_ascii=False)
+
+
+def arguments(given: Mapping[str, object]) -> str:
+    """Return a call's arguments as people read them: `name: value, name: value`."""
+    return ", ".join(f"{inert(name)}: {_argument(value)}" for name, value in given.items())
+
+
+def _argument(value: object) -> str:
+    if isinstance(value, str):
+        return inert(value[:500])
+    import json
+
+    return inert(json.dumps(value, ensure_ascii=False, separators=(",", ":"))[:500])
 
 
 def as_block(text: str) -> str:

@@ -4,7 +4,7 @@ from typing import Any, cast
 
 from codeloop.cli.output.style import Look, paint
 from codeloop.client.numbers import duration
-from codeloop.kit.terminal_text import inert, laid_out, one_line
+from codeloop.kit.terminal_text import arguments, inert, laid_out, one_line
 from codeloop.schema.part import STRUCTURED_OUTPUT, ToolPart, ToolStateCompleted, ToolStateError
 from codeloop.schema.wire import JSON
 
@@ -23,6 +23,8 @@ def heading(part: ToolPart) -> str:
     subject = next((str(part.state.input[key]) for key in SUBJECTS if part.state.input.get(key)), "")
     if isinstance(part.state, ToolStateCompleted) and part.state.title and part.tool != "bash":
         subject = part.state.title
+    if subject in {"", part.tool}:  # it has nothing of its own to say
+        subject = arguments(part.state.input)
     return f"{part.tool:<6} {one_line(subject, WIDTH)}".rstrip()
 
 

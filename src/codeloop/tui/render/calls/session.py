@@ -7,10 +7,9 @@ from rich.segment import Segment
 from rich.style import Style
 
 from codeloop.client.numbers import duration
-from codeloop.kit.terminal_text import inert, one_line
+from codeloop.kit.terminal_text import arguments, inert, one_line
 from codeloop.schema.part import ToolPart, ToolStateCompleted, ToolStateError
 from codeloop.tui.render.calls.call import CallBody, ToolCall, mapping, sequence
-from codeloop.tui.render.calls.generic import arguments
 from codeloop.tui.render.calls.search import opened
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.layout import cut, framed, wrap
