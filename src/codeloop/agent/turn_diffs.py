@@ -1,6 +1,7 @@
 """What steps and turns changed in files: read from the states around each step, stored with the prompt."""
 
-from collections.abc import Iterable, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
@@ -20,11 +21,15 @@ from codeloop.schema.message import (
 from codeloop.schema.part import PatchPart, StepFinishPart
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Conversation, Entry
+from codeloop.store.store import Store
 from codeloop.workspace.snapshot.file_jobs import Failed
 from codeloop.workspace.snapshot.object_store import MissingObject, ObjectStore
 from codeloop.workspace.snapshot.snapshots import Snapshots
 from codeloop.workspace.snapshot.step_recorder import file_diffs
 from codeloop.workspace.snapshot.tree_diff import TreeChange, differences
+
+SUBAGENTS = 1_000
+"""Of one session, whose changes are looked at."""
 
 
 class Step(Struct, frozen=True):
@@ -55,6 +60,46 @@ def step_changes(snapshots: Snapshots, entry: Entry, index: int) -> Step | None:
     except MissingObject:
         return Step(index, (), tuple(sorted(named)))
     return Step(index, found)
+
+
+def places_of(store: Store, view: Conversation) -> list[tuple[int, Entry]]:
+    """Return the messages of a session and of its subagents, each with the place of the session's that it belongs to.
+
+    A subagent's belongs to the latest message that was there when it began. Oldest first, what is undone included.
+    """
+    begun = [entry.info.time.created for entry in view.entries]
+    others = sorted(_of_subagents(store, view.session.id), key=lambda entry: entry.info.time.created)
+    placed = [(max(bisect_right(begun, entry.info.time.created) - 1, 0), entry) for entry in others]
+    return sorted((*enumerate(view.entries), *placed), key=lambda each: each[0])
+
+
+def _of_subagents(store: Store, session_id: str) -> Iterator[Entry]:
+    """Yield the messages of a session's subagents, and of theirs, but for those that are undone there."""
+    waiting = [session_id]
+    while waiting:
+        for child in store.sessions(parent=waiting.pop(), limit=SUBAGENTS):
+            view, waiting = store.conversation(child.id), [*waiting, child.id]
+            point = view.session.revert
+            yield from view.entries[: start_of(view, point.message_id, point.part_id) if point is not None else None]
+
+
+def start_of(view: Conversation, message_id: str, part_id: str | None) -> int | None:
+    """Return the index of the first entry that is undone: a user message, or the step that holds the part."""
+    index = _index(view.entries, message_id)
+    if index is None:
+        return None
+    info = view.entries[index].info
+    if isinstance(info, UserMessage) or (part_id and _has_part(view.entries[index], part_id)):
+        return index
+    return _index(view.entries, info.parent_id)
+
+
+def _index(entries: Sequence[Entry], message_id: str) -> int | None:
+    return next((index for index, entry in enumerate(entries) if entry.info.id == message_id), None)
+
+
+def _has_part(entry: Entry, part_id: str) -> bool:
+    return any(part.id == part_id for part in entry.parts)
 
 
 def _changes(objects: ObjectStore, before: str, after: str, named: set[str]) -> tuple[TreeChange, ...]:
@@ -90,23 +135,27 @@ async def store_diffs(engine: Engine, session_id: str) -> None:
     snapshots = engine.snapshots
     if snapshots is None:
         return
-    for prompt, steps in _without_diffs(engine.store.context_view(session_id)):
+    view = engine.store.context_view(session_id)
+    missing = _without_diffs(view)
+    placed = places_of(engine.store, view) if missing else []
+    for prompt, answers in missing:
+        steps = [entry for at, entry in placed if view.entries[at].info.id in answers]
         diffs = await turn_diffs(snapshots, steps, SNAPSHOT_TIME)  # an abort waits for it
         if not isinstance(diffs, Failed):
             engine.store.append(*_diff_events(engine.store.context_view(session_id), prompt, list(diffs)))
 
 
-def _without_diffs(view: Conversation) -> list[tuple[str, list[Entry]]]:
-    """Return the ids of the answered prompts behind the last one that has its diffs, each with its answers."""
-    answers: dict[str, list[Entry]] = {}
-    found: list[tuple[str, list[Entry]]] = []
+def _without_diffs(view: Conversation) -> list[tuple[str, set[str]]]:
+    """Return the ids of the answered prompts behind the last one that has its diffs, each with those of its answers."""
+    answers: dict[str, set[str]] = {}
+    found: list[tuple[str, set[str]]] = []
     for entry in reversed(view.entries):
         if isinstance(entry.info, AssistantMessage):
-            answers.setdefault(entry.info.parent_id, []).append(entry)
+            answers.setdefault(entry.info.parent_id, set()).add(entry.info.id)
         elif entry.info.summary is not None:
             break
         elif entry.info.id in answers:
-            found.append((entry.info.id, answers[entry.info.id][::-1]))
+            found.append((entry.info.id, answers[entry.info.id]))
     return found[::-1]
 
 

@@ -6,10 +6,16 @@ from typing import Any
 import pytest
 
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.schema.api.session_requests import ForkSession, RevertSession, SessionDiffQuery, UnrevertSession
+from codeloop.schema.api.session_requests import (
+    ForkSession,
+    RevertSession,
+    SessionDiffQuery,
+    UndoFiles,
+    UnrevertSession,
+)
 from codeloop.schema.errors import ContextOverflowError, OperationError, OverflowData
 from codeloop.schema.message import SnapshotFileDiff, UserMessage
-from codeloop.schema.operation import SESSION_DIFF, SESSION_FORK, SESSION_REVERT, SESSION_UNREVERT
+from codeloop.schema.operation import SESSION_DIFF, SESSION_FORK, SESSION_REVERT, SESSION_UNREVERT, UNDO_FILES
 from codeloop.schema.wire import replace
 from tests.support.project import Rig, call, calls, rig
 
@@ -131,3 +137,32 @@ async def test_all_that_a_session_changed_holds_what_its_subagents_changed(tmp_p
         await it.prompt("one")
         whole = await it.client.call(SESSION_DIFF, SessionDiffQuery(session_id=it.session_id, whole=True))
         assert brief(whole) == [("a.txt", 1, 0, "added"), ("b.txt", 2, 0, "added")]
+        assert brief(await diffs(it, prompts(it)[0].id)) == brief(whole)
+        summary = prompts(it)[0].summary
+        assert summary is not None
+        assert brief(summary.diffs) == brief(whole)
+
+
+async def test_undo_takes_back_what_subagents_did_and_redo_brings_it_again(tmp_path: Path) -> None:
+    task = calls(call("task", description="Write", prompt="write b", subagent_type="general"))
+    more = calls(call("bash", command="echo c >> b.txt"))
+    turn = [write("a.txt", "a\n"), task, write("b.txt", "b\n"), DONE, more, DONE]
+    async with rig(tmp_path, [*turn, write("c.txt", "c\n"), DONE]) as it:
+        await it.prompt("one")
+        back = RevertSession(session_id=it.session_id, message_id=prompts(it)[0].id)
+        outcome = (await it.client.call(SESSION_REVERT, back)).outcome
+        assert outcome is not None
+        assert (outcome.restored, outcome.conflicts) == (["a.txt", "b.txt"], [])
+        assert not (it.work / "b.txt").exists()
+        assert brief(await diffs(it)) == [("a.txt", 1, 0, "added"), ("b.txt", 2, 0, "added")]
+        await it.client.call(SESSION_UNREVERT, UnrevertSession(session_id=it.session_id))
+        assert (it.work / "b.txt").read_text() == "b\nc\n"
+        one = UndoFiles(session_id=it.session_id, files=["b.txt"])
+        assert (await it.client.call(UNDO_FILES, one)).outcome.restored == ["b.txt"]
+        await it.client.call(UNDO_FILES, replace(one, redo=True))
+        await it.client.call(SESSION_REVERT, back)
+        await it.prompt("two")  # what is undone is gone for good, the subagent's with it
+        whole = await it.client.call(SESSION_DIFF, SessionDiffQuery(session_id=it.session_id, whole=True))
+        assert brief(whole) == [("c.txt", 1, 0, "added")]
+        (child,) = it.project.store.sessions(parent=it.session_id)
+        assert child.revert is not None

@@ -7,7 +7,7 @@ from typing import Protocol
 import msgspec
 from msgspec import Struct
 
-from codeloop.agent.turn_diffs import Step, diffs_of, files_of, step_changes, with_diffs
+from codeloop.agent.turn_diffs import Step, diffs_of, files_of, places_of, start_of, step_changes, with_diffs
 from codeloop.app.runs import Runs
 from codeloop.schema.api.session_requests import (
     FileConflict,
@@ -23,7 +23,7 @@ from codeloop.schema.event import MessageGone, MessageRemoved, StoredEvent, sess
 from codeloop.schema.ids import now_ms
 from codeloop.schema.limits import UNDO_TIME
 from codeloop.schema.live_events import session_diff
-from codeloop.schema.message import NO_TOKENS, AssistantMessage, Revert, Session, SnapshotFileDiff, UserMessage
+from codeloop.schema.message import NO_TOKENS, AssistantMessage, Revert, Session, SnapshotFileDiff
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Conversation, Entry
 from codeloop.store.store import Store
@@ -87,12 +87,16 @@ async def unrevert(place: Place, args: UnrevertSession) -> RevertedSession:
 
 
 def discard_reverted(store: Store, session_id: str) -> list[StoredEvent]:
-    """Return the events that make a revert final, for a new prompt: its messages go, the sums sink, no redo follows."""
+    """Return the events that make a revert final, for a new prompt: its messages go, the sums sink, no redo follows.
+
+    What subagents did for those messages stays undone: their sessions stand before it.
+    """
     session = store.session(session_id)
-    if session.revert is None:
+    point = session.revert
+    if point is None:
         return []
     view = store.conversation(session_id)
-    start = start_of(view, session.revert.message_id, session.revert.part_id)
+    start = start_of(view, point.message_id, point.part_id)
     gone = view.entries[start:] if start is not None else ()
     kept = files_of(entry.info for entry in view.entries[:start])
     cost, tokens = session.cost or 0.0, session.tokens or NO_TOKENS
@@ -106,7 +110,19 @@ def discard_reverted(store: Store, session_id: str) -> list[StoredEvent]:
     return [
         *(MessageRemoved(properties=each) for each in removed),
         session_updated(info),
+        *(session_updated(each) for each in _undone_subagents(store, view, start, point)),
     ]
+
+
+def _undone_subagents(store: Store, view: Conversation, start: int | None, point: Revert) -> list[Session]:
+    """Return the sessions of the subagents that worked since a point, as they stand with what they did undone."""
+    found: dict[str, Session] = {}
+    for index, entry in places_of(store, view):
+        child = entry.info.session_id
+        if start is not None and index >= start and child != view.session.id and child not in found:
+            begun = Revert(message_id=entry.info.id, snapshot=point.snapshot, diff="")
+            found[child] = replace(store.session(child), revert=begun)
+    return list(found.values())
 
 
 async def undone(place: Place, view: Conversation) -> tuple[SnapshotFileDiff, ...]:
@@ -116,7 +132,8 @@ async def undone(place: Place, view: Conversation) -> tuple[SnapshotFileDiff, ..
     if start is None:
         return ()
     snapshots = place.snapshots
-    plan = await snapshots.jobs.beside(lambda: _plan(snapshots, view, start), UNDO_TIME)
+    placed = places_of(place.store, view)
+    plan = await snapshots.jobs.beside(lambda: _plan(snapshots, view, placed, start), UNDO_TIME)
     return () if isinstance(plan, Failed) else plan.diffs
 
 
@@ -129,7 +146,8 @@ async def _move(
     between leaves each file old or new, and the same call finishes the work.
     """
     session, snapshots = view.session, place.snapshots
-    plan = await snapshots.jobs.beside(lambda: _plan(snapshots, view, target), UNDO_TIME)
+    placed = places_of(place.store, view)
+    plan = await snapshots.jobs.beside(lambda: _plan(snapshots, view, placed, target), UNDO_TIME)
     if isinstance(plan, Failed):
         raise OperationError("UnknownError", f"Nothing was undone: {plan.reason}.")
     point: Revert | None = None
@@ -178,7 +196,7 @@ def with_conflicts(outcome: RestoreResult, more: Sequence[Conflict]) -> RestoreR
     return RestoreResult(outcome.restored, outcome.unchanged, tuple(sorted(added, key=lambda each: each.path)))
 
 
-def _plan(snapshots: Snapshots, view: Conversation, target: int | None) -> _Plan:
+def _plan(snapshots: Snapshots, view: Conversation, placed: Sequence[tuple[int, Entry]], target: int | None) -> _Plan:
     """Work out the moves. Blocks. Raises MissingObject, OSError."""
     objects = snapshots.objects
     objects.ensure()
@@ -188,8 +206,8 @@ def _plan(snapshots: Snapshots, view: Conversation, target: int | None) -> _Plan
     first = min(points) if points else len(view.entries)
     steps = [
         step
-        for index in range(first, len(view.entries))
-        if (step := step_changes(snapshots, view.entries[index], index))
+        for index, entry in placed
+        if index >= first and (step := step_changes(snapshots, entry, index)) is not None
     ]
     lost = tuple(Conflict(path, "what it held is not kept any more") for step in steps for path in step.lost)
     outside = tuple(Conflict(path, f"it is not in {snapshots.root}") for step in steps for path in step.outside)
@@ -234,25 +252,6 @@ def _at(held: TreeEntry | None, steps: Sequence[Step], path: str, point: int | N
         return held, True
     changes = [each for step in steps if step.index >= point for each in step.changes if each.path == path]
     return unwound(held, changes), is_unwound(held, changes)
-
-
-def start_of(view: Conversation, message_id: str, part_id: str | None) -> int | None:
-    """Return the index of the first entry that is undone: a user message, or the step that holds the part."""
-    index = _index(view.entries, message_id)
-    if index is None:
-        return None
-    info = view.entries[index].info
-    if isinstance(info, UserMessage) or (part_id and _has_part(view.entries[index], part_id)):
-        return index
-    return _index(view.entries, info.parent_id)
-
-
-def _index(entries: Sequence[Entry], message_id: str) -> int | None:
-    return next((index for index, entry in enumerate(entries) if entry.info.id == message_id), None)
-
-
-def _has_part(entry: Entry, part_id: str) -> bool:
-    return any(part.id == part_id for part in entry.parts)
 
 
 def idle(place: Place, session_id: str) -> tuple[Session, Conversation]:

@@ -6,21 +6,20 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from codeloop.agent.turn_diffs import step_changes
+from codeloop.agent.turn_diffs import places_of, start_of, step_changes
 from codeloop.app.handlers.session.revert import (
     Place,
     files_outcome,
     held,
     idle,
     restore_files,
-    start_of,
     with_conflicts,
 )
 from codeloop.schema.api.session_requests import UndoFiles, UndoneFiles
 from codeloop.schema.errors import OperationError
 from codeloop.schema.limits import UNDO_TIME
 from codeloop.schema.message import AssistantMessage, Session
-from codeloop.store.conversation import Conversation
+from codeloop.store.conversation import Conversation, Entry
 from codeloop.workspace.snapshot.file_jobs import Failed
 from codeloop.workspace.snapshot.object_store import TreeEntry
 from codeloop.workspace.snapshot.restore import Conflict, Restoration, is_unwound, unwound
@@ -45,9 +44,10 @@ async def undo_files(place: Place, args: UndoFiles) -> UndoneFiles:
     """
     session, view = idle(place, args.session_id)
     snapshots = place.snapshots
+    placed = places_of(place.store, view)
     names = [_relative(snapshots.root, session, each) for each in args.files]
     async with held(place, args):
-        plan = await snapshots.jobs.beside(lambda: _plan(snapshots, view, names, redo=args.redo), UNDO_TIME)
+        plan = await snapshots.jobs.beside(lambda: _plan(snapshots, view, placed, names, redo=args.redo), UNDO_TIME)
         if isinstance(plan, Failed):
             raise OperationError("UnknownError", f"Nothing was changed: {plan.reason}.")
         outcome = await restore_files(snapshots, plan.moves, dry_run=args.dry_run)
@@ -64,10 +64,17 @@ def _relative(root: Path, session: Session, name: str) -> str:
     return "" if real == root else str(real.relative_to(root))
 
 
-def _plan(snapshots: Snapshots, view: Conversation, names: Sequence[str], *, redo: bool) -> _Plan:
+def _plan(
+    snapshots: Snapshots,
+    view: Conversation,
+    placed: Sequence[tuple[int, Entry]],
+    names: Sequence[str],
+    *,
+    redo: bool,
+) -> _Plan:
     """Choose the turn and work out the moves. Blocks. Raises MissingObject, OSError."""
     snapshots.objects.ensure()
-    turns = _turns(snapshots, view)
+    turns = _turns(snapshots, view, placed)
     paths = {path for _, changes in turns for path in changes if any(_is_meant(path, name) for name in names)}
     now = {path: snapshots.keep(path) for path in paths}
     choose = _redoable if redo else _undoable
@@ -91,14 +98,16 @@ def _plan(snapshots: Snapshots, view: Conversation, names: Sequence[str], *, red
     return _Plan(prompt, tuple(moves), tuple(conflicts))
 
 
-def _turns(snapshots: Snapshots, view: Conversation) -> Turns:
+def _turns(snapshots: Snapshots, view: Conversation, placed: Sequence[tuple[int, Entry]]) -> Turns:
     """Return what the turns that are not undone did, oldest first."""
     point = view.session.revert
     end = start_of(view, point.message_id, point.part_id) if point is not None else None
     turns: dict[str, dict[str, list[TreeChange]]] = {}
-    for index, entry in enumerate(view.entries[:end]):
-        if isinstance(entry.info, AssistantMessage) and (step := step_changes(snapshots, entry, index)):
-            changes = turns.setdefault(entry.info.parent_id, {})
+    for index, entry in placed:
+        owner = view.entries[index].info
+        if (end is None or index < end) and (step := step_changes(snapshots, entry, index)):
+            prompt = owner.parent_id if isinstance(owner, AssistantMessage) else owner.id
+            changes = turns.setdefault(prompt, {})
             for change in step.changes:
                 changes.setdefault(change.path, []).append(change)
     return list(turns.items())
