@@ -1,5 +1,6 @@
 """The picker: every key path, ten thousand rows, rows that can't be loaded, foreign text."""
 
+import asyncio
 from collections.abc import Sequence
 
 from rich.segment import Segment
@@ -177,6 +178,28 @@ async def test_a_choice_right_after_typing_is_among_what_was_typed() -> None:
         picker.press("enter")
         await until(lambda: app.results)
         assert app.results == [1]
+
+
+async def test_enter_before_the_rows_have_come_chooses_when_they_do() -> None:
+    app, came = Stage(), asyncio.Event()
+
+    async def load() -> Sequence[Pick[int]]:
+        await came.wait()
+        return PICKS
+
+    async with staged(app) as pilot:
+        app.open(Picker(PickSource(title="Things", load=load), app.colours))
+        await app.sees("Loading")
+        await pilot.press(*"docs", "enter")
+        came.set()
+        await until(lambda: app.results == [2])
+        came.clear()
+        app.open(Picker(PickSource(title="Things", load=load), app.colours))
+        await app.sees("Loading")
+        await pilot.press(*"docs", "enter", "x")
+        came.set()
+        await app.sees("Nothing fits what you typed.")
+        assert app.results == [2], "what is typed after Enter takes it back"
 
 
 async def test_what_comes_to_a_picker_that_closes_is_dropped() -> None:

@@ -77,6 +77,8 @@ class Picker(Dialog[T | None], Generic[T]):
         """What the preview is about."""
         self._drawn_in: Styles | None = None
         """The colours of the preview."""
+        self._chooses = False
+        """Enter came before the rows did."""
 
     def compose(self) -> ComposeResult:
         """Yield the title, the line to type in, the list with its preview, and the keys."""
@@ -110,6 +112,9 @@ class Picker(Dialog[T | None], Generic[T]):
             self._picks, self._message = [], f"{inert(str(error))}\n\nEnter tries again."
         self._more = 0
         self._renew(keep)
+        if self._chooses and self._found:
+            self._choose()
+        self._chooses = False
 
     def _renew(self, keep: T | None) -> None:
         """Index what there is now."""
@@ -198,7 +203,9 @@ class Picker(Dialog[T | None], Generic[T]):
         if self.query_one(FilterInput).value != self.typed:  # Enter came right after the last letter
             self._filter()
         if not self._found:
-            self.reload()
+            self._chooses = self._message == LOADING
+            if not self._chooses:
+                self.reload()
             return
         pick = self._picks[self._found[self._rows.cursor]]
         if pick.problem:
@@ -221,7 +228,7 @@ class Picker(Dialog[T | None], Generic[T]):
         """Show what fits what is typed, if that is something else than before."""
         if self.is_over or (text := self.query_one(FilterInput).value) == self._typed:
             return
-        self._typed = text
+        self._typed, self._chooses = text, False
         if self._more:
             del self._picks[len(self._picks) - self._more :]
             self._more = 0
