@@ -239,6 +239,7 @@ def test_ctrl_c_ends_the_turn_and_then_the_conversation(tmp_path: Path) -> None:
         assert terminal.end() == 0
 
 
+@pytest.mark.slow
 def test_a_question_of_the_model_is_answered_and_one_answered_elsewhere_taken_back(tmp_path: Path) -> None:
     asked = {"question": "Which one?", "header": "Which", "options": [{"label": "A", "description": "the first"}]}
     with stage(

@@ -101,6 +101,7 @@ def test_the_half_that_a_retry_takes_back_is_not_on_stdout(tmp_path: Path) -> No
     assert "retry" in [line["type"] for line in lines]
 
 
+@pytest.mark.slow
 def test_a_terminal_marks_what_a_retry_takes_back(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with serving(cutting(CUT, DONE)) as server:

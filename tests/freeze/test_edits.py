@@ -102,6 +102,7 @@ async def test_the_loop_turns_during_a_patch_of(name: str, tmp_path: Path) -> No
     await check(lambda: answer(ctx, "apply_patch", {"patchText": patch}))
 
 
+@pytest.mark.slow
 async def test_the_loop_turns_during_many_edits_of_a_large_file(tmp_path: Path) -> None:
     ctx = small_project(tmp_path)
     (ctx.workspace.root / "f.txt").write_text(NUMBERED * 4)

@@ -4,6 +4,8 @@ import asyncio
 import time
 from pathlib import Path
 
+import pytest
+
 from codeloop.workspace.git.tree_state import tree_state
 from codeloop.workspace.watch.ignored import IgnoredFiles
 from codeloop.workspace.watch.tree_watch import TreeWatch
@@ -31,6 +33,7 @@ def test_the_state_of_a_project_is_given_up_below_hostile_patterns(tmp_path: Pat
     assert taken < LONGEST, f"it took {taken * 1000:.0f} ms"
 
 
+@pytest.mark.slow
 async def test_the_loop_turns_while_many_files_appear_below_hostile_patterns(tmp_path: Path) -> None:
     folder = tmp_path / DEEP
     folder.mkdir(parents=True)

@@ -83,6 +83,7 @@ async def test_what_comes_without_a_version_counts_when_it_is_quiet(tmp_path: Pa
         assert await it.edit("a.x", "two\n") == ""
 
 
+@pytest.mark.slow
 async def test_what_comes_late_without_a_version_is_not_taken_to_be_of_the_text_of_now(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -176,6 +176,7 @@ async def test_a_client_that_leaves_in_the_middle_of_a_body_is_no_fault(
     assert [record for record in caplog.records if record.levelname == "ERROR"] == []
 
 
+@pytest.mark.slow
 async def test_a_body_that_stalls_ends_the_connection_one_that_comes_slowly_does_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

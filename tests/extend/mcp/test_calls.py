@@ -142,6 +142,7 @@ async def test_a_server_that_dies_in_a_call_is_told_with_its_last_words_and_star
         assert it.started() == 2
 
 
+@pytest.mark.slow
 async def test_a_server_that_closes_its_output_is_gone(tmp_path: Path) -> None:
     async with world(tmp_path) as it:
         with pytest.raises(ToolFailure, match="it closed its output"):

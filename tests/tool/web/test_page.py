@@ -110,6 +110,7 @@ async def test_a_picture_is_attached_by_what_it_is_not_by_what_it_is_called() ->
         assert "3 x 2 pixels" in page.text
 
 
+@pytest.mark.slow
 async def test_a_broken_or_huge_picture_is_refused() -> None:
     with pytest.raises(ToolFailure, match="broken"):
         await shown(png()[:-12], "image/png")

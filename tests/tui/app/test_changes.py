@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.live_events import McpServerName, McpToolsChanged, Toast, ToastShown
 from tests.support.project import call, calls, rig
@@ -10,6 +12,7 @@ from tests.tui.stored.client import StoredClient
 from tests.tui.stored.play import stored
 
 
+@pytest.mark.slow
 async def test_changed_files_are_listed_and_one_is_read_over_the_whole_screen(tmp_path: Path) -> None:
     answers = [calls(call("write", filePath="new.txt", content="one\ntwo\n")), ScriptedAnswer(text="Written.")]
     async with rig(tmp_path, answers) as desk, played(desk, tmp_path / "state", size=(120, 30)) as ui:
@@ -26,6 +29,7 @@ async def test_changed_files_are_listed_and_one_is_read_over_the_whole_screen(tm
         await ui.until(lambda: "Changed files" not in ui.screen())
 
 
+@pytest.mark.slow
 async def test_a_redo_that_is_typed_brings_back_the_prompt_that_is_still_undone(tmp_path: Path) -> None:
     answers = [ScriptedAnswer(text=f"Answer {number}.") for number in (1, 2)]
     async with rig(tmp_path, answers) as desk, played(desk, tmp_path / "state") as ui:

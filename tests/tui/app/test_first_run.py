@@ -89,6 +89,7 @@ async def test_what_is_typed_while_the_dialog_opens_goes_to_the_prompt(
         await ui.until(lambda: ui.ui.tab.prompt.entry.text == "fix qqxzj now")
 
 
+@pytest.mark.slow
 async def test_the_model_chosen_before_is_one_key_away_and_the_next_session_begins_with_the_last(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,6 +11,7 @@ from tests.support.project import call, calls, rig
 from tests.tui.app.played import played
 
 
+@pytest.mark.slow
 async def test_a_picture_that_was_read_is_shown_by_its_command_and_by_a_click(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -238,6 +238,7 @@ async def test_vi_keys_when_they_are_wanted(tmp_path: Path) -> None:
         assert hand.app.text == "one x"
 
 
+@pytest.mark.slow
 async def test_right_to_left_wide_and_joined_characters_stay_as_they_were_typed(tmp_path: Path) -> None:
     text = "שלום עולם العربية 漢字 e\u0301👍🏽👨\u200d👩\u200d👧🇩🇪 \u202ehidden"
     async with prompting(tmp_path, size=(40, 20)) as hand:

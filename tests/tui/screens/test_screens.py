@@ -214,7 +214,7 @@ async def questions(it: Stored, album: Album) -> None:
         await it.settle(lambda: it.ui.tab.panel.request is None)
 
 
-PARTS = (conversation, *(pytest.param(part, marks=pytest.mark.slow) for part in (typing, dialogs)), questions)
+PARTS = (*(pytest.param(part, marks=pytest.mark.slow) for part in (conversation, typing, dialogs)), questions)
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -229,6 +229,7 @@ async def test_every_screen_is_as_it_was_when_somebody_looked_at_it(
     assert not album.wrong, "\n".join(album.wrong)
 
 
+@pytest.mark.slow
 async def test_the_first_screen_is_as_it_was(tmp_path: Path) -> None:
     client = StoredClient()
     client.answers |= {"mcp.status": SERVERS, "lsp.status": LANGUAGES}

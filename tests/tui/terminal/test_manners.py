@@ -45,6 +45,7 @@ def test_answers_of_the_terminal_are_no_keys_and_a_megabyte_is_pasted(desk: Desk
     assert terminal.lost() == ""
 
 
+@pytest.mark.slow
 def test_who_looks_elsewhere_is_called_by_the_desktop_and_the_bell(desk: Desk) -> None:
     terminal = ScreenTerminal(desk, "ask me", TERM="foot")
     terminal.wait_for(READY)

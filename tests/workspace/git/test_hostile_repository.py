@@ -168,6 +168,7 @@ def test_the_traps_are_armed(hostile: Hostile) -> None:
     assert hostile.sprung.exists(), "no program of the configuration is run"
 
 
+@pytest.mark.slow
 def test_git_is_called_in_one_way_only() -> None:
     """Every list that begins with git is put together in one place, which adds what makes it safe."""
     found = {

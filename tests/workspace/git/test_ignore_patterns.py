@@ -4,6 +4,7 @@ import os
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -40,6 +41,7 @@ PATTERNS = st.builds(
 FILES = ["a", "b", "ab", "x/a", "x/b", "a1/b", "b1/ab/a", "x/y/a", "x/y/ab", "ab1/a/b/a"]
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(30))
 @given(top=st.lists(PATTERNS, max_size=4), below=st.lists(PATTERNS, max_size=2))
 @example(top=["*", "!x/", "!a"], below=["!b"])

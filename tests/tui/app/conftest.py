@@ -1,0 +1,14 @@
+"""Conversations over HTTP, which take more than a second of a core each, are left to `make slow`."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
+    """Mark those of this folder."""
+    for item in items:
+        if item.path.is_relative_to(Path(__file__).parent) and "[http" in item.name:
+            item.add_marker(pytest.mark.slow)
