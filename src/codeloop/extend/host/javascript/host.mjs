@@ -4,6 +4,7 @@ import { Channel } from "./channel.mjs"
 import { authStep, fetchThrough } from "./auth.mjs"
 import { answerServer, makeClient, SERVER } from "./client.mjs"
 import { describe, load } from "./loading.mjs"
+import { addModels } from "./models.mjs"
 import { checkArguments } from "./schema.mjs"
 import { makeShell } from "./shell.mjs"
 import { prepare } from "./typescript.mjs"
@@ -126,16 +127,12 @@ function resultOf(value) {
 async function runHook({ extension, name, input, output }) {
   const { hooks } = extensionOf({ extension })
   for (const made of hooks) {
-    if (name === "config") await made.config?.(output)
-    else if (name === "provider") output = (await modelsOf(made.provider, input, output)) ?? output
-    else await made[name]?.(input, output)
+    if (name === "config") {
+      await made.config?.(output)
+      if (made.provider?.models) await addModels(made.provider, output, pluginInput.client)
+    } else await made[name]?.(input, output)
   }
   return output
-}
-
-async function modelsOf(provider, input, output) {
-  const models = await provider?.models?.(output.provider, { auth: input?.auth })
-  return models && { provider: { ...output.provider, models } }
 }
 
 /** Hand events on without waiting for what plugins do with them, as they are not an answer to anything. */

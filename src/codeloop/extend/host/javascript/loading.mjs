@@ -8,7 +8,7 @@ import { parametersOf } from "./schema.mjs"
 
 const TYPESCRIPT = /\.m?ts$/
 const HOOKS = new Set([
-  ...["event", "config", "provider", "chat.message", "chat.params", "chat.headers", "permission.ask", "shell.env"],
+  ...["event", "config", "chat.message", "chat.params", "chat.headers", "permission.ask", "shell.env"],
   ...["command.execute.before", "tool.execute.before", "tool.execute.after", "tool.definition"],
   ...["experimental.chat.messages.transform", "experimental.chat.system.transform", "experimental.text.complete"],
   ...["experimental.session.compacting", "experimental.compaction.autocontinue"],
@@ -98,7 +98,7 @@ function pluginsOf(exports, name) {
 export function describe({ tools, hooks }) {
   const names = new Set(hooks.flatMap((made) => Object.keys(made).filter((name) => HOOKS.has(name) && made[name])))
   const auth = hooks.find((made) => made.auth)?.auth
-  const provider = hooks.find((made) => made.provider)?.provider
+  if (hooks.some((made) => made.provider?.models)) names.add("config")
   return {
     tools: [...tools].map(([name, definition]) => ({
       name,
@@ -107,7 +107,6 @@ export function describe({ tools, hooks }) {
     })),
     hooks: [...names].map((name) => ({ name, policy: hooks.some((made) => made[name]?.policy === true) })),
     ...(auth ? { auth: { provider: auth.provider, methods: (auth.methods ?? []).map(methodOf), loader: Boolean(auth.loader) } } : {}),
-    ...(provider ? { provider: { id: provider.id, models: Boolean(provider.models) } } : {}),
   }
 }
 
