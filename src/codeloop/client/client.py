@@ -3,8 +3,9 @@
 from collections.abc import AsyncIterator
 from typing import Protocol
 
+from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.event import Stamped
-from codeloop.schema.operation import Gives, Operation, Takes
+from codeloop.schema.operation import SESSION_GET, Gives, Operation, Takes
 
 
 class Client(Protocol):
@@ -17,3 +18,13 @@ class Client(Protocol):
     def follow(self, after: int | None = None) -> AsyncIterator[Stamped]:
         """Return every stored event after `after` (None: from now on), then live ones."""
         ...
+
+
+async def works_for(client: Client, session_id: str, main: str) -> bool:
+    """Return whether a session is `main` or one of its subagents, or of theirs. Raises OperationError."""
+    while session_id != main:
+        session = await client.call(SESSION_GET, SessionId(session_id=session_id))
+        if session.parent_id is None:
+            return False
+        session_id = session.parent_id
+    return True

@@ -38,7 +38,6 @@ from codeloop.schema.operation import (
     TOOLS_OFFER,
     TOOLS_WITHDRAW,
 )
-from codeloop.schema.wire import JSON
 
 _LOG = logging.getLogger("codeloop.library")
 _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warn": logging.WARNING, "error": logging.ERROR}
@@ -207,11 +206,7 @@ class FunctionCall:
         row = next((row for row in OPERATIONS if row.id == name), None)
         if row is None:
             raise CodeloopError(f"There is no operation {name}. `codeloop serve` lists them at /doc.")
-        given: JSON = {**(path or {}), **(query or {}), **({row.body: body} if row.body else (body or {}))}
-        try:
-            args = msgspec.convert(given, row.takes, strict=False)
-        except msgspec.ValidationError as error:
-            raise CodeloopError(f"{name} was asked wrongly: {error}.") from None
+        args = row.arguments(dict(path or {}), dict(query or {}), body)
         return msgspec.to_builtins(await self._client.call(row, args))
 
     def log(self, message: str, level: str = "info", **extra: Any) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from codeloop.client.asking import origin
-from codeloop.client.client import Client
+from codeloop.client.client import Client, works_for
 from codeloop.library.callbacks import called
 from codeloop.library.following import EventFeed, Listener
 from codeloop.library.options import (
@@ -18,7 +18,6 @@ from codeloop.library.options import (
     QuestionReply,
 )
 from codeloop.schema.api.session_inputs import AnswerPermission, AnswerQuestion, RejectQuestion
-from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.errors import CodeloopError, OperationError
 from codeloop.schema.event import Event, PermissionAsked, QuestionAsked
 from codeloop.schema.operation import (
@@ -27,7 +26,6 @@ from codeloop.schema.operation import (
     QUESTION_LIST,
     QUESTION_REJECT,
     QUESTION_REPLY,
-    SESSION_GET,
     NoArguments,
 )
 from codeloop.schema.permission import NOBODY, PermissionRequest
@@ -74,7 +72,7 @@ class Questions(Listener):
             self._feed.aside(self._answer(request), self._failed)
 
     async def _answer(self, request: PermissionRequest | QuestionRequest) -> None:
-        if not await self._is_ours(request.session_id):
+        if not await works_for(self._client, request.session_id, self._session_id):
             return
         with suppress(OperationError):  # another client has answered, or the turn has ended
             if isinstance(request, PermissionRequest):
@@ -83,14 +81,6 @@ class Questions(Listener):
                 await self._client.call(QUESTION_REPLY, AnswerQuestion(request_id=request.id, answers=answers))
             else:
                 await self._client.call(QUESTION_REJECT, RejectQuestion(request_id=request.id, message=NOBODY))
-
-    async def _is_ours(self, session_id: str) -> bool:
-        while session_id != self._session_id:
-            session = await self._client.call(SESSION_GET, SessionId(session_id=session_id))
-            if session.parent_id is None:
-                return False
-            session_id = session.parent_id
-        return True
 
     async def _decided(self, request: PermissionRequest) -> AnswerPermission:
         if self._on_permission is None:

@@ -2,7 +2,7 @@
 
 from typing import Any, Generic, Literal, TypeVar, cast
 
-from msgspec import Struct
+from msgspec import Struct, ValidationError, convert
 
 from codeloop.schema.agent import Agent
 from codeloop.schema.api.command import Command, Skill
@@ -102,6 +102,7 @@ from codeloop.schema.api.session_requests import (
     UpdateSession,
 )
 from codeloop.schema.api.tui import AppendPrompt, ExecuteCommand, PublishTui, ShowToast
+from codeloop.schema.errors import OperationError
 from codeloop.schema.live_events import Status
 from codeloop.schema.message import Session, SnapshotFileDiff, Todo
 from codeloop.schema.part import Part
@@ -131,6 +132,18 @@ class Operation(Struct, Generic[Takes, Gives], frozen=True):
     gives: type[Gives]
     body: str | None = None
     scope: Literal["project", "process"] = "project"
+
+    def arguments(self, path: JSON | None, query: JSON | None, body: Any) -> Takes:
+        """Return the arguments that a program in this process names as a request would. Raises OperationError."""
+        given: JSON = {**(query or {}), **(path or {})}
+        if self.body is None:
+            given |= body or {}
+        else:
+            given[self.takes.__struct_encode_fields__[self.takes.__struct_fields__.index(self.body)]] = body
+        try:
+            return convert(given, self.takes, strict=False)
+        except (ValidationError, TypeError) as error:
+            raise OperationError("BadRequest", f"{self.id}: {error}") from error
 
 
 AnyOperation = Operation[Any, Any]

@@ -1,15 +1,17 @@
 """The extensions of a project: their hosts started as its configuration allows, their tools and hooks put in place."""
 
 from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from codeloop.agent.engine import Engine
-from codeloop.app.extended.operations import OPERATIONS, serve_operation
+from codeloop.app.extended.operations import serve_operation
 from codeloop.app.settings import ProjectSettings
 from codeloop.app.toolbox import BUILTIN
 from codeloop.extend.hooks.compose import command_hooks
 from codeloop.extend.hooks.configured import CONFIG, ask_extensions
+from codeloop.extend.hooks.follow import events_in
 from codeloop.extend.hooks.hooks import Handler, Hooks
 from codeloop.extend.host.extension import Extension
 from codeloop.extend.host.host_stream import HostPipes
@@ -20,6 +22,7 @@ from codeloop.extend.mcp.link.environment import server_environment
 from codeloop.extend.mcp.link.server_log import ServerLog
 from codeloop.kit.lazy import load
 from codeloop.schema.errors import HookRefused
+from codeloop.schema.operation import OPERATIONS
 from codeloop.tool.tool import Tool
 
 T = TypeVar("T")
@@ -85,7 +88,7 @@ def hosts_of(project: ExtendedProject) -> ExtensionHosts:
         str(place.directory),
         str(place.root),
         {"id": place.project_id, "worktree": str(place.root)},
-        tuple((each.id, each.method, each.path) for each in OPERATIONS.values()),
+        tuple((each.id, each.method, each.path) for each in OPERATIONS),
     )
     house = HostsHouse(
         KnownOffers(settings.paths.state / _FOLDER),
@@ -121,7 +124,7 @@ def take_extensions(project: ExtendedProject) -> None:
     if any(offer.auth is not None for offer in hosts.offers.values()):
         take_sign_ins: Callable[[ExtendedProject, ExtensionHosts], None] = load("app.extended.sign_ins:take_sign_ins")
         take_sign_ins(project, hosts)
-    hosts.follow(project.engine.store.follow)
+    hosts.follow(partial(events_in, project.engine.store, project.settings.place.directory))
 
 
 def _said(_project: ExtendedProject) -> set[str]:

@@ -2,18 +2,11 @@
 
 from typing import Any
 
-import msgspec
-
 from codeloop.extend.host.hosts import CarryOut
 from codeloop.extend.host.protocol import OperationCall
 from codeloop.schema import operation
 from codeloop.schema.errors import OperationError
-from codeloop.schema.operation import AnyOperation
-from codeloop.schema.wire import JSON
 
-OPERATIONS: dict[str, AnyOperation] = {
-    each.id: each for each in vars(operation).values() if isinstance(each, operation.Operation)
-}
 _CONFINED = frozenset(
     (
         operation.SESSION_CREATE.id,
@@ -31,19 +24,9 @@ _CONFINED = frozenset(
 
 async def serve_operation(carry_out: CarryOut, call: OperationCall, is_confined: bool) -> Any:
     """Carry out an operation that an extension asks for. Raises CodeloopError: no such operation, refused."""
-    row = OPERATIONS.get(call.operation)
+    row = next((row for row in operation.OPERATIONS if row.id == call.operation), None)
     if row is None or row.scope == "process":
         raise OperationError("NotFoundError", f"There is no operation {call.operation} for extensions.")
     if is_confined and row.method != "GET" and row.id not in _CONFINED:
         raise OperationError("BadRequest", f"{row.id} is not for extensions that come with a project.")
-    given: JSON = {**(call.query or {}), **(call.path or {})}
-    if row.body is not None:
-        fields = row.takes.__struct_fields__
-        given[row.takes.__struct_encode_fields__[fields.index(row.body)]] = call.body
-    else:
-        given |= call.body or {}
-    try:
-        args = msgspec.convert(given, row.takes, strict=False)
-    except (msgspec.ValidationError, TypeError) as error:
-        raise OperationError("BadRequest", f"{row.id}: {error}") from error
-    return await carry_out(row, args)
+    return await carry_out(row, row.arguments(call.path, call.query, call.body))

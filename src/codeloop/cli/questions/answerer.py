@@ -7,11 +7,10 @@ from contextlib import asynccontextmanager
 from codeloop.cli.output.view import View
 from codeloop.cli.questions.prompter import Prompter
 from codeloop.cli.tasks import report, stop_all
-from codeloop.client.client import Client
+from codeloop.client.client import Client, works_for
 from codeloop.kit.lazy import load
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.api.session_inputs import AnswerPermission, AnswerQuestion, RejectQuestion
-from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.errors import OperationError
 from codeloop.schema.event import (
     Event,
@@ -21,7 +20,7 @@ from codeloop.schema.event import (
     QuestionRejected,
     QuestionReplied,
 )
-from codeloop.schema.operation import PERMISSION_REPLY, QUESTION_REJECT, QUESTION_REPLY, SESSION_GET
+from codeloop.schema.operation import PERMISSION_REPLY, QUESTION_REJECT, QUESTION_REPLY
 from codeloop.schema.permission import AUTO, NOBODY, PermissionRequest, Reply
 from codeloop.schema.question import QuestionRequest
 
@@ -130,7 +129,7 @@ class OpenRequests:
 
     async def add(self, request: PermissionRequest | QuestionRequest) -> None:
         """Answer a request unless it is another session's or is already being answered."""
-        if request.id in self._tasks or not await self._is_ours(request.session_id):
+        if request.id in self._tasks or not await works_for(self._client, request.session_id, self._session_id):
             return
         if isinstance(request, PermissionRequest):
             answering = self._answerer.answer(self._client, self._view, request)
@@ -144,14 +143,6 @@ class OpenRequests:
     async def stop(self) -> None:
         """Ask no more."""
         await stop_all(self._tasks.values())
-
-    async def _is_ours(self, session_id: str) -> bool:
-        while session_id != self._session_id:
-            session = await self._client.call(SESSION_GET, SessionId(session_id=session_id))
-            if session.parent_id is None:
-                return False
-            session_id = session.parent_id
-        return True
 
     def _withdraw(self, request_id: str) -> None:
         """Stop asking what another client has answered, or what ended with its turn."""

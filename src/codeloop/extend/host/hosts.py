@@ -29,7 +29,7 @@ from codeloop.extend.mcp.link.server_log import ServerLog
 from codeloop.kit.lazy import load
 from codeloop.kit.terminal_text import inert
 from codeloop.schema.bounds.extension import HOST_CALL, HOST_SLOW, HOST_WAIT
-from codeloop.schema.event import Stamped
+from codeloop.schema.event import Event
 from codeloop.schema.live_events import PartDelta
 from codeloop.schema.wire import JSON
 from codeloop.tool.json_schema import OwnParameters, shown_schema
@@ -144,7 +144,7 @@ class ExtensionHosts:
                 found.append(ExtensionHandler(each, names, policy, self.ask))
         return tuple(found)
 
-    def follow(self, events: Callable[[], AsyncIterator[Stamped]]) -> None:
+    def follow(self, events: Callable[[], AsyncIterator[Event]]) -> None:
         """Hand events on to those who want to hear of them, from now on, while there are some."""
         for each in self.extensions:
             if each.name in self.offers and any(hook.name == _EVENT for hook in self.offers[each.name].hooks):
@@ -258,12 +258,12 @@ class ExtensionHosts:
             self._feeds[key] = HostEventFeed(self.host(key).tell, partial(self._house.warn, late))
         return self._feeds[key]
 
-    async def _follow(self, events: AsyncIterator[Stamped]) -> None:
-        async for stamped in events:
-            is_delta = isinstance(stamped.event, PartDelta)
+    async def _follow(self, events: AsyncIterator[Event]) -> None:
+        async for event in events:
+            is_delta = isinstance(event, PartDelta)
             wanting = [feed for feed in self._feeds.values() if feed.wants(is_delta=is_delta)]
             if wanting:
-                raw = msgspec.Raw(encode(stamped.event))
+                raw = msgspec.Raw(encode(event))
                 for feed in wanting:
                     feed.take(raw)
 
