@@ -19,7 +19,7 @@ from codeloop.model.testing.scripted import ScriptedModel
 from codeloop.schema.api.session_inputs import Prompt, TextPartInput
 from codeloop.schema.api.session_requests import CreateSession
 from codeloop.schema.errors import OperationError
-from codeloop.schema.live_events import Delta, PartDelta, ToastShown
+from codeloop.schema.live_events import Branch, BranchUpdated, Delta, PartDelta, ToastShown
 from codeloop.schema.operation import PROMPT, SESSION_CREATE
 from tests.support.project import Heard, Rig, call, calls, rig, startup, until
 
@@ -118,6 +118,10 @@ async def test_a_plugin_hears_of_events_and_one_that_hangs_is_left_behind(tmp_pa
         seen = it.work / "seen"
         await it.prompt()
         await until(lambda: seen.exists() and "session.idle" in seen.read_text())
+        for directory in ("/elsewhere", str(it.work)):
+            it.project.store.publish_live(BranchUpdated(properties=Branch(branch=directory)), directory)
+        await until(lambda: "vcs.branch.updated" in seen.read_text())
+        assert seen.read_text().count("vcs.branch.updated") == 1, "that of another directory is not its own"
         assert "message.part.updated" in seen.read_text()
         told = list[str]()
         following = asyncio.create_task(_toasts(it.project, told))
