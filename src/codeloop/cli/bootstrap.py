@@ -1,13 +1,14 @@
-"""What has to work before a command's own modules are loaded: signals, and the result of an early end."""
+"""What has to work before anything else is loaded: signals, and the result of an early end.
+
+It imports next to nothing: a Ctrl-C that comes while Python imports a module may be printed and forgotten.
+"""
 
 import os
-import signal
 import sys
-from contextlib import suppress
 from itertools import pairwise
-from types import FrameType
-from typing import NoReturn
 
+_signal = __import__("_signal")
+"""The core of `signal`, which makes enums of all that is in it: that takes longer than everything else here."""
 INTERRUPTED = 130
 RESULT = (
     b'{"type":"result","reason":"interrupted","exitCode":130,"message":"Interrupted.","text":"","cost":0.0,'
@@ -15,10 +16,10 @@ RESULT = (
 )
 
 
-def handled() -> list[signal.Signals]:
-    """Return the signals that end a command; SIGHUP stays ignored under `nohup`."""
-    is_ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
-    return [signal.SIGINT, signal.SIGTERM, *(() if is_ignored else (signal.SIGHUP,))]
+def handled() -> list[int]:
+    """Return the numbers of the signals that end a command; SIGHUP stays ignored under `nohup`."""
+    is_ignored = _signal.getsignal(_signal.SIGHUP) == _signal.SIG_IGN
+    return [_signal.SIGINT, _signal.SIGTERM, *(() if is_ignored else (_signal.SIGHUP,))]
 
 
 def catch_signals(arguments: list[str]) -> None:
@@ -30,19 +31,20 @@ def catch_signals(arguments: list[str]) -> None:
     if arguments[:1] != ["run"]:
         return
 
-    def came(_number: int, _frame: FrameType | None) -> None:
+    def came(_number: int, _frame: object) -> None:
         end(arguments)
 
     for number in handled():
-        signal.signal(number, came)
+        _signal.signal(number, came)
 
 
-def end(arguments: list[str]) -> NoReturn:
+def end(arguments: list[str]) -> None:
     """End the process as interrupted, with the JSON result of a `run` that was asked for JSON."""
-    if arguments[:1] == ["run"] and wants_json(arguments):
-        with suppress(OSError):
+    try:
+        if arguments[:1] == ["run"] and wants_json(arguments):
             os.write(1, RESULT)
-    os._exit(INTERRUPTED)
+    finally:  # also when nobody can read it
+        os._exit(INTERRUPTED)
 
 
 def leave(code: str | int | None) -> None:
@@ -52,10 +54,12 @@ def leave(code: str | int | None) -> None:
     """
     if isinstance(code, str):
         return
-    with suppress(OSError):
+    try:
         for stream in filter(None, (sys.stdout, sys.stderr)):
             stream.flush()
-        os._exit(code or 0)
+    except OSError:
+        return
+    os._exit(code or 0)
 
 
 def wants_json(arguments: list[str]) -> bool:

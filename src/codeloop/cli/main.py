@@ -3,6 +3,7 @@
 import sys
 
 from codeloop import __version__
+from codeloop.cli.bootstrap import catch_signals, end, leave
 from codeloop.kit.lazy import load
 
 
@@ -12,10 +13,10 @@ def main() -> None:
         sys.stdout.write(__version__ + "\n")
         return
     try:
-        load("cli.bootstrap:catch_signals")(sys.argv[1:])
+        catch_signals(sys.argv[1:])
         load("cli.command_table:call")()
     except KeyboardInterrupt:  # before a command could catch it: what was being imported is imported again
-        load("cli.bootstrap:end")(sys.argv[1:])
+        end(sys.argv[1:])
     except SystemExit as ended:
-        load("cli.bootstrap:leave")(ended.code)
+        leave(ended.code)
         raise

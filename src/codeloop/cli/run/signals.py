@@ -29,13 +29,13 @@ class Signals:
         for number in handled():
             loop.add_signal_handler(number, self._take, number)
 
-    def _take(self, number: signal.Signals) -> None:
+    def _take(self, number: int) -> None:
         if self.is_over:
             return
         if self.name:
             self.is_second = True
             raise KeyboardInterrupt
-        self.name = number.name
+        self.name = signal.Signals(number).name
         self._hurry()
         self.act()
 
