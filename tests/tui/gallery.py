@@ -86,6 +86,21 @@ CHILD = Child(
     calls=(_part(done("grep", {"pattern": "round("})), _part(running("read", {"filePath": "src/money.py"}))),
     steps=2,
 )
+
+
+def _wrong(line: int, message: str, severity: int = 1) -> dict[str, object]:
+    place = {"line": line, "character": 4}
+    return {"range": {"start": place, "end": place}, "severity": severity, "message": message, "source": "pyright"}
+
+
+WRONG = {
+    f"{DIRECTORY}/src/cart.py": [
+        _wrong(8, "Import “Decimal” is not accessed", 2),
+        _wrong(3, "“Decimal” is not defined\nand its second line"),
+        _wrong(5, 'Operator "*=" not supported for types "float" and "Decimal" when expected type is "float"'),
+    ],
+    "/elsewhere/in/a/folder/that/is/deep/below/test_cart.py": [_wrong(41, 'No parameter named "discount"')],
+}
 EDIT = {"filePath": f"{DIRECTORY}/src/cart.py", "oldString": "a", "newString": "b"}
 TASK = {"description": "Look for rounding", "prompt": "...", "subagent_type": "explore"}
 REPORT = (
@@ -125,6 +140,7 @@ CALLS: dict[str, Item] = {
     "glob": done("glob", {"pattern": "**/*.py"}, "src/cart.py\nsrc/money.py", {"count": 2}),
     "list-open": done("list", {}, "./\n  src/\n    cart.py", {"count": 1}, is_open=True),
     "edit": done("edit", EDIT, "Edited", {"diff": DIFF}),
+    "edit-wrong": done("edit", EDIT, "Edited", {"diff": DIFF, "diagnostics": WRONG}),
     "edit-pending": pending("edit", raw='{"filePath": "src/cart.py", "oldString": "a\\nb\\nc\\n'),
     "edit-asking": running("edit", EDIT, {"diff": DIFF}, is_asking=True),
     "edit-failed": failed("edit", EDIT, "oldString was not found in src/cart.py."),

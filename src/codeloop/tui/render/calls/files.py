@@ -9,6 +9,7 @@ from rich.segment import Segment
 from codeloop.kit.terminal_text import inert
 from codeloop.tui.render.calls.call import MOST, CallBody, ToolCall, mapping
 from codeloop.tui.render.calls.generic import generic
+from codeloop.tui.render.calls.problems import problem_rows
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.diff.patch import PatchedFile, file_patches
 from codeloop.tui.render.diff.rows import DiffRows
@@ -67,7 +68,7 @@ def _lines(call: ToolCall) -> list[Row]:
 
 
 def change(call: ToolCall) -> CallBody:
-    """Return a change of one file or of several, as diffs."""
+    """Return a change of one file or of several, as diffs, and what is wrong in the files since."""
     diff = call.metadata.get("diff")
     patches = list(file_patches(diff[:_MOST])) if isinstance(diff, str) and call.status != "asking" else []
     added, gone = _counts(call, patches)
@@ -77,7 +78,7 @@ def change(call: ToolCall) -> CallBody:
     if len(rows) > room + 1:
         lines = max(sum(len(hunk) for patch in patches for hunk in patch.hunks), added + gone)
         rows = call.folded(rows[:room], room, above=max(lines - room, 1))
-    return CallBody(_subject(call, patches), [*notes, *_progress(call)], rows)
+    return CallBody(_subject(call, patches), [*notes, *_progress(call)], [*rows, *problem_rows(call)])
 
 
 def language(call: ToolCall) -> CallBody:

@@ -1,0 +1,58 @@
+"""What language servers say is wrong in files that a call has changed."""
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+from rich.segment import Segment
+
+from codeloop.kit.terminal_text import inert, one_line
+from codeloop.tui.render.calls.call import MOST, ToolCall, mapping, sequence
+from codeloop.tui.render.canvas import Row
+from codeloop.tui.render.layout import cut, cut_path
+
+_SHOWN = 4
+"""Diagnostics that are shown until the call is opened."""
+_MESSAGE = 400
+"""Characters of a message."""
+_LOOKS = {1: ("✗", "error"), 2: ("!", "warning")}
+"""The mark and the colour of a severity; what is less grave is not shown."""
+
+
+class FileProblem(Struct, frozen=True):
+    """A diagnostic: `place` is the file, `line` from 1."""
+
+    severity: int
+    place: str
+    line: int
+    message: str
+
+
+def problem_rows(call: ToolCall) -> list[Row]:
+    """Return a row for each error and then each warning, at most a few until the call is opened."""
+    found = sorted(_problems(call), key=lambda each: each.severity)
+    most = MOST if call.is_open else _SHOWN
+    left_out = len(found) - most if len(found) > most + 1 else 0  # the note would take as much room as one more
+    rows = [_row(call, each) for each in (found[:most] if left_out else found)]
+    if left_out:
+        look = call.style("text_muted", "italic") + call.toggle
+        rows.append(cut([Segment(f"… and {left_out:,} more", look)], call.room))
+    return rows
+
+
+def _row(call: ToolCall, problem: FileProblem) -> Row:
+    mark, colour = _LOOKS[problem.severity]
+    line = f":{problem.line}"
+    place = cut_path(inert(call.shown(problem.place)), max(call.room // 2 - len(line), 4))
+    look = call.style(colour)
+    where = Segment(f"{place}{line}  ", call.style("text_muted"))
+    return cut([Segment(f"{mark} ", look), where, Segment(problem.message, look)], call.room)
+
+
+def _problems(call: ToolCall) -> Iterator[FileProblem]:
+    """Yield the diagnostics of a call's files; what is none is left out, as servers write anything."""
+    for place, given in mapping(call.metadata.get("diagnostics")).items():
+        for each in map(mapping, sequence(given)):
+            line = mapping(mapping(each.get("range")).get("start")).get("line")
+            severity, message = each.get("severity", 1), each.get("message")
+            if isinstance(severity, int) and severity in _LOOKS and isinstance(line, int) and isinstance(message, str):
+                yield FileProblem(severity, place.replace("\n", " "), line + 1, one_line(message, _MESSAGE))
