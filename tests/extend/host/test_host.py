@@ -8,6 +8,7 @@ import pytest
 
 from codeloop.extend.hooks.hooks import ExtensionRaised, HookFailed
 from codeloop.extend.host.protocol import CallProgress, HostQuestion, LoadedExtension, OfferedHook, OfferedTool
+from codeloop.kit.limit import Limit
 from codeloop.schema.errors import OperationError
 from tests.extend.host.world import host_world, until
 
@@ -128,6 +129,65 @@ async def test_a_tool_asks_and_reads_a_refusal(tmp_path: Path) -> None:
         assert (question.permission, question.patterns, question.always) == ("deploy", ("prod",), ("*",))
         with pytest.raises(ExtensionRaised, match="not today"):
             await world.call(tools, "asking", listener=Listener("not today"))
+
+
+class SlowListener(Listener):
+    """Leaves questions open, until they are withdrawn."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.withdrawn = 0
+
+    async def ask(self, question: HostQuestion) -> None:
+        self.questions.append(question)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.withdrawn += 1
+
+
+async def test_the_question_of_a_call_is_withdrawn_with_it(tmp_path: Path) -> None:
+    async with host_world(tmp_path) as world:
+        tools = world.write("weather.py", TOOLS)
+        heard = SlowListener()
+        call = asyncio.create_task(world.call(tools, "asking", listener=heard))
+        await until(lambda: heard.questions)
+        call.cancel()
+        await until(lambda: heard.withdrawn)
+        await until(lambda: not world.host.is_busy)
+
+
+async def test_an_operation_that_fails_unexpectedly_is_answered(tmp_path: Path) -> None:
+    async with host_world(tmp_path) as world:
+        world.failure = ValueError("nobody thought of this")
+        with pytest.raises(ExtensionRaised, match=r"session\.list failed: ValueError: nobody thought of this"):
+            await world.call(world.write("weather.py", TOOLS), "weather", {"city": "Oslo"})
+
+
+async def test_a_call_that_can_not_be_written_leaves_the_host_idle(tmp_path: Path) -> None:
+    async with host_world(tmp_path) as world:
+        tools = world.write("weather.py", TOOLS)
+        with pytest.raises(HookFailed, match="can't be written as JSON"):
+            await world.call(tools, "sized", {"size": object()})
+        assert not world.host.is_busy
+
+
+async def test_a_host_that_dies_is_idle_whatever_did_not_stop_in_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("codeloop.extend.host.host.HOST_STOP", Limit("host.stop", 10, "ms", ""))
+    async with host_world(tmp_path) as world:
+        tools, other = world.write("weather.py", TOOLS), world.write("other.py", TOOLS)
+        await world.offer(other)
+        held = asyncio.create_task(world.call(other, "waiting"))
+        with pytest.raises(HookFailed, match="did not answer"):
+            await world.call(tools, "blocking", seconds=0.3)
+        await until(lambda: any("does not stop" in line for line in world.log))
+        with pytest.raises(HookFailed, match="exit code 5"):
+            await world.call(other, "dying")
+        with pytest.raises(HookFailed, match="exit code 5"):
+            await held
+        assert not world.host.is_busy
 
 
 @pytest.mark.slow

@@ -43,6 +43,8 @@ class HostWorld:
     taken: list[int | None] = field(default_factory=list["int | None"])
     asked: list[OperationCall] = field(default_factory=list[OperationCall])
     command: tuple[str, ...] = ()
+    failure: Exception | None = None
+    """What an operation of our API raises."""
     host: ExtensionHost = field(init=False)
 
     def write(self, name: str, text: str) -> LoadedExtension:
@@ -104,6 +106,8 @@ async def host_world(
 
     async def serve(call: OperationCall) -> Any:
         world.asked.append(call)
+        if world.failure is not None:
+            raise world.failure
         return {"answered": call.operation}
 
     hello = HostHello(version, str(root), str(root), {"id": "p"})

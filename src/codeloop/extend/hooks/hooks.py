@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 from msgspec import Struct
@@ -161,7 +161,7 @@ class Hooks:
         """Return a handler's answer. It works on copies, so that what it does late or halfway counts for nothing."""
         seconds = self._deadline(handler)
         working = asyncio.ensure_future(handler.call(name, _copy(given), _copy(output)))
-        working.add_done_callback(_looked_at)
+        working.add_done_callback(looked_at)
         try:
             done, _ = await asyncio.wait([working], timeout=seconds)
         finally:
@@ -203,7 +203,7 @@ def _copy(value: JSON) -> JSON:
     return msgspec.json.decode(msgspec.json.encode(value))
 
 
-def _looked_at(done: "asyncio.Future[JSON]") -> None:
-    """Look at an exception that came too late to count, or asyncio complains of it."""
+def looked_at(done: "asyncio.Future[Any]") -> None:
+    """Look at an exception that nobody waits for any more, or asyncio complains of it."""
     if not done.cancelled():
         done.exception()

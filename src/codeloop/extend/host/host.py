@@ -3,17 +3,17 @@
 import asyncio
 import itertools
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from codeloop.extend.hooks.hooks import ExtensionRaised, HookFailed
+from codeloop.extend.hooks.hooks import ExtensionRaised, HookFailed, looked_at
 from codeloop.extend.host.back_off import BackOff
 from codeloop.extend.host.extension import CallListener
-from codeloop.extend.host.host_stream import BrokenStream, HostPipes, messages
+from codeloop.extend.host.host_stream import BrokenStream, HostPipes, messages, sent_line
 from codeloop.extend.host.protocol import (
     AnswerError,
     AnswerResult,
@@ -36,7 +36,6 @@ from codeloop.extend.host.protocol import (
     line_of,
 )
 from codeloop.schema.bounds.extension import (
-    HOST_LINE,
     HOST_LOAD,
     HOST_START,
     HOST_STOP,
@@ -64,7 +63,7 @@ class HostHouse(Struct, frozen=True):
     hello: HostHello
     log: Callable[[str], None]
     warn: Callable[[str], None]
-    serve: Callable[[OperationCall], Awaitable[Any]]
+    serve: Callable[[OperationCall], Coroutine[Any, Any, Any]]
     taken: Callable[[int | None], None]
 
 
@@ -73,10 +72,13 @@ Pieces = Callable[[FetchHead | FetchChunk], None]
 
 
 class _Request(Struct):
+    """One that waits for its answer. `questions`: what was asked in its name and waits for a person."""
+
     answer: "asyncio.Future[Any]"
     about: str
     listener: CallListener | None = None
     pieces: Pieces | None = None
+    questions: "list[asyncio.Task[Any]]" = []
 
 
 class _Process(Struct):
@@ -114,7 +116,7 @@ class ExtensionHost:
         if loading is None:
             request = self._request(extension.name, lambda number: LoadRequest(number, extension), HOST_LOAD.seconds)
             loading = process.loaded[extension.name] = asyncio.create_task(_offer(request))
-            loading.add_done_callback(_looked_at)
+            loading.add_done_callback(looked_at)
         return await asyncio.shield(loading)
 
     async def ask(
@@ -143,10 +145,14 @@ class ExtensionHost:
     async def close(self) -> None:
         """End it; the next who needs it starts it again."""
         opening, self._opening = self._opening, None
-        for task in (*([opening] if opening is not None else []), *self._work):
-            task.cancel()
-            await asyncio.wait({task})
+        if opening is not None:
+            opening.cancel()
+            await asyncio.wait([opening])
         await self._end("it was ended")
+        if work := tuple(self._work):
+            for task in work:
+                task.cancel()
+            await asyncio.wait(work)
 
     async def _request(
         self,
@@ -157,12 +163,10 @@ class ExtensionHost:
         pieces: Pieces | None = None,
     ) -> Any:
         number = next(self._numbers)
+        sent = sent_line(message(number))
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._requests[number] = _Request(answer, about, listener, pieces)
-        sent = line_of(message(number))
+        request = self._requests[number] = _Request(answer, about, listener, pieces)
         try:
-            if len(sent) > HOST_LINE.value:
-                raise HookFailed(f"what it was to be given is longer than {HOST_LINE.value:,} bytes")
             if not self.tell(sent):
                 raise HookFailed(f"the extension host {self.house.name} is gone")
             async with asyncio.timeout(seconds):
@@ -176,6 +180,9 @@ class ExtensionHost:
         except HookFailed:
             self._forget(number)
             raise
+        finally:
+            for question in request.questions:
+                question.cancel()
         self._forget(number)
         if isinstance(value, AnswerError):
             raise _failure(value)
@@ -194,29 +201,32 @@ class ExtensionHost:
                 return
             self.house.log(f"{self._requests[number].about} does not stop: the host is ended once it has nothing to do")
             self._stuck.add(number)
-            self._forget()
+            self._end_if_stuck()
 
         self._spawn(wait())
 
-    def _forget(self, number: int | None = None) -> None:
-        """Drop a request that is answered, and end the program when only those are left that do not stop."""
-        self._requests.pop(number or 0, None)
+    def _forget(self, number: int) -> None:
+        """Drop a request that is answered, or that was never sent."""
+        self._requests.pop(number, None)
+        self._end_if_stuck()
+
+    def _end_if_stuck(self) -> None:
+        """End the program when nothing else goes on in it than requests that do not stop."""
         if self._stuck and self._requests.keys() <= self._stuck:
-            self._requests.clear()
-            self._stuck.clear()
             self._spawn(self._fail("it was ended, since an extension in it did not stop working"))
 
-    def _spawn(self, work: Any) -> None:
-        task = asyncio.ensure_future(work)
+    def _spawn(self, work: Coroutine[Any, Any, Any]) -> "asyncio.Task[Any]":
+        task = asyncio.create_task(work)
         self._work.add(task)
         task.add_done_callback(self._work.discard)
+        return task
 
     async def _running(self) -> _Process:
         if self._process is not None:
             return self._process
         if self._opening is None:
             self._opening = asyncio.create_task(self._open())
-            self._opening.add_done_callback(_looked_at)
+            self._opening.add_done_callback(looked_at)
         opening = self._opening
         try:
             return await asyncio.shield(opening)
@@ -243,9 +253,11 @@ class ExtensionHost:
             reading = asyncio.create_task(self._read(pipes))
             process = self._process = _Process(pipes, reading, {})
             self.house.taken(None)
-            pipes.write(line_of(self.house.hello))
-            done, _ = await asyncio.wait([greeted], timeout=HOST_START.seconds)
-            del self._requests[_GREETING]
+            self.tell(line_of(self.house.hello))
+            try:
+                done, _ = await asyncio.wait([greeted], timeout=HOST_START.seconds)
+            finally:
+                del self._requests[_GREETING]
             if not done:
                 await self._fail(f"it did not greet in {HOST_START.seconds:g} s")
             if not done or isinstance(greeted.result(), AnswerError):
@@ -255,7 +267,8 @@ class ExtensionHost:
             self.house.log(f"started in {time.monotonic() - began:.2f} s: {self.runtime}")
             return process
         finally:
-            self._opening = None
+            if self._opening is asyncio.current_task():
+                self._opening = None
 
     async def _read(self, pipes: HostPipes) -> None:
         why = ""
@@ -276,7 +289,7 @@ class ExtensionHost:
             case AnswerError():
                 self._settle(message.id, message)
             case HostQuestion():
-                self._spawn(self._answer(message.id, self._asked(message)))
+                self._ask_for_call(message)
             case CallProgress():
                 request = self._requests.get(message.call)
                 if request is not None and request.listener is not None:
@@ -286,7 +299,7 @@ class ExtensionHost:
                 if request is not None and request.pieces is not None:
                     request.pieces(message)
             case OperationCall():
-                self._spawn(self._answer(message.id, self.house.serve(message)))
+                self._carry_out(message.id, message.operation, self.house.serve(message))
             case EventsTaken():
                 self.house.taken(message.count)
             case LogLine():
@@ -298,22 +311,32 @@ class ExtensionHost:
         if request is not None and not request.answer.done():
             request.answer.set_result(value)
 
-    async def _asked(self, question: HostQuestion) -> None:
+    def _ask_for_call(self, question: HostQuestion) -> None:
+        """Put a question to who makes the call; it is withdrawn when the call ends."""
         request = self._requests.get(question.call)
         if request is None or request.listener is None:
-            raise OperationError("BadRequest", "Only a tool can ask, while its call goes on.")
-        await request.listener.ask(question)
+            refused = OperationError("BadRequest", "Only a tool can ask, while its call goes on.")
+            self.tell(line_of(_failed(question.id, "The question", refused)))
+            return
+        asking = self._carry_out(question.id, "The question", request.listener.ask(question))
+        request.questions.append(asking)
+        asking.add_done_callback(request.questions.remove)
 
-    async def _answer(self, number: int, work: Awaitable[Any]) -> None:
-        """Carry out what the program asked for, and answer."""
-        try:
-            answer = AnswerResult(number, await work)
-        except OperationError as error:
-            data: JSON = {"name": error.kind, "data": {"message": str(error)}}
-            answer = AnswerError(number, "raised", str(error), data=data)
-        except CodeloopError as error:
-            answer = AnswerError(number, "raised", str(error))
-        self.tell(line_of(answer))
+    def _carry_out(self, number: int, what: str, work: Coroutine[Any, Any, Any]) -> "asyncio.Task[Any]":
+        """Carry out what the program asked for; it is answered however that ends."""
+
+        def answer(done: "asyncio.Task[Any]") -> None:
+            if done.cancelled():
+                said: HostMessage = AnswerError(number, "raised", f"{what} was withdrawn, since its call has ended.")
+            elif (error := done.exception()) is not None:
+                said = _failed(number, what, error)
+            else:
+                said = AnswerResult(number, done.result())
+            self.tell(line_of(said))
+
+        task = self._spawn(work)
+        task.add_done_callback(answer)
+        return task
 
     async def _fail(self, why: str) -> None:
         """Take up that the program ended, or end it, since it can't go on."""
@@ -328,6 +351,8 @@ class ExtensionHost:
         process, self._process = self._process, None
         if process is None:
             return
+        for number in self._stuck:
+            self._requests.pop(number, None)
         self._stuck.clear()
         for request in self._requests.values():
             if not request.answer.done():
@@ -335,8 +360,10 @@ class ExtensionHost:
                     AnswerError(0, "missing", f"the extension host {self.house.name} has failed: {why}")
                 )
         process.reading.cancel()
-        await asyncio.wait([process.reading])
-        await process.pipes.close()
+        try:
+            await asyncio.wait([process.reading])
+        finally:
+            await process.pipes.close()
 
 
 async def _offer(request: Awaitable[Any]) -> ExtensionOffer:
@@ -348,13 +375,18 @@ async def _offer(request: Awaitable[Any]) -> ExtensionOffer:
         raise HookFailed(f"what it says to offer makes no sense: {error}") from error
 
 
+def _failed(number: int, what: str, error: BaseException) -> AnswerError:
+    """Return the answer to a program whose request failed."""
+    if not isinstance(error, CodeloopError):
+        return AnswerError(number, "raised", f"{what} failed: {type(error).__name__}: {error}")
+    data: JSON | None = None
+    if isinstance(error, OperationError):
+        data = {"name": error.kind, "data": {"message": str(error)}}
+    return AnswerError(number, "raised", str(error), data=data)
+
+
 def _failure(error: AnswerError) -> Exception:
+    """Return what the answer of a program means here."""
     if error.kind == "raised":
         return ExtensionRaised(error.message, error.name, error.trace)
     return (InvalidCall if error.kind == "invalid" else HookFailed)(error.message)
-
-
-def _looked_at(done: "asyncio.Future[Any]") -> None:
-    """Look at an exception that nobody waits for any more, or asyncio complains of it."""
-    if not done.cancelled():
-        done.exception()

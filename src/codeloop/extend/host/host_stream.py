@@ -1,11 +1,12 @@
-"""What a host's program writes, as messages."""
+"""What a host's program writes, as messages; and what it is sent, within bounds."""
 
 from collections.abc import AsyncGenerator
 from typing import Protocol
 
 import msgspec
 
-from codeloop.extend.host.protocol import VERSION, FromHost, HostReady, decode_from_host
+from codeloop.extend.hooks.hooks import HookFailed
+from codeloop.extend.host.protocol import VERSION, FromHost, HostMessage, HostReady, decode_from_host, line_of
 from codeloop.schema.bounds.extension import HOST_LINE
 
 
@@ -58,3 +59,14 @@ def _message(line: bytes) -> FromHost:
     if isinstance(message, HostReady) and message.version != VERSION:
         raise BrokenStream(f"it speaks version {message.version} of the protocol, not {VERSION}")
     return message
+
+
+def sent_line(message: HostMessage) -> bytes:
+    """Return a request as it is sent. Raises HookFailed: it can't be."""
+    try:
+        line = line_of(message)
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise HookFailed(f"what it was to be given can't be written as JSON: {error}") from error
+    if len(line) > HOST_LINE.value:
+        raise HookFailed(f"what it was to be given is longer than {HOST_LINE.value:,} bytes")
+    return line
