@@ -4,10 +4,19 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from codeloop.extend.hooks.hooks import ExtensionRaised, HookFailed
-from codeloop.extend.host.protocol import CallProgress, HostQuestion, LoadedExtension, OfferedHook, OfferedTool
+from codeloop.extend.host.protocol import (
+    CallProgress,
+    EventBatch,
+    HostQuestion,
+    LoadedExtension,
+    OfferedHook,
+    OfferedTool,
+    line_of,
+)
 from codeloop.kit.limit import Limit
 from codeloop.schema.errors import OperationError
 from tests.extend.host.world import host_world, until
@@ -273,11 +282,35 @@ async def test_a_plugin_offers_its_marked_functions(tmp_path: Path) -> None:
         assert (await world.call(plugin, "word_count", {"text": "a b"})).output == "2"
 
 
+FOLLOWER = """
+import asyncio
+from codeloop.extension import hook
+
+@hook("event")
+async def follow(event):
+    if event["number"] == 1:
+        raise ValueError("not this one")
+    await asyncio.sleep(0.05 if event["number"] == 0 else 0)
+    with open("heard", "a") as file:
+        file.write(f"{event['number']} ")
+"""
+
+
+async def test_events_are_heard_in_their_order_and_a_failure_costs_only_its_own(tmp_path: Path) -> None:
+    async with host_world(tmp_path) as world:
+        await world.offer(world.write("plugin.py", FOLLOWER))
+        for batch in ((0, 1, 2), (3,)):
+            world.host.tell(line_of(EventBatch(tuple(msgspec.Raw(b'{"number":%d}' % each) for each in batch))))
+        await until(lambda: sum(count or 0 for count in world.taken) == 4)
+        assert (world.workspace.root / "heard").read_text() == "0 2 3 "
+        assert "ValueError: not this one" in "".join(world.log)
+
+
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("empty.py", "x = 1\n", "it needs a public function"),
-        ("plugin_empty.py", "def f(): ...\n", "it needs a function marked"),
+        ("empty.py", "x = 1\n", "it defines no tool: it needs a public function"),
+        ("plugin_empty.py", "def f(): ...\n", "neither a tool nor a hook: it needs a function marked"),
         ("broken.py", "def f(:\n", "invalid syntax"),
         ("lost.py", "import nothing_like_this\n", "No module named"),
         ("leaving.py", "import sys\nsys.exit()\n", "end of the program"),

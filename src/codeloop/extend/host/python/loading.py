@@ -60,8 +60,9 @@ def load_extension(extension: LoadedExtension) -> LoadedFunctions:
         else:
             loaded.tools[tool.name] = tool
     if not loaded.tools and not loaded.hooks and not loaded.problems:
-        wanted = "a public function" if extension.kind == "tool" else "a function marked with @tool or @hook"
-        raise NotLoadable(f"it defines no tool: it needs {wanted}.")
+        if extension.kind == "tool":
+            raise NotLoadable("it defines no tool: it needs a public function.")
+        raise NotLoadable("it defines neither a tool nor a hook: it needs a function marked with @tool or @hook.")
     return loaded
 
 

@@ -36,14 +36,14 @@ class PythonHost:
     def __init__(self, channel: HostChannel) -> None:
         self._channel = channel
         self._workers: dict[str, Worker] = {}
-        self._place = CallPlace("", "", "", "", "", "")
+        self._place = CallPlace()
 
     def hear(self, message: object) -> None:
         """Carry a message out, or hand it on."""
         match message:
             case HostHello():
                 os.chdir(message.directory)
-                self._place = CallPlace("", "", "", "", message.directory, message.root)
+                self._place = CallPlace(directory=message.directory, worktree=message.root)
                 self._channel.say(HostReady(VERSION, f"python {platform.python_version()}"))
             case LoadRequest():
                 worker = Worker(self._channel, message.extension, self._place)

@@ -41,7 +41,7 @@ class _Running(Struct):
 
 
 class Worker:
-    """See the module. Every method but `start` may be called from another thread."""
+    """See the module. Its public methods are called from the thread that reads what the host is told."""
 
     def __init__(self, channel: HostChannel, extension: LoadedExtension, place: CallPlace) -> None:
         self._channel = channel
@@ -49,6 +49,8 @@ class Worker:
         self._place = place
         self._loaded = LoadedFunctions()
         self._running: dict[int, _Running] = {}
+        self._following: asyncio.Task[None] | None = None
+        """Hands on the events that came last, after all earlier ones."""
         self._loop = asyncio.new_event_loop()
         self._loop.set_default_executor(ThreadPoolExecutor(_THREADS, thread_name_prefix=extension.name))
         Thread(target=self._loop.run_forever, name=extension.name, daemon=True).start()
@@ -60,7 +62,7 @@ class Worker:
 
     def load(self, number: int) -> None:
         """Import it, and answer with what it offers."""
-        self._begin(number, None, self._load())
+        self._loop.call_soon_threadsafe(self._start, number, None, self._load())
 
     def call(self, message: CallTool) -> None:
         """Call a tool, and answer."""
@@ -104,9 +106,6 @@ class Worker:
     def _context(self, place: CallPlace, number: int) -> HostContext:
         return HostContext(self._channel, place, self._extension.options or {}, number)
 
-    def _begin(self, number: int, context: HostContext | None, work: Coroutine[Any, Any, Any]) -> None:
-        self._loop.call_soon_threadsafe(self._start, number, context, work)
-
     def _start(self, number: int, context: HostContext | None, work: Coroutine[Any, Any, Any]) -> None:
         task = self._loop.create_task(_contained(work))
         self._running[number] = _Running(task, context)
@@ -134,23 +133,21 @@ class Worker:
             self._channel.say(AnswerError(number, "invalid", f"what it returned can't be written as JSON: {unfit}"))
 
     def _follow(self, events: tuple[msgspec.Raw, ...], done: Callable[[], None]) -> None:
-        task = self._loop.create_task(_contained(self._followed(events)))
-        self._running[id(task)] = _Running(task)
+        self._following = self._loop.create_task(self._followed(events, self._following))
+        self._following.add_done_callback(lambda _: done())
 
-        def ended(ended: "asyncio.Task[Any]") -> None:
-            del self._running[id(task)]
-            done()
-            if not ended.cancelled() and (error := ended.exception()) is not None:
-                self._channel.log(f"{self._extension.name} failed at an event: {_words(error)}", "error")
-
-        task.add_done_callback(ended)
-
-    async def _followed(self, events: tuple[msgspec.Raw, ...]) -> None:
+    async def _followed(self, events: tuple[msgspec.Raw, ...], earlier: "asyncio.Task[None] | None") -> None:
+        if earlier is not None:
+            await asyncio.wait([earlier])
         context = self._context(self._place, 0)
         for raw in events:
             event = msgspec.json.decode(raw)
             for function in self._loaded.hooks.get("event", ()):
-                await _called(function, [event], context)
+                (failure,) = await asyncio.gather(
+                    _contained(_called(function, [event], context)), return_exceptions=True
+                )
+                if isinstance(failure, BaseException):
+                    self._channel.log(f"{self._extension.name} failed at an event: {_words(failure)}", "error")
 
 
 async def _contained(work: Awaitable[Any]) -> Any:
