@@ -230,7 +230,7 @@ def cancels(host: Host, extensions: Extensions) -> None:
 def bounds_a_line(host: Host, extensions: Extensions) -> None:
     _loaded(host, extensions)
     answered = host.ask(**host.call("tools", extensions.prefix + "long", {}))
-    assert answered["type"] == "error"
+    assert (answered["type"], answered["kind"]) == ("error", "invalid")
     assert "50000000" in answered["message"].replace(",", "").replace("_", "")
     assert host.value(**host.before("good"))
 

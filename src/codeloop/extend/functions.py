@@ -4,11 +4,12 @@ import asyncio
 import inspect
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import PurePath
 from types import UnionType
-from typing import Annotated, Any, Union, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Struct
@@ -21,6 +22,7 @@ from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
 from codeloop.tool.json_schema import inlined, signature, without_nulls
 
+T = TypeVar("T")
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _RESULT = frozenset(("title", "output", "metadata", "attachments"))
 _CONTEXT = "ctx"
@@ -127,6 +129,21 @@ def function_tool(
     schema = _schema(name, takes, foreign, descriptions)
     shown = description if description is not None else told
     return FunctionTool(name, shown or name, schema, function, takes, context, foreign)
+
+
+def wait_beside(loop: asyncio.AbstractEventLoop, awaitable: Awaitable[T]) -> T:
+    """Return what an awaitable gives, in a plain function, which runs in a thread beside the loop.
+
+    Raises CodeloopError in any other one, where waiting would never end.
+    """
+    with suppress(RuntimeError):  # such a thread has no loop
+        if asyncio.get_running_loop() is loop:
+            raise CodeloopError("ctx.wait is for plain functions. Use `await` in this one.")
+
+    async def waited() -> T:
+        return await awaitable
+
+    return asyncio.run_coroutine_threadsafe(waited(), loop).result()
 
 
 def function_result(value: Any) -> FunctionResult:

@@ -12,7 +12,7 @@ from uuid import uuid4
 import msgspec
 
 from codeloop.client.client import Client
-from codeloop.extend.functions import FunctionResult, FunctionTool, WrongArguments, function_tool
+from codeloop.extend.functions import FunctionResult, FunctionTool, WrongArguments, function_tool, wait_beside
 from codeloop.extension import TOOL
 from codeloop.library.errors import ToolRefused
 from codeloop.library.following import EventFeed, Listener
@@ -215,14 +215,7 @@ class FunctionCall:
 
     def wait(self, awaitable: Awaitable[T]) -> T:
         """Return what an awaitable of this context gives, in a plain function. Raises CodeloopError in another one."""
-        with suppress(RuntimeError):  # a plain function runs in a thread without a loop
-            if asyncio.get_running_loop() is self._loop:
-                raise CodeloopError("ctx.wait is for plain functions. Use `await` in this one.")
-
-        async def waited() -> T:
-            return await awaitable
-
-        return asyncio.run_coroutine_threadsafe(waited(), self._loop).result()
+        return wait_beside(self._loop, awaitable)
 
     def answer_of(self, working: "asyncio.Task[FunctionResult]") -> AnswerToolCall:
         """Return what a call came to."""

@@ -40,6 +40,12 @@ async def weather(city: str, ctx) -> str:
 def sized(size: int) -> dict:
     return {"output": "x" * size, "title": "big"}
 
+def talking(size: int, ctx):
+    ctx.report(title="x" * size)
+
+async def hanging(ctx):
+    ctx.wait(ctx.ask("deploy"))
+
 def asking(ctx):
     ctx.wait(ctx.ask("deploy", ["prod"], always=["*"]))
     return "deployed"
@@ -77,8 +83,8 @@ async def test_tools_of_a_file_are_offered_called_and_bounded(tmp_path: Path) ->
     async with host_world(tmp_path) as world:
         tools = world.write("weather.py", TOOLS)
         offer = await world.offer(tools)
-        names = ["weather", "sized", "asking", "failing", "leaving", "blocking", "waiting", "dying", "shapeless"]
-        assert [tool.name for tool in offer.tools] == names
+        names = ["weather", "sized", "talking", "hanging", "asking", "failing", "leaving", "blocking", "waiting"]
+        assert [tool.name for tool in offer.tools] == [*names, "dying", "shapeless"]
         assert offer.tools[0] == OfferedTool(
             "weather",
             "Tell the weather.",
@@ -106,8 +112,12 @@ async def test_tools_of_a_file_are_offered_called_and_bounded(tmp_path: Path) ->
             await world.call(tools, "shapeless")
         with pytest.raises(HookFailed, match="no tool snow"):
             await world.call(tools, "snow")
-        with pytest.raises(HookFailed, match=r"it returned 51,0.* a message holds 50,000,000"):
+        with pytest.raises(HookFailed, match=r"it gave 51,0.* a message holds 50,000,000"):
             await world.call(tools, "sized", {"size": 51_000_000})
+        with pytest.raises(ExtensionRaised, match="a message holds 50,000,000"):
+            await world.call(tools, "talking", {"size": 51_000_000})
+        with pytest.raises(ExtensionRaised, match="Use `await` in this one"):
+            await world.call(tools, "hanging")
         assert (await world.call(tools, "sized", {"size": 10})).output == "x" * 10
         assert world.taken == [None], "it was started once"
 

@@ -14,8 +14,6 @@ from codeloop.schema.wire import JSON, wire_name
 VERSION = 1
 DESCRIPTOR = "CODELOOP_HOST_FD"
 """The variable with the number of the descriptor."""
-LINE = 50_000_000
-"""The longest message, in bytes."""
 
 
 class HostMessage(Struct, frozen=True, tag_field="type", omit_defaults=True):

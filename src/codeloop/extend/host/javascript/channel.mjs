@@ -25,13 +25,14 @@ export class Channel {
     delete process.env.CODELOOP_HOST_FD
   }
 
-  /** Write one message; an answer that is too long for a line becomes an error that says so. */
+  /** Write one message; an answer that is too long for a line becomes an error that says so. Throws for others. */
   send(message) {
     let line = JSON.stringify(message)
     const size = line.length * 3 < LINE_BYTES ? 0 : Buffer.byteLength(line)
     if (size > LINE_BYTES) {
-      const text = `The answer has ${size} bytes; a message has at most ${LINE_BYTES}. Return less, or write it to a file.`
-      line = JSON.stringify({ type: "error", id: message.id, kind: "raised", message: text })
+      const text = `This is ${size} bytes; a message has at most ${LINE_BYTES}. Give less, or write it to a file.`
+      if (message.type !== "result" && message.type !== "error") throw new Error(text)
+      line = JSON.stringify({ type: "error", id: message.id, kind: "invalid", message: text })
     }
     this.#write(line + "\n")
   }
@@ -40,8 +41,8 @@ export class Channel {
   request(message) {
     const id = --this.#last
     return new Promise((resolve, reject) => {
-      this.#pending.set(id, { resolve, reject })
       this.send({ ...message, id })
+      this.#pending.set(id, { resolve, reject })
     })
   }
 }

@@ -8,7 +8,6 @@ from threading import Lock
 from typing import Any
 
 from codeloop.extend.host.protocol import (
-    LINE,
     AnswerError,
     AnswerResult,
     CallProgress,
@@ -20,6 +19,7 @@ from codeloop.extend.host.protocol import (
     decode_to_host,
     encode,
 )
+from codeloop.schema.bounds.extension import HOST_LINE
 
 
 class QuestionRefused(Exception):
@@ -50,15 +50,14 @@ class HostChannel:
                     yield message
 
     def say(self, message: Any) -> None:
-        """Write a message. What is too long for a line is answered with an error that says so."""
+        """Write a message; an answer that is too long becomes an error that says so. Raises ValueError of others."""
         line = encode(message)
-        if len(line) > LINE and isinstance(message, AnswerResult):
-            text = f"it returned {len(line):,} bytes; a message holds {LINE:,}. Return less, or write it to a file."
+        if len(line) > HOST_LINE.value:
+            size = f"it gave {len(line):,} bytes; a message holds {HOST_LINE.value:,}"
+            text = f"{size}. Give less, or write it to a file."
+            if not isinstance(message, AnswerResult | AnswerError):
+                raise ValueError(text)
             line = encode(AnswerError(message.id, "invalid", text))
-        self.write(line)
-
-    def write(self, line: bytes) -> None:
-        """Write a line."""
         with self._lock:
             self._socket.sendall(line + b"\n")
 

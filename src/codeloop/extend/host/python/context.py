@@ -6,6 +6,7 @@ from pathlib import Path
 from threading import Event
 from typing import Any, TypeVar
 
+from codeloop.extend.functions import wait_beside
 from codeloop.extend.host.protocol import CallPlace, HostQuestion, OperationCall
 from codeloop.extend.host.python.channel import HostChannel
 
@@ -73,8 +74,4 @@ class HostContext:
 
     def wait(self, awaitable: Awaitable[T]) -> T:
         """See Context."""
-
-        async def waited() -> T:
-            return await awaitable
-
-        return asyncio.run_coroutine_threadsafe(waited(), self._loop).result()
+        return wait_beside(self._loop, awaitable)
