@@ -139,6 +139,22 @@ async def test_a_command_is_changed_or_refused(tmp_path: Path) -> None:
             await it.client.call(COMMAND, InvokeCommand(session_id=it.session_id, command="go", arguments="no"))
 
 
+async def test_a_session_that_an_extension_does_not_let_begin_is_asked_about_again(tmp_path: Path) -> None:
+    refusals = ["no ticket"]
+
+    def begin(_given: JSON, output: JSON) -> JSON:
+        if refusals:
+            raise ValueError(refusals.pop())
+        return {**output, "context": ["Ticket 7."]}
+
+    handler = Hearing({"session.start": begin}, policy=frozenset(("session.start",)))
+    async with hooked(tmp_path, [DONE], handler) as it:
+        with pytest.raises(OperationError, match=r"The prompt was not sent\. .*no ticket"):
+            await it.prompt()
+        await it.prompt()
+        assert "Ticket 7." in said(it.model.requests[0].turns)
+
+
 async def test_an_answer_is_stored_as_extensions_leave_it(tmp_path: Path) -> None:
     handler = Hearing({"experimental.text.complete": lambda _given, output: {"text": output["text"].upper()}})
     async with hooked(tmp_path, [DONE], handler) as it:

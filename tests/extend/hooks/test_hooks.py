@@ -128,6 +128,38 @@ async def test_a_handler_with_a_deadline_of_its_own_may_take_longer() -> None:
     assert await hooks.run(BEFORE, {}, {"args": {"text": ""}}) == {"args": {"text": "slow"}}
 
 
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("chat.params", {"maxOutputTokens": "many"}),
+        ("chat.params", {"temperature": "hot"}),
+        ("chat.headers", {"headers": {"x": "a\r\nb: c"}}),
+        ("command.execute.before", {"parts": [{"type": "nothing"}]}),
+        ("permission.ask", {"status": "perhaps"}),
+        ("tool.definition", {"parameters": []}),
+        ("shell.env", {"env": {"A B": "x"}}),
+        ("session.stop", {"continue": 1}),
+    ],
+)
+async def test_an_answer_of_another_type_than_its_hook_has_is_passed_over(name: str, wrong: JSON) -> None:
+    said: list[str] = []
+    hooks = Hooks([Doing(answering(wrong), names=frozenset((name,)))], said.append)
+    assert await hooks.run(name, {}, {}) == {}
+    assert "makes no sense" in said[0]
+
+
+async def test_an_answer_that_comes_after_its_handler_is_gone_is_not_kept() -> None:
+    async def late(_given: JSON, _output: JSON) -> JSON:
+        hooks.take((Doing(answering({"description": "new"}), names=definition),))
+        return {"description": "old"}
+
+    definition = frozenset(("tool.definition",))
+    hooks = Hooks([Doing(late, names=definition)])
+    now = {"description": "", "parameters": {}}
+    assert (await hooks.once("tool.definition", {}, now))["description"] == "old"
+    assert (await hooks.once("tool.definition", {}, now))["description"] == "new"
+
+
 async def test_a_turn_that_is_cancelled_ends_the_handler() -> None:
     ended = asyncio.Event()
     begun = asyncio.Event()

@@ -17,36 +17,34 @@ STOP = "session.stop"
 
 async def run_on(engine: Engine, session_id: str) -> Stop:
     """Work on a session until there is nothing more to do, and nobody sends the model on."""
-    for times in range(HOOK_STOPS.value + 1):
+    sent_on = 0
+    while True:
         before = _last_answer(engine, session_id)
         stop = await run(engine, session_id)
         answer = _last_answer(engine, session_id)
         hooks = engine.hooks
         if hooks is None or not hooks.wants(STOP) or stop.reason != "done":
             return stop
-        if answer is None or answer is before or _is_summary(answer):  # a command of the person's own, a compaction
+        if answer is None or (before is not None and answer.info.id == before.info.id):
+            return stop  # it was a command of the person's own
+        if isinstance(answer.info, AssistantMessage) and answer.info.summary:
             return stop
-        session = engine.store.session(session_id)
         given = {
             "sessionID": session_id,
-            "parentID": session.parent_id,
-            "active": times > 0,
+            "parentID": engine.store.session(session_id).parent_id,
+            "active": sent_on > 0,
             "text": text_of(answer),
         }
         reason = (await hooks.run(STOP, given, {"continue": None}))["continue"]
-        if reason is None or times == HOOK_STOPS.value:
+        if reason is None or sent_on == HOOK_STOPS.value:
             return stop
         _send_on(engine, session_id, reason)
-    raise AssertionError("the last time returns")
+        sent_on += 1
 
 
 def _last_answer(engine: Engine, session_id: str) -> Entry | None:
     entries = engine.store.context_view(session_id).entries
     return next((entry for entry in reversed(entries) if isinstance(entry.info, AssistantMessage)), None)
-
-
-def _is_summary(entry: Entry) -> bool:
-    return isinstance(entry.info, AssistantMessage) and bool(entry.info.summary)
 
 
 def _send_on(engine: Engine, session_id: str, reason: str) -> None:

@@ -137,12 +137,13 @@ class Hooks:
     async def once(self, name: str, given: JSON, output: JSON) -> JSON:
         """As `run`, but the same is asked only once, until there are other handlers."""
         key = (name, msgspec.json.encode((given, output)))
-        if key not in self._answers:
+        answers = self._answers  # `take` makes others
+        if key not in answers:
             answer = await self.run(name, given, output)
-            if len(self._answers) >= HOOK_ANSWERS.value:
-                self._answers.clear()
-            self._answers.setdefault(key, answer)  # somebody else may have asked meanwhile: theirs was sent already
-        return self._answers[key]
+            if len(answers) >= HOOK_ANSWERS.value:
+                answers.clear()
+            answers.setdefault(key, answer)  # somebody else may have asked meanwhile: theirs was sent already
+        return answers[key]
 
     async def _ask(self, handler: Handler, name: str, given: JSON, output: JSON) -> JSON:
         try:
@@ -179,8 +180,8 @@ class Hooks:
                 raise HookRefused(
                     f"Refused by {handler.label}: {said}", ends=isinstance(error, HookRefused) and error.ends
                 )
-            name = error.name if isinstance(error, ExtensionRaised) else type(error).__name__
-            raise HookFailed(f"it raised {name}: {said}")
+            kind = error.name if isinstance(error, ExtensionRaised) else type(error).__name__
+            raise HookFailed(f"it raised {kind}: {said}")
         return working.result()
 
     def _deadline(self, handler: Handler) -> float:

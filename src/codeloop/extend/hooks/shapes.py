@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from codeloop.schema.api.session_inputs import PartInput
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import Message, UserMessage
 from codeloop.schema.part import Part
@@ -30,12 +31,12 @@ OUTPUTS: dict[str, dict[str, Any]] = {
         "temperature": Amount | None,
         "topP": Amount | None,
         "topK": Amount | None,
-        "maxOutputWhole": Whole | None,
+        "maxOutputTokens": Whole | None,
         "options": JSON,
     },
     "chat.headers": {"headers": dict[HeaderName, HeaderValue]},
     "permission.ask": {"status": Literal["ask", "allow", "deny"]},
-    "command.execute.before": {"parts": list[JSON]},
+    "command.execute.before": {"parts": list[PartInput]},
     "tool.execute.before": {"args": JSON, "permission": Literal["ask", "allow"] | None, "context": str | None},
     "tool.execute.after": {"title": str, "output": str, "metadata": JSON},
     "tool.definition": {"description": str, "parameters": JSON},
@@ -51,9 +52,9 @@ OUTPUTS: dict[str, dict[str, Any]] = {
 
 
 def checked(name: str, output: JSON) -> JSON:
-    """Return an output whose parts have the ids that they lack.
+    """Return an output, with ids for the parts of a prompt that lack them.
 
-    Raises msgspec.ValidationError, which says what is wrong, when it has not the types of its hook.
+    Raises msgspec.ValidationError, which says what is wrong, when a value has not the type of OUTPUTS.
     """
     if name == "chat.message":
         output = {**output, "parts": _whole(output)}

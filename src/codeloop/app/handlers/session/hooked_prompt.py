@@ -34,6 +34,10 @@ class BegunSessions:
         self._ids[session_id] = None
         return is_new
 
+    def forget(self, session_id: str) -> None:
+        """Take back that a session began: its prompt was refused."""
+        self._ids.pop(session_id, None)
+
     async def _ending(self, hooks: AskedHooks) -> None:
         try:
             await asyncio.Event().wait()
@@ -49,16 +53,20 @@ async def hooked_prompt(
     hooks, given = project.engine.hooks, list(parts)
     if hooks is None:
         return message, given
-    if project.shared(BegunSessions).begin(message.session_id) and hooks.wants(START):
-        is_known = bool(project.store.context_view(message.session_id).entries)
-        asked = {"sessionID": message.session_id, "source": "resume" if is_known else "startup"}
-        output = await hooks.run(START, asked, {"context": []})
-        given += [_told(message, text) for text in output["context"] if text.strip()]
-    if not hooks.wants(MESSAGE):
-        return message, given
+    begun = project.shared(BegunSessions)
+    begins = begun.begin(message.session_id)
     try:
+        if begins and hooks.wants(START):
+            is_known = bool(project.store.context_view(message.session_id).entries)
+            asked = {"sessionID": message.session_id, "source": "resume" if is_known else "startup"}
+            output = await hooks.run(START, asked, {"context": []})
+            given += [_told(message, text) for text in output["context"] if text.strip()]
+        if not hooks.wants(MESSAGE):
+            return message, given
         return await hooked_message(hooks, message, given)
     except HookRefused as error:
+        if begins:
+            begun.forget(message.session_id)
         raise OperationError("BadRequest", f"The prompt was not sent. {error}") from error
 
 
