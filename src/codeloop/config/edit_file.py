@@ -45,10 +45,10 @@ def edited(text: str | None, change: JSON) -> str:
     return after
 
 
-def with_listed(text: str | None, key: str, entry: str) -> str:
+def with_listed(text: str | None, key: str, entry: str, is_meant: Callable[[Any], bool]) -> str:
     """Return a file's text (None: no file) with an entry more in a list, the rest as it is, comments too.
 
-    Raises JsoncError; NotPlain when there is something else than a list.
+    `is_meant`: whether an entry of the list is that one already. Raises JsoncError; NotPlain when there is no list.
     """
     document = parse(text if text and text.strip() else "{}\n", depth=CONFIG_DEPTH.value)
     whole, listed, said = document.text, _listed(document, key), json.dumps(entry, ensure_ascii=False)
@@ -56,7 +56,7 @@ def with_listed(text: str | None, key: str, entry: str) -> str:
         at = document.spans[()].start + 1
         comma = "," if document.value else "\n"
         return f'{whole[:at]}\n  "{key}": [{said}]{comma}{whole[at:]}'
-    if entry in listed:
+    if any(map(is_meant, listed)):
         return whole
     if not listed:
         at = document.spans[key,].start + 1

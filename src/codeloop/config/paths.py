@@ -1,10 +1,14 @@
-"""Where codeloop keeps its own files: the XDG folders, or all of them below `CODELOOP_HOME`."""
+"""Where codeloop keeps its own files: the XDG folders, or all of them below `CODELOOP_HOME`; paths of plugins."""
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
 
+from codeloop.kit.jsonc import is_list
 from codeloop.schema.errors import CodeloopError
 
 
@@ -52,6 +56,21 @@ class Paths(Struct, frozen=True):
             if path == start or path.startswith(start + "/"):
                 return self.home / path[len(start) + 1 :]
         return Path(path)
+
+
+def plugin_name(entry: Any) -> str | None:
+    """Return what an entry of `plugin` names, which may have its options beside it in a list; None: nothing."""
+    named = entry[0] if is_list(entry) and entry else entry
+    return named if isinstance(named, str) else None
+
+
+def plugin_path(named: str, base: Path, paths: Paths) -> Path | None:
+    """Return the path that an entry of `plugin` names; None: it names a package. `base`: of relative paths."""
+    if named.startswith("file://"):
+        return Path(os.path.normpath(unquote(urlsplit(named).path)))
+    if named.startswith((".", "/", "~", "$HOME")):
+        return Path(os.path.normpath(base / paths.expand(named)))
+    return None
 
 
 def find_paths(environment: Mapping[str, str]) -> Paths:

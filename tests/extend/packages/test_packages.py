@@ -93,6 +93,30 @@ def test_what_is_installed_is_found_until_a_file_changes(paths: Paths) -> None:
         assert not lock_of(folder).exists()
 
 
+@pytest.mark.parametrize("version", ["latest", "^2", "2.0.0"])
+def test_a_version_that_was_asked_for_is_the_one_that_is_wanted(paths: Paths, version: str) -> None:
+    package = NOTES._replace(version=version)
+    folder = folder_of(paths, package)
+    install(package, folder, program, putting(PACKAGE))
+    for entry in (f"@acme/notes@{version}", "@acme/notes@2.0.0", "@acme/notes"):
+        assert find_installed(paths, entry) == (folder / "node_modules/@acme/notes", "")
+    assert "is wanted" in find_installed(paths, "@acme/notes@~3")[1]
+    install(NOTES, folder, program, putting(PACKAGE))
+    assert find_installed(paths, "@acme/notes@latest")[0] is not None
+    assert "is wanted" in find_installed(paths, "@acme/notes@^2")[1]
+
+
+def test_a_package_that_is_named_twice_is_one_extension(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    environment = {"CODELOOP_HOME": str(tmp_path / "home"), "HOME": str(tmp_path)}
+    install(NOTES, folder_of(find_paths(environment), NOTES), program, putting(PACKAGE))
+    entries = ["@acme/notes@latest", ["npm:@acme/notes", {"colour": "red"}]]
+    found = find_settings(
+        Startup(directory=tmp_path / "work", environment=environment, settings={"plugin": entries})
+    ).extensions
+    assert [(each.name, each.options) for each in found] == [("@acme/notes", {"colour": "red"})]
+
+
 def test_an_installation_that_fails_leaves_what_was_there(paths: Paths) -> None:
     folder = folder_of(paths, WEATHER)
     install(WEATHER, folder, program, putting(WHEEL))
@@ -146,15 +170,18 @@ def test_trust_ends_with_a_change_of_a_plugin_that_a_project_names_by_its_path(t
     (work / "ours" / "tool").mkdir(parents=True)
     (work / "ours" / "tool" / "a.py").write_text("def a() -> str: ...\n")
     (work / "ours" / "plugin.json").write_text('{"name": "ours"}')
-    (work / "one.py").write_text("def b() -> str: ...\n")
-    (work / "codeloop.json").write_text('{"plugin": ["./ours", ["./one.py", {}]]}')
+    names = ("one.py", "at home.py", "a b.py")
+    for name in names:
+        (work / name).write_text("def b() -> str: ...\n")
+    entries = ["./ours", ["./one.py", {}], "$HOME/work/at home.py", f"file://{work}/a%20b.py"]
+    (work / "codeloop.json").write_text(json.dumps({"plugin": entries}))
     environment = {"CODELOOP_HOME": str(tmp_path / "home"), "HOME": str(tmp_path)}
     here = Startup(directory=work, environment=environment)
     before = find_settings(here)
     assert before.extensions == ()
     trust(before.paths, before.place.root, before.place.directory)
-    assert len(find_settings(here).extensions) == 2
-    for changed in ("ours/tool/a.py", "one.py"):
+    assert len(find_settings(here).extensions) == 4
+    for changed in ("ours/tool/a.py", *names):
         text = (work / changed).read_text()
         (work / changed).write_text(text + "x = 1\n")
         now = find_settings(here)

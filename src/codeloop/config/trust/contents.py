@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec import field as struct_field
 
-from codeloop.config.paths import Paths
+from codeloop.config.paths import Paths, plugin_name, plugin_path
 from codeloop.config.sources import FOLDERS, PROJECT_FILES
 from codeloop.config.substitute import REFERENCE
 from codeloop.kit.jsonc import JsoncError, is_list, is_object, parse
@@ -203,10 +203,8 @@ def _take_plugins(reading: _Reading, paths: Paths, file: Path, values: Any) -> N
     """Take the files, and all of the folders, that are plugins by their path."""
     listed = values.get("plugin") if is_object(values) else None
     for entry in listed if is_list(listed) else ():
-        named = entry[0] if is_list(entry) and entry else entry
-        path = named.removeprefix("file://") if isinstance(named, str) else ""
-        place = Path(os.path.normpath(file.parent / paths.expand(path)))
-        if not path.startswith((".", "/", "~")) or not place.is_relative_to(reading.root) or "\0" in path:
+        place = plugin_path(plugin_name(entry) or "", file.parent, paths)
+        if place is None or not place.is_relative_to(reading.root) or "\0" in str(place):
             continue
         reading.take_program(place)
         for top, folders, names in os.walk(place):

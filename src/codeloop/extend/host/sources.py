@@ -16,7 +16,7 @@ from codeloop.config.project_root import ProjectRoot
 from codeloop.extend.folders import Home
 from codeloop.extend.host.extension import Extension, Language
 from codeloop.extend.host.protocol import VERSION
-from codeloop.extend.packages.installed import entry_path
+from codeloop.extend.packages.installed import entry_path, package_name
 from codeloop.extend.packages.manifest import MANIFEST
 from codeloop.kit.jsonc import is_list, is_object
 from codeloop.kit.small_files import read_start
@@ -134,8 +134,9 @@ def _entry(where: _Place, index: int, entry: Any) -> tuple[Extension | None, str
     if language is None:
         return None, f"{said}: {path} is no extension: it would end in .py, .js, .mjs or .ts, or be a package."
     content = _content(path) if path.is_file() else _folder_state(path)
-    digest = _digest(b"plugin", named.encode(), content, msgspec.json.encode(options))
-    name = named if not Path(named).is_absolute() else _shown(path, where)
+    package = package_name(named)
+    name = package.written if package is not None else named if not Path(named).is_absolute() else _shown(path, where)
+    digest = _digest(b"plugin", name.encode(), content, msgspec.json.encode(options))
     return Extension(name, language, "plugin", str(path), said, digest, options, is_project), ""
 
 

@@ -6,12 +6,12 @@ from pathlib import Path
 from msgspec import Struct
 
 from codeloop.config.load import Loaded
-from codeloop.config.paths import Paths
+from codeloop.config.paths import Paths, plugin_name
 from codeloop.config.sources import Layer
 from codeloop.extend.folders import Home
 from codeloop.extend.packages.installed import entry_path
 from codeloop.extend.packages.manifest import MANIFEST, Manifest, read_manifest
-from codeloop.kit.jsonc import Document, is_list
+from codeloop.kit.jsonc import Document
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
 
@@ -32,9 +32,9 @@ def find_packages(loaded: Loaded, root: Path, paths: Paths) -> FoundPackages:
     files: list[Path] = []
     warnings: list[str] = []
     for index, entry in enumerate(loaded.config.plugin):
-        named = entry[0] if is_list(entry) and entry else entry
+        named = plugin_name(entry)
         origin = loaded.provenance.get(f"plugin[{index}]")
-        if not isinstance(named, str):
+        if named is None:
             continue  # said where single extensions are looked for
         path, _ = entry_path(named, origin.layer.base if origin is not None else root, paths)
         if path is None or not path.is_dir():

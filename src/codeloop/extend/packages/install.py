@@ -10,13 +10,13 @@ from pathlib import Path
 
 import msgspec
 
+from codeloop.extend.host.entry_points import GROUP
 from codeloop.extend.packages.installed import LockFile, PackageName, hashes, lock_of, look_of, write_lock
 from codeloop.extend.packages.manifest import MANIFEST
 from codeloop.kit.small_files import make_private
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
 
-GROUP = "codeloop.plugins"
 _SITE = "site"
 _SHIM = '''"""Made by `codeloop plugin add`: the plugin {module}, with what it needs beside it."""
 
@@ -50,7 +50,7 @@ def install(package: PackageName, folder: Path, which: Which, run: Run) -> LockF
         new.rename(folder)
     finally:
         shutil.rmtree(new, ignore_errors=True)
-    lock = LockFile(package.name, version, package.registry, entry, found, look_of(folder))
+    lock = LockFile(package.name, version, package.registry, entry, found, look_of(folder), _wanted(package))
     write_lock(folder, lock)
     return lock
 
@@ -63,7 +63,7 @@ def uninstall(folder: Path) -> None:
 
 def _commands(package: PackageName, folder: Path, which: Which) -> list[list[str]]:
     if package.registry == "npm":
-        wanted = f"{package.name}@{package.version or 'latest'}"
+        wanted = f"{package.name}@{_wanted(package)}"
         if npm := which("npm"):
             quiet = ["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
             return [[npm, "install", "--prefix", str(folder), *quiet, wanted]]
@@ -81,6 +81,10 @@ def _commands(package: PackageName, folder: Path, which: Which) -> list[list[str
         return [[sys.executable, "-m", "pip", "--disable-pip-version-check", *target]]
     own = folder / "pip"
     return [[sys.executable, "-m", "venv", str(own)], [str(own / "bin" / "pip"), *target]]
+
+
+def _wanted(package: PackageName) -> str:
+    return package.version or ("latest" if package.registry == "npm" else "")
 
 
 def _npm(package: PackageName, folder: Path) -> tuple[str, str]:

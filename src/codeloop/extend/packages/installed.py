@@ -10,12 +10,11 @@ from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 from typing import Literal, NamedTuple
-from urllib.parse import unquote, urlsplit
 
 import msgspec
 from msgspec import Struct
 
-from codeloop.config.paths import Paths
+from codeloop.config.paths import Paths, plugin_path
 from codeloop.kit.small_files import make_private, write_atomically
 
 Registry = Literal["npm", "pypi"]
@@ -37,7 +36,10 @@ class PackageName(NamedTuple):
 
 
 class LockFile(Struct, frozen=True):
-    """What was installed. `entry`: what is loaded, below the package's folder. `looked`: how its files looked then."""
+    """What was installed. `entry`: what is loaded, below the package's folder. `looked`: how its files looked then.
+
+    `wanted`: the version as it was asked for, such as `^1` or `latest`.
+    """
 
     name: str
     version: str
@@ -45,6 +47,7 @@ class LockFile(Struct, frozen=True):
     entry: str
     files: dict[str, str]
     looked: str = ""
+    wanted: str = ""
 
 
 def package_name(written: str) -> PackageName | None:
@@ -81,11 +84,8 @@ def write_lock(folder: Path, lock: LockFile) -> None:
 
 def entry_path(named: str, base: Path, paths: Paths) -> tuple[Path | None, str]:
     """Return the path that an entry of `plugin` means, or why there is none. `base`: what relative ones begin at."""
-    if named.startswith("file://"):
-        path = Path(unquote(urlsplit(named).path))
-    elif named.startswith((".", "/", "~", "$HOME")):
-        path = Path(os.path.normpath(base / paths.expand(named)))
-    else:
+    path = plugin_path(named, base, paths)
+    if path is None:
         return find_installed(paths, named)
     return (path, "") if path.exists() else (None, f"{path} does not exist.")
 
@@ -99,7 +99,7 @@ def find_installed(paths: Paths, written: str) -> tuple[Path | None, str]:
     lock = read_lock(folder)
     if lock is None:
         return None, f"{written} is not installed. `codeloop plugin add {written}` does it."
-    if package.version and lock.version != package.version:
+    if package.version not in {"", lock.version, lock.wanted}:
         return None, f"{written} is wanted, {lock.version} is installed. `codeloop plugin add {written}` changes that."
     if (changed := changed_file(folder, lock)) is not None:
         again = f"`codeloop plugin add {package.written}@{lock.version}` installs it anew"

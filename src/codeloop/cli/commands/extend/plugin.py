@@ -14,13 +14,14 @@ from codeloop.cli.group import Group
 from codeloop.cli.target.project import open_settings
 from codeloop.config.edit_file import NotPlain, with_listed, without_listed
 from codeloop.config.files import read_text, reason, write_private
+from codeloop.config.paths import plugin_name
 from codeloop.config.server_entry import entry_file
 from codeloop.config.trust.store import amend
 from codeloop.extend.packages.install import install, uninstall
 from codeloop.extend.packages.installed import folder_of, package_name, read_lock
 from codeloop.extend.packages.manifest import MANIFEST, read_manifest
 from codeloop.extend.packages.skeleton import write_skeleton
-from codeloop.kit.jsonc import JsoncError, is_list
+from codeloop.kit.jsonc import JsoncError
 from codeloop.kit.processes import which
 from codeloop.kit.terminal_text import inert
 from codeloop.schema.bounds.extension import PLUGIN_INSTALL
@@ -47,6 +48,7 @@ def add(name: str, *, for_project: bool) -> None:
     settings = open_settings()
     if name.startswith((".", "/", "~", "file://")):
         entry = _folder(name, settings, for_project=for_project)
+        versions = {""}
     else:
         package = package_name(name)
         if package is None:
@@ -55,9 +57,15 @@ def add(name: str, *, for_project: bool) -> None:
         lock = install(package, folder, lambda program: which(program, settings.environment.get("PATH")), _run)
         click.echo(f"Installed {package.name} {lock.version} in {folder}, {len(lock.files)} files, each with its hash.")
         entry = package.written
+        versions = {"", package.version, lock.version}
     file = _file(settings, for_project=for_project)
-    text = _read(file)
-    _store(settings, file, lambda: with_listed(text, _KEY, entry), for_project=for_project)
+    text, is_meant = _read(file), _meaning(settings, file, name)
+
+    def is_there(listed: Any) -> bool:
+        named = package_name(plugin_name(listed) or "")
+        return is_meant(listed) and (named is None or named.version in versions)
+
+    _store(settings, file, lambda: with_listed(text, _KEY, entry, is_there), for_project=for_project)
     click.echo(f"Written to {file}.")
     if for_project and not settings.trusted:
         click.echo("This directory is not trusted, so its plugins are ignored. Trust it: codeloop trust")
@@ -101,25 +109,30 @@ def _taken_out(settings: ProjectSettings, file: Path, name: str, *, is_project: 
     text = _read(file)
     if text is None:
         return False
-    wanted = {name, str((Path.cwd() / settings.paths.expand(name)).resolve())}
-    package = package_name(name)
-    if package is not None:
-        wanted.add(package.written)
-
-    def is_meant(entry: Any) -> bool:
-        said = str(entry[0] if is_list(entry) and entry else entry)
-        named = package_name(said)
-        where = str((file.parent / settings.paths.expand(said)).resolve()) if said[:1] in ".~/" else ""
-        return said in wanted or where in wanted or (named is not None and named.written in wanted)
-
     try:
-        after = without_listed(text, _KEY, is_meant)
+        after = without_listed(text, _KEY, _meaning(settings, file, name))
     except (JsoncError, NotPlain) as error:
         raise CodeloopError(f"{file} is not changed: {error}. Edit `{_KEY}` in it by hand.") from error
     if after == text:
         return False
     _store(settings, file, lambda: after, for_project=is_project)
     return True
+
+
+def _meaning(settings: ProjectSettings, file: Path, name: str) -> Callable[[Any], bool]:
+    """Return whether an entry of a file means the plugin of this name, in whatever version and with any options."""
+    wanted = {name, str((Path.cwd() / settings.paths.expand(name)).resolve())}
+    package = package_name(name)
+    if package is not None:
+        wanted.add(package.written)
+
+    def is_meant(entry: Any) -> bool:
+        said = plugin_name(entry) or ""
+        named = package_name(said)
+        where = str((file.parent / settings.paths.expand(said)).resolve()) if said[:1] in ".~/" else ""
+        return said in wanted or where in wanted or (named is not None and named.written in wanted)
+
+    return is_meant
 
 
 @plugin.command()

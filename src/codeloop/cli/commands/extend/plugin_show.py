@@ -15,6 +15,7 @@ from codeloop.app.settings import ProjectSettings, Startup
 from codeloop.cli.options import JSON as AS_JSON
 from codeloop.cli.output.style import columns, print_json
 from codeloop.cli.target.project import open_settings
+from codeloop.config.paths import plugin_name
 from codeloop.extend.folders import find_homes
 from codeloop.extend.hooks.hooks import HookFailed
 from codeloop.extend.host.extension import Extension
@@ -25,7 +26,6 @@ from codeloop.extend.mcp.link.server_log import ServerLog
 from codeloop.extend.packages.found import find_packages
 from codeloop.extend.packages.installed import entry_path
 from codeloop.extend.packages.manifest import read_manifest
-from codeloop.kit.jsonc import is_list
 from codeloop.kit.terminal_text import inert, one_line
 from codeloop.schema.errors import UsageProblem
 
@@ -160,10 +160,10 @@ def _unusable(settings: ProjectSettings) -> list[PluginRow]:
     """Return what is there and does not run: entries that lead nowhere, and files of a project without trust."""
     rows: list[PluginRow] = []
     for index, entry in enumerate(settings.config.plugin):
-        named = entry[0] if is_list(entry) and entry else entry
+        named = plugin_name(entry)
         origin = settings.loaded.provenance.get(f"plugin[{index}]")
         base = origin.layer.base if origin is not None else settings.place.root
-        if isinstance(named, str) and (why := entry_path(named, base, settings.paths)[1]):
+        if named is not None and (why := entry_path(named, base, settings.paths)[1]):
             rows.append(PluginRow(named, "plugin", "fails", [], [], str(origin or "plugin"), why))
     if not settings.trusted:
         homes, why = find_homes(settings.place, settings.paths), "Trust this directory: codeloop trust"
