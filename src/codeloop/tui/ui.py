@@ -175,15 +175,15 @@ class Ui(TerminalApp, inherit_bindings=False):
             await self.sessions.older(view)
         self.draw()
 
-    def draw(self) -> None:
-        """Show what has changed."""
+    def draw(self) -> bool:
+        """Show what has changed; return whether the conversation has scrolled."""
         changed = set[str]()
         if self.sessions is not None:
             changed, self.sessions.changed = self.sessions.changed, set()
         if self.shown is None or not self.is_running:  # the last frames may come after the screen is gone
-            return
-        if self.shown.session is not None and self.shown.session.id in changed:
-            self.shown.sync()
+            return False
+        is_changed = self.shown.session is not None and self.shown.session.id in changed
+        has_scrolled = is_changed and self.shown.sync()
         tabs = self.tabs
         if any(tab.view is not None and tab.view.is_busy for tab in tabs):
             self._ticker = self._ticker or self.set_interval(TICK, self.tick)
@@ -198,6 +198,7 @@ class Ui(TerminalApp, inherit_bindings=False):
         if sidebar.display:
             sidebar.show(self.tab.view, standing, self.appearance.styles)
         self.query_one(TabBar).show(tabs, self.shown, self.appearance.styles)
+        return has_scrolled
 
     def _fatal_error(self) -> None:
         """Leave because of an error. It is raised once the terminal is back, without the values that code held."""

@@ -7,25 +7,28 @@ from typing import Any
 
 FRAME = 1 / 30
 """Seconds between two drawings while something changes."""
+SCROLL = 1 / 15
+"""Seconds until the next one after a drawing that moved every row: it costs ten times one that adds a few words."""
 
 
 class Frames:
-    """Draws soon after something has changed, however often it changes."""
+    """Draws soon after something has changed, however often it changes. `draw` returns whether every row has moved."""
 
-    def __init__(self, draw: Callable[[], None]) -> None:
+    def __init__(self, draw: Callable[[], bool]) -> None:
         self._draw = draw
-        self._drawn = 0.0
+        self._next = 0.0
+        """The time before which nothing is drawn."""
         self._due: asyncio.TimerHandle | None = None
 
     def want(self) -> None:
         """Draw with the next frame."""
         if self._due is None:
-            wait = max(self._drawn + FRAME - time.monotonic(), 0.0)
+            wait = max(self._next - time.monotonic(), 0.0)
             self._due = asyncio.get_running_loop().call_later(wait, self._now)
 
     def _now(self) -> None:
-        self._due, self._drawn = None, time.monotonic()
-        self._draw()
+        self._due, now = None, time.monotonic()
+        self._next = now + (SCROLL if self._draw() else FRAME)
 
 
 class Lull:

@@ -103,14 +103,15 @@ class SessionTab(BareWidget):
         """Take away what the program said."""
         self._notices.clear()
 
-    def sync(self, *, everything: bool = False) -> None:
-        """Show what has changed."""
+    def sync(self, *, everything: bool = False) -> bool:
+        """Show what has changed; return whether the conversation has scrolled."""
         ids, changed = list[str](), set[str]()
         if self.view is not None:
             ids = self.view.log.ids
             changed = set(ids) | self.view.changes() if everything else self.view.changes()
-        self.transcript.sync([*ids, NOTICES], {*changed, NOTICES}, self._items)
+        has_scrolled = self.transcript.sync([*ids, NOTICES], {*changed, NOTICES}, self._items)
         self._ask()
+        return has_scrolled
 
     @on(RequestPanel.Early)
     def _early(self, event: RequestPanel.Early) -> None:

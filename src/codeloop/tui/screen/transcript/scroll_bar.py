@@ -13,6 +13,9 @@ from codeloop.tui.screen.bare import app_of
 class PlainScrollBar(ScrollBar):
     """Draws each kind of row once: the library's own one draws every row by itself, at more cost than the text."""
 
+    _kept: tuple[tuple[object, ...], list[Strip]] | None = None
+    """The rows that were drawn last, by what they depend on."""
+
     def render_lines(self, crop: Region) -> list[Strip]:
         """Return rows of the bar."""
         if self.parent is None:  # one whose view is closed may be drawn once more
@@ -22,6 +25,9 @@ class PlainScrollBar(ScrollBar):
         bar = self.render()
         if not isinstance(bar, ScrollBarRender) or not self.vertical:
             return super().render_lines(crop)
+        look = (crop, bar.virtual_size, bar.window_size, bar.position, str(bar.style))
+        if self._kept is not None and self._kept[0] == look:
+            return self._kept[1]
         style = app_of(self).console.get_style(bar.style)
         if style.bgcolor is None or style.color is None:
             return super().render_lines(crop)
@@ -41,7 +47,8 @@ class PlainScrollBar(ScrollBar):
                 for each in self.get_line_filters():
                     strip = strip.apply_filter(each, self.background_colors[1])
                 strips[id(row)] = strip
-        return [strips[id(row)] for row in rows][crop.y : crop.bottom]
+        self._kept = look, [strips[id(row)] for row in rows][crop.y : crop.bottom]
+        return self._kept[1]
 
 
 class PlainlyBarredView(ScrollView):

@@ -8,6 +8,7 @@ from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
+from textual.color import Color
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.reactive import Reactive
@@ -67,6 +68,8 @@ class Transcript(PlainlyBarredView, can_focus=False):
         self._renderer = Renderer(canvas)
         self._blocks = Blocks(self._renderer.rows)
         self._base = Style()
+        self._ground: Color | None = None
+        """The colour behind everything, for filters; None: not asked for yet."""
         self._bar = (0, 0, 0)
         """Where the scroll bar's thumb begins, and how long it is, in eighths of a row; first the bar's own rows."""
         self._strips: dict[int, tuple[Row, Strip]] = {}
@@ -86,14 +89,15 @@ class Transcript(PlainlyBarredView, can_focus=False):
         self._renderer = Renderer(canvas)
         self._strips.clear()
         self._base = canvas.styles.of("text", on="background")
+        self._ground = None
         share = self.scroll_y / self.max_scroll_y if self.max_scroll_y else 1.0
         self._blocks.redraw(self._renderer.rows)
         self._resized()
         if not self.follows:
             self.scroll_to(y=share * self.max_scroll_y, animate=False)
 
-    def sync(self, order: Sequence[str], changed: Iterable[str], items_of: ItemsOf) -> None:
-        """Show the messages as they are now; what is in sight stays where it is."""
+    def sync(self, order: Sequence[str], changed: Iterable[str], items_of: ItemsOf) -> bool:
+        """Show the messages as they are now; what is in sight stays where it is. Return whether it has scrolled."""
         top, before = round(self.scroll_y), self._blocks.height
         anchor = self._blocks.block_at(top)
         at = self._blocks.top_of(anchor.item.key) if anchor is not None and not self.follows else None
@@ -106,6 +110,7 @@ class Transcript(PlainlyBarredView, can_focus=False):
         row = max(first - round(self.scroll_y), 0)
         if row < self.size.height:  # a scroll draws everything by itself
             self.refresh(Region(0, row, self.size.width, self.size.height - row))
+        return round(self.scroll_y) != top
 
     def tick(self) -> None:
         """Draw again what changes with time: calls that run."""
@@ -214,8 +219,9 @@ class Transcript(PlainlyBarredView, can_focus=False):
         strip = Strip(segments).adjust_cell_length(width, self._base).simplify()
         if filters := self.get_line_filters():  # which take segments with a style only
             strip = Strip([Segment(text, style or Style.null()) for text, style, _ in strip], strip.cell_length)
+            self._ground = self._ground or self.background_colors[1]  # which the library works out anew each time
             for each in filters:
-                strip = strip.apply_filter(each, self.background_colors[1])
+                strip = strip.apply_filter(each, self._ground)
         self._strips[id(row)] = (row, strip)
         return strip
 
