@@ -2,13 +2,23 @@
 
 import asyncio
 
-from codeloop.tui.screen.pace import FRAME, Frames, Lull
+import pytest
+
+from codeloop.tui.screen.pace import FRAME, SCROLL, Frames, Lull
 
 
-async def test_a_burst_is_drawn_at_once_and_then_thirty_times_a_second() -> None:
+@pytest.mark.parametrize("scrolls", [False, True])
+async def test_a_burst_is_drawn_at_once_and_then_thirty_times_a_second_or_fifteen_times_if_it_scrolls(
+    *, scrolls: bool
+) -> None:
     drawn: list[float] = []
     clock = asyncio.get_running_loop().time
-    frames = Frames(lambda: drawn.append(clock()))
+
+    def draw() -> bool:
+        drawn.append(clock())
+        return scrolls
+
+    frames = Frames(draw)
     began = clock()
     turns = 0
     while len(drawn) < 3:
@@ -16,7 +26,7 @@ async def test_a_burst_is_drawn_at_once_and_then_thirty_times_a_second() -> None
         await asyncio.sleep(0)
         turns += not drawn
     assert turns < 3, "the first one waits for nothing"
-    assert drawn[-1] - began >= 2 * FRAME
+    assert drawn[-1] - began >= 2 * (SCROLL if scrolls else FRAME)
 
 
 async def test_work_is_begun_once_for_a_burst_and_again_for_what_comes_while_it_goes_on() -> None:

@@ -1,11 +1,32 @@
-"""An app that reaches the person beyond its own screen."""
+"""An app that reaches the person beyond its own screen, and writes to it no more than it has to."""
 
 import os
 import shutil
+from operator import methodcaller
 
+from rich.console import Console, RenderableType
+from textual._compositor import ChopsUpdate
 from textual.app import App
+from textual.screen import Screen
 
 from codeloop.tui.terminal.outward import clipboard_sequence, copy_programs, give, notification
+
+
+class Changes(ChopsUpdate):
+    """The parts of rows that have changed, as the library gathers them.
+
+    Its own writing cuts an empty piece of the part to the right of each, and makes an object of every cursor position.
+    """
+
+    def render_segments(self, console: Console) -> str:
+        """Return what writes them to the terminal."""
+        written: list[str] = []
+        for y, first, last in self.spans:
+            for end, (x, strip) in zip(self.chop_ends[y], self.chops[y].items(), strict=True):
+                if strip is not None and x < last and end > first:
+                    part = strip if end <= last else strip.crop(0, last - x)
+                    written.append(f"\x1b[{y + 1};{x + 1}H{part.render(console)}")
+        return "".join(written)
 
 
 class TerminalApp(App[int], inherit_bindings=False):
@@ -26,6 +47,11 @@ class TerminalApp(App[int], inherit_bindings=False):
             self._write(notification(title, text, os.environ))
         if has_bell:
             self.bell()
+
+    def _display(self, screen: Screen[object], renderable: RenderableType | None) -> None:
+        if isinstance(renderable, ChopsUpdate):
+            renderable = Changes(renderable.chops, renderable.spans, renderable.chop_ends)
+        methodcaller("_display", screen, renderable)(super())  # the library leaves its type open
 
     def _write(self, sequence: str) -> None:
         if self._driver is not None and sequence:

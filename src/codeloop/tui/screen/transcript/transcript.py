@@ -145,7 +145,7 @@ class Transcript(PlainlyBarredView, can_focus=False):
     def render_line(self, y: int) -> Strip:
         """Return one row of the screen, as the library looks for what the mouse has pointed at."""
         row = y + round(self.scroll_y)
-        return self._strip(self._blocks.row(row), self.size.width).apply_offsets(0, row)
+        return self._strip(self._blocks.row(row), self.scrollable_content_region.width).apply_offsets(0, row)
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Return rows of the screen: those from before are the same objects, and ready to be written."""
@@ -153,7 +153,8 @@ class Transcript(PlainlyBarredView, can_focus=False):
         selection = self.text_selection if self.is_attached else None  # one that is closed may be drawn once more
         if len(self._strips) > KEPT * max(crop.height, 1):
             self._strips.clear()
-        width, strips = self.size.width, list[Strip]()  # asked once: the library works it out anew each time
+        width = self.scrollable_content_region.width  # asked once: the library works it out anew each time
+        strips: list[Strip] = []
         is_whole = crop.x == 0 and crop.right >= width
         for number in range(top + crop.y, top + crop.bottom):
             strip = self._strip(self._blocks.row(number), width)
@@ -215,13 +216,14 @@ class Transcript(PlainlyBarredView, can_focus=False):
         known = self._strips.get(id(row))
         if known is not None and known[0] is row and known[1].cell_length == width:
             return known[1]
-        segments = Segment.apply_style([Segment(" " * MARGIN), *row], self._base)
-        strip = Strip(segments).adjust_cell_length(width, self._base).simplify()
+        segments = [*Segment.apply_style([Segment(" " * MARGIN), *row], self._base)]
+        segments = [*Segment.simplify(Segment.adjust_line_length(segments, width, self._base))]
         if filters := self.get_line_filters():  # which take segments with a style only
-            strip = Strip([Segment(text, style or Style.null()) for text, style, _ in strip], strip.cell_length)
+            segments = [Segment(text, style or Style.null()) for text, style, _ in segments]
             self._ground = self._ground or self.background_colors[1]  # which the library works out anew each time
             for each in filters:
-                strip = strip.apply_filter(each, self._ground)
+                segments = each.apply(segments, self._ground)
+        strip = Strip(segments, width)
         self._strips[id(row)] = (row, strip)
         return strip
 
