@@ -5,10 +5,8 @@ from math import ceil
 from typing import cast
 
 from rich.cells import cell_len
-from rich.segment import Segment
 from rich.style import Style
 from textual import events
-from textual.color import Color
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.reactive import Reactive
@@ -20,6 +18,7 @@ from codeloop.tui.render.canvas import Canvas, Row
 from codeloop.tui.render.items import Renderer
 from codeloop.tui.screen.transcript.blocks import Blocks
 from codeloop.tui.screen.transcript.scroll_bar import PlainlyBarredView
+from codeloop.tui.screen.transcript.strips import RowStrips
 from codeloop.tui.state.items import Item, ReasoningItem, SummaryItem, ToolItem
 
 Greeting = Callable[[Canvas, int], list[Row]]
@@ -67,13 +66,9 @@ class Transcript(PlainlyBarredView, can_focus=False):
         """Whether the end stays in sight."""
         self._renderer = Renderer(canvas)
         self._blocks = Blocks(self._renderer.rows)
-        self._base = Style()
-        self._ground: Color | None = None
-        """The colour behind everything, for filters; None: not asked for yet."""
         self._bar = (0, 0, 0)
         """Where the scroll bar's thumb begins, and how long it is, in eighths of a row; first the bar's own rows."""
-        self._strips: dict[int, tuple[Row, Strip]] = {}
-        """The rows that were drawn last, by their identity: a row that has only moved is not made again."""
+        self._strips = RowStrips(self, MARGIN)
 
     def restyle(self, canvas: Canvas) -> None:
         """Draw everything for another canvas; its width is taken from the widget."""
@@ -87,9 +82,7 @@ class Transcript(PlainlyBarredView, can_focus=False):
             diff=canvas.diff,
         )
         self._renderer = Renderer(canvas)
-        self._strips.clear()
-        self._base = canvas.styles.of("text", on="background")
-        self._ground = None
+        self._strips.restyle(canvas.styles.of("text", on="background"))
         share = self.scroll_y / self.max_scroll_y if self.max_scroll_y else 1.0
         self._blocks.redraw(self._renderer.rows)
         self._resized()
@@ -145,19 +138,18 @@ class Transcript(PlainlyBarredView, can_focus=False):
     def render_line(self, y: int) -> Strip:
         """Return one row of the screen, as the library looks for what the mouse has pointed at."""
         row = y + round(self.scroll_y)
-        return self._strip(self._blocks.row(row), self.scrollable_content_region.width).apply_offsets(0, row)
+        return self._strips.strip(self._blocks.row(row), self.scrollable_content_region.width).apply_offsets(0, row)
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Return rows of the screen: those from before are the same objects, and ready to be written."""
         top = round(self.scroll_y)
         selection = self.text_selection if self.is_attached else None  # one that is closed may be drawn once more
-        if len(self._strips) > KEPT * max(crop.height, 1):
-            self._strips.clear()
+        self._strips.keep(KEPT * max(crop.height, 1))
         width = self.scrollable_content_region.width  # asked once: the library works it out anew each time
         strips: list[Strip] = []
         is_whole = crop.x == 0 and crop.right >= width
         for number in range(top + crop.y, top + crop.bottom):
-            strip = self._strip(self._blocks.row(number), width)
+            strip = self._strips.strip(self._blocks.row(number), width)
             if selection is not None and (span := selection.get_span(number)) is not None:
                 strip = _selected(strip, span, self.screen.get_component_rich_style("screen--selection"))
             strips.append(strip if is_whole else strip.crop(crop.x, crop.right))
@@ -211,21 +203,6 @@ class Transcript(PlainlyBarredView, can_focus=False):
             if block is not None and (is_marked or isinstance(block.item, ToolItem | ReasoningItem | SummaryItem)):
                 self.post_message(self.Toggled(block.item.key, block.message_id))
                 return
-
-    def _strip(self, row: Row, width: int) -> Strip:
-        known = self._strips.get(id(row))
-        if known is not None and known[0] is row and known[1].cell_length == width:
-            return known[1]
-        segments = [*Segment.apply_style([Segment(" " * MARGIN), *row], self._base)]
-        segments = [*Segment.simplify(Segment.adjust_line_length(segments, width, self._base))]
-        if filters := self.get_line_filters():  # which take segments with a style only
-            segments = [Segment(text, style or Style.null()) for text, style, _ in segments]
-            self._ground = self._ground or self.background_colors[1]  # which the library works out anew each time
-            for each in filters:
-                segments = each.apply(segments, self._ground)
-        strip = Strip(segments, width)
-        self._strips[id(row)] = (row, strip)
-        return strip
 
     def _go(self, row: float) -> None:
         self.follows = row >= self.max_scroll_y

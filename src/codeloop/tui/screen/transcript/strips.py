@@ -1,0 +1,48 @@
+"""Rows as the library writes them, each made once: a row that has only moved is not made again."""
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.color import Color
+from textual.strip import Strip
+from textual.widget import Widget
+
+from codeloop.tui.render.canvas import Row
+
+
+class RowStrips:
+    """The strips of a widget's rows, with `margin` columns on their left."""
+
+    def __init__(self, widget: Widget, margin: int) -> None:
+        self._widget = widget
+        self._margin = Segment(" " * margin)
+        self._base = Style()
+        self._ground: Color | None = None
+        """The colour behind everything, for filters; None: not asked for yet."""
+        self._made: dict[int, tuple[Row, Strip]] = {}
+        """By the identity of their rows."""
+
+    def restyle(self, base: Style) -> None:
+        """Make all of them again, on another style."""
+        self._base, self._ground = base, None
+        self._made.clear()
+
+    def keep(self, most: int) -> None:
+        """Forget all of them if there are more than so many."""
+        if len(self._made) > most:
+            self._made.clear()
+
+    def strip(self, row: Row, width: int) -> Strip:
+        """Return a row as a strip of so many cells."""
+        known = self._made.get(id(row))
+        if known is not None and known[0] is row and known[1].cell_length == width:
+            return known[1]
+        segments = [*Segment.apply_style([self._margin, *row], self._base)]
+        segments = [*Segment.simplify(Segment.adjust_line_length(segments, width, self._base))]
+        if filters := self._widget.get_line_filters():  # which take segments with a style only
+            segments = [Segment(text, style or Style.null()) for text, style, _ in segments]
+            self._ground = self._ground or self._widget.background_colors[1]  # which is worked out anew each time
+            for each in filters:
+                segments = each.apply(segments, self._ground)
+        strip = Strip(segments, width)
+        self._made[id(row)] = (row, strip)
+        return strip
