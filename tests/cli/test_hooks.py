@@ -194,11 +194,11 @@ def test_mistakes_in_hooks_name_file_line_and_what_is_expected(tmp_path: Path) -
     desk.configure(hooks="missing.json")
     assert "missing.json of hooks does not exist" in desk.run("run", "go").stderr
     with serving([DONE]) as server:
-        hooks = {"Pretooluse": [row("true")], "Stop": [{"hooks": [{"type": "prompt", "prompt": "x"}]}]}
+        hooks = {"Pretooluse": [row("true")], "Stop": [{"hooks": [{"type": "mcp_tool", "tool": "x"}]}]}
         desk.use(server, hooks=hooks)
         done = desk.run("run", "go")
         assert "hooks.Pretooluse means nothing to codeloop" in done.stderr
-        assert "hooks of the type 'prompt' are not run" in done.stderr
+        assert "hooks of the type 'mcp_tool' are not run" in done.stderr
 
 
 @pytest.mark.slow

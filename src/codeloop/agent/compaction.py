@@ -5,6 +5,7 @@ Nothing is deleted: the store keeps every message; in requests a marker or the s
 
 import re
 from collections.abc import Awaitable, Callable
+from functools import partial
 from itertools import takewhile
 
 from codeloop.agent.engine import Engine, model_ref
@@ -89,7 +90,8 @@ async def compact(engine: Engine, session_id: str, move: Compact) -> None:
     asked = _note_request(model.info, _before(view, request), engine.policy.room or _reported_room(view))
     if engine.hooks is not None:
         hooked: Callable[..., Awaitable[ModelRequest]] = load("agent.hooks.compaction:hooked_note")
-        asked = await hooked(engine, request, model.info, asked, auto=move.auto)
+        with StoredAbort(engine, info):
+            asked = await hooked(engine, request, model.info, asked, auto=move.auto)
     usage = Usage(model.info.prices, asked)
     with StoredAbort(engine, info, usage):
         await fault_injection.reach("compaction.start")
@@ -103,16 +105,17 @@ async def compact(engine: Engine, session_id: str, move: Compact) -> None:
     await fault_injection.reach("compaction.done")
     if finished.error is None:
         engine.store.publish_live(SessionCompacted(properties=SessionRef(session_id=session_id)))
-        if move.auto and await _goes_on(engine, request, model.info, move):
-            engine.store.append(*_continuation(engine.store.context_view(session_id), request, overflow=move.overflow))
+        if move.auto and (told := await _goes_on(engine, request, model.info, move)) is not None:
+            view = engine.store.context_view(session_id)
+            engine.store.append(*_continuation(view, request, told, overflow=move.overflow))
 
 
-async def _goes_on(engine: Engine, request: UserMessage, info: ModelInfo, move: Compact) -> bool:
-    """Return whether the turn goes on after a summary: extensions may end it there."""
+async def _goes_on(engine: Engine, request: UserMessage, info: ModelInfo, move: Compact) -> list[str] | None:
+    """Return what extensions tell the model after a summary; None: they end the turn there."""
     if engine.hooks is None:
-        return True
-    wanted: Callable[..., Awaitable[bool]] = load("agent.hooks.compaction:goes_on")
-    return await wanted(engine, request, info, overflow=move.overflow)
+        return []
+    after: Callable[..., Awaitable[list[str] | None]] = load("agent.hooks.compaction:goes_on")
+    return await after(engine, request, info, overflow=move.overflow)
 
 
 def old_outputs(view: Conversation) -> list[tuple[int, ToolPart]]:
@@ -266,15 +269,18 @@ def _result_text(piece: ResultPiece) -> str:
     return f"[result of {piece.name}]\n{cut}"
 
 
-def _continuation(view: Conversation, request: UserMessage, *, overflow: bool) -> list[StoredEvent]:
-    """Return the message that lets the turn go on: after an overflow the user's prompt, unless the tail holds it."""
+def _continuation(view: Conversation, request: UserMessage, told: list[str], *, overflow: bool) -> list[StoredEvent]:
+    """Return the message that lets the turn go on: after an overflow the user's prompt, unless the tail holds it.
+
+    `told`: what the model is told besides.
+    """
     message = replace(request, id=new_id("msg"), time=UserTime(created=next_created(view, now_ms())))
     shown = {entry.info.id for entry in window(view.entries).of(view.entries)}
     prompts = [e for e in view.entries if isinstance(e.info, UserMessage) and text_of(e) and not compaction_of(e)]
     text, synthetic = GO_ON, True
     if overflow and prompts and prompts[-1].info.id not in shown:
         text, synthetic = text_of(prompts[-1]), None
-    part = TextPart(
-        id=new_id("prt"), session_id=message.session_id, message_id=message.id, text=text, synthetic=synthetic
-    )
-    return [message_updated(message), part_updated(part)]
+    texts = ((text, synthetic), *((each, True) for each in told))
+    made = partial(TextPart, session_id=message.session_id, message_id=message.id)
+    parts = (made(id=new_id("prt"), text=words, synthetic=is_ours) for words, is_ours in texts)
+    return [message_updated(message), *map(part_updated, parts)]

@@ -20,6 +20,7 @@ from codeloop.schema.part import (
 )
 from codeloop.schema.wire import JSON
 from codeloop.store.conversation import Conversation, Entry, is_final
+from codeloop.tool.tool import ENDED
 
 StopReason = Literal["done", "idle", "error", "length", "filtered", "rejected", "limit", "aborted"]
 REJECTED = "rejected"
@@ -213,8 +214,8 @@ def _ended(info: AssistantMessage, parts: tuple[Part, ...]) -> Stop | None:
         return Stop(reason, error_message(info.error))
     match info.finish:
         case "tool-calls" | "cut":
-            refused = next((part for part in parts if _is_rejected(part)), None)
-            return Stop("rejected", "A tool call was rejected.") if refused else None
+            why = next(filter(None, map(_ending, parts)), None)
+            return Stop("rejected", why) if why else None
         case "length":
             return Stop("length", "The answer reached the model's output limit.")
         case "content-filter":
@@ -223,12 +224,14 @@ def _ended(info: AssistantMessage, parts: tuple[Part, ...]) -> Stop | None:
             return Stop("done")
 
 
-def _is_rejected(part: Part) -> bool:
-    return (
-        isinstance(part, ToolPart)
-        and isinstance(part.state, ToolStateError)
-        and REJECTED in (part.state.metadata or {})
-    )
+def _ending(part: Part) -> str | None:
+    """Return why the turn ends with a call; None: it does not."""
+    if not isinstance(part, ToolPart) or not isinstance(part.state, ToolStateError | ToolStateCompleted):
+        return None
+    metadata = part.state.metadata or {}
+    if ENDED in metadata:
+        return str(metadata[ENDED])
+    return "A tool call was rejected." if REJECTED in metadata and isinstance(part.state, ToolStateError) else None
 
 
 def _over_limit(view: Conversation, policy: Policy) -> Stop | None:

@@ -33,7 +33,7 @@ from codeloop.schema.part import (
 from codeloop.schema.permission import NOBODY, Need
 from codeloop.schema.wire import JSON, replace
 from codeloop.store.conversation import Entry
-from codeloop.tool.tool import ToolFailure, ToolResult
+from codeloop.tool.tool import ENDED, ToolFailure, ToolResult
 from codeloop.tool.toolbox import Invalid, Notices, Prepared, Toolbox
 from codeloop.tool.truncate import truncated
 from codeloop.workspace.snapshot.step_recorder import StepRecorder
@@ -45,6 +45,7 @@ CUT = {
 }
 TWICE = "Not run: the same call, with the same id, was sent before it in this answer."
 CANCELLED = "Not run: the user rejected an earlier call of the same step."
+TURN_ENDED = "Not run: a hook ended the turn with an earlier call of the same step."
 
 
 class RunningCall(Struct):
@@ -73,7 +74,8 @@ class ToolCalls:
         self._recorder = recorder
         self._begun: dict[str, list[ToolPart]] = {}
         self._running: list[RunningCall] = []
-        self._rejected = False
+        self._rejected = ""
+        """Why later calls are not run."""
         self._any = False
         self._made: list[CallReady] = []
 
@@ -150,7 +152,7 @@ class ToolCalls:
         start = now_ms()
         part = replace(part, state=ToolStateRunning(input=prepared.input, time=ToolStart(start=start)))
         if self._rejected:
-            self._store_error(part, start, CANCELLED)
+            self._store_error(part, start, self._rejected)
             return
         self._engine.store.append(part_updated(part))
         context = CallContext(self._engine, self._agent, part, self._recorder)
@@ -163,6 +165,8 @@ class ToolCalls:
             result = truncated(result, scratch, keep, lines=limits.lines, size=limits.bytes)
             if (notices := self._engine.workspace.part(Notices)) is not None:
                 result = notices.with_result(part.session_id, result)
+            if ENDED in result.metadata:
+                self._rejected = self._rejected or TURN_ENDED
             self._store_result(context.present(), start, result)
         except asyncio.CancelledError:
             reason = NOT_ALLOWED if context.asks_first else INTERRUPTED
@@ -170,11 +174,12 @@ class ToolCalls:
             raise
         except (Denied, HookRefused) as error:
             ends = isinstance(error, HookRefused) and error.ends
-            self._rejected = self._rejected or ends
-            self._store_error(context.present(), start, str(error), {REJECTED if ends else "denied": True})
+            self._rejected = self._rejected or (TURN_ENDED if ends else "")
+            given = {REJECTED: True, ENDED: str(error)} if ends else {"denied": True}
+            self._store_error(context.present(), start, str(error), given)
         except Rejected as error:
             words = error.message
-            self._rejected = self._rejected or words is None
+            self._rejected = self._rejected or (CANCELLED if words is None else "")
             given = {REJECTED: True} if words is None else {"denied": True}
             said = {"said": words} if words not in {None, NOBODY} else {}
             self._store_error(context.present(), start, str(error), given | said)

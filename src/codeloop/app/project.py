@@ -142,8 +142,8 @@ class Project:
             more = (*more, *servers)
         hooks = None
         if settings.config.hooks or settings.extensions:
-            hooks_of: Callable[..., AskedHooks] = load("extend.hooks.compose:hooks_of")
-            hooks = hooks_of(settings.config, workspace, self.warn)
+            hooks_for: Callable[..., AskedHooks] = load("app.extended.hooks:hooks_for")
+            hooks = hooks_for(self, store, workspace)
         return Engine(
             store=store,
             workspace=workspace,

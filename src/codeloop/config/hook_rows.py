@@ -1,9 +1,11 @@
-"""`hooks`: the object that Claude Code's settings hold, or the path of such a file, as rows of commands."""
+"""`hooks`: the object that Claude Code's settings hold, or the path of such a file, as rows."""
 
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
+from urllib.parse import urlsplit
 
 from codeloop.config.files import read_text
 from codeloop.config.normalise import Values, describe
@@ -22,6 +24,65 @@ EVENTS = (
 )
 
 
+JUDGED = frozenset(("PreToolUse", "PostToolUse", "PermissionRequest", "UserPromptSubmit", "Stop", "SubagentStop"))
+"""Events at which a model or an agent may be asked."""
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _is_address(value: Any) -> bool:
+    try:
+        parts = urlsplit(value) if isinstance(value, str) and value.isprintable() and " " not in value else None
+        return parts is not None and parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+
+
+def _is_switch(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def _are_texts(value: Any) -> bool:
+    return is_list(value) and all(isinstance(each, str) for each in value)
+
+
+def _are_headers(value: Any) -> bool:
+    return is_object(value) and all(_HEADER.fullmatch(key) and isinstance(each, str) for key, each in value.items())
+
+
+class HookField(NamedTuple):
+    """What a field of a row is to hold. `is_needed`: there is no row without it."""
+
+    expected: str
+    is_right: Callable[[Any], bool]
+    is_needed: bool = False
+
+
+_HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_TEXTS = HookField("a list of texts", _are_texts)
+_PROMPT = HookField("a text", _is_text, is_needed=True)
+_MODEL = HookField("a model", _is_text)
+_FIELDS: dict[str, dict[str, HookField]] = {
+    "command": {"command": HookField("a command", _is_text, is_needed=True), "args": _TEXTS},
+    "http": {
+        "url": HookField("an address that begins with http:// or https://", _is_address, is_needed=True),
+        "headers": HookField("an object of texts, by the names of headers", _are_headers),
+        "allowedEnvVars": _TEXTS,
+    },
+    "prompt": {
+        "prompt": _PROMPT,
+        "model": _MODEL,
+        "continueOnBlock": HookField("true or false", _is_switch),
+    },
+    "agent": {"prompt": _PROMPT, "model": _MODEL},
+}
+"""The fields of each type of row, besides those of all."""
+_COMMON = frozenset(("type", "timeout", "policy", "if", "statusMessage", "once"))
+_SHELLS = ("bash", None)
+
+
 class HookRows(NamedTuple):
     """The rows of a layer, in the form of `schema.config`, and a line for each that is not run."""
 
@@ -30,7 +91,7 @@ class HookRows(NamedTuple):
 
 
 def hook_rows(values: Values, paths: Paths, root: Path, files: dict[Path, FileState], *, trusted: bool) -> HookRows:
-    """Return the commands of a layer's `hooks`. `files` receives the file that it names.
+    """Return the rows of a layer's `hooks`. `files` receives the file that it names.
 
     `root`: the top of the project. A file in it came with it, whoever names it: for nothing unless it is `trusted`.
     Raises CodeloopError with file, line and column: no such file, or a form that we don't know.
@@ -83,21 +144,39 @@ def _rows(found: HookRows, layer: Layer, value: Any) -> None:
 
 def _row(found: HookRows, layer: Layer, keys: Keys, matcher: Any, value: Any) -> None:
     given = _object(layer, value, keys)
-    kind, command, timeout = given.get("type", "command"), given.get("command"), given.get("timeout")
-    if kind != "command":
-        found.warnings.append(f"{layer.place(keys)}: hooks of the type {kind!a} are not run, only commands.")
+    kind = given.get("type", "command")
+    if kind not in _FIELDS:
+        found.warnings.append(f"{layer.place(keys)}: hooks of the type {kind!a} are not run: {', '.join(_FIELDS)} are.")
         return
-    if not isinstance(command, str) or not command.strip():
-        _fail(layer, (*keys, "command"), "expected a command", command)
+    if kind in {"prompt", "agent"} and keys[1] not in JUDGED:
+        found.warnings.append(f"{layer.place(keys)}: hooks of the type {kind!a} are not run at {keys[1]}.")
+        return
+    if kind == "command" and given.get("shell") not in _SHELLS:
+        found.warnings.append(
+            f"{layer.place(keys)}: hooks for the shell {given['shell']!a} are not run, only for bash."
+        )
+        return
+    for key in given.keys() - _FIELDS[kind].keys() - _COMMON - ({"shell"} if kind == "command" else set()):
+        inner = (*keys, key)
+        found.warnings.append(f"{layer.place(inner, of_key=True)}: {dotted(inner)} means nothing to codeloop.")
     if matcher is not None and not isinstance(matcher, str):
         _fail(layer, (*keys[:3], "matcher"), "expected a text", matcher)
+    timeout = given.get("timeout")
     if timeout is not None and (not isinstance(timeout, int | float) or isinstance(timeout, bool) or timeout <= 0):
         _fail(layer, (*keys, "timeout"), "expected seconds", timeout)
+    for key, field in _FIELDS[kind].items():
+        if (key in given or field.is_needed) and not field.is_right(given.get(key)):
+            _fail(layer, (*keys, key), f"expected {field.expected}", given.get(key))
+    condition = given.get("if", "")
+    if not isinstance(condition, str):
+        _fail(layer, (*keys, "if"), "expected a text", condition)
     found.rows.append(
         {
+            **{key: given[key] for key in _FIELDS[kind] if key in given},
+            "type": kind,
             "event": keys[1],
-            "command": command,
             "matcher": matcher or "",
+            "if": condition,
             "timeout": timeout,
             "policy": given.get("policy") is True,
             "place": layer.place(keys),

@@ -142,6 +142,9 @@ class Gate(Struct, frozen=True):
                 try:
                     status = await extensions(_request(need, verdict, session_id, tool))
                 except HookRefused as error:
+                    if error.ends:
+                        self.store.permissions.note(replace(judgement.decision, action="deny", by=EXTENSION))
+                        raise
                     status, words = "deny", str(error)
         if status == "deny":
             self.store.permissions.note(replace(judgement.decision, action="deny", by=EXTENSION))

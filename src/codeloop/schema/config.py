@@ -170,13 +170,25 @@ class FormatterConfig(Wire):
 
 
 class CommandHookConfig(Wire):
-    """One command of `hooks`, wherever it was written. `timeout` in seconds; `policy`: it failing refuses the call.
+    """One row of `hooks`, wherever it was written. `timeout` in seconds; `policy`: it failing refuses the call.
 
+    `type`: what is asked: a `command` with its `args`; the `url`, with `headers` in which variables of
+    `allowed_env_vars` may stand; a model (`prompt`), or a subagent (`agent`), by its `prompt`.
+    `condition`: the calls that it is about, as `Bash(git *)`.
     `place`: the file and line where it is written. `is_project`: it came with the project.
     """
 
     event: str
-    command: str
+    type: Literal["command", "http", "prompt", "agent"] = "command"
+    command: str = ""
+    args: list[str] | None = None
+    url: str = ""
+    headers: dict[str, str] = {}
+    allowed_env_vars: list[str] = []
+    prompt: str = ""
+    model: str | None = None
+    continue_on_block: bool = False
+    condition: str = msgspec.field(default="", name="if")
     matcher: str = ""
     timeout: float | None = None
     policy: bool = False

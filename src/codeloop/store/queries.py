@@ -46,7 +46,9 @@ class StepCost(msgspec.Struct, frozen=True):
 
 
 BESIDE = "title"
-"""Where a session keeps in its metadata what was used beside its answers."""
+"""Where a session keeps in its metadata what was used beside its answers: for its title."""
+JUDGED = "judgedUsage"
+"""The same for what its hooks asked models."""
 
 
 class Beside(Wire):
@@ -203,7 +205,8 @@ class Queries:
             WHERE json_extract(CAST(data AS TEXT), ?1 || '.created') >= max(?2,
                 json_extract(CAST(data AS TEXT), '$.time.created'))"""
         found: list[RequestCount] = []
-        for session_id, data in self._db.all(sql, f"$.metadata.{BESIDE}", since):
+        rows = [row for key in (BESIDE, JUDGED) for row in self._db.all(sql, f"$.metadata.{key}", since)]
+        for session_id, data in rows:
             with suppress(msgspec.DecodeError):  # a client may write metadata of its own
                 used = _beside(data)
                 model = f"{used.provider_id}/{used.model_id}"

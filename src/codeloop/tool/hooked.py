@@ -8,7 +8,7 @@ from codeloop.schema.errors import HookRefused
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON, replace
 from codeloop.tool.call_session import AskedHooks, CallSession
-from codeloop.tool.tool import Subtask, SubtaskResult, ToolContext, ToolFailure, ToolResult
+from codeloop.tool.tool import ENDED, Subtask, SubtaskResult, ToolContext, ToolFailure, ToolResult
 from codeloop.tool.toolbox import Invalid, Prepared, Toolbox
 from codeloop.workspace.workspace import Workspace
 
@@ -88,4 +88,7 @@ async def _after(hooks: AskedHooks, result: ToolResult, given: JSON) -> ToolResu
         output = await hooks.run(AFTER, given, shown)
     except HookRefused as error:
         raise HookRefused(f"The call was made, and its result is withheld. {error}") from error
-    return replace(result, title=output["title"], output=output["output"], metadata=output["metadata"])
+    metadata: JSON = output["metadata"]
+    if output.get("ends"):
+        metadata = {**metadata, ENDED: output["ends"]}
+    return replace(result, title=output["title"], output=output["output"], metadata=metadata)

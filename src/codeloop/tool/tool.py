@@ -14,7 +14,7 @@ from codeloop.kit.truncate import Keep
 from codeloop.model.chat import ToolSpec
 from codeloop.schema.message import ModelRef
 from codeloop.schema.part import FilePart
-from codeloop.schema.permission import Need
+from codeloop.schema.permission import Need, PermissionRule
 from codeloop.schema.wire import JSON
 from codeloop.tool.call_session import CallSession
 from codeloop.tool.json_schema import parameters_schema
@@ -52,10 +52,15 @@ class ToolResult(Struct, frozen=True):
     is_bounded: bool = False
 
 
+ENDED = "turnEnded"
+"""The key in a result's metadata under which a hook says why the turn ends with the call."""
+
+
 class Subtask(Struct, frozen=True):
     """Work for a subagent; `session_id` continues an earlier one; `background`: do not wait for it.
 
-    `model`: the one to use, whatever the agent and the session say.
+    `model`: the one to use, whatever the agent and the session say. `format`: that of its answer, as of a prompt's.
+    `permission`: rules of its session, after all others.
     """
 
     agent: str
@@ -64,6 +69,8 @@ class Subtask(Struct, frozen=True):
     session_id: str | None = None
     background: bool = False
     model: ModelRef | None = None
+    format: JSON | None = None
+    permission: tuple[PermissionRule, ...] = ()
 
 
 class SubtaskResult(Struct, frozen=True):

@@ -6,9 +6,13 @@ import shlex
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from codeloop.extend.hooks.follow import events_in
-from codeloop.model.testing.script import ScriptedAnswer
+from codeloop.model.chat import Limits, ModelInfo
+from codeloop.model.testing.script import Count, ScriptedAnswer
 from codeloop.schema.api.session_inputs import Summarize
+from codeloop.schema.errors import OperationError
 from codeloop.schema.event import MessageUpdated
 from codeloop.schema.live_events import PartDelta
 from codeloop.schema.operation import SUMMARIZE
@@ -49,6 +53,43 @@ async def test_a_summary_is_told_of_with_what_made_it(tmp_path: Path) -> None:
         await it.prompt()
         await it.client.call(SUMMARIZE, Summarize(session_id=it.session_id, provider_id="scripted", model_id="script"))
         assert [each["trigger"] for each in kept(log)] == ["manual"]
+
+
+def telling(log: Path, text: str) -> list[dict[str, Any]]:
+    return keeping(log, "compact", f"echo {shlex.quote(text)}")
+
+
+async def test_a_session_begins_anew_with_the_summary_of_it(tmp_path: Path) -> None:
+    """By itself the turn goes on with what hooks say; by hand the next prompt carries it."""
+    log = tmp_path / "log"
+    hooks = {"SessionStart": telling(log, "keep to the plan")}
+    full = ScriptedAnswer(calls=(call("bash", command="echo hi"),), tokens=Count(input=7_000, output=10))
+    small = ModelInfo(provider_id="scripted", id="script", name="S", limits=Limits(context=8_000, output=1_000))
+    async with rig(tmp_path, [full, NOTE, DONE, NOTE, DONE, DONE], info=small, hooks=hooks) as it:
+        await it.prompt()
+        assert "keep to the plan" in str(it.model.requests[2].turns[-1])
+        assert len(kept(log)) == 1
+        await it.client.call(SUMMARIZE, Summarize(session_id=it.session_id, provider_id="scripted", model_id="script"))
+        assert len(kept(log)) == 1
+        await it.prompt("more")
+        assert "keep to the plan" in str(it.model.requests[4].turns[-1])
+        await it.prompt("and more")
+        assert {each["source"] for each in kept(log)} == {"compact"}
+        assert len(kept(log)) == 2
+
+
+async def test_a_summary_that_a_hook_refuses_is_not_made(tmp_path: Path) -> None:
+    hooks = {"PreCompact": keeping(tmp_path / "log", then="echo 'not now' >&2; exit 2")}
+    async with rig(tmp_path, [DONE, NOTE, DONE], hooks=hooks) as it:
+        await it.prompt()
+        wanted = Summarize(session_id=it.session_id, provider_id="scripted", model_id="script")
+        with pytest.raises(OperationError, match="not now"):
+            await it.client.call(SUMMARIZE, wanted)
+        assert len(it.model.requests) == 1
+        answer = await it.prompt("go on")
+        assert answer.stop is not None
+        assert answer.stop.reason == "done"
+        assert "NOTE" not in str(it.model.requests)
 
 
 async def test_what_waits_for_a_person_is_told(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.extend.hooks.commands.decision import HookDecision, decision_of
-from codeloop.extend.hooks.commands.names import is_matched, names_of, own_input, shown_inputs
+from codeloop.extend.hooks.commands.names import is_about, is_matched, names_of, own_input, shown_inputs
 from codeloop.extend.hooks.hooks import HookFailed
 
 WORK = Path("/p")
@@ -43,6 +43,34 @@ def test_a_matcher_is_about_tools_by_either_name(matcher: str, tool: str, is_mea
 def test_a_matcher_is_about_tools_of_mcp_servers(matcher: str) -> None:
     assert is_matched(matcher, names_of("git_push", ("git", "push")))
     assert not is_matched(matcher, names_of("other_push", ("other", "pull")))
+
+
+@pytest.mark.parametrize(
+    ("condition", "tool", "shown", "is_meant"),
+    [
+        ("", "bash", {"command": "ls"}, True),
+        ("Bash", "bash", {"command": "ls"}, True),
+        ("Bash", "read", {"file_path": "/p/a"}, False),
+        ("Bash(git *)", "bash", {"command": "git push"}, True),
+        ("Bash(git *)", "bash", {"command": "cd src && git push -f | cat"}, True),
+        ("Bash(git *)", "bash", {"command": "ls git"}, False),
+        ("Bash(git:*)", "bash", {"command": "git"}, True),
+        ("Bash(git:*)", "bash", {"command": "gitk"}, False),
+        ("Bash(rm *)", "bash", {"command": 'eval "$X"'}, True),
+        ("Edit(*.py)", "edit", {"file_path": "/p/src/a.py"}, True),
+        ("Edit(*.py)", "edit", {"file_path": "/p/src/a.js"}, False),
+        ("Edit(src/*)", "write", {"file_path": "/p/src/a.py"}, False),
+        ("Edit|Write(src/*)", "write", {"file_path": "/p/src/a.py"}, True),
+        ("WebFetch(domain:example.com)", "webfetch", {"url": "https://example.com/a"}, True),
+        ("WebFetch(domain:example.com)", "webfetch", {"url": "https://example.com.evil.org/"}, False),
+        ("mcp__.*", "bash", {"command": "ls"}, False),
+        ("Bash(ls", "bash", {"command": "pwd"}, True),
+    ],
+)
+def test_a_condition_is_about_calls_and_about_all_where_it_can_not_tell(
+    condition: str, tool: str, shown: dict[str, str], is_meant: bool
+) -> None:
+    assert is_about(condition, names_of(tool), shown) is is_meant
 
 
 def test_scripts_read_the_arguments_that_they_know() -> None:
@@ -83,6 +111,12 @@ def test_a_patch_is_shown_once_for_each_of_its_files() -> None:
             HookDecision(refused="r"),
         ),
         (0, '{"hookSpecificOutput": {"decision": {"behavior": "allow"}}}', "", HookDecision(permission="allow")),
+        (
+            0,
+            '{"hookSpecificOutput": {"decision": {"behavior": "deny", "message": "m", "interrupt": true}}}',
+            "",
+            HookDecision(refused="m", ends=True),
+        ),
         (
             0,
             '{"hookSpecificOutput": {"permissionDecision": "ask", "updatedInput": {"a": 1}, "additionalContext": "c"}}',

@@ -7,7 +7,9 @@ from codeloop.agent.hooks.request import sent, shown_model
 from codeloop.model.chat import ModelInfo, ModelRequest, TextPiece, UserTurn
 from codeloop.schema.message import UserMessage
 from codeloop.schema.wire import JSON, replace
+from codeloop.tool.call_session import AskedHooks
 
+START = "session.start"
 COMPACTING, GOES_ON = "experimental.session.compacting", "experimental.compaction.autocontinue"
 
 
@@ -27,11 +29,30 @@ async def hooked_note(
     return await sent(engine, user, "compaction", info, request)
 
 
-async def goes_on(engine: Engine, user: UserMessage, info: ModelInfo, *, overflow: bool) -> bool:
-    """Return whether the turn goes on after a summary."""
+async def goes_on(engine: Engine, user: UserMessage, info: ModelInfo, *, overflow: bool) -> list[str] | None:
+    """Return what extensions tell the model after a summary; None: the turn ends there.
+
+    Raises HookRefused: it ends there, and why.
+    """
     hooks = engine.hooks
-    if hooks is None or not hooks.wants(GOES_ON):
-        return True
+    if hooks is None:
+        return []
+    if hooks.wants(GOES_ON) and not await _is_wanted(hooks, user, info, overflow=overflow):
+        return None
+    return await begun(hooks, user.session_id, "compact") if hooks.wants(START) else []
+
+
+async def begun(hooks: AskedHooks, session_id: str, source: str) -> list[str]:
+    """Return what extensions tell the model when a session begins, or begins anew with a summary of it.
+
+    Raises HookRefused: the model is not to be asked.
+    """
+    output = await hooks.run(START, {"sessionID": session_id, "source": source}, {"context": []})
+    texts: list[str] = output["context"]
+    return [text for text in texts if text.strip()]
+
+
+async def _is_wanted(hooks: AskedHooks, user: UserMessage, info: ModelInfo, *, overflow: bool) -> bool:
     given: JSON = {
         "sessionID": user.session_id,
         "agent": user.agent,

@@ -35,8 +35,9 @@ async def run_on(engine: Engine, session_id: str) -> Stop:
             "active": sent_on > 0,
             "text": text_of(answer),
         }
-        reason = (await hooks.run(STOP, given, {"continue": None}))["continue"]
-        if reason is None or sent_on == HOOK_STOPS.value:
+        output = await hooks.run(STOP, given, {"continue": None})
+        reason: str | None = output["continue"]
+        if reason is None or output.get("ends") or sent_on == HOOK_STOPS.value:
             return stop
         _send_on(engine, session_id, reason)
         sent_on += 1

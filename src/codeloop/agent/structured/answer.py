@@ -168,7 +168,7 @@ class _Falling:
         has_begun = False
         async with aclosing(self._model.stream(request)) as events:
             async for event in events:
-                if not has_begun and isinstance(event, Finished) and _is_refused(event):
+                if not has_begun and isinstance(event, Finished) and is_refused(event):
                     break
                 has_begun = True
                 yield event
@@ -187,7 +187,8 @@ def told_of(problems: Sequence[Problem]) -> str:
     return "\n".join([*lines, f"- and {more} more"] if more else lines)
 
 
-def _is_refused(event: Finished) -> bool:
+def is_refused(event: Finished) -> bool:
+    """Return whether a service refused the form that it was asked for."""
     error = event.error
     return isinstance(error, APIError) and error.data.status_code in REFUSED
 

@@ -45,7 +45,7 @@ async def spawn(engine: Engine, call: ToolPart, task: Subtask, report: Callable[
     if engine.tasks.working(child.id) is not None or child.id in engine.store.statuses:
         raise ToolFailure(f"The subagent {child.id} is still working. Wait for it, or ask with task_output.")
     engine.store.leases.take(child.id)
-    await _prompt(engine, child, agent, task.prompt)
+    await _prompt(engine, child, agent, task)
     model = {"providerID": child.model.provider_id, "modelID": child.model.id} if child.model else {}
     metadata = {"parentSessionId": parent.id, "sessionId": child.id, "model": model}
     report(metadata)
@@ -168,7 +168,7 @@ def _child(engine: Engine, parent: Session, agent: Agent, task: Subtask, within:
         model=model,
         cost=0.0,
         tokens=NO_TOKENS,
-        permission=[NO_NESTING],
+        permission=[NO_NESTING, *task.permission],
         metadata=with_ceilings(None, within),
         time=SessionTime(created=now, updated=now),
     )
@@ -186,15 +186,20 @@ def _own_model(engine: Engine, agent: Agent, task: Subtask) -> ModelRef | None:
         raise ToolFailure(str(error)) from error
 
 
-async def _prompt(engine: Engine, child: Session, agent: Agent, text: str) -> None:
+async def _prompt(engine: Engine, child: Session, agent: Agent, task: Subtask) -> None:
     if child.model is None:
         raise ToolFailure("The session has no model for a subagent.")
     model = ModelRef(provider_id=child.model.provider_id, model_id=child.model.id, variant=child.model.variant)
     created = next_created(engine.store.context_view(child.id), now_ms())
     message = UserMessage(
-        id=new_id("msg"), session_id=child.id, time=UserTime(created=created), agent=agent.name, model=model
+        id=new_id("msg"),
+        session_id=child.id,
+        time=UserTime(created=created),
+        agent=agent.name,
+        model=model,
+        format=task.format,
     )
-    parts: list[Part] = [TextPart(id=new_id("prt"), session_id=child.id, message_id=message.id, text=text)]
+    parts: list[Part] = [TextPart(id=new_id("prt"), session_id=child.id, message_id=message.id, text=task.prompt)]
     if engine.hooks is not None and engine.hooks.wants("chat.message"):
         hooked: Callable[..., Awaitable[tuple[UserMessage, list[Part]]]] = load("agent.hooks.prompt:hooked_message")
         message, parts = await hooked(engine.hooks, message, parts, child.parent_id)

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from codeloop.agent.engine import Engine
+from codeloop.app.extended.hooks import rows_of
 from codeloop.app.extended.operations import serve_operation
 from codeloop.app.settings import ProjectSettings
 from codeloop.app.toolbox import BUILTIN
-from codeloop.extend.hooks.compose import command_hooks
 from codeloop.extend.hooks.configured import CONFIG, ask_extensions
 from codeloop.extend.hooks.follow import events_in
-from codeloop.extend.hooks.hooks import Handler, Hooks
+from codeloop.extend.hooks.hooks import Hooks
 from codeloop.extend.host.extension import Extension
 from codeloop.extend.host.host_stream import HostPipes
 from codeloop.extend.host.hosts import ExtensionHosts, HostKey, HostsHouse, log_file
@@ -116,7 +116,7 @@ def take_extensions(project: ExtendedProject) -> None:
         project.warn(f"The tool {name} of {origins[name]} takes the place of the built-in one.")
     project.extend(tools)
     if isinstance(hooks := project.engine.hooks, Hooks):
-        hooks.take((*project.shared(_commands), *hosts.handlers()))
+        hooks.take((*project.shared(rows_of), *hosts.handlers()))
         answer = project.settings.answer
         if hooks.wants(CONFIG) and answer is not None and not answer.exists() and (asking := project.shared(_asking)):
             asking.clear()
@@ -143,10 +143,6 @@ async def _ask_about_config(project: ExtendedProject, hooks: Hooks, answer: Path
         await ask_extensions(hooks, project.settings.loaded, answer)
     except (HookRefused, OSError) as error:
         project.warn(f"What extensions change of the configuration is not used: {error}")
-
-
-def _commands(project: ExtendedProject) -> tuple[Handler, ...]:
-    return command_hooks(project.settings.config, project.engine.workspace, project.warn)
 
 
 def begin(project: ExtendedProject) -> None:

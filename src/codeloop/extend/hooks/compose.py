@@ -1,24 +1,46 @@
 """What extensions of a project are asked by, put together from its configuration."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
 
 from codeloop.extend.hooks.hooks import Handler, Hooks
 from codeloop.kit.lazy import load
 from codeloop.schema.config import Config
+from codeloop.store.store import Store
 from codeloop.workspace.workspace import Workspace
 
 
-def hooks_of(config: Config, workspace: Workspace, tell: Callable[[str], None], more: Iterable[Handler] = ()) -> Hooks:
-    """Return the commands of `hooks`, then `more` handlers, as one list to be asked."""
+class HookNeeds(Struct, frozen=True):
+    """What the rows of `hooks` need of their project. `home`: its own folder; `judge`: a `commands.asking.AskJudge`.
+
+    Nothing of the room of the rows is loaded before there are some.
+    """
+
+    workspace: Workspace
+    tell: Callable[[str], None]
+    store: Store
+    home: Path
+    judge: Any
+
+
+def hooks_of(config: Config, needs: HookNeeds) -> Hooks:
+    """Return the rows of `hooks` as one list to be asked."""
     seconds = config.hook_timeout / 1000 if config.hook_timeout is not None else None
-    return Hooks((*command_hooks(config, workspace, tell), *more), tell, seconds)
+    return Hooks(command_hooks(config, needs), needs.tell, seconds)
 
 
-def command_hooks(config: Config, workspace: Workspace, tell: Callable[[str], None]) -> tuple[Handler, ...]:
-    """Return the commands of `hooks`, each as a handler."""
+def command_hooks(config: Config, needs: HookNeeds) -> tuple[Handler, ...]:
+    """Return the rows of `hooks`, each as a handler."""
     if not config.hooks:
         return ()
-    scope = load("extend.hooks.commands.command_hook:HookScope")(workspace, tell, lambda: _servers(workspace))
+    workspace = needs.workspace
+    transcripts = load("extend.hooks.commands.transcript:Transcripts")(needs.store, needs.home, workspace.directory)
+    scope = load("extend.hooks.commands.asking:HookScope")(
+        workspace, needs.tell, lambda: _servers(workspace), transcripts, needs.judge
+    )
     command: Callable[..., Handler] = load("extend.hooks.commands.command_hook:CommandHook")
     return tuple(command(row, scope) for row in config.hooks)
 

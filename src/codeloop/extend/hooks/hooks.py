@@ -64,8 +64,8 @@ class Handler(Protocol):
     async def call(self, name: str, given: JSON, output: JSON, /) -> JSON:
         """Return what becomes of `output`: whole, or the values that are to be others.
 
-        Raises HookFailed when the handler could not do its work. Any other exception counts as raised by the
-        extension's own code: in the hooks of REFUSING, that refuses what is about to happen.
+        Raises HookFailed when the handler could not do its work, HookRefused when it refuses what is about to happen.
+        Any other exception counts as raised by the extension's own code: in the hooks of REFUSING, that refuses, too.
         """
         ...
 
@@ -176,7 +176,7 @@ class Hooks:
             raise error
         if error is not None:
             said = str(error) or type(error).__name__
-            if name in REFUSING:
+            if name in REFUSING or isinstance(error, HookRefused):
                 raise HookRefused(
                     f"Refused by {handler.label}: {said}", ends=isinstance(error, HookRefused) and error.ends
                 )

@@ -38,7 +38,7 @@ OUTPUTS: dict[str, dict[str, Any]] = {
     "permission.ask": {"status": Literal["ask", "allow", "deny"]},
     "command.execute.before": {"parts": list[PartInput]},
     "tool.execute.before": {"args": JSON, "permission": Literal["ask", "allow"] | None, "context": str | None},
-    "tool.execute.after": {"title": str, "output": str, "metadata": JSON},
+    "tool.execute.after": {"title": str, "output": str, "metadata": JSON, "ends": str | None},
     "tool.definition": {"description": str, "parameters": JSON},
     "shell.env": {"env": dict[Variable, NoNul]},
     "experimental.chat.messages.transform": {"messages": list[TransformedMessage]},
@@ -47,7 +47,7 @@ OUTPUTS: dict[str, dict[str, Any]] = {
     "experimental.compaction.autocontinue": {"enabled": bool},
     "experimental.text.complete": {"text": str},
     "session.start": {"context": list[str]},
-    "session.stop": {"continue": str | None},
+    "session.stop": {"continue": str | None, "ends": bool},
 }
 
 

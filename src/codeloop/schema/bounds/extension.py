@@ -23,6 +23,15 @@ HOOK_STOPS = Limit("hooks.stops", 5, "count", "times that hooks send the model o
 HOOK_ANSWERS = Limit("hooks.answers", 2_000, "count", "answers about tools that are kept, so that each is asked once")
 HOOK_COMMAND = Limit("hooks.command", 60_000, "ms", "a command of `hooks`, unless it has a timeout; then it is ended")
 HOOK_OUTPUT = Limit("hooks.output", 1024 * 1024, "bytes", "what a command of `hooks` prints; with more it has failed")
+HOOK_PROMPT = Limit("hooks.prompt", 30_000, "ms", "a model judging for `hooks`, unless the row has a timeout")
+HOOK_AGENT = Limit("hooks.agent", 60_000, "ms", "a subagent judging for `hooks`, unless the row has a timeout")
+HOOK_VERDICTS = Limit(
+    "hooks.verdicts", 2, "count", "tries of a model to judge in the form asked for, then it has failed"
+)
+HOOK_TRANSCRIPT = Limit(
+    "hooks.transcript", 8 * 1024 * 1024, "bytes", "a session as hooks read it; its oldest are left out"
+)
+HOOK_TRANSCRIPTS = Limit("hooks.transcripts", 200, "count", "sessions of a project that are kept for hooks to read")
 HOOK = Limit("hooks.deadline", 5_000, "ms", "an extension answering at a hook, then it is named and passed over")
 
 PLUGIN_INSTALL = Limit("plugin.install", 900_000, "ms", "installing a plugin, then it is given up")

@@ -63,7 +63,13 @@ async def start_confined(workspace: Workspace, launch: Launch, sandbox: Sandbox 
 
 
 async def run_confined(
-    workspace: Workspace, launch: Launch, given: bytes, most: int, *, is_own: bool = False
+    workspace: Workspace,
+    launch: Launch,
+    given: bytes,
+    most: int,
+    grants: SandboxGrants = NOTHING,
+    *,
+    is_own: bool = False,
 ) -> ConfinedResult:
     """Run a program to its end, with `given` on its stdin; of its output, at most `most` bytes and one are kept.
 
@@ -71,7 +77,7 @@ async def run_confined(
     When the caller is cancelled, it is ended with all that it started. Raises OSError when it can't be started, and
     SandboxRefused, which is one, where there has to be a sandbox.
     """
-    sandbox = None if is_own else await sandbox_of(workspace)
+    sandbox = None if is_own else await sandbox_of(workspace, grants)
     aside = workspace.scratch.with_name("set-aside")
     protected = ProtectedFiles(sandbox.policy, aside, keep=sandbox.backend == "landlock") if sandbox else None
     output, errors = bytearray(), bytearray()

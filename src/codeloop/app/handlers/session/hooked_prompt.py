@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from codeloop.agent.hooks.compaction import START, begun
 from codeloop.agent.hooks.prompt import MESSAGE, hooked_message
 from codeloop.app.project import Project
 from codeloop.schema.api.command import Command
@@ -13,9 +14,10 @@ from codeloop.schema.errors import HookRefused, OperationError
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import UserMessage
 from codeloop.schema.part import Part, TextPart
+from codeloop.store.conversation import is_summary
 from codeloop.tool.call_session import AskedHooks
 
-START, END, COMMAND = "session.start", "session.end", "command.execute.before"
+END, COMMAND = "session.end", "command.execute.before"
 
 
 class BegunSessions:
@@ -53,21 +55,24 @@ async def hooked_prompt(
     hooks, given = project.engine.hooks, list(parts)
     if hooks is None:
         return message, given
-    begun = project.shared(BegunSessions)
-    begins = begun.begin(message.session_id)
+    sessions = project.shared(BegunSessions)
+    source = _source(project, sessions, message.session_id)
     try:
-        if begins and hooks.wants(START):
-            is_known = bool(project.store.context_view(message.session_id).entries)
-            asked = {"sessionID": message.session_id, "source": "resume" if is_known else "startup"}
-            output = await hooks.run(START, asked, {"context": []})
-            given += [_told(message, text) for text in output["context"] if text.strip()]
-        if not hooks.wants(MESSAGE):
-            return message, given
-        return await hooked_message(hooks, message, given)
+        if source is not None and hooks.wants(START):
+            given += [_told(message, text) for text in await begun(hooks, message.session_id, source)]
+        return await hooked_message(hooks, message, given) if hooks.wants(MESSAGE) else (message, given)
     except HookRefused as error:
-        if begins:
-            begun.forget(message.session_id)
+        if source in {"startup", "resume"}:
+            sessions.forget(message.session_id)
         raise OperationError("BadRequest", f"The prompt was not sent. {error}") from error
+
+
+def _source(project: Project, sessions: BegunSessions, session_id: str) -> str | None:
+    """Return what a session begins from with this prompt; None: it goes on."""
+    entries = project.store.context_view(session_id).entries
+    if sessions.begin(session_id):
+        return "resume" if entries else "startup"
+    return "compact" if entries and is_summary(entries[-1].info) else None
 
 
 def _told(message: UserMessage, text: str) -> TextPart:

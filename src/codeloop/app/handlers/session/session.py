@@ -13,6 +13,7 @@ from codeloop.app.project import Project
 from codeloop.app.slugs import slug
 from codeloop.config.project_root import GLOBAL
 from codeloop.kit import fault_injection
+from codeloop.kit.lazy import load
 from codeloop.schema.api.session_requests import CreateSession, ListAllSessions, ListSessions, SessionId, UpdateSession
 from codeloop.schema.errors import OperationError
 from codeloop.schema.event import session_created, session_deleted
@@ -164,6 +165,7 @@ async def delete(project: Project, args: SessionId) -> bool:
         if each.id in project.store.statuses or project.runs.works_on(each.id):
             raise OperationError("SessionBusyError", f"Session {each.id} is busy. Abort its turn first.")
     project.store.append(*(session_deleted(each) for each in reversed(family)))
+    load("extend.hooks.commands.transcript:forget_transcripts")(project.settings.home, [each.id for each in family])
     return True
 
 

@@ -1,21 +1,12 @@
-"""One command of `hooks`, asked as a handler like any other."""
+"""One row of `hooks`, asked as a handler like any other: what it is told, and what becomes of what it says."""
 
-from collections.abc import Callable, Mapping
-
-import msgspec
-from msgspec import Struct
-
-from codeloop.extend.hooks.commands.decision import HookDecision, decision_of
-from codeloop.extend.hooks.commands.names import is_matched, names_of, own_input, shown_inputs
+from codeloop.extend.hooks.commands.asking import SECONDS, HookScope, ask_row
+from codeloop.extend.hooks.commands.decision import HookDecision
+from codeloop.extend.hooks.commands.names import is_about, is_matched, names_of, own_input, shown_inputs
 from codeloop.extend.hooks.hooks import HookFailed
-from codeloop.schema.bounds.extension import HOOK_COMMAND, HOOK_OUTPUT
 from codeloop.schema.config import CommandHookConfig
 from codeloop.schema.errors import HookRefused
 from codeloop.schema.wire import JSON
-from codeloop.workspace.process.confined import run_confined
-from codeloop.workspace.process.shells import find_shell
-from codeloop.workspace.sandbox.process_launcher import Launch
-from codeloop.workspace.workspace import Workspace
 
 HOOKS = {
     "PreToolUse": "tool.execute.before",
@@ -29,32 +20,22 @@ HOOKS = {
     "PreCompact": "experimental.session.compacting",
     "Notification": "notification",
 }
-_CONTEXT = frozenset(("UserPromptSubmit", "SessionStart"))
-"""Events whose hooks speak to the model by what they print."""
 _LABEL = 60
 
 
-class HookScope(Struct, frozen=True):
-    """What the commands of a project share. `servers`: MCP servers and their tools by the names of our tools."""
-
-    workspace: Workspace
-    tell: Callable[[str], None]
-    servers: Callable[[], Mapping[str, tuple[str, str]]]
-
-
 class CommandHook:
-    """A command that is run at one event."""
+    """A command, an address, a model or a subagent that is asked at one event."""
 
     def __init__(self, row: CommandHookConfig, scope: HookScope) -> None:
         self._row = row
         self._scope = scope
-        shown = " ".join(row.command.split())
+        shown = " ".join((row.command or row.url.partition("?")[0] or row.prompt).split())
         shown = shown if len(shown) <= _LABEL else f"{shown[:_LABEL]}…"
         self.label = f"the {row.event} hook `{shown}`"
         self.names = frozenset((HOOKS[row.event],))
         self.policy = self.names if row.policy else frozenset[str]()
         self.is_project = row.is_project
-        self.seconds: float | None = HOOK_COMMAND.seconds if row.timeout is None else row.timeout
+        self.seconds: float | None = SECONDS[row.type] if row.timeout is None else row.timeout
 
     async def call(self, _name: str, given: JSON, output: JSON) -> JSON:
         """Run the command where it is meant, and return what becomes of `output`."""
@@ -101,7 +82,9 @@ class CommandHook:
                 "tool_use_id": given["callID"],
             }
             said = await self._run(given, asked)
-            for text in (said.refused, said.context):
+            if said.ends:
+                output = {**output, "ends": said.refused}
+            for text in (None if said.ends else said.refused, said.context):
                 if text:
                     output = {**output, "output": f"{output['output'].rstrip()}\n\n<hook>\n{text}\n</hook>"}
         return output
@@ -109,7 +92,8 @@ class CommandHook:
     async def _permission(self, given: JSON, output: JSON) -> JSON:
         call = given.get("metadata", {})
         asked = {"tool_name": names_of(given["permission"])[0], "tool_input": call, "patterns": given["patterns"]}
-        if not is_matched(self._row.matcher, names_of(given["permission"])):
+        names = names_of(given["permission"])
+        if not is_matched(self._row.matcher, names) or not is_about(self._row.condition, names, call):
             return output
         said = await self._run(given, asked)
         self._refuse(said)
@@ -127,11 +111,14 @@ class CommandHook:
 
     async def _stop(self, given: JSON, output: JSON) -> JSON:
         is_subagent = bool(given.get("parentID"))
-        if is_subagent != (self._row.event == "SubagentStop") or output["continue"] is not None:
+        if is_subagent != (self._row.event == "SubagentStop") or output.get("ends"):
             return output
         asked = {"stop_hook_active": given["active"], "last_assistant_message": given["text"]}
         said = await self._run(given, asked)
-        return {"continue": said.refused if not said.ends else None}
+        if said.ends:
+            self._say(said)
+            return {"continue": None, "ends": True}
+        return output if output["continue"] is not None else {"continue": said.refused}
 
     async def _session(self, given: JSON, output: JSON) -> JSON:
         asked: JSON = {
@@ -144,47 +131,45 @@ class CommandHook:
         if not is_matched(self._row.matcher, (str(kind),)):
             return output
         said = await self._run(given, asked)
-        if said.refused is not None:
+        if said.ends and self._row.event in {"SessionEnd", "Notification"}:
+            self._say(said)
+        elif said.refused is not None and (said.ends or self._row.event == "PreCompact"):
+            self._refuse(said)
+        elif said.refused is not None:
             raise HookFailed(said.refused)
         if said.context and self._row.event == "SessionStart":
             return {**output, "context": [*output["context"], said.context]}
         return output
+
+    def _say(self, said: HookDecision) -> None:
+        """Tell the person why a hook ends what is at its end anyway."""
+        self._scope.tell(f"{self.label}: {said.refused}")
 
     def _shown(self, tool: str, arguments: JSON) -> list[tuple[tuple[str, ...], JSON]]:
         """Return what a call is shown as, if the matcher is about its tool."""
         names = names_of(tool, self._scope.servers().get(tool))
         if not is_matched(self._row.matcher, names):
             return []
-        return [(names, shown) for shown in shown_inputs(tool, arguments, self._scope.workspace.directory)]
+        inputs = shown_inputs(tool, arguments, self._scope.workspace.directory)
+        return [(names, shown) for shown in inputs if is_about(self._row.condition, names, shown)]
 
     def _refuse(self, said: HookDecision) -> None:
         if said.refused is not None:
             raise HookRefused(said.refused, ends=said.ends)
 
     async def _run(self, given: JSON, asked: JSON) -> HookDecision:
-        """Run the command with JSON on its stdin. One that came with the project is confined as commands are."""
+        """Ask what the row names, and tell the person what it has to say."""
         workspace, row = self._scope.workspace, self._row
+        session_id = str(given.get("sessionID", ""))
         told = {
-            "session_id": given.get("sessionID", ""),
-            "transcript_path": "",
+            "session_id": session_id,
+            "transcript_path": str(await self._scope.transcripts.file(session_id) or ""),
             "cwd": str(workspace.directory),
             "permission_mode": "default",
             "hook_event_name": row.event,
             **asked,
         }
-        places = {"CLAUDE_PROJECT_DIR": str(workspace.root), "CODELOOP_PROJECT_DIR": str(workspace.root)}
-        environment = {**workspace.environment, **places}
-        try:
-            shell = find_shell(environment)
-            launch = Launch((*shell, "-c", row.command), workspace.directory, environment, {})
-            given_bytes, most = msgspec.json.encode(told), HOOK_OUTPUT.value
-            confined = row.is_project if workspace.sandbox.extensions is None else workspace.sandbox.extensions
-            result = await run_confined(workspace, launch, given_bytes, most, is_own=not confined)
-        except OSError as error:
-            raise HookFailed(f"it can't be started: {error.strerror or error}") from error
-        if len(result.output) > most:
-            raise HookFailed(f"it printed more than {most:,} bytes")
-        said = decision_of(result.code, result.output, result.errors, is_context=row.event in _CONTEXT)
+        said = await ask_row(row, told, given.get("model"), self._scope)
         if said.told:
             self._scope.tell(f"{self.label}: {said.told}")
         return said

@@ -1,4 +1,4 @@
-"""What a command hook said: by its exit code, or by JSON on its stdout."""
+"""What a hook said: by its exit code, by JSON, or by a model's verdict."""
 
 from typing import Any, Literal
 
@@ -70,10 +70,17 @@ def decision_of(code: int, output: bytes, errors: str, *, is_context: bool) -> H
         raise HookFailed(f"its output makes no sense: {error}") from error
 
 
+def verdict_of(ok: bool, reason: str, *, ends: bool) -> HookDecision:
+    """Return what a model's verdict comes to. `ends`: one that refuses ends the turn."""
+    if ok:
+        return HookDecision()
+    return HookDecision(refused=plain(reason).text.strip() or "The hook gave no reason.", ends=ends)
+
+
 def _said(output: HookOutput) -> HookDecision:
     own = output.hook_specific_output
     found = HookDecision(context=own.additional_context, updated=own.updated_input, told=output.system_message)
-    behavior, message = _permission_request(own.decision)
+    behavior, message, interrupts = _permission_request(own.decision)
     verdict = own.permission_decision or behavior or {"approve": "allow", "block": "deny"}.get(output.decision or "")
     if not output.goes_on:
         reason = output.stop_reason or output.reason or "The hook ended the turn."
@@ -81,15 +88,16 @@ def _said(output: HookOutput) -> HookDecision:
     match verdict:
         case "deny":
             reason = own.permission_decision_reason or message or output.reason or "The hook gave no reason."
-            return msgspec.structs.replace(found, refused=reason)
+            return msgspec.structs.replace(found, refused=reason, ends=interrupts)
         case "allow" | "ask":
             return msgspec.structs.replace(found, permission=verdict)
         case _:
             return found
 
 
-def _permission_request(decision: JSON | None) -> tuple[Any, str | None]:
+def _permission_request(decision: JSON | None) -> tuple[Any, str | None, bool]:
+    """Return what is to become of a question, why, and whether the turn ends with it."""
     if decision is None:
-        return None, None
+        return None, None, False
     message = decision.get("message")
-    return decision.get("behavior"), message if isinstance(message, str) else None
+    return decision.get("behavior"), message if isinstance(message, str) else None, decision.get("interrupt") is True

@@ -4,7 +4,10 @@ import re
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
+from urllib.parse import urlsplit
 
+from codeloop.kit.wildcard import matches, overlaps
+from codeloop.permission.shell.analyse import analyse
 from codeloop.schema.wire import JSON
 
 _TOOLS: dict[str, tuple[str, ...]] = {
@@ -41,6 +44,7 @@ _OURS = {theirs: ours for ours, theirs in _ARGUMENTS.items()}
 _PATCHED = re.compile(r"^\*\*\* (?:Add File|Update File|Delete File|Move to): (.+?)\s*$", re.MULTILINE)
 _FILES = 50
 """Files of one patch that hooks are asked about."""
+_RULE = re.compile(r"([^()\s]+?)(?:\((.*)\))?", re.DOTALL)
 _PLAIN = re.compile(r"[\w-]+(?:\|[\w-]+)*")
 
 
@@ -59,6 +63,34 @@ def is_matched(matcher: str, names: Iterable[str]) -> bool:
         return not set(matcher.split("|")).isdisjoint(names)
     expression = _compiled(matcher)
     return any(expression.fullmatch(name) if expression is not None else name == matcher for name in names)
+
+
+def is_about(condition: str, names: Iterable[str], shown: JSON) -> bool:
+    """Return whether a condition such as `Bash(git *)` or `Edit(*.py)` is about a call; where it can't tell, it is.
+
+    Of a command each simple one in it is looked at, of a tool for files their path, of an address its host.
+    """
+    found = _RULE.fullmatch(condition.strip())
+    if not condition.strip() or found is None:
+        return True
+    if not is_matched(found[1], names):
+        return False
+    pattern = found[2]
+    if pattern is None:
+        return True
+    if isinstance(command := shown.get("command"), str):
+        pattern = f"{pattern.removesuffix(':*')} *" if pattern.endswith(":*") else pattern
+        analysis = analyse(command)
+        texts = (command, *analysis.commands)
+        return any(matches(text, pattern) for text in texts) or any(
+            overlaps(each, pattern) for each in analysis.possible
+        )
+    if isinstance(url := shown.get("url"), str) and pattern.startswith("domain:"):
+        return matches(urlsplit(url).hostname or "", pattern.removeprefix("domain:"))
+    path = shown.get("file_path", shown.get("path"))
+    if not isinstance(path, str):
+        return True
+    return matches(path, pattern) or matches(path, f"*/{pattern.removeprefix('./').lstrip('/')}")
 
 
 @cache

@@ -11,7 +11,7 @@ from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.errors import HookRefused
 from codeloop.schema.limits import BATCH_CALLS
 from codeloop.schema.wire import JSON
-from codeloop.tool.tool import Tool, ToolContext, ToolFailure, ToolResult, tool
+from codeloop.tool.tool import ENDED, Tool, ToolContext, ToolFailure, ToolResult, tool
 from codeloop.tool.toolbox import Invalid, Prepared, Toolbox
 from codeloop.tool.truncate import truncated
 
@@ -49,6 +49,8 @@ def batch_tool(toolbox: Toolbox) -> Tool:
             for call, (ok, result) in zip(params.tool_calls, results, strict=True)
         ]
         metadata: JSON = {"totalCalls": len(results), "successful": done, "failed": len(results) - done}
+        if (why := next((each.metadata[ENDED] for _, each in results if ENDED in each.metadata), None)) is not None:
+            metadata[ENDED] = why
         attachments = tuple(part for _, result in results for part in result.attachments)
         title = f"{done} of {len(results)} calls succeeded"
         return ToolResult(title, "\n".join(told), {**metadata, "details": details}, attachments)
@@ -73,7 +75,11 @@ async def _one(toolbox: Toolbox, call: BatchCall, ctx: ToolContext) -> Outcome:
         return False, ToolResult(call.tool, prepared.reason)
     try:
         result = await _carried_out(prepared, ctx)
-    except (Denied, HookRefused, ToolFailure) as error:
+    except HookRefused as error:
+        if error.ends:
+            raise
+        return False, ToolResult(call.tool, str(error))
+    except (Denied, ToolFailure) as error:
         return False, ToolResult(call.tool, str(error))
     except Rejected as error:
         if error.message is None:

@@ -1,0 +1,58 @@
+"""What the extensions of a project are asked by, with what the rows of `hooks` need of it."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol, TypeVar
+
+from codeloop.agent.engine import Engine
+from codeloop.app.settings import ProjectSettings
+from codeloop.extend.hooks.compose import HookNeeds, command_hooks, hooks_of
+from codeloop.extend.hooks.hooks import Handler, Hooks
+from codeloop.kit.lazy import load
+from codeloop.store.store import Store
+from codeloop.workspace.workspace import Workspace
+
+T = TypeVar("T")
+
+
+class HookedProject(Protocol):
+    """What of a project, `app.project.Project`, its hooks need."""
+
+    @property
+    def settings(self) -> ProjectSettings:
+        """What it was opened with."""
+        ...
+
+    @property
+    def engine(self) -> Engine:
+        """What its turns run on."""
+        ...
+
+    def warn(self, message: str) -> None:
+        """Show a warning."""
+        ...
+
+    def shared(self, make: Callable[[Any], T]) -> T:
+        """Return what `make` makes of it, once."""
+        ...
+
+
+def hooks_for(project: HookedProject, store: Store, workspace: Workspace) -> Hooks:
+    """Return what extensions are asked by in a project whose engine is about to be made."""
+    return hooks_of(project.settings.config, _needs(project, store, workspace))
+
+
+def rows_of(project: HookedProject) -> tuple[Handler, ...]:
+    """Return the rows of `hooks`, each as a handler."""
+    return command_hooks(project.settings.config, _needs(project, project.engine.store, project.engine.workspace))
+
+
+def _needs(project: HookedProject, store: Store, workspace: Workspace) -> HookNeeds:
+    async def judge(*asked: Any) -> Any:
+        made: Callable[..., Awaitable[Any]] = project.shared(_judge)
+        return await made(*asked)
+
+    return HookNeeds(workspace, project.warn, store, project.settings.home, judge)
+
+
+def _judge(project: HookedProject) -> Any:
+    return load("agent.hooks.judge:HookJudge")(lambda: project.engine, project.warn)

@@ -1,0 +1,133 @@
+"""How a row of `hooks` is asked: a command is run, an address is posted to, a model or a subagent judges."""
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+from msgspec import Struct
+
+from codeloop.extend.hooks.commands.decision import HookDecision, decision_of, verdict_of
+from codeloop.extend.hooks.commands.transcript import Transcripts
+from codeloop.extend.hooks.hooks import HookFailed
+from codeloop.net.client import OriginClient
+from codeloop.net.http1 import NetworkError
+from codeloop.schema.bounds.extension import HOOK_AGENT, HOOK_COMMAND, HOOK_OUTPUT, HOOK_PROMPT
+from codeloop.schema.config import CommandHookConfig
+from codeloop.schema.wire import JSON
+from codeloop.workspace.process.confined import run_confined
+from codeloop.workspace.process.shells import find_shell
+from codeloop.workspace.sandbox.policy import NOTHING, SandboxGrants
+from codeloop.workspace.sandbox.process_launcher import Launch
+from codeloop.workspace.workspace import Workspace
+
+SECONDS = {
+    "command": HOOK_COMMAND.seconds,
+    "http": HOOK_COMMAND.seconds,
+    "prompt": HOOK_PROMPT.seconds,
+    "agent": HOOK_AGENT.seconds,
+}
+"""The deadline of a row that sets none, by its type."""
+ARGUMENTS = "$ARGUMENTS"
+_CONTEXT = frozenset(("UserPromptSubmit", "SessionStart"))
+"""Events whose commands speak to the model by what they print."""
+_VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
+
+
+class HookVerdict(Struct, frozen=True):
+    """What a model says of an event: it may go on, or why not."""
+
+    ok: bool
+    reason: str = ""
+
+
+class AskJudge(Protocol):
+    """Has a model, or a subagent that only reads, judge an event."""
+
+    async def __call__(
+        self, row: CommandHookConfig, session_id: str, model: JSON | None, prompt: str, /
+    ) -> HookVerdict:
+        """Return its verdict. `model`: that of a prompt which is not stored yet. Raises HookFailed."""
+        ...
+
+
+class HookScope(Struct, frozen=True):
+    """What the rows of a project share. `servers`: MCP servers and their tools by the names of our tools."""
+
+    workspace: Workspace
+    tell: Callable[[str], None]
+    servers: Callable[[], Mapping[str, tuple[str, str]]]
+    transcripts: Transcripts
+    judge: AskJudge
+
+
+async def ask_row(row: CommandHookConfig, told: JSON, model: JSON | None, scope: HookScope) -> HookDecision:
+    """Return what a row says to an event. Raises HookFailed."""
+    match row.type:
+        case "command":
+            return await _run(row, told, scope)
+        case "http":
+            return await _post(row, told, scope)
+        case "prompt" | "agent":
+            given = msgspec.json.encode(told).decode()
+            has_place = ARGUMENTS in row.prompt
+            prompt = row.prompt.replace(ARGUMENTS, given) if has_place else f"{row.prompt}\n\n{given}"
+            verdict = await scope.judge(row, told["session_id"], model, prompt)
+            ends = row.event == "PostToolUse" and not row.continue_on_block
+            return verdict_of(verdict.ok, verdict.reason, ends=ends)
+
+
+async def _run(row: CommandHookConfig, told: JSON, scope: HookScope) -> HookDecision:
+    """Run a command with JSON on its stdin. One that came with the project is confined as commands are."""
+    workspace = scope.workspace
+    places = {"CLAUDE_PROJECT_DIR": str(workspace.root), "CODELOOP_PROJECT_DIR": str(workspace.root)}
+    environment = {**workspace.environment, **places}
+    try:
+        shell = (*find_shell(environment), "-c", row.command)
+        words = shell if row.args is None else (row.command, *row.args)
+        launch = Launch(words, workspace.directory, environment, {})
+        given, most = msgspec.json.encode(told), HOOK_OUTPUT.value
+        confined = row.is_project if workspace.sandbox.extensions is None else workspace.sandbox.extensions
+        transcript = told["transcript_path"]
+        grants = SandboxGrants(readable=(Path(transcript).resolve(),)) if transcript else NOTHING
+        result = await run_confined(workspace, launch, given, most, grants, is_own=not confined)
+    except OSError as error:
+        raise HookFailed(f"it can't be started: {error.strerror or error}") from error
+    if len(result.output) > most:
+        raise HookFailed(f"it printed more than {most:,} bytes")
+    return decision_of(result.code, result.output, result.errors, is_context=row.event in _CONTEXT)
+
+
+async def _post(row: CommandHookConfig, told: JSON, scope: HookScope) -> HookDecision:
+    """Post JSON to an address, which is not left: a redirect is a failure."""
+    allowed = {name: scope.workspace.environment.get(name, "") for name in row.allowed_env_vars}
+
+    def value(found: re.Match[str]) -> str:
+        return allowed.get(found[1] or found[2], "")
+
+    own = {name: _VARIABLE.sub(value, text) for name, text in row.headers.items()}
+    headers = {"content-type": "application/json", "accept": "application/json", **_lower(own)}
+    seconds = SECONDS["http"] if row.timeout is None else row.timeout
+    client = OriginClient(row.url, seconds, seconds)
+    try:
+        response = await client.post("", headers, msgspec.json.encode(told))
+        try:
+            body = bytearray()
+            while (data := await response.read(seconds)) and len(body) <= HOOK_OUTPUT.value:
+                body += data
+        finally:
+            response.close()
+    except NetworkError as error:
+        raise HookFailed(f"it can't be reached: {error.kind} {error}".rstrip()) from error
+    finally:
+        await client.aclose()
+    if not 200 <= response.status < 300:
+        raise HookFailed(f"it answered with status {response.status}")
+    if len(body) > HOOK_OUTPUT.value:
+        raise HookFailed(f"it answered more than {HOOK_OUTPUT.value:,} bytes")
+    return decision_of(0, bytes(body), "", is_context=True)
+
+
+def _lower(headers: Mapping[str, str]) -> dict[str, str]:
+    return {name.lower(): text for name, text in headers.items() if name.lower() not in {"host", "content-length"}}

@@ -1,0 +1,123 @@
+"""The messages of a session as a file that scripts read: JSON, a line each, in the form that they know."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from codeloop.extend.hooks.commands.names import names_of, shown_inputs
+from codeloop.kit.small_files import make_private, write_atomically
+from codeloop.schema.bounds.extension import HOOK_TRANSCRIPT, HOOK_TRANSCRIPTS
+from codeloop.schema.message import AssistantMessage
+from codeloop.schema.part import Part, ReasoningPart, TextPart, ToolPart, ToolStateCompleted, ToolStateError
+from codeloop.schema.wire import JSON
+from codeloop.store.conversation import Conversation, Entry
+from codeloop.store.store import Store
+
+FOLDER = "transcripts"
+
+
+class Transcripts:
+    """The files of a project's sessions, each written when a hook is asked and something has changed since."""
+
+    def __init__(self, store: Store, home: Path, directory: Path) -> None:
+        self._store = store
+        self._folder = home / FOLDER
+        self._directory = directory
+        self._written: dict[str, Conversation] = {}
+
+    async def file(self, session_id: str) -> Path | None:
+        """Return the file of a session, as it stands now; None: there is no such session, or the disk is full."""
+        if self._store.find_session(session_id) is None:
+            return None
+        view, file = self._store.context_view(session_id), transcript_file(self._folder.parent, session_id)
+        if self._written.get(session_id) is not view or not file.exists():
+            entries = self._store.conversation(session_id).entries
+            try:
+                await asyncio.to_thread(self._write, file, session_id, entries)
+            except OSError:
+                return None
+            self._written[session_id] = view
+        return file
+
+    def _write(self, file: Path, session_id: str, entries: tuple[Entry, ...]) -> None:
+        lines: list[bytes] = []
+        room = HOOK_TRANSCRIPT.value
+        for entry in reversed(entries):
+            made = [msgspec.json.encode(line) for line in _lines(entry, session_id, self._directory)]
+            room -= sum(len(line) + 1 for line in made)
+            if room < 0:
+                break
+            lines += reversed(made)
+        make_private(self._folder)
+        write_atomically(file, b"".join(line + b"\n" for line in reversed(lines)))
+        for old in sorted(self._folder.glob("*.jsonl"), key=_changed)[: -HOOK_TRANSCRIPTS.value]:
+            old.unlink(missing_ok=True)
+
+
+def transcript_file(home: Path, session_id: str) -> Path:
+    """Return where the messages of a session are."""
+    return home / FOLDER / f"{session_id}.jsonl"
+
+
+def forget_transcripts(home: Path, sessions: list[str]) -> None:
+    """Remove the files of sessions."""
+    for session_id in sessions:
+        with suppress(OSError):
+            transcript_file(home, session_id).unlink(missing_ok=True)
+
+
+def _changed(file: Path) -> float:
+    with suppress(OSError):
+        return file.stat().st_mtime
+    return 0.0
+
+
+def _lines(entry: Entry, session_id: str, directory: Path) -> Iterator[JSON]:
+    info = entry.info
+    stamp = datetime.fromtimestamp(info.time.created / 1000, UTC).isoformat().replace("+00:00", "Z")
+    line: JSON = {"uuid": info.id, "sessionId": session_id, "timestamp": stamp, "cwd": str(directory)}
+    if not isinstance(info, AssistantMessage):
+        texts = [{"type": "text", "text": part.text} for part in entry.parts if isinstance(part, TextPart)]
+        yield {**line, "type": "user", "message": {"role": "user", "content": texts}}
+        return
+    used = info.tokens
+    usage = {
+        "input_tokens": used.input,
+        "output_tokens": used.output,
+        "cache_read_input_tokens": used.cache.read,
+        "cache_creation_input_tokens": used.cache.write,
+    }
+    content = [block for part in entry.parts for block in _blocks(part, directory)]
+    message = {"id": info.id, "role": "assistant", "model": info.model_id, "content": content, "usage": usage}
+    yield {**line, "type": "assistant", "parentUuid": info.parent_id, "message": message}
+    results = [block for part in entry.parts if isinstance(part, ToolPart) for block in _results(part)]
+    if results:
+        own = {**line, "uuid": f"{info.id}-results", "parentUuid": info.id}
+        yield {**own, "type": "user", "message": {"role": "user", "content": results}}
+
+
+def _blocks(part: Part, directory: Path) -> Iterator[JSON]:
+    match part:
+        case TextPart(text=text):
+            yield {"type": "text", "text": text}
+        case ReasoningPart(text=text):
+            yield {"type": "thinking", "thinking": text}
+        case ToolPart(tool=tool, call_id=call_id, state=state):
+            shown = shown_inputs(tool, state.input, directory)[0]
+            yield {"type": "tool_use", "id": call_id, "name": names_of(tool)[0], "input": shown}
+        case _:
+            pass
+
+
+def _results(part: ToolPart) -> Iterator[JSON]:
+    match part.state:
+        case ToolStateCompleted(output=output):
+            yield {"type": "tool_result", "tool_use_id": part.call_id, "content": output}
+        case ToolStateError(error=error):
+            yield {"type": "tool_result", "tool_use_id": part.call_id, "content": error, "is_error": True}
+        case _:
+            pass
