@@ -75,7 +75,7 @@ async def test_the_model_is_answered_and_offered_to_ask_only_where_somebody_answ
         seen.append(question)
         return "Blue"
 
-    async with opened([asks, SAYS, asks, SAYS]) as project:
+    async with opened([asks, SAYS, asks, asks]) as project:
         session = await project.session(on_question=on_question)
         answer = await session.ask("paint it")
         assert "Blue" in answer.tools[0].output
@@ -84,6 +84,9 @@ async def test_the_model_is_answered_and_offered_to_ask_only_where_somebody_answ
         ]
         with pytest.raises(codeloop.TurnFailed, match="calls the tool `question`, which does not exist"):
             await project.ask("paint it")
+        careless: Any = bool
+        with pytest.raises(codeloop.CodeloopError, match=r"on_question returned True\. Return a text"):
+            await (await project.session(on_question=careless)).ask("paint it")
 
 
 @dataclass

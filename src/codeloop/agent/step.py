@@ -384,8 +384,7 @@ class StoredAbort:
         cancelled = isinstance(error, asyncio.CancelledError)
         reason = ABORTED if cancelled else UnknownError(data=UnknownData(message=str(error) or type(error).__name__))
         store, info = self._engine.store, self._info
-        entries = store.context_view(info.session_id).entries
-        parts = next((entry.parts for entry in reversed(entries) if entry.info.id == info.id), ())
+        parts = store.context_view(info.session_id).parts(info.id)
         if self._usage is None:
             store.append(*closing(info, parts, reason))
         else:

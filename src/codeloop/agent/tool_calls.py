@@ -137,8 +137,7 @@ class ToolCalls:
     def _left_open(self) -> list[ToolPart]:
         """Return the stored calls without a result, including those of an abandoned attempt."""
         view = self._engine.store.context_view(self._info.session_id)
-        parts = next((entry.parts for entry in reversed(view.entries) if entry.info.id == self._info.id), ())
-        return open_calls(parts)
+        return open_calls(view.parts(self._info.id))
 
     async def cancel(self) -> None:
         """Stop what runs and wait until it has stopped; each call stores its own interrupted state."""

@@ -19,7 +19,7 @@ from codeloop.schema.api.session_inputs import (
     ToolPermission,
     ToolsOffered,
 )
-from codeloop.schema.bounds.language import CLIENT_OFFERS, CLIENT_TOOL_CALL, CLIENT_TOOLS
+from codeloop.schema.bounds.extension import CLIENT_OFFERS, CLIENT_TOOL_CALL, CLIENT_TOOLS
 from codeloop.schema.errors import OperationError
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.live_events import ClientToolChanged, LiveEvent

@@ -84,7 +84,7 @@ class FunctionTool(Struct, frozen=True):
         try:
             return self.foreign[name].validate_python(value)
         except ValueError as error:
-            raise self._wrong(_words(error, name)) from error
+            raise self._wrong(pydantic_problems(error, name)) from error
 
     async def call(self, given: JSON, context: Context | None = None) -> FunctionResult:
         """Call the function; a plain one runs in a thread. Raises WrongArguments, and what the function raises."""
@@ -225,13 +225,11 @@ def _is_pydantic(hint: Any) -> bool:
     return isinstance(hint, pydantic.fields.FieldInfo) or any(_is_pydantic(each) for each in get_args(hint))
 
 
-def _words(error: Exception, name: str) -> str:
-    """Return what pydantic found wrong with an argument, in one line."""
+def pydantic_problems(error: Exception, *place: str) -> str:
+    """Return what pydantic found wrong with a value, in one line; `place`: where the value is."""
     errors: Callable[..., list[JSON]] | None = getattr(error, "errors", None)
-    if errors is None:
-        return f"{error} - at `$.{name}`"
-    found = errors(include_url=False, include_context=False)
-    return "; ".join(f"{each['msg']} - at `$.{'.'.join(map(str, (name, *each['loc'])))}`" for each in found)
+    found = [{"msg": str(error), "loc": ()}] if errors is None else errors(include_url=False, include_context=False)
+    return "; ".join(f"{each['msg']} - at `{'.'.join(map(str, ('$', *place, *each['loc'])))}`" for each in found)
 
 
 def _adapter(hint: Any) -> Any:

@@ -26,7 +26,7 @@ from codeloop.schema.api.session_inputs import (
     ReportToolCall,
     WithdrawTools,
 )
-from codeloop.schema.bounds.language import CLIENT_TOOLS
+from codeloop.schema.bounds.extension import CLIENT_TOOLS
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.event import Event
 from codeloop.schema.live_events import ClientToolChanged

@@ -72,14 +72,14 @@ class AgentProject:
 
     async def last(self, **options: Unpack[SessionOptions]) -> AgentSession:
         """Resume the session of this directory that changed last. Raises CodeloopError when there is none."""
-        found = await self._stored(_MANY)
+        found = await self._stored()
         if not found:
             raise UsageProblem(f"There is no session in {self.directory} yet. project.session() starts one.")
         return await self.session(found[0].id, **options)
 
     async def sessions(self, limit: int = 100) -> list[AgentSession]:
         """Return the sessions of this directory, newest change first."""
-        return [AgentSession(self._place, each, self._options) for each in (await self._stored(_MANY))[:limit]]
+        return [AgentSession(self._place, each, self._options) for each in (await self._stored())[:limit]]
 
     @overload
     async def ask(self, prompt: str, *, files: Files = (), limits: TurnLimits | None = None) -> Answer[None]: ...
@@ -122,8 +122,8 @@ class AgentProject:
         )
         return await self.client.call(SESSION_CREATE, wanted)
 
-    async def _stored(self, limit: int) -> list[Session]:
-        wanted = ListSessions(scope="project", roots=True, limit=limit)
+    async def _stored(self) -> list[Session]:
+        wanted = ListSessions(scope="project", roots=True, limit=_MANY)
         found = await self.client.call(SESSION_LIST, wanted)
         return [each for each in found if each.directory == self.directory and not each.time.archived]
 

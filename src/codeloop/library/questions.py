@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import cast
 
 from codeloop.client.asking import origin
 from codeloop.client.client import Client, works_for
@@ -102,7 +103,7 @@ class Questions(Listener):
             reply = await self._replied(request.session_id, question)
             if reply is None:
                 return None
-            answers.append([reply] if isinstance(reply, str) else list(reply))
+            answers.append(_texts(reply))
         return answers
 
     async def _replied(self, session_id: str, question: QuestionInfo) -> QuestionReply:
@@ -118,6 +119,14 @@ class Questions(Listener):
             session_id=session_id,
         )
         return await called(self._on_question, asked)
+
+
+def _texts(reply: object) -> list[str]:
+    """Return the answers that a callback gave to a question. Raises CodeloopError when they are none."""
+    given = [reply] if isinstance(reply, str) else reply
+    if not isinstance(given, Sequence) or not all(isinstance(each, str) for each in cast("Sequence[object]", given)):
+        raise CodeloopError(f"on_question returned {reply!r}. Return a text, a list of texts, or None.")
+    return list(cast("Sequence[str]", given))
 
 
 def _answer(request: PermissionRequest, reply: object) -> AnswerPermission:

@@ -5,6 +5,7 @@ from typing import Any, Generic, TypeVar, cast
 
 import msgspec
 
+from codeloop.extend.functions import pydantic_problems
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
 
@@ -28,7 +29,7 @@ class ResultType(Generic[T]):
             try:
                 return cast("T", self._adapter.validate_python(value))
             except ValueError as error:
-                raise ValueError("; ".join(_problems(cast("Any", error).errors()))) from None
+                raise ValueError(pydantic_problems(error)) from None
         return msgspec.convert(value, self._kind, strict=False)
 
     def _described(self) -> JSON:
@@ -50,8 +51,3 @@ class ResultType(Generic[T]):
                 f"{name} can't be the result of a prompt: {error}. Use a dataclass, a TypedDict, a msgspec Struct, a "
                 "pydantic model, or plain types."
             ) from None
-
-
-def _problems(found: list[JSON]) -> list[str]:
-    """Return what pydantic found wrong, each with its place."""
-    return [f"{each['msg']} - at `{'.'.join(map(str, ('$', *each['loc'])))}`" for each in found]

@@ -23,7 +23,7 @@ from codeloop.schema.api.session_inputs import FilePartInput, PartInput, Prompt,
 from codeloop.schema.api.session_requests import ForkSession, ListMessages, SessionId
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.ids import new_id
-from codeloop.schema.message import AssistantMessage, ModelRef, Session
+from codeloop.schema.message import AssistantMessage, ModelRef, Session, model_named
 from codeloop.schema.operation import (
     ABORT,
     PROMPT_ASYNC,
@@ -243,7 +243,6 @@ def model_of(name: str | None) -> ModelRef | None:
     """Return the model that `provider/model` names. Raises UsageProblem for a name of another form."""
     if name is None:
         return None
-    provider_id, slash, model_id = name.partition("/")
-    if not slash or not model_id:
+    if (model := model_named(name)) is None:
         raise UsageProblem(f"model is PROVIDER/MODEL, not {name!r}. `codeloop models` lists them.")
-    return ModelRef(provider_id=provider_id, model_id=model_id)
+    return model

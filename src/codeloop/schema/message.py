@@ -65,6 +65,12 @@ class ModelRef(Wire):
     variant: str | None = None
 
 
+def model_named(name: str | None) -> ModelRef | None:
+    """Return the model that `PROVIDER/MODEL` names; None for a name of another form."""
+    provider_id, _, model_id = (name or "").partition("/")
+    return ModelRef(provider_id=provider_id, model_id=model_id) if provider_id and model_id else None
+
+
 class SessionTime(Wire):
     """Milliseconds since the epoch."""
 

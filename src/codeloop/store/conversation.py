@@ -33,6 +33,20 @@ class Conversation(Struct, frozen=True):
     session: Session
     entries: tuple[Entry, ...]
 
+    def entry(self, message_id: str) -> Entry | None:
+        """Return a message with its parts, looked for from the newest on; None: it is not there."""
+        return next((entry for entry in reversed(self.entries) if entry.info.id == message_id), None)
+
+    def parts(self, message_id: str) -> tuple[Part, ...]:
+        """Return the parts of a message; none where it is not there."""
+        entry = self.entry(message_id)
+        return entry.parts if entry is not None else ()
+
+    def agent_of(self, message_id: str) -> str:
+        """Return the name of the agent of a message; "" where it is not there."""
+        entry = self.entry(message_id)
+        return entry.info.agent if entry is not None else ""
+
 
 class ConversationView(Struct):
     """A conversation kept up to date by the events that are applied to it."""

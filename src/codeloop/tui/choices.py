@@ -9,10 +9,10 @@ from codeloop.client.target import Target
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.agent import Agent
 from codeloop.schema.api.providers import Model, UsableProviders
-from codeloop.schema.message import ModelRef
+from codeloop.schema.message import ModelRef, model_named
 from codeloop.schema.operation import AGENT_LIST, CONFIG_GET, CONFIG_PROVIDERS, NoArguments
 from codeloop.schema.wire import replace
-from codeloop.tui.dialogs.parts.memory import ModelMemory, model_named, reference
+from codeloop.tui.dialogs.parts.memory import ModelMemory, reference
 from codeloop.tui.prompt.completion import ClientCompleter, PromptCommand
 from codeloop.tui.prompt.prompt import PromptInput
 from codeloop.tui.prompt.settings import PromptSettings

@@ -13,9 +13,7 @@ async def complete_texts(engine: Engine, info: AssistantMessage) -> None:
     """Store each text of an answer as extensions leave it."""
     if (hooks := engine.hooks) is None:
         return
-    entries = engine.store.context_view(info.session_id).entries
-    parts = next((entry.parts for entry in reversed(entries) if entry.info.id == info.id), ())
-    for part in parts:
+    for part in engine.store.context_view(info.session_id).parts(info.id):
         if not isinstance(part, TextPart) or part.synthetic or not part.text:
             continue
         given = {"sessionID": info.session_id, "messageID": info.id, "partID": part.id}

@@ -90,8 +90,8 @@ class StructuredStep:
         unchanged = info, finished, called, list[StoredEvent]()
         if finished.error is not None:
             return unchanged
-        entries = entries_of_turn(self._engine.store.context_view(info.session_id))
-        own = next((entry.parts for entry in reversed(entries) if entry.info.id == info.id), ())
+        view = self._engine.store.context_view(info.session_id)
+        entries, own = entries_of_turn(view), view.parts(info.id)
         taken = [part.state.input for part in _answers(own) if isinstance(part.state, ToolStateCompleted)]
         if taken:
             return replace(info, structured=self._shape.value(taken[-1])), Finished("stop", finished.tokens), False, []

@@ -138,9 +138,8 @@ async def _bounded(engine: Engine, session_id: str) -> Stop:
 
 def _within(engine: Engine, call: ToolPart) -> tuple[Ceiling, ...]:
     """Return the ceiling that a call sets: the agent that makes it, whatever the session's agent is by now."""
-    entries = engine.store.context_view(call.session_id).entries
-    message = next((entry.info for entry in entries if entry.info.id == call.message_id), None)
-    return (Ceiling(agent=message.agent),) if message is not None else ()
+    agent = engine.store.context_view(call.session_id).agent_of(call.message_id)
+    return (Ceiling(agent=agent),) if agent else ()
 
 
 def _child(engine: Engine, parent: Session, agent: Agent, task: Subtask, within: tuple[Ceiling, ...]) -> Session:

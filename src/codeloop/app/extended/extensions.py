@@ -79,10 +79,6 @@ def hosts_of(project: ExtendedProject) -> ExtensionHosts:
         wanted = settings.config.sandbox.extensions
         return extension.is_project if wanted is None else wanted
 
-    def agent_of(session_id: str, message_id: str) -> str:
-        entries = project.engine.store.context_view(session_id).entries
-        return next((entry.info.agent for entry in reversed(entries) if entry.info.id == message_id), "")
-
     hello = HostHello(
         VERSION,
         str(place.directory),
@@ -98,7 +94,7 @@ def hosts_of(project: ExtendedProject) -> ExtensionHosts:
         log,
         project.warn,
         serve_operation,
-        agent_of,
+        lambda session, message: project.engine.store.context_view(session).agent_of(message),
         lambda: take_extensions(project),
     )
     hosts = ExtensionHosts(settings.extensions, house)

@@ -23,7 +23,7 @@ from codeloop.schema.api.session_requests import (
 )
 from codeloop.schema.errors import OperationError, UsageProblem
 from codeloop.schema.ids import is_id
-from codeloop.schema.message import ModelRef, Session, UserMessage
+from codeloop.schema.message import ModelRef, Session, UserMessage, model_named
 from codeloop.schema.operation import (
     AGENT_LIST,
     PATH_GET,
@@ -191,10 +191,9 @@ def model_of(name: str | None) -> ModelRef | None:
     """Return the model that `PROVIDER/MODEL` names. Raises UsageProblem for a name of another form."""
     if name is None:
         return None
-    provider_id, slash, model_id = name.partition("/")
-    if not slash or not model_id:
+    if (model := model_named(name)) is None:
         raise UsageProblem(f"--model takes PROVIDER/MODEL, not {name}. `codeloop models` lists them.")
-    return ModelRef(provider_id=provider_id, model_id=model_id)
+    return model
 
 
 def _matching(sessions: list[Session], wanted: str) -> list[Session]:

@@ -1,4 +1,4 @@
-"""What bounds extensions and the processes that they run in: rows of the table in `limits.py`, printed with them."""
+"""What bounds extensions, their processes and tools of clients: rows of the table in `limits.py`, printed with them."""
 
 from codeloop.kit.limit import Limit
 
@@ -16,7 +16,7 @@ HOST_LINE = Limit("host.line", 50_000_000, "bytes", "a longer message of a host 
 HOST_METADATA = Limit("host.metadata", 256 * 1024, "bytes", "more metadata of a result is left out, which is said")
 HOST_EVENTS = Limit("host.events", 1_000, "count", "events that a host has not dealt with; then it misses deltas")
 HOST_EVENTS_MOST = Limit("host.events_most", 10_000, "count", "the same of other events; then it misses those, too")
-HOST_ENTRIES = Limit("host.entries", 200, "count", "extensions of one folder; further ones are named and left out")
+HOST_ENTRIES = Limit("host.entries", 200, "count", "extensions of a project; further files are named and left out")
 HOST_BESIDE = Limit("host.beside", 1_000, "count", "files beside an extension whose change loads it again")
 HOST_FILE = Limit("host.file", 4 * 1024 * 1024, "bytes", "of a file that is looked at for changes")
 HOOK_STOPS = Limit("hooks.stops", 5, "count", "times that hooks send the model on in one turn, then it ends")
@@ -33,7 +33,11 @@ HOOK_TRANSCRIPT = Limit(
 )
 HOOK_TRANSCRIPTS = Limit("hooks.transcripts", 200, "count", "sessions of a project that are kept for hooks to read")
 HOOK = Limit("hooks.deadline", 5_000, "ms", "an extension answering at a hook, then it is named and passed over")
-
+CLIENT_TOOLS = Limit("client.tools", 15_000, "ms", "a client's tools, unless it offers them again; then they are gone")
+CLIENT_TOOL_CALL = Limit(
+    "client.tool_call", 3_600_000, "ms", "a client at work on a call, without a report; then an error"
+)
+CLIENT_OFFERS = Limit("client.offers", 16, "count", "clients that offer tools to a session; a further one is refused")
 PLUGIN_INSTALL = Limit("plugin.install", 900_000, "ms", "installing a plugin, then it is given up")
 
 

@@ -37,11 +37,6 @@ LSP_FOUND = Limit("lsp.found", 100, "count", "places in the result of the tool `
 LSP_LINES = Limit("lsp.lines", 40, "lines", "of a definition that the tool `lsp` shows")
 LSP_OUTLINE = Limit("lsp.outline", 150, "lines", "of the outline that follows the start of a long file")
 LSP_INSTALL = Limit("lsp.install", 900_000, "ms", "installing a language server, then it is given up")
-CLIENT_TOOLS = Limit("client.tools", 15_000, "ms", "a client's tools, unless it offers them again; then they are gone")
-CLIENT_TOOL_CALL = Limit(
-    "client.tool_call", 3_600_000, "ms", "a client at work on a call, without a report; then an error"
-)
-CLIENT_OFFERS = Limit("client.offers", 16, "count", "clients that offer tools to a session; a further one is refused")
 
 
 def rows() -> dict[str, object]:

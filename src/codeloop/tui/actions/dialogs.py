@@ -10,6 +10,7 @@ from textual.screen import Screen
 from codeloop.kit.suggest import meant, near
 from codeloop.schema.api.session_requests import SessionId, UpdateSession
 from codeloop.schema.errors import UsageProblem
+from codeloop.schema.message import model_named
 from codeloop.schema.operation import SESSION_DELETE, SESSION_GET, SESSION_UPDATE
 from codeloop.tui.actions.beside import refresh
 from codeloop.tui.actions.own_settings import change, own_settings
@@ -20,7 +21,6 @@ from codeloop.tui.dialogs.models import ModelPicker, variant_picker
 from codeloop.tui.dialogs.palette import PaletteRow, help_list, palette
 from codeloop.tui.dialogs.parts.confirm import Confirm
 from codeloop.tui.dialogs.parts.context import DialogContext
-from codeloop.tui.dialogs.parts.memory import model_named
 from codeloop.tui.dialogs.parts.text_input import TextInput
 from codeloop.tui.dialogs.providers import ProviderPicker
 from codeloop.tui.dialogs.sessions import ChildPicker, SessionPicker

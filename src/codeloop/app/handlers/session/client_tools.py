@@ -45,13 +45,8 @@ def _client_tools(project: Project) -> ClientTools:
 
 def _made(project: Project) -> ClientTools:
     """Return the offers of a project's clients. They end with its work tree."""
-    engine = project.engine
-
-    def agent_of(session_id: str, message_id: str) -> str:
-        entries = engine.store.context_view(session_id).entries
-        return next((entry.info.agent for entry in reversed(entries) if entry.info.id == message_id), "")
-
-    tools = ClientTools(engine.store.publish_live, agent_of)
+    engine, store = project.engine, project.store
+    tools = ClientTools(store.publish_live, lambda session, message: store.context_view(session).agent_of(message))
     project.workspace.adopt(tools)
     project.runs.toolbox_of = lambda session_id: tools.toolbox_of(session_id, engine.toolbox)
     return tools

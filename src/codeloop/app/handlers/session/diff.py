@@ -25,9 +25,10 @@ async def diff(project: Project, args: SessionDiffQuery) -> list[SnapshotFileDif
         return await _changed(project, [e for at, e in places_of(project.store, view) if end is None or at < end])
     if args.message_id is None:
         return list(await undone(project, view))
-    named = next((entry.info for entry in view.entries if entry.info.id == args.message_id), None)
-    if named is None:
+    entry = view.entry(args.message_id)
+    if entry is None:
         raise OperationError("NotFoundError", f"Message not found: {args.message_id}")
+    named = entry.info
     prompt = named.parent_id if isinstance(named, AssistantMessage) else named.id
     answers = {
         at

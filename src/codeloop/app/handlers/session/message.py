@@ -114,8 +114,7 @@ async def delete_part(project: Project, args: PartId) -> bool:
 
 
 def _entry(project: Project, session_id: str, message_id: str) -> Entry:
-    entries = project.store.conversation(session_id).entries
-    entry = next((entry for entry in entries if entry.info.id == message_id), None)
+    entry = project.store.conversation(session_id).entry(message_id)
     if entry is None:
         raise OperationError("NotFoundError", f"Message not found: {message_id}")
     return entry

@@ -68,9 +68,3 @@ class ModelMemory:
 def reference(model: ModelRef) -> str:
     """Return `provider/model`."""
     return f"{model.provider_id}/{model.model_id}"
-
-
-def model_named(name: object) -> ModelRef | None:
-    """Return the model of a reference `provider/model`; None if it is none."""
-    provider, slash, model = name.partition("/") if isinstance(name, str) else ("", "", "")
-    return ModelRef(provider_id=provider, model_id=model) if provider and slash and model else None
