@@ -1,6 +1,8 @@
 """Tools and plugins of a project and of a person, in the real program."""
 
+import importlib.util
 import json
+import py_compile
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +120,31 @@ def test_a_policy_refuses_and_a_hook_that_fails_is_named_and_passed_over(tmp_pat
     assert not (desk.work / "forbidden").exists()
     assert done.stderr.count("guard.py failed at tool.execute.after") == 1, done.stderr
     assert "it raised RuntimeError: oh no" in done.stderr
+    assert desk.run("trust").returncode == 0
+    looked = [line.split() for line in desk.run("plugin", "debug", "guard").stdout.splitlines()]
+    rows = {line[0]: line for line in looked if line and line[0].startswith("tool.execute")}
+    assert [rows["tool.execute.before"][at] for at in (1, 6, 7)] == ["2", "0", "0"]
+    assert [rows["tool.execute.after"][at] for at in (1, 6, 7)] == ["1", "1", "0"]
+
+
+def test_a_plugin_that_runs_leaves_its_project_trusted_and_its_source_counts(tmp_path: Path) -> None:
+    """No compiled code is written beside it, and what somebody put there is not run in the place of it."""
+    desk = Desk(tmp_path)
+    project(desk, plugin__guard=GUARD)
+    (desk.work / "codeloop.json").write_text('{"plugin": ["./own/plain.py"]}')
+    plain, other = desk.work / "own" / "plain.py", tmp_path / "other.py"
+    plain.parent.mkdir()
+    plain.write_text(f"{GUARD}\nopen({str(desk.work / 'loaded')!r}, 'a').write('source')\n")
+    other.write_text(f"open({str(desk.work / 'loaded')!r}, 'a').write('planted')\n")
+    unchecked = py_compile.PycInvalidationMode.UNCHECKED_HASH
+    planted = importlib.util.cache_from_source(str(plain))
+    py_compile.compile(str(other), planted, str(plain), invalidation_mode=unchecked)
+    with serving([Answer(text="Done.")]) as model:
+        desk.use(model, sandbox={"mode": "off", "extensions": False})
+        assert desk.run("trust").returncode == 0
+        desk.run("run", "go")
+        assert "trust" not in desk.run("run", "go").stderr
+    assert set((desk.work / "loaded").read_text().split("source")) == {""}
 
 
 def test_a_tool_that_a_rule_denies_is_not_offered_to_a_subagent_of_an_allowed_one(tmp_path: Path) -> None:
@@ -211,6 +238,10 @@ def test_a_policy_that_hangs_refuses(tmp_path: Path) -> None:
     (refused,) = told(model)
     assert ".codeloop/plugin/judge.py decides about tool.execute.before, and could not" in refused
     assert "did not answer in 1.5 s" in refused
+    assert desk.run("trust").returncode == 0
+    looked = [line.split() for line in desk.run("plugin", "debug", "judge").stdout.splitlines()]
+    (row,) = (line for line in looked if line and line[0] == "tool.execute.before")
+    assert [row[1], *row[-2:]] == ["1", "1", "1"]
 
 
 @pytest.mark.skipif(not is_sandboxed(), reason="no sandbox can be had here")

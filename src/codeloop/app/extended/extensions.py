@@ -13,6 +13,7 @@ from codeloop.app.toolbox import BUILTIN
 from codeloop.extend.hooks.configured import CONFIG, ask_extensions
 from codeloop.extend.hooks.follow import events_in
 from codeloop.extend.hooks.hooks import Hooks
+from codeloop.extend.hooks.timings import HookTimings
 from codeloop.extend.host.extension import Extension
 from codeloop.extend.host.host_stream import HostPipes
 from codeloop.extend.host.hosts import ExtensionHosts, HostKey, HostsHouse, log_file
@@ -26,7 +27,7 @@ from codeloop.schema.operation import OPERATIONS
 from codeloop.tool.tool import Tool
 
 T = TypeVar("T")
-_FOLDER = "extensions"
+FOLDER = "extensions"
 
 
 class ExtendedProject(Protocol):
@@ -67,7 +68,7 @@ def hosts_of(project: ExtendedProject) -> ExtensionHosts:
     logs: dict[str, ServerLog] = {}
 
     def log(name: str) -> ServerLog:
-        return logs.setdefault(name, ServerLog(log_file(settings.home / _FOLDER, name)))
+        return logs.setdefault(name, ServerLog(log_file(settings.home / FOLDER, name)))
 
     async def start(key: HostKey, errors: Callable[[bytes], None]) -> HostPipes:
         own = (each for each in settings.extensions if is_confined(each) and not each.is_project)
@@ -87,7 +88,7 @@ def hosts_of(project: ExtendedProject) -> ExtensionHosts:
         tuple((each.id, each.method, each.path) for each in OPERATIONS),
     )
     house = HostsHouse(
-        KnownOffers(settings.paths.state / _FOLDER),
+        KnownOffers(settings.paths.state / FOLDER),
         hello,
         start,
         is_confined,
@@ -143,5 +144,8 @@ async def _ask_about_config(project: ExtendedProject, hooks: Hooks, answer: Path
 
 def begin(project: ExtendedProject) -> None:
     """Begin with the extensions of a project, which was opened just now."""
+    if isinstance(hooks := project.engine.hooks, Hooks):
+        hooks.timings = HookTimings(project.settings.home / FOLDER)
+        project.engine.workspace.adopt(hooks.timings)
     take_extensions(project)
     project.shared(hosts_of).learn()

@@ -1,6 +1,7 @@
 """Handlers of extensions, asked one after the other at points of a session: order, deadline, failures, refusals."""
 
 import asyncio
+import time
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
@@ -8,6 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from codeloop.extend.hooks.shapes import checked
+from codeloop.extend.hooks.timings import HookTimings, Outcome
 from codeloop.schema.bounds.extension import HOOK, HOOK_ANSWERS
 from codeloop.schema.errors import HookRefused
 from codeloop.schema.wire import JSON
@@ -22,6 +24,10 @@ class HookFailed(Exception):
 
     The message says what happened.
     """
+
+
+class HookLate(HookFailed):
+    """A handler missed its deadline."""
 
 
 class ExtensionRaised(Exception):
@@ -97,6 +103,8 @@ class Hooks:
         self._seconds = HOOK.seconds if seconds is None else seconds
         self.failures = 0
         """How often a handler was passed over."""
+        self.timings: HookTimings | None = None
+        """Counts the calls of handlers, if somebody wants to know."""
         self._said: dict[tuple[str, str, str, str], None] = {}
         self.take(handlers)
 
@@ -146,16 +154,27 @@ class Hooks:
         return answers[key]
 
     async def _ask(self, handler: Handler, name: str, given: JSON, output: JSON) -> JSON:
+        began = time.monotonic()
+        outcome: Outcome | None = None
         try:
             answer = await self._answer(handler, name, given, output)
             merged: JSON = msgspec.json.decode(msgspec.json.encode({**output, **answer}))
             merged = checked(name, merged)
+            outcome = "answered"
+        except HookRefused:
+            outcome = "answered"
+            raise
         except HookFailed as error:
+            outcome = "late" if isinstance(error, HookLate) else "failed"
             self._failed(handler, name, given, str(error))
             return output
         except (msgspec.MsgspecError, TypeError, RecursionError, OverflowError) as error:
+            outcome = "failed"
             self._failed(handler, name, given, f"it answered what makes no sense: {error}")
             return output
+        finally:
+            if self.timings is not None and outcome is not None:
+                self.timings.note(handler.label, name, (time.monotonic() - began) * 1000, outcome)
         return merged
 
     async def _answer(self, handler: Handler, name: str, given: JSON, output: JSON) -> JSON:
@@ -168,7 +187,7 @@ class Hooks:
         finally:
             working.cancel()
         if not done:
-            raise HookFailed(f"it did not answer in {seconds:g} s")
+            raise HookLate(f"it did not answer in {seconds:g} s")
         if working.cancelled():
             raise HookFailed("it was ended while it worked")
         error = working.exception()

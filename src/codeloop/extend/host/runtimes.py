@@ -10,12 +10,14 @@ from codeloop.kit.lazy import load
 
 _ROOT = Path(str(codeloop.__file__)).parents[1]
 _PROGRAM = "import sys; sys.path.insert(0, sys.argv.pop()); from codeloop.extend.host.python.main import main; main()"
+_OPTIONS = ("-IB", "--check-hash-based-pycs", "always")
+"""Compiled code is not written: a new file in a project ends its trust. Nor is it believed: its source counts."""
 _JAVASCRIPT = "extend.host.javascript.runtime:javascript_command"
 
 
 def host_command(language: Language, environment: Mapping[str, str]) -> tuple[str, ...]:
     """Return the command of a host, its program by its whole path. Raises CodeloopError: it says what is needed."""
     if language == "python":
-        return (sys.executable, "-I", "-c", _PROGRAM, str(_ROOT))
+        return (sys.executable, *_OPTIONS, "-c", _PROGRAM, str(_ROOT))
     command: Callable[[str], tuple[str, ...]] = load(_JAVASCRIPT)
     return command(environment.get("PATH", ""))

@@ -32,6 +32,12 @@ HOOK_TRANSCRIPT = Limit(
     "hooks.transcript", 8 * 1024 * 1024, "bytes", "a session as hooks read it; its oldest are left out"
 )
 HOOK_TRANSCRIPTS = Limit("hooks.transcripts", 200, "count", "sessions of a project that are kept for hooks to read")
+HOOK_TIMES = Limit("hooks.times", 200, "count", "times of a handler at a hook that are kept for its median")
+HOOK_TIMINGS = Limit("hooks.timings", 500, "count", "handlers and hooks of a project whose calls are counted")
+HOOK_TIMINGS_EVERY = Limit(
+    "hooks.timings_every", 5_000, "ms", "between two times that the counts are written to the disk"
+)
+HOOK_TIMINGS_LOCK = Limit("hooks.timings_lock", 200, "ms", "other processes writing theirs, then these counts are lost")
 HOOK = Limit("hooks.deadline", 5_000, "ms", "an extension answering at a hook, then it is named and passed over")
 CLIENT_TOOLS = Limit("client.tools", 15_000, "ms", "a client's tools, unless it offers them again; then they are gone")
 CLIENT_TOOL_CALL = Limit(

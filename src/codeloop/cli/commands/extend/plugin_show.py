@@ -9,7 +9,7 @@ from typing import TypeVar
 import click
 from msgspec import Struct
 
-from codeloop.app.extended.extensions import hosts_of
+from codeloop.app.extended.extensions import FOLDER, hosts_of
 from codeloop.app.project import open_project
 from codeloop.app.settings import ProjectSettings, Startup
 from codeloop.cli.options import JSON as AS_JSON
@@ -18,6 +18,7 @@ from codeloop.cli.target.project import open_settings
 from codeloop.config.paths import plugin_name
 from codeloop.extend.folders import find_homes
 from codeloop.extend.hooks.hooks import HookFailed
+from codeloop.extend.hooks.timings import HookTiming, read_timings
 from codeloop.extend.host.extension import Extension
 from codeloop.extend.host.host import ExtensionRaised
 from codeloop.extend.host.hosts import ExtensionHosts
@@ -74,7 +75,7 @@ def list_plugins(*, as_json: bool) -> None:
 @click.command()
 @click.argument("name")
 def debug(name: str) -> None:
-    """Load a plugin now: show what it offers, how long that took, and the end of its host's log."""
+    """Load a plugin now: show what it offers, how long that took, its hooks' times, and the end of its host's log."""
     settings = open_settings()
     package = next((row for row in _packages(settings) if row.name == name), None)
 
@@ -86,10 +87,12 @@ def debug(name: str) -> None:
         if not found and package is None:
             raise UsageProblem(f"There is no plugin {inert(name)} that runs here. `codeloop plugin list` lists them.")
         lines: list[str] = []
+        timings = read_timings(settings.home / FOLDER)
         for each in found:
             lines += await _tried(hosts, each)
+            lines += _timed([row for row in timings if row.label == each.name])
         for language in dict.fromkeys(each.language for each in found):
-            logs = sorted((settings.home / "extensions").glob(f"{language}*.log"))
+            logs = sorted((settings.home / FOLDER).glob(f"{language}*.log"))
             for file in (log for log in logs if not log.name.endswith(".old.log")):
                 lines += ["", f"{file} ends so:", inert(ServerLog(file).read()[-_LOG:].strip()) or "(nothing)"]
         return lines
@@ -117,6 +120,21 @@ async def _tried(hosts: ExtensionHosts, extension: Extension) -> list[str]:
         *hooks,
         *(f"  problem: {inert(p)}" for p in offer.problems),
     ]
+
+
+def _timed(rows: list[HookTiming]) -> list[str]:
+    """Return a table of what was counted at each hook."""
+    if not rows:
+        return []
+    head = ("hook", "calls", "median", "longest", "failures", "late")
+    cells = [
+        (
+            inert(row.hook),
+            *map(str, (row.calls, f"{row.median:.1f} ms", f"{row.longest:.1f} ms", row.failures, row.late)),
+        )
+        for row in rows
+    ]
+    return ["", *(f"  {line}" for line in columns([head, *cells], frozenset(range(1, len(head)))).splitlines()), ""]
 
 
 async def _failure(hosts: ExtensionHosts, extension: Extension) -> str:

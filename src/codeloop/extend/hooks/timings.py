@@ -1,0 +1,99 @@
+"""How long handlers take at each hook: counted in memory, added to a file of the project every few seconds."""
+
+import statistics
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from codeloop.kit.small_files import locked, make_private, read_start, write_atomically
+from codeloop.schema.bounds.extension import HOOK_TIMES, HOOK_TIMINGS, HOOK_TIMINGS_EVERY, HOOK_TIMINGS_LOCK, HOST_FILE
+
+Outcome = Literal["answered", "failed", "late"]
+"""`late`: it missed its deadline."""
+
+
+class HookTiming(Struct, omit_defaults=True):
+    """What one handler did at one hook. Times in ms; `times`: the newest ones."""
+
+    label: str
+    hook: str
+    calls: int = 0
+    failures: int = 0
+    late: int = 0
+    longest: float = 0.0
+    times: list[float] = []
+
+    @property
+    def median(self) -> float:
+        """Of the newest times."""
+        return statistics.median(self.times) if self.times else 0.0
+
+    def note(self, took: float, outcome: Outcome) -> None:
+        """Count a call."""
+        self.calls += 1
+        self.failures += outcome != "answered"
+        self.late += outcome == "late"
+        self.longest = max(self.longest, took)
+        self.times = [*self.times, took][-HOOK_TIMES.value :]
+
+    def add(self, later: "HookTiming") -> None:
+        """Add what came after this."""
+        self.calls += later.calls
+        self.failures += later.failures
+        self.late += later.late
+        self.longest = max(self.longest, later.longest)
+        self.times = [*self.times, *later.times][-HOOK_TIMES.value :]
+
+
+class HookTimings:
+    """Counts the calls of a project. Where the disk does not take them they are lost, nothing else."""
+
+    is_busy = False
+
+    def __init__(self, folder: Path) -> None:
+        self._file = timings_file(folder)
+        self._new: dict[tuple[str, str], HookTiming] = {}
+        self._saved = time.monotonic()
+
+    def note(self, label: str, hook: str, took: float, outcome: Outcome) -> None:
+        """Count a call that took so many ms."""
+        row = self._new.setdefault((label, hook), HookTiming(label, hook))
+        row.note(round(took, 2), outcome)
+        if time.monotonic() - self._saved >= HOOK_TIMINGS_EVERY.seconds:
+            self.save()
+
+    def save(self) -> None:
+        """Add what is new to the file."""
+        new, self._new, self._saved = self._new, {}, time.monotonic()
+        if not new:
+            return
+        with suppress(OSError, TimeoutError):
+            make_private(self._file.parent)
+            with locked(self._file.parent, HOOK_TIMINGS_LOCK.seconds):
+                rows = {(row.label, row.hook): row for row in read_timings(self._file.parent)}
+                for key, row in new.items():
+                    before = rows.pop(key, HookTiming(row.label, row.hook))
+                    before.add(row)
+                    rows[key] = before
+                kept = list(rows.values())[-HOOK_TIMINGS.value :]
+                write_atomically(self._file, msgspec.json.encode(kept))
+
+    async def close(self) -> None:
+        """Save what is new."""
+        self.save()
+
+
+def timings_file(folder: Path) -> Path:
+    """Return the file in a project's folder of extensions."""
+    return folder / "timings.json"
+
+
+def read_timings(folder: Path) -> list[HookTiming]:
+    """Return what was counted; nothing where that can't be read."""
+    with suppress(OSError, msgspec.DecodeError):
+        return msgspec.json.decode(read_start(timings_file(folder), HOST_FILE.value), type=list[HookTiming])
+    return []
