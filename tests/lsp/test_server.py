@@ -9,6 +9,7 @@ import pytest
 
 from codeloop.kit.limit import Limit
 from codeloop.lsp import languages, server
+from codeloop.lsp.brought import ServerNews
 from codeloop.lsp.client import client
 from codeloop.lsp.client.client import CHANGED, CREATED, DELETED
 from tests.lsp.world import world
@@ -37,6 +38,22 @@ async def test_one_that_nobody_needs_ends_and_starts_again(tmp_path: Path, monke
         limit(monkeypatch, languages, "LSP_IDLE", 60_000)
         assert "bad1" in await it.edit("a.x", "bad1\n")
         assert len(it.started()) == 2
+
+
+async def test_they_are_looked_after_while_others_come(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    limit(monkeypatch, languages, "LSP_LOOK", 30)
+    limit(monkeypatch, languages, "LSP_IDLE", 50)
+    async with world(tmp_path) as it:
+        await it.edit("a.x", "one\n")
+        await it.languages.settled()
+        async with asyncio.timeout(10):
+            while it.server.client is not None:  # then it is being ended
+                await asyncio.sleep(0)
+        it.languages.servers["scripted", it.root / "other"] = ServerNews(it.server)
+        await gone(it.started()[0])
+        await it.edit("a.x", "two\n")
+        await it.languages.settled()
+        await gone(it.started()[1])
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is only seen where there is a /proc")

@@ -167,7 +167,7 @@ class Languages:
         """End servers that nobody uses, and those that use too much memory."""
         while True:
             await asyncio.sleep(LSP_LOOK.seconds)
-            for news in self.servers.values():
+            for news in tuple(self.servers.values()):  # an edit may add others meanwhile
                 server = news.server
                 if server.client is None:
                     continue

@@ -177,7 +177,8 @@ class LanguageServer:
             self._fail(str(error) or "it can't be run")
             raise
         finally:
-            self._opening = None
+            if self._opening is asyncio.current_task():  # else it was stopped, and may be opened again by now
+                self._opening = None
         self.client = client
         self.house.log(self.name, f"connected in {time.monotonic() - began:.2f} s: {' '.join(self.chosen.command)}")
         listening.add_done_callback(lambda _: self._ended(client))
