@@ -47,7 +47,7 @@ from codeloop.schema.live_events import Busy, SessionCompacted, SessionRef
 from codeloop.schema.message import NO_TOKENS, AssistantMessage, AssistantTime, MessagePath, UserMessage, UserTime
 from codeloop.schema.part import CompactionPart, FilePart, Part, Span, TextPart, ToolPart, ToolStateCompleted
 from codeloop.schema.wire import replace
-from codeloop.store.conversation import Conversation, Entry, next_created
+from codeloop.store.conversation import Conversation, Entry, next_created, next_prompt
 from codeloop.tool.superseded import superseded
 
 GO_ON = "Continue the task from where the note leaves off. If nothing is left to do, say what was done."
@@ -135,9 +135,7 @@ def old_outputs(view: Conversation) -> list[tuple[int, ToolPart]]:
 
 def _request(engine: Engine, view: Conversation, move: Compact) -> UserMessage:
     """Store the message that asks for a summary, and where the tail begins that stays word for word."""
-    last = next(entry.info for entry in reversed(view.entries) if isinstance(entry.info, UserMessage))
-    time = UserTime(created=next_created(view, now_ms()))
-    message = replace(last, id=new_id("msg"), time=time, summary=None, format=format_of(view))
+    message = next_prompt(view, format=format_of(view))
     budget = COMPACT_TAIL.value * BYTES
     if engine.policy.room is not None:
         budget = min(budget, engine.policy.room * BYTES // 4)

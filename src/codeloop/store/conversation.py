@@ -2,6 +2,7 @@
 
 from bisect import bisect_left
 from collections.abc import Sequence
+from typing import Any
 
 from msgspec import Struct
 from msgspec import field as struct_field
@@ -15,9 +16,11 @@ from codeloop.schema.event import (
     SessionCreated,
     SessionUpdated,
 )
+from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.limits import KEPT_PROMPT, KEPT_PROMPTS
-from codeloop.schema.message import AssistantMessage, Message, Session, UserMessage
+from codeloop.schema.message import AssistantMessage, Message, Session, UserMessage, UserTime
 from codeloop.schema.part import CompactionPart, Part, TextPart
+from codeloop.schema.wire import replace
 
 
 class Entry(Struct, frozen=True):
@@ -176,6 +179,13 @@ def is_final(info: AssistantMessage) -> bool:
     """Return whether an answer ended its turn."""
     is_over = info.error is not None or info.finish not in {"tool-calls", "cut"}
     return info.time.completed is not None and not info.summary and is_over
+
+
+def next_prompt(view: Conversation, **changes: Any) -> UserMessage:
+    """Return a prompt of the program's own that comes next: as the last one is, but for `changes`."""
+    last = next(entry.info for entry in reversed(view.entries) if isinstance(entry.info, UserMessage))
+    time = UserTime(created=next_created(view, now_ms()))
+    return replace(last, id=new_id("msg"), time=time, summary=None, **changes)
 
 
 def next_created(view: Conversation, now: int) -> int:

@@ -19,14 +19,14 @@ from codeloop.schema.event import (
     part_updated,
     session_updated,
 )
-from codeloop.schema.ids import new_id, now_ms
+from codeloop.schema.ids import new_id
 from codeloop.schema.live_events import FileEdited, FilePath, Toast, ToastShown
-from codeloop.schema.message import Session, Todo, UserMessage, UserTime
+from codeloop.schema.message import Session, Todo
 from codeloop.schema.part import TextPart, ToolPart, ToolStateCompleted
 from codeloop.schema.permission import Action, Need, QuestionTool
 from codeloop.schema.question import QuestionInfo, QuestionRequest
 from codeloop.schema.wire import JSON, replace
-from codeloop.store.conversation import next_created, shown_from
+from codeloop.store.conversation import next_prompt, shown_from
 from codeloop.store.store import Store
 from codeloop.store.subagent_state import State, lineage, report_of, standing_of
 from codeloop.tool.superseded import UNCHANGED, CacheAge, superseded
@@ -165,9 +165,7 @@ class CallSession:
     def continue_as(self, agent: str, text: str) -> None:
         """Switch the session to an agent, which goes on from a message with this text."""
         view = self._store.context_view(self._id)
-        last = next(entry.info for entry in reversed(view.entries) if isinstance(entry.info, UserMessage))
-        time = UserTime(created=next_created(view, now_ms()))
-        message = replace(last, id=new_id("msg"), agent=agent, time=time, summary=None)
+        message = next_prompt(view, agent=agent)
         part = TextPart(id=new_id("prt"), session_id=self._id, message_id=message.id, text=text, synthetic=True)
         session = replace(view.session, agent=agent)
         self._store.append(

@@ -6,11 +6,10 @@ from codeloop.agent.moves import Stop
 from codeloop.agent.request.window import text_of
 from codeloop.schema.bounds.extension import HOOK_STOPS
 from codeloop.schema.event import message_updated, part_updated
-from codeloop.schema.ids import new_id, now_ms
-from codeloop.schema.message import AssistantMessage, UserMessage, UserTime
+from codeloop.schema.ids import new_id
+from codeloop.schema.message import AssistantMessage
 from codeloop.schema.part import TextPart
-from codeloop.schema.wire import replace
-from codeloop.store.conversation import Entry, next_created
+from codeloop.store.conversation import Entry, next_prompt
 
 STOP = "session.stop"
 
@@ -51,8 +50,6 @@ def _last_answer(engine: Engine, session_id: str) -> Entry | None:
 def _send_on(engine: Engine, session_id: str, reason: str) -> None:
     """Store why the turn goes on, as the prompt that the model answers next."""
     view = engine.store.context_view(session_id)
-    last = next(entry.info for entry in reversed(view.entries) if isinstance(entry.info, UserMessage))
-    time = UserTime(created=next_created(view, now_ms()))
-    message = replace(last, id=new_id("msg"), time=time, summary=None)
+    message = next_prompt(view)
     part = TextPart(id=new_id("prt"), session_id=session_id, message_id=message.id, text=reason, synthetic=True)
     engine.store.append(message_updated(message), part_updated(part))

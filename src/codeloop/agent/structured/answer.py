@@ -16,11 +16,11 @@ from codeloop.model.structured import NAME, AnswerShape, call_fields, native_fie
 from codeloop.schema.bounds.structured import STRUCTURED_RETRIES, STRUCTURED_TOLD
 from codeloop.schema.errors import APIError, StructuredData, StructuredOutputError
 from codeloop.schema.event import StoredEvent, message_updated, part_updated
-from codeloop.schema.ids import new_id, now_ms
-from codeloop.schema.message import AssistantMessage, UserMessage, UserTime
+from codeloop.schema.ids import new_id
+from codeloop.schema.message import AssistantMessage
 from codeloop.schema.part import Part, TextPart, ToolPart, ToolStateCompleted, ToolStateError
 from codeloop.schema.wire import JSON, replace
-from codeloop.store.conversation import Entry, next_created
+from codeloop.store.conversation import Entry, next_prompt
 from codeloop.tool.tool import Tool, ToolContext, ToolFailure, ToolResult
 from codeloop.tool.toolbox import Toolbox
 
@@ -138,9 +138,7 @@ class StructuredStep:
     def _repair(self, told: str) -> list[StoredEvent]:
         """Return what is stored to tell the model what was wrong, so that it answers once more."""
         view = self._engine.store.context_view(self._info.session_id)
-        last = next(entry.info for entry in reversed(view.entries) if isinstance(entry.info, UserMessage))
-        created = UserTime(created=next_created(view, now_ms()))
-        prompt = replace(last, id=new_id("msg"), time=created, format=self._format, summary=None)
+        prompt = next_prompt(view, format=self._format)
         part = TextPart(
             id=new_id("prt"),
             session_id=prompt.session_id,

@@ -11,9 +11,9 @@ from codeloop.kit.jsonc import is_list, is_object
 from codeloop.schema.bounds.structured import SCHEMA_BYTES, SCHEMA_DEPTH, SCHEMA_TIME, STRUCTURED_BYTES
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
-from codeloop.tool.web.converter import converted
+from codeloop.workspace.process.bounded_program import run_bounded
 
-_PROGRAM = str(Path(__file__).with_name("check_program.py"))
+_PROGRAM = Path(__file__).with_name("check_program.py")
 _LINE = 1024 * 1024
 
 
@@ -65,7 +65,7 @@ def place_of(path: tuple[str | int, ...]) -> str:
 
 
 async def _checked(given: JSON, environment: Mapping[str, str]) -> list[Problem]:
-    done = await converted(_PROGRAM, (), msgspec.json.encode(given), environment, SCHEMA_TIME.seconds, _LINE)
+    done = await run_bounded(_PROGRAM, (), msgspec.json.encode(given), environment, SCHEMA_TIME.seconds, _LINE)
     if done.late:
         raise SchemaTooCostly(f"checking it takes more than {SCHEMA_TIME.seconds:g} s. Make its patterns simpler.")
     if done.failed or not done.lines:

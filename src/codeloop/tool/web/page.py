@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Literal
 
 import msgspec
@@ -10,10 +11,10 @@ from msgspec import Struct
 from codeloop.schema.limits import PAGE_MEMORY, PAGE_TIME, PDF_TIME, WEB_BYTES
 from codeloop.tool.tool import ToolFailure
 from codeloop.tool.web.charset import decode
-from codeloop.tool.web.converter import converted
 from codeloop.tool.web.pdf import read_pdf
 from codeloop.workspace.files.image import FittedImage, ImageRefused, fit_image
 from codeloop.workspace.files.media_type import media_type
+from codeloop.workspace.process.bounded_program import run_bounded
 
 Format = Literal["text", "markdown", "html"]
 
@@ -25,6 +26,7 @@ x-tex x-toml x-typescript x-www-form-urlencoded x-yaml xml xml-dtd yaml
 TEXTUAL = frozenset(f"application/{name}" for name in _APPLICATIONS.split())
 UNNAMED = frozenset({"", "application/octet-stream", "binary/octet-stream", "application/x-download"})
 DROPPED = ["svg", 'img[src^="data:"]', "iframe", "nav", "template"]
+_PROGRAM = Path(__file__).with_name("page_program.py")
 _SNIFFED = 1024
 _LONGEST = 16 * 1024 * 1024  # bytes of a converted page
 _CONTROLS = bytes({*range(0x09), 0x0B, *range(0x0E, 0x1B), *range(0x1C, 0x20)})
@@ -138,7 +140,7 @@ async def _from_html(
     limits = (PAGE_TIME.value // 1000, PAGE_MEMORY.value)
     data = f"{url}\n{html}".encode("utf-8", "replace")
     most = min(seconds, PAGE_TIME.seconds)
-    done = await converted("page_program.py", (kind, *limits, *DROPPED), data, environment, most, _LONGEST)
+    done = await run_bounded(_PROGRAM, (kind, *limits, *DROPPED), data, environment, most, _LONGEST)
     if not done.lines:
         why = f"that takes more than {most:g} s" if done.late else "that takes too much memory, or it is too long"
         raise ToolFailure(f"The page can't be converted: {why}. Fetch it with the format html.")

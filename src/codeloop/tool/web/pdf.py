@@ -2,14 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
 from codeloop.schema.limits import PDF_MEMORY, PDF_PAGES, PDF_TEXT, PDF_TIME
 from codeloop.tool.tool import ToolFailure
-from codeloop.tool.web.converter import converted
+from codeloop.workspace.process.bounded_program import run_bounded
 
+_PROGRAM = Path(__file__).with_name("pdf_program.py")
 _LINE = 4 * PDF_TEXT.value * 6
 
 
@@ -30,7 +32,7 @@ class Pdf(Struct, frozen=True):
 async def read_pdf(data: bytes, environment: Mapping[str, str], seconds: float = PDF_TIME.seconds) -> Pdf:
     """Return the text of a PDF. Raises ToolFailure when it is encrypted, broken or only images."""
     limits = [limit.value for limit in (PDF_PAGES, PDF_TEXT, PDF_MEMORY)]
-    done = await converted("pdf_program.py", limits, data, environment, seconds, _LINE)
+    done = await run_bounded(_PROGRAM, limits, data, environment, seconds, _LINE)
     lines = list[_Said]()
     with suppress(msgspec.DecodeError):  # a half-written line ends the reading
         for line in done.lines:

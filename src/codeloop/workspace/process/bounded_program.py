@@ -1,4 +1,4 @@
-"""Runs a program that turns a hostile document into text; it may be ended at any time, and is at its deadline."""
+"""Programs of ours that read what may be hostile: each in a process of its own, which is ended at its deadline."""
 
 import asyncio
 import sys
@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec import Struct
 
 
-class Conversion(Struct, frozen=True):
+class BoundedRun(Struct, frozen=True):
     """The lines that were written until the end. `late`: it was ended at the deadline; `failed`: it ended by itself."""
 
     lines: tuple[bytes, ...]
@@ -17,15 +17,17 @@ class Conversion(Struct, frozen=True):
     failed: bool = False
 
 
-async def converted(
-    program: str, arguments: Sequence[object], data: bytes, environment: Mapping[str, str], seconds: float, longest: int
-) -> Conversion:
-    """Run a program on `data` and return what it writes; a line longer than `longest` bytes ends it.
-
-    `program`: its path, or its name in this folder.
-    """
+async def run_bounded(
+    program: Path,
+    arguments: Sequence[object],
+    data: bytes,
+    environment: Mapping[str, str],
+    seconds: float,
+    longest: int,
+) -> BoundedRun:
+    """Run a program of Python on `data` and return what it writes; a line longer than `longest` bytes ends it."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-I", str(Path(__file__).parent / program), *map(str, arguments)),
+        *(sys.executable, "-I", str(program), *map(str, arguments)),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
@@ -48,7 +50,7 @@ async def converted(
             with suppress(ProcessLookupError):
                 process.kill()
             await process.wait()
-    return Conversion(tuple(lines), late, process.returncode != 0)
+    return BoundedRun(tuple(lines), late, process.returncode != 0)
 
 
 async def _exchanged(process: asyncio.subprocess.Process, data: bytes) -> AsyncIterator[bytes]:
