@@ -131,14 +131,17 @@ def test_a_hangup_that_nohup_ignores_ends_nothing(tmp_path: Path) -> None:
 
 def test_ctrl_c_while_stdin_is_read(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
-    child = subprocess.Popen(
-        [*COMMAND, "run", "--format", "json"],
-        **desk.options(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    time.sleep(0.5)
-    child.send_signal(signal.SIGINT)
-    child.wait(timeout=60)
-    out, err = child.communicate(timeout=60)
+    for pause in (0.5, 4, 16):
+        child = subprocess.Popen(
+            [*COMMAND, "run", "--format", "json"],
+            **desk.options(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        time.sleep(pause)
+        child.send_signal(signal.SIGINT)
+        child.wait(timeout=60)
+        out, err = child.communicate(timeout=60)
+        if child.returncode != -signal.SIGINT:  # else the interpreter itself had not started yet
+            break
     assert child.returncode == 130, err
     assert events(out)[-1]["exitCode"] == 130
 

@@ -51,9 +51,9 @@ def test_the_turn_and_its_time_limit_do_not_wait_for_a_reader(tmp_path: Path) ->
     talk = Answer(text=LONG.text, deltas=50, calls=bash("touch begun; sleep 60; touch ended").calls)
     with serving(steps(talk, HELLO)) as server:
         desk.use(server)
-        child = desk.start("run", "--format", "json", "--timeout", "1", "talk")
+        child = desk.start("run", "--format", "json", "--timeout", "4", "talk")
         until((desk.work / "begun").exists)
-        time.sleep(1.2)
+        time.sleep(4.2)
         out, err = child.communicate(timeout=60)
     assert (child.returncode, events(out)[-1]["reason"]) == (124, "timeout"), err
 

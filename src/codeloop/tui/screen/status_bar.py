@@ -16,7 +16,9 @@ from codeloop.tui.screen.bare import SteadyWidget
 from codeloop.tui.state.session_view import SessionView
 from codeloop.tui.themes.styles import Styles
 
-FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+WHEEL = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+TURNS = 4
+"""A second: as often as the screen is drawn while a turn runs and nothing comes. Text that comes changes nothing."""
 
 
 class Standing(Struct, frozen=True):
@@ -101,7 +103,7 @@ class StatusBar(SteadyWidget):
             seconds = max(view.status.next / 1000 - now, 0)
             words = f"retry {view.status.attempt} in {seconds:.0f} s: {one_line(view.status.message, 60)}"
             return [Segment(words, styles.of("warning"))]
-        frame = FRAMES[int(now * 10) % len(FRAMES)] if self._standing.moves else "*"
+        frame = WHEEL[int(now * TURNS) % len(WHEEL)] if self._standing.moves else "*"
         asks = "waits for you" if view.requests else f"{max(now - self._since, 0):.0f}s"
         return [Segment(f"{frame} {asks}", styles.of("warning" if view.requests else "primary"))]
 
