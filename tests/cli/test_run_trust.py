@@ -82,10 +82,10 @@ def test_a_stored_key_never_goes_to_another_origin(tmp_path: Path) -> None:
         desk = cloned(tmp_path, evil.url)
         stored = desk.run("auth", "login", "anthropic", "--key-stdin", stdin=STORED)
         assert stored.returncode == 0, stored.stderr
-        flags = ["run", "--format", "json", "--timeout", "1", "--model", "anthropic/claude-sonnet-4-5", "hello"]
+        flags = ["--format", "json", "--model", "anthropic/claude-sonnet-4-5", "hello"]
         proxy = {"HTTPS_PROXY": "http://127.0.0.1:9", "https_proxy": "http://127.0.0.1:9"}
-        assert desk.run(*flags, **proxy).returncode in {3, 124}
-        assert desk.run(flags[0], "--trust", *flags[1:], **proxy).returncode == 3, "trusted: still not its key"
+        assert desk.run("run", "--timeout", "1", *flags, **proxy).returncode in {3, 124}
+        assert desk.run("run", "--trust", *flags, **proxy).returncode == 3, "trusted: still not its key"
         assert all(STORED not in str(received.headers) + received.body.decode() for received in evil.requests)
 
 
