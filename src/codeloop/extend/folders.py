@@ -63,13 +63,13 @@ Stamps = list[tuple[str, int]]
 
 
 class InstalledPlugins(Struct, frozen=True):
-    """The plugins of installed distributions: the value of each entry point by its name."""
+    """The plugins of installed distributions: the value of each entry point, and its version, by its name."""
 
     folders: Stamps
-    found: dict[str, str]
+    found: dict[str, tuple[str, str]]
 
 
-def installed_plugins(paths: Paths) -> dict[str, str]:
+def installed_plugins(paths: Paths) -> dict[str, tuple[str, str]]:
     """Return the plugins of installed distributions; what was found last counts while the folders are as they were."""
     file = paths.cache / "entry_points.json"
     places = [Path(folder) for folder in sys.path if folder.endswith("-packages")]
@@ -80,7 +80,7 @@ def installed_plugins(paths: Paths) -> dict[str, str]:
         known = None
     if known is not None and known.folders == folders:
         return known.found
-    look: Callable[[], dict[str, str]] = load("extend.host.entry_points:look")
+    look: Callable[[], dict[str, tuple[str, str]]] = load("extend.host.entry_points:look")
     found = look()
     with suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.app.settings import ProjectSettings, find_settings
+from codeloop.schema.wire import replace
 from tests.support.project import startup
 
 
@@ -63,3 +64,8 @@ def test_installed_distributions_bring_plugins(tmp_path: Path, monkeypatch: pyte
     assert (extension.name, extension.kind, extension.path) == ("mine", "plugin", "mine.plugin")
     assert (tmp_path / "home" / "cache" / "entry_points.json").exists()
     assert found(tmp_path).extensions == (extension,)
+    about = about.rename(about.with_name("mine-2.dist-info"))
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 2\n")
+    (newer,) = found(tmp_path).extensions
+    assert newer == replace(extension, digest=newer.digest)
+    assert newer.digest != extension.digest, "what version 1 offered does not count"

@@ -5,6 +5,10 @@ from importlib.metadata import entry_points
 GROUP = "codeloop.plugins"
 
 
-def look() -> dict[str, str]:
-    """Return the value of each by its name. Reads what every distribution says of itself, which takes its time."""
-    return {each.name: each.value for each in entry_points(group=GROUP)}
+def look() -> dict[str, tuple[str, str]]:
+    """Return the value of each, and the version of its distribution, by its name.
+
+    Reads what every distribution says of itself, which takes its time.
+    """
+    found = entry_points(group=GROUP)
+    return {each.name: (each.value, each.dist.version if each.dist is not None else "") for each in found}

@@ -21,7 +21,6 @@ from codeloop.extend.packages.manifest import MANIFEST
 from codeloop.kit.jsonc import is_list, is_object
 from codeloop.kit.small_files import read_start
 from codeloop.schema.bounds.extension import HOST_BESIDE, HOST_ENTRIES, HOST_FILE
-from codeloop.schema.wire import JSON
 
 _LANGUAGES: dict[str, Language] = {
     ".py": "python",
@@ -77,19 +76,19 @@ def find_extensions(
     loaded: Loaded,
     place: ProjectRoot,
     paths: Paths,
-    installed: Mapping[str, str],
+    installed: Mapping[str, tuple[str, str]],
     *,
     trusted: bool,
 ) -> FoundExtensions:
-    """Return the extensions that count. `installed`: entry points, their values by name. Looks at the disk."""
+    """Return the extensions that count. `installed`: as of `installed_plugins`. Looks at the disk."""
     where = _Place(loaded, place.root, paths)
     found: dict[str, Extension] = {}
     files: list[Path] = []
     warnings: list[str] = []
     beside: dict[Path, bytes] = {}
-    for name, value in installed.items():
+    for name, (value, version) in installed.items():
         path, origin = value.strip(), f"entry point {name}"
-        found[name] = Extension(name, "python", "plugin", path, origin, _digest(path.encode(), {}))
+        found[name] = Extension(name, "python", "plugin", path, origin, _digest(path.encode(), version.encode()))
     for index, entry in enumerate(loaded.config.plugin):
         given, problem = _entry(where, index, entry)
         if problem:
@@ -187,11 +186,10 @@ def _folder_state(folder: Path) -> bytes:
     return "\n".join(parts).encode("utf-8", "surrogateescape")
 
 
-def _digest(*parts: bytes | JSON) -> str:
+def _digest(*parts: bytes) -> str:
     made = sha256(f"{__version__} {VERSION}".encode())
     for part in parts:
-        data = part if isinstance(part, bytes) else msgspec.json.encode(part)
-        made.update(f" {len(data)} ".encode() + data)
+        made.update(f" {len(part)} ".encode() + part)
     return made.hexdigest()[:32]
 
 
