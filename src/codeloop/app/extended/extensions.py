@@ -19,12 +19,12 @@ from codeloop.extend.host.host_stream import HostPipes
 from codeloop.extend.host.hosts import ExtensionHosts, HostKey, HostsHouse, log_file
 from codeloop.extend.host.known import KnownOffers
 from codeloop.extend.host.protocol import VERSION, HostHello
-from codeloop.extend.mcp.link.environment import server_environment
-from codeloop.extend.mcp.link.server_log import ServerLog
 from codeloop.kit.lazy import load
 from codeloop.schema.errors import HookRefused
 from codeloop.schema.operation import OPERATIONS
 from codeloop.tool.tool import Tool
+from codeloop.workspace.process.program_environment import program_environment
+from codeloop.workspace.process.program_log import ProgramLog
 
 T = TypeVar("T")
 FOLDER = "extensions"
@@ -64,11 +64,11 @@ def hosts_of(project: ExtendedProject) -> ExtensionHosts:
     """Return the hosts of a project's extensions; none is started by that. They end with its work tree."""
     settings, workspace = project.settings, project.engine.workspace
     place = settings.place
-    environment = server_environment(workspace.environment, {})
-    logs: dict[str, ServerLog] = {}
+    environment = program_environment(workspace.environment, {})
+    logs: dict[str, ProgramLog] = {}
 
-    def log(name: str) -> ServerLog:
-        return logs.setdefault(name, ServerLog(log_file(settings.home / FOLDER, name)))
+    def log(name: str) -> ProgramLog:
+        return logs.setdefault(name, ProgramLog(log_file(settings.home / FOLDER, name)))
 
     async def start(key: HostKey, errors: Callable[[bytes], None]) -> HostPipes:
         own = (each for each in settings.extensions if is_confined(each) and not each.is_project)

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from codeloop.app.settings import ProjectSettings
-from codeloop.extend.mcp.link.server_log import ServerLog
 from codeloop.lsp.brought import FileEdit
 from codeloop.lsp.client.client import CHANGED, CREATED, DELETED, FileEvent
 from codeloop.lsp.client.diagnostic import Diagnostic
@@ -24,6 +23,7 @@ from codeloop.tool.after_edit import FileChange, MayRead
 from codeloop.tool.file_access import shown as shown_path
 from codeloop.tool.toolbox import Notices
 from codeloop.workspace.process.conversation import ProgramTerms, RunningProgram, start_program
+from codeloop.workspace.process.program_log import ProgramLog
 from codeloop.workspace.sandbox.process_launcher import Launch
 from codeloop.workspace.search.rg_matches import Query, SearchFailed
 from codeloop.workspace.search.ripgrep import Ripgrep
@@ -59,9 +59,9 @@ def installed_in(settings: ProjectSettings) -> Path:
     return settings.paths.data / "lsp"
 
 
-def log_of(settings: ProjectSettings, name: str) -> ServerLog:
+def log_of(settings: ProjectSettings, name: str) -> ProgramLog:
     """Return the log of a server in this project."""
-    return ServerLog(settings.home / "lsp" / f"{Path(name).name}.log")
+    return ProgramLog(settings.home / "lsp" / f"{Path(name).name}.log")
 
 
 def restart_file(settings: ProjectSettings, name: str) -> Path:
@@ -71,9 +71,9 @@ def restart_file(settings: ProjectSettings, name: str) -> Path:
 
 def languages_of(settings: ProjectSettings, workspace: Workspace, tell: Tell) -> Languages:
     """Return the language servers of a project; none is started by that."""
-    logs: dict[str, ServerLog] = {}
+    logs: dict[str, ProgramLog] = {}
 
-    def log(name: str) -> ServerLog:
+    def log(name: str) -> ProgramLog:
         return logs.setdefault(name, log_of(settings, name))
 
     async def start(chosen: ChosenServer, root: Path) -> RunningProgram:

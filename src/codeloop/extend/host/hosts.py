@@ -25,7 +25,6 @@ from codeloop.extend.host.protocol import (
     OperationCall,
     encode,
 )
-from codeloop.extend.mcp.link.server_log import ServerLog
 from codeloop.kit.lazy import load
 from codeloop.kit.terminal_text import inert
 from codeloop.schema.bounds.extension import HOST_CALL, HOST_SLOW, HOST_WAIT
@@ -34,6 +33,7 @@ from codeloop.schema.live_events import PartDelta
 from codeloop.schema.wire import JSON
 from codeloop.tool.json_schema import OwnParameters, shown_schema
 from codeloop.tool.tool import NO_TRAITS, Tool, ToolContext, ToolResult
+from codeloop.workspace.process.program_log import ProgramLog
 
 _EVENT = "event"
 _SUBSCRIBE = "event.subscribe"
@@ -55,7 +55,7 @@ class HostsHouse(Struct, frozen=True):
     hello: HostHello
     start: Callable[["HostKey", Callable[[bytes], None]], Awaitable[HostPipes]]
     is_confined: Callable[[Extension], bool]
-    log: Callable[[str], ServerLog]
+    log: Callable[[str], ProgramLog]
     warn: Callable[[str], None]
     serve: Callable[[CarryOut, OperationCall, bool], Awaitable[Any]]
     agent_of: Callable[[str, str], str]

@@ -23,11 +23,11 @@ from codeloop.extend.mcp.link.failures import (
     request_errors,
     words_of,
 )
-from codeloop.extend.mcp.link.server_log import ServerLog
 from codeloop.schema.limits import MCP_CALL, MCP_RETRY, MCP_RETRY_MOST
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON
 from codeloop.tool.tool import ToolContext
+from codeloop.workspace.process.program_log import ProgramLog
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -71,7 +71,7 @@ class McpServer:
         definition: ServerDefinition,
         place: ServerPlace,
         remembered: Remembered,
-        log: ServerLog,
+        log: ProgramLog,
         changed: Callable[[], None],
     ) -> None:
         self.definition = definition

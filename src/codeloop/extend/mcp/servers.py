@@ -11,12 +11,12 @@ from codeloop.extend.mcp.known.listing import Listing
 from codeloop.extend.mcp.known.table import McpTable
 from codeloop.extend.mcp.link.clients import ServerPlace
 from codeloop.extend.mcp.link.failures import RegistrationNeeded, ServerFailed, SignInNeeded
-from codeloop.extend.mcp.link.server_log import ServerLog
 from codeloop.extend.mcp.server import McpServer, Remembered
 from codeloop.extend.mcp.sign_in.login import Paste, Show, sign_in
 from codeloop.extend.mcp.sign_in.open_sign_in import OpenSignIn
 from codeloop.extend.mcp.sign_in.store import sign_ins_of
 from codeloop.extend.mcp.sign_in.stored import sign_out, stored_sign_in
+from codeloop.workspace.process.program_log import ProgramLog
 from codeloop.workspace.sandbox.process_launcher import ProcessLauncher
 
 if TYPE_CHECKING:
@@ -100,5 +100,5 @@ class McpServers:
     def _server(self, definition: ServerDefinition) -> McpServer:
         place = self.table.place
         remembered = Remembered(place.listings, Approvals(place.known), place.failures)
-        log = ServerLog(place.log(definition.name))
+        log = ProgramLog(place.log(definition.name))
         return McpServer(definition, self._place, remembered, log, partial(place.tell, definition.name))

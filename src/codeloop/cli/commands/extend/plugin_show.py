@@ -23,12 +23,12 @@ from codeloop.extend.host.extension import Extension
 from codeloop.extend.host.host import ExtensionRaised
 from codeloop.extend.host.hosts import ExtensionHosts
 from codeloop.extend.host.sources import ignored_files
-from codeloop.extend.mcp.link.server_log import ServerLog
 from codeloop.extend.packages.found import find_packages
 from codeloop.extend.packages.installed import entry_path
 from codeloop.extend.packages.manifest import read_manifest
 from codeloop.kit.terminal_text import inert, one_line
 from codeloop.schema.errors import UsageProblem
+from codeloop.workspace.process.program_log import ProgramLog
 
 T = TypeVar("T")
 _LOG = 4_000
@@ -94,7 +94,7 @@ def debug(name: str) -> None:
         for language in dict.fromkeys(each.language for each in found):
             logs = sorted((settings.home / FOLDER).glob(f"{language}*.log"))
             for file in (log for log in logs if not log.name.endswith(".old.log")):
-                lines += ["", f"{file} ends so:", inert(ServerLog(file).read()[-_LOG:].strip()) or "(nothing)"]
+                lines += ["", f"{file} ends so:", inert(ProgramLog(file).read()[-_LOG:].strip()) or "(nothing)"]
         return lines
 
     if package is not None:

@@ -10,7 +10,6 @@ import msgspec
 from msgspec import Struct
 
 from codeloop.extend.mcp.asked.form import SecretAsked, answers_of, questions_of
-from codeloop.extend.mcp.link.server_log import ServerLog
 from codeloop.kit.terminal_text import inert
 from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.permission import Need
@@ -18,6 +17,7 @@ from codeloop.schema.question import QuestionInfo, QuestionOption
 from codeloop.schema.wire import JSON
 from codeloop.tool.tool import Subtask, ToolContext, ToolFailure
 from codeloop.tool.toolbox import Notices
+from codeloop.workspace.process.program_log import ProgramLog
 
 if TYPE_CHECKING:
     from mcp.client.session import ClientRequestContext
@@ -46,7 +46,7 @@ class Heard(Struct, frozen=True):
 class ServerRequests:
     """Answers for one server, in the name of the call that is under way; the latest one where there are several."""
 
-    def __init__(self, server: str, root: Path, log: ServerLog, heard: Heard) -> None:
+    def __init__(self, server: str, root: Path, log: ProgramLog, heard: Heard) -> None:
         self._server = server
         self._root = root
         self._log = log

@@ -14,15 +14,15 @@ from codeloop.extend.mcp.asked.requests import ServerRequests
 from codeloop.extend.mcp.known.definition import LocalDefinition, RemoteDefinition, ServerDefinition
 from codeloop.extend.mcp.known.listing import Listing
 from codeloop.extend.mcp.link.connection import ServerConnection
-from codeloop.extend.mcp.link.environment import server_environment
 from codeloop.extend.mcp.link.failures import SignInNeeded, cause, words_of
 from codeloop.extend.mcp.link.http_client import http_client
 from codeloop.extend.mcp.link.registration import check_registration
-from codeloop.extend.mcp.link.server_log import ServerLog
 from codeloop.extend.mcp.link.server_process import start_server
 from codeloop.extend.mcp.link.transport import over_http, over_sse, over_stdio, quiet
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import MCP_LIST, MCP_START
+from codeloop.workspace.process.program_environment import program_environment
+from codeloop.workspace.process.program_log import ProgramLog
 from codeloop.workspace.sandbox.process_launcher import ProcessLauncher
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Wanted(Struct, frozen=True):
     definition: ServerDefinition
     how: LocalDefinition | RemoteDefinition
     known: Listing | None
-    log: ServerLog
+    log: ProgramLog
     requests: ServerRequests
 
     def seconds(self, otherwise: float) -> float:
@@ -121,7 +121,7 @@ async def _local(
     folder = place.directory / Path(how.cwd or "").expanduser()
     if not folder.is_dir():
         raise CodeloopError(f"its directory {folder} does not exist")
-    environment = server_environment(place.environment, how.environment)
+    environment = program_environment(place.environment, how.environment)
     process = await start_server(place.launcher, how.command, folder, environment, wanted.log)
     try:
         await asyncio.to_thread(_import)

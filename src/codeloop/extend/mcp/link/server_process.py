@@ -9,11 +9,11 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from codeloop.extend.mcp.link.server_log import ServerLog
 from codeloop.kit.processes import which
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import MCP_MESSAGE, MCP_STOP, SHELL_TERM
 from codeloop.workspace.process.child_process import Pipe
+from codeloop.workspace.process.program_log import ProgramLog
 from codeloop.workspace.sandbox.process_launcher import Launch, LaunchedProcess, ProcessLauncher, keep_from, to_the_end
 
 
@@ -81,7 +81,7 @@ class _Streams(Struct, frozen=True):
 
 
 async def start_server(
-    launcher: ProcessLauncher, words: Sequence[str], folder: Path, environment: Mapping[str, str], log: ServerLog
+    launcher: ProcessLauncher, words: Sequence[str], folder: Path, environment: Mapping[str, str], log: ProgramLog
 ) -> ServerProcess:
     """Start a program by its name on the PATH of `environment`, or by its path. Raises CodeloopError."""
     program = _program(words[0], folder, environment)

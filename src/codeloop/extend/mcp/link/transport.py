@@ -6,9 +6,9 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from codeloop.extend.mcp.link.server_log import ServerLog
 from codeloop.extend.mcp.link.server_process import MessageTooLong, ServerProcess
 from codeloop.schema.limits import MCP_MESSAGE, MCP_STOP
+from codeloop.workspace.process.program_log import ProgramLog
 
 if TYPE_CHECKING:
     import httpx2
@@ -28,7 +28,7 @@ def quiet() -> None:
 
 @asynccontextmanager
 async def over_stdio(
-    process: ServerProcess, log: ServerLog, ended: Callable[[str], None]
+    process: ServerProcess, log: ProgramLog, ended: Callable[[str], None]
 ) -> "AsyncGenerator[TransportStreams]":
     """Speak with a program that runs; it is ended at the exit. `ended` hears why when it stops by itself."""
     import anyio

@@ -1,4 +1,4 @@
-"""What a server's program sees of our environment: a list of names, none of which is a key's."""
+"""What programs that run beside us see of our environment: a list of names, none of which is a key's."""
 
 from collections.abc import Mapping
 
@@ -16,7 +16,7 @@ ALLOWED = frozenset(
 _STARTS = ("LC_", "XDG_")
 
 
-def server_environment(environment: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of a server's program: what is allowed of ours, then what its definition sets."""
+def program_environment(environment: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment of a program: what is allowed of ours, then what its definition sets."""
     passed = {name: value for name, value in environment.items() if name in ALLOWED or name.startswith(_STARTS)}
     return {**passed, **own}

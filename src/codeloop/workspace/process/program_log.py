@@ -1,4 +1,4 @@
-"""What a server says beside the protocol: its stderr and its log, in a file that never grows beyond its limit."""
+"""What a program says beside the protocol that it speaks: in a file that never grows beyond its limit."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -9,7 +9,7 @@ from codeloop.schema.limits import MCP_LOG
 _LAST = 400  # characters of the end that an error message repeats
 
 
-class ServerLog:
+class ProgramLog:
     """One file, and the one before it. A disk that takes nothing loses lines, nothing else."""
 
     def __init__(self, file: Path) -> None:
@@ -24,7 +24,7 @@ class ServerLog:
         return lines[-1].strip() if lines else ""
 
     def feed(self, data: bytes) -> None:
-        """Take what the server wrote."""
+        """Take what the program wrote."""
         self._end = (self._end + data[-_LAST:].decode("utf-8", "replace"))[-_LAST:]
         data = data[-MCP_LOG.value :]
         with suppress(OSError):
