@@ -28,12 +28,14 @@ class Home(Struct, frozen=True):
     """A folder that may hold agents, commands and skills. `names`: what lies in it. `is_project`: it came with it.
 
     `only_skills`: its agents and commands have another form than ours.
+    `is_policy`: nothing happens without its plugins.
     """
 
     path: Path
     names: frozenset[str]
     is_project: bool
     only_skills: bool
+    is_policy: bool = False
 
     @property
     def has_extensions(self) -> bool:

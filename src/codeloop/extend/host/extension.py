@@ -16,6 +16,8 @@ class Extension(Struct, frozen=True):
 
     `origin`: the file, or the entry of the configuration, that brings it. `is_project`: it came with the project.
     `digest`: of its content, its options and what it is read by; what it offers is remembered under it.
+    `policy`: hooks at which nothing happens without it, as its configuration says, or as it said when it was loaded
+    last. `problem`: why there is nothing to load; only those that are a policy are kept with one.
     """
 
     name: str
@@ -26,6 +28,8 @@ class Extension(Struct, frozen=True):
     digest: str
     options: JSON | None = None
     is_project: bool = False
+    policy: tuple[str, ...] = ()
+    problem: str = ""
 
     @property
     def loaded(self) -> LoadedExtension:

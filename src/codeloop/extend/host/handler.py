@@ -1,4 +1,4 @@
-"""An extension as a handler of hooks."""
+"""An extension as a handler of hooks; one that decides about them and can't be loaded, too."""
 
 from functools import partial
 
@@ -28,3 +28,19 @@ class ExtensionHandler:
         if not is_object(answer):
             raise HookFailed(f"it answered {type(answer).__name__}, not an object")
         return answer
+
+
+class ClosedHandler:
+    """An extension that decides about what happens, and is not there to be asked: so nothing of that happens."""
+
+    def __init__(self, extension: Extension, names: frozenset[str], why: str) -> None:
+        self.label = extension.name
+        self.names = names
+        self.policy = names
+        self.is_project = extension.is_project
+        self.seconds: float | None = None
+        self._why = why
+
+    async def call(self, _name: str, _given: JSON, _output: JSON) -> JSON:
+        """Raise HookFailed, which refuses: every hook of this is a policy."""
+        raise HookFailed(self._why)

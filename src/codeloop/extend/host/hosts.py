@@ -13,7 +13,7 @@ from msgspec import Struct
 from codeloop.extend.hooks.hooks import ExtensionRaised, HookFailed
 from codeloop.extend.host.event_feed import HostEventFeed
 from codeloop.extend.host.extension import CallListener, Extension
-from codeloop.extend.host.handler import ExtensionHandler
+from codeloop.extend.host.handler import ClosedHandler, ExtensionHandler
 from codeloop.extend.host.host_stream import HostPipes
 from codeloop.extend.host.known import KnownOffers
 from codeloop.extend.host.protocol import (
@@ -91,7 +91,9 @@ class ExtensionHosts:
         self._learning: asyncio.Task[None] | None = None
         self._following: asyncio.Task[None] | None = None
         for each in self.extensions:
-            if (offer := house.known.get(each.digest)) is not None:
+            if each.problem:
+                self.failures[each.name] = each.problem
+            elif (offer := house.known.get(each.digest)) is not None:
                 self.offers[each.name] = offer
 
     @property
@@ -106,7 +108,8 @@ class ExtensionHosts:
 
     def learn(self) -> None:
         """Begin to load those that nobody knows, and those with hooks, which are asked soon."""
-        wanted = [each for each in self.extensions if each.name not in self.offers or self.offers[each.name].hooks]
+        hooked = [each for each in self.extensions if each.name in self.offers and self.offers[each.name].hooks]
+        wanted = [*self.unknown, *hooked]
         if wanted and self._learning is None:
             self._learning = asyncio.create_task(self._learn(wanted))
 
@@ -133,13 +136,18 @@ class ExtensionHosts:
         """Return the names of the tools that an extension is known to offer."""
         return [tool.name for tool in self.offers[extension.name].tools] if extension.name in self.offers else []
 
-    def handlers(self) -> tuple[ExtensionHandler, ...]:
-        """Return a handler of hooks for each extension that has some."""
-        found: list[ExtensionHandler] = []
+    def handlers(self) -> tuple[ExtensionHandler | ClosedHandler, ...]:
+        """Return a handler of hooks for each extension that has some, or is known to decide about some."""
+        found: list[ExtensionHandler | ClosedHandler] = []
         for each in self.extensions:
-            hooks = self.offers[each.name].hooks if each.name in self.offers else ()
+            if each.name not in self.offers:
+                if closed := frozenset((*each.policy, *self._house.known.policy(each.path))):
+                    why = self.failures.get(each.name, "it is not loaded yet")
+                    found.append(ClosedHandler(each, closed, f"it can't be loaded: {why.rstrip('.')}"))
+                continue
+            hooks = self.offers[each.name].hooks
             names = frozenset(hook.name for hook in hooks) - {_EVENT}
-            policy = frozenset(hook.name for hook in hooks if hook.policy)
+            policy = frozenset(hook.name for hook in hooks if hook.policy or each.policy) & names
             if names:
                 found.append(ExtensionHandler(each, names, policy, self.ask))
         return tuple(found)
@@ -188,10 +196,14 @@ class ExtensionHosts:
             self._house.warn(f"{extension.name} can't be used: {error}")
             log = self._house.log(self.key(extension).name)
             log.note(f"{extension.name}: {getattr(error, 'trace', '') or error}")
+            self._house.changed()
 
     async def load(self, extension: Extension) -> None:
         """Have an extension loaded, and remember what it offers. Raises HookFailed, ExtensionRaised."""
+        if extension.problem:
+            raise HookFailed(extension.problem)
         offer = await self.host(self.key(extension)).load(extension.loaded)
+        self._house.known.keep_policy(extension.path, tuple(sorted(hook.name for hook in offer.hooks if hook.policy)))
         if self.offers.get(extension.name) == offer:
             return
         self.offers[extension.name] = offer

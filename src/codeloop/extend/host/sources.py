@@ -11,16 +11,18 @@ from msgspec import Struct
 
 from codeloop import __version__
 from codeloop.config.load import Loaded
-from codeloop.config.paths import Paths
+from codeloop.config.paths import Paths, plugin_name
 from codeloop.config.project_root import ProjectRoot
 from codeloop.extend.folders import Home
 from codeloop.extend.host.extension import Extension, Language
+from codeloop.extend.host.known import kept_policy
 from codeloop.extend.host.protocol import VERSION
-from codeloop.extend.packages.installed import entry_path, package_name
-from codeloop.extend.packages.manifest import MANIFEST
+from codeloop.extend.packages.installed import entry_path, entry_place, is_policy, package_name
+from codeloop.extend.packages.manifest import MANIFEST, read_manifest
 from codeloop.kit.jsonc import is_list, is_object
 from codeloop.kit.small_files import read_start
 from codeloop.schema.bounds.extension import HOST_BESIDE, HOST_ENTRIES, HOST_FILE
+from codeloop.schema.errors import CodeloopError
 
 _LANGUAGES: dict[str, Language] = {
     ".py": "python",
@@ -35,6 +37,8 @@ _KINDS: dict[str, Literal["tool", "plugin"]] = {
     "plugin": "plugin",
     "plugins": "plugin",
 }
+POLICY = ("tool.execute.before",)
+"""What an extension decides about that is marked as a policy, when nobody knows its hooks."""
 _PASSED = frozenset(("node_modules", "__pycache__", ".git"))
 
 
@@ -93,6 +97,7 @@ def find_extensions(
         given, problem = _entry(where, index, entry)
         if problem:
             warnings.append(problem)
+        given = given or _missing(where, index, entry, problem)
         if given is not None:
             found[given.name] = given
             files.append(Path(given.path))
@@ -109,8 +114,10 @@ def find_extensions(
         files.append(file)
         name = _shown(file, where)
         digest = _digest(kind.encode(), name.encode(), _content(file), beside[file.parent])
+        policy = POLICY if home.is_policy and kind == "plugin" else ()
+        language = _LANGUAGES[file.suffix]
         found[name] = Extension(
-            name, _LANGUAGES[file.suffix], kind, str(file), str(file), digest, is_project=home.is_project
+            name, language, kind, str(file), str(file), digest, is_project=home.is_project, policy=policy
         )
     return FoundExtensions(tuple(found.values()), tuple(files), tuple(warnings))
 
@@ -133,10 +140,49 @@ def _entry(where: _Place, index: int, entry: Any) -> tuple[Extension | None, str
     if language is None:
         return None, f"{said}: {path} is no extension: it would end in .py, .js, .mjs or .ts, or be a package."
     content = _content(path) if path.is_file() else _folder_state(path)
-    package = package_name(named)
-    name = package.written if package is not None else named if not Path(named).is_absolute() else _shown(path, where)
+    name = _entry_name(named, path, where)
     digest = _digest(b"plugin", name.encode(), content, msgspec.json.encode(options))
-    return Extension(name, language, "plugin", str(path), said, digest, options, is_project), ""
+    policy = POLICY if is_policy(entry) else ()
+    return Extension(name, language, "plugin", str(path), said, digest, options, is_project, policy), ""
+
+
+def _missing(where: _Place, index: int, entry: Any, problem: str) -> Extension | None:
+    """Return what stands for an entry that can't be loaded, if it is known to decide about what happens."""
+    named = plugin_name(entry)
+    origin = where.loaded.provenance.get(f"plugin[{index}]")
+    base = origin.layer.base if origin is not None else where.root
+    path = entry_place(named, base, where.paths) if named is not None else None
+    if named is None or path is None or not (problem := problem or _manifest_problem(path)):
+        return None
+    known = kept_policy(where.paths.state / "extensions", str(path))
+    policy = tuple(sorted({*known, *(POLICY if is_policy(entry) else ())}))
+    if not policy:
+        return None
+    return Extension(
+        _entry_name(named, path, where),
+        _language(path) or "python",
+        "plugin",
+        str(path),
+        str(origin) if origin is not None else "plugin",
+        "",
+        is_project=origin is not None and origin.layer.is_project,
+        policy=policy,
+        problem=problem,
+    )
+
+
+def _manifest_problem(folder: Path) -> str:
+    """Return why a package can't be read; "": it can."""
+    try:
+        read_manifest(folder)
+    except CodeloopError as error:
+        return str(error)
+    return ""
+
+
+def _entry_name(named: str, path: Path, where: _Place) -> str:
+    package = package_name(named)
+    return package.written if package is not None else named if not Path(named).is_absolute() else _shown(path, where)
 
 
 def _language(path: Path) -> Language | None:

@@ -9,7 +9,7 @@ from codeloop.config.load import Loaded
 from codeloop.config.paths import Paths, plugin_name
 from codeloop.config.sources import Layer
 from codeloop.extend.folders import Home
-from codeloop.extend.packages.installed import entry_path
+from codeloop.extend.packages.installed import entry_path, is_policy
 from codeloop.extend.packages.manifest import MANIFEST, Manifest, read_manifest
 from codeloop.kit.jsonc import Document
 from codeloop.schema.errors import CodeloopError
@@ -48,7 +48,9 @@ def find_packages(loaded: Loaded, root: Path, paths: Paths) -> FoundPackages:
             continue
         files += [path, path / MANIFEST]
         if manifest is not None:
-            homes.append(Home(path, names, is_project, only_skills=False))
+            homes.append(
+                Home(path, names, is_project, only_skills=False, is_policy=manifest.policy or is_policy(entry))
+            )
             layers += _layer(manifest, path, loaded.config.mcp.keys(), is_project=is_project)
     return FoundPackages(tuple(homes), tuple(layers), tuple(files), tuple(warnings))
 

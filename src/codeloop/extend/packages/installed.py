@@ -9,12 +9,13 @@ import re
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 from msgspec import Struct
 
 from codeloop.config.paths import Paths, plugin_path
+from codeloop.kit.jsonc import is_list, is_object
 from codeloop.kit.small_files import make_private, write_atomically
 
 Registry = Literal["npm", "pypi"]
@@ -56,6 +57,17 @@ def package_name(written: str) -> PackageName | None:
     if found is None:
         return None
     return PackageName("pypi" if found[1] == "pypi" else "npm", found[2], found[3] or "")
+
+
+def is_policy(entry: Any) -> bool:
+    """Return whether an entry of `plugin` says that nothing happens without it: `["./guard.py", {"policy": true}]`."""
+    return is_list(entry) and len(entry) == 2 and is_object(entry[1]) and entry[1].get("policy") is True
+
+
+def entry_place(named: str, base: Path, paths: Paths) -> Path | None:
+    """Return where what an entry names is, or would be; None: it names nothing."""
+    path, package = plugin_path(named, base, paths), package_name(named)
+    return path if path is not None or package is None else folder_of(paths, package)
 
 
 def folder_of(paths: Paths, package: PackageName) -> Path:

@@ -15,12 +15,13 @@ MANIFEST = "plugin.json"
 
 
 class Manifest(Struct, frozen=True):
-    """A package. `mcp`: servers, as in a configuration file."""
+    """A package. `mcp`: servers, as in a configuration file. `policy`: nothing happens without its plugins' hooks."""
 
     name: str
     version: str = ""
     description: str = ""
     mcp: dict[str, JSON] = {}
+    policy: bool = False
 
 
 def read_manifest(folder: Path) -> Manifest | None:

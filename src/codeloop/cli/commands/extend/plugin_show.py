@@ -52,7 +52,8 @@ class PluginRow(Struct, frozen=True, rename={"from_": "from"}):
 def list_plugins(*, as_json: bool) -> None:
     """List the extensions: what each brings, where it is from, and why one does not work."""
     settings = open_settings()
-    rows = [*_packages(settings), *_in_hosts(_rows), *_unusable(settings)]
+    rows = [*_packages(settings), *_in_hosts(_rows)]
+    rows += [row for row in _unusable(settings) if row.name not in {each.name for each in rows}]
     if as_json:
         print_json(rows)
         return
