@@ -65,6 +65,10 @@ class ModelRef(Wire):
     variant: str | None = None
 
 
+NO_VARIANT = "default"
+"""What clients call the variant of a model when none was chosen."""
+
+
 def model_named(name: str | None) -> ModelRef | None:
     """Return the model that `PROVIDER/MODEL` names; None for a name of another form."""
     provider_id, _, model_id = (name or "").partition("/")

@@ -9,7 +9,7 @@ from codeloop.client.target import Target
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.agent import Agent
 from codeloop.schema.api.providers import Model, UsableProviders
-from codeloop.schema.message import ModelRef, model_named
+from codeloop.schema.message import NO_VARIANT, ModelRef, model_named
 from codeloop.schema.operation import AGENT_LIST, CONFIG_GET, CONFIG_PROVIDERS, NoArguments
 from codeloop.schema.wire import replace
 from codeloop.tui.dialogs.parts.memory import ModelMemory, reference
@@ -25,9 +25,6 @@ from codeloop.tui.settings.settings import UiSettings, write_setting
 from codeloop.tui.state.late_client import LateClient
 
 _HERE = {"127.0.0.1", "localhost", "::1"}
-
-PLAIN = "default"
-"""What the reference's server calls a model's thinking when no variant was chosen."""
 
 
 class Choices:
@@ -100,7 +97,7 @@ class Choices:
             return tab.model or own
         if session is not None and session.model is not None:
             model = session.model
-            variant = None if model.variant == PLAIN else model.variant
+            variant = None if model.variant == NO_VARIANT else model.variant
             return ModelRef(provider_id=model.provider_id, model_id=model.id, variant=variant)
         if self._launch.model is not None or own is not None or self._configured is not None:
             return self._launch.model

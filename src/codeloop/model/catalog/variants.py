@@ -10,10 +10,9 @@ from codeloop.model.chat import ModelInfo
 from codeloop.model.errors import UnknownModel
 from codeloop.model.wire.response import is_json_object
 from codeloop.schema.limits import MODEL_OUTPUT
+from codeloop.schema.message import NO_VARIANT
 from codeloop.schema.wire import JSON
 
-PLAIN = "default"
-"""What clients call a model's thinking when no variant was chosen."""
 LEAST_BUDGET = 1_024
 """Tokens; the messages protocol refuses a smaller budget."""
 
@@ -64,9 +63,9 @@ def chosen_variant(info: ModelInfo, name: str) -> str | None:
     known = variants_of(info)
     if name in known:
         return name
-    if name == PLAIN:
+    if name == NO_VARIANT:
         return None
-    there = f"It has {', '.join(known)}, and {PLAIN} for none of them." if known else "It has none: leave it out."
+    there = f"It has {', '.join(known)}, and {NO_VARIANT} for none of them." if known else "It has none: leave it out."
     raise UnknownModel(f"The model `{info.ref}` has no variant `{name}`.{meant(near(name, known))} {there}")
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from codeloop.client.numbers import count
 from codeloop.schema.api.providers import Model, ProviderDetails
-from codeloop.schema.message import ModelRef
+from codeloop.schema.message import NO_VARIANT, ModelRef
 from codeloop.schema.operation import CONFIG_PROVIDERS, PROVIDER_LIST, NoArguments
 from codeloop.tui.dialogs.parts.choices import Pick, PickAction, PickSource
 from codeloop.tui.dialogs.parts.context import DialogContext
@@ -12,7 +12,6 @@ from codeloop.tui.dialogs.parts.memory import ModelMemory, reference
 from codeloop.tui.dialogs.picker import Picker
 
 FAVOURITES, RECENT = "Favourites", "Used last"
-PLAIN = "default"
 
 
 class ModelPicker(Picker[ModelRef]):
@@ -103,7 +102,7 @@ def variant_picker(context: DialogContext, model: ModelRef) -> Picker[ModelRef]:
         found = [each.models.get(model.model_id) for each in usable.providers if each.id == model.provider_id]
         variants = [name for each in found if each is not None for name in each.variants or {}]
         plain = ModelRef(provider_id=model.provider_id, model_id=model.model_id)
-        picks = [Pick(plain, PLAIN, "as the service decides", mark="" if model.variant else "●")]
+        picks = [Pick(plain, NO_VARIANT, "as the service decides", mark="" if model.variant else "●")]
         for name in variants:
             ref = ModelRef(provider_id=model.provider_id, model_id=model.model_id, variant=name)
             picks.append(Pick(ref, name, mark="●" if name == model.variant else ""))
