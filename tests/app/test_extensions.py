@@ -137,6 +137,22 @@ async def test_a_plugin_hears_of_events_and_one_that_hangs_is_left_behind(tmp_pa
         assert told == ["The extension host python does not keep up with events: some are left out."]
 
 
+async def test_a_plugin_hears_of_events_again_when_its_host_has_died(tmp_path: Path) -> None:
+    own(tmp_path, "plugin/follower.py", FOLLOWER)
+    own(tmp_path, "tool/die.py", "import os\n\ndef die() -> str:\n    os._exit(5)\n")
+    async with rig(tmp_path, [DONE, calls(call("die")), DONE, DONE], **OPEN) as it:
+        seen = it.work / "seen"
+        await it.prompt()
+        await until(lambda: seen.exists() and "session.idle" in seen.read_text())
+        await it.prompt()
+        assert "exit code 5" in it.results()[0]
+        async with asyncio.timeout(60):
+            while "vcs.branch.updated" not in seen.read_text():
+                here = str(it.work)
+                it.project.store.publish_live(BranchUpdated(properties=Branch(branch=here)), here)
+                await asyncio.sleep(0.02)
+
+
 async def _toasts(project: Project, told: list[str]) -> None:
     async for stamped in project.store.follow():
         match stamped.event:

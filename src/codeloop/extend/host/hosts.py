@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -89,6 +89,7 @@ class ExtensionHosts:
         """The `ExtensionHost`s; what they need is loaded with the first."""
         self._feeds: dict[HostKey, HostEventFeed] = {}
         self._learning: asyncio.Task[None] | None = None
+        self._waking: dict[HostKey, asyncio.Task[None]] = {}
         self._following: asyncio.Task[None] | None = None
         for each in self.extensions:
             if each.problem:
@@ -155,7 +156,7 @@ class ExtensionHosts:
     def follow(self, events: Callable[[], AsyncIterator[Event]]) -> None:
         """Hand events on to those who want to hear of them, from now on, while there are some."""
         for each in self.extensions:
-            if each.name in self.offers and any(hook.name == _EVENT for hook in self.offers[each.name].hooks):
+            if _follows(each, self.offers):
                 self._feed(self.key(each))
         if self._feeds and self._following is None:
             self._following = asyncio.create_task(self._follow(events()))
@@ -175,7 +176,7 @@ class ExtensionHosts:
 
     async def close(self) -> None:
         """End the hosts."""
-        for task in (self._learning, self._following):
+        for task in (self._learning, self._following, *self._waking.values()):
             if task is not None:
                 task.cancel()
                 await asyncio.wait([task])
@@ -184,19 +185,19 @@ class ExtensionHosts:
         await asyncio.gather(*(host.close() for host in self._hosts.values()))
 
     async def _learn(self, wanted: Sequence[Extension]) -> None:
-        await asyncio.gather(*(self._learned(each) for each in wanted))
+        async def learn(extension: Extension) -> None:
+            try:
+                await self.load(extension)
+            except (HookFailed, ExtensionRaised) as error:
+                if extension.name in self.offers:
+                    return  # what it does not answer to is said then
+                self.failures[extension.name] = str(error)
+                self._house.warn(f"{extension.name} can't be used: {error}")
+                log = self._house.log(self.key(extension).name)
+                log.note(f"{extension.name}: {getattr(error, 'trace', '') or error}")
+                self._house.changed()
 
-    async def _learned(self, extension: Extension) -> None:
-        try:
-            await self.load(extension)
-        except (HookFailed, ExtensionRaised) as error:
-            if extension.name in self.offers:
-                return  # what it does not answer to is said then
-            self.failures[extension.name] = str(error)
-            self._house.warn(f"{extension.name} can't be used: {error}")
-            log = self._house.log(self.key(extension).name)
-            log.note(f"{extension.name}: {getattr(error, 'trace', '') or error}")
-            self._house.changed()
+        await asyncio.gather(*map(learn, wanted))
 
     async def load(self, extension: Extension) -> None:
         """Have an extension loaded, and remember what it offers. Raises HookFailed, ExtensionRaised."""
@@ -244,6 +245,8 @@ class ExtensionHosts:
             def taken(count: int | None) -> None:
                 if key in self._feeds:
                     self._feeds[key].taken(count)
+                if count is None:
+                    self._wake(key)
 
             house = load("extend.host.host:HostHouse")(
                 name=key.name,
@@ -267,8 +270,21 @@ class ExtensionHosts:
     def _feed(self, key: HostKey) -> HostEventFeed:
         if key not in self._feeds:
             late = f"The extension host {key.name} does not keep up with events: some are left out."
-            self._feeds[key] = HostEventFeed(self.host(key).tell, partial(self._house.warn, late))
+
+            def send(events: bytes) -> bool:
+                is_sent: bool = self.host(key).tell(events)
+                if not is_sent:  # its program has ended, and misses these; the next ones find it started
+                    self._wake(key)
+                return is_sent
+
+            self._feeds[key] = HostEventFeed(send, partial(self._house.warn, late))
         return self._feeds[key]
+
+    def _wake(self, key: HostKey) -> None:
+        """Have those loaded that follow events: in a program that was started anew, nothing else asks for them."""
+        if key not in self._waking or self._waking[key].done():
+            wanted = [each for each in self.extensions if self.key(each) == key and _follows(each, self.offers)]
+            self._waking[key] = asyncio.create_task(self._learn(wanted))
 
     async def _follow(self, events: AsyncIterator[Event]) -> None:
         async for event in events:
@@ -278,6 +294,10 @@ class ExtensionHosts:
                 raw = msgspec.Raw(encode(event))
                 for feed in wanting:
                     feed.take(raw)
+
+
+def _follows(extension: Extension, offers: Mapping[str, ExtensionOffer]) -> bool:
+    return extension.name in offers and any(hook.name == _EVENT for hook in offers[extension.name].hooks)
 
 
 def log_file(folder: Path, host: str) -> Path:
