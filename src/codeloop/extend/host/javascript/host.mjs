@@ -11,6 +11,7 @@ import { prepare } from "./typescript.mjs"
 
 const VERSION = 1
 const ENDING = 1_000 // milliseconds
+const LOGGED = 100_000 // characters
 const RUNTIME = process.versions.bun ? `bun ${process.versions.bun}` : `node ${process.versions.node}`
 
 const extensions = new Map()
@@ -187,7 +188,7 @@ async function* subscribe() {
 
 function logFailure(where, error) {
   if (ending) return
-  channel.send({ type: "log", level: "error", message: `${where}: ${error?.stack ?? error}` })
+  channel.send({ type: "log", level: "error", message: `${where}: ${error?.stack ?? error}`.slice(0, LOGGED) })
 }
 
 // One extension's forgotten promise or timer must not end the others.

@@ -56,7 +56,7 @@ class Schema {
   int = () => this.#limited({ kind: "int" }, "must be a whole number", Number.isInteger)
   positive = () => this.gt(0)
   nonnegative = () => this.min(0)
-  regex = (regex) => this.#limited({ kind: "regex", regex }, `must match ${regex}`, (given) => regex.test(given))
+  regex = (regex) => this.#limited({ kind: "regex", regex }, `must match ${regex}`, (given) => given.search(regex) >= 0)
   email = () => this.#limited({ kind: "email" }, "must be an email address", (given) => /^\S+@\S+\.\S+$/.test(given))
   url = () => this.#limited({ kind: "url" }, "must be a URL", (given) => URL.canParse(given))
   uuid = () => this.#limited({ kind: "uuid" }, "must be a UUID", (given) => /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i.test(given))
