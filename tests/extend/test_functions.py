@@ -218,7 +218,7 @@ unknown.__annotations__["value"] = "Missing"
         (of_functions, "can't be described to a model: Callable"),
         (unknown, "annotations of unknown can't be read"),
         (endless, "endless yields"),
-        (lambda: 1, "no name of a tool"),
+        (lambda: 1, "is not a valid tool name"),
     ],
 )
 def test_functions_that_no_model_can_call_say_what_to_change(function: Any, said: str) -> None:

@@ -90,7 +90,7 @@ async def test_an_answer_has_the_type_that_was_asked_for(opened: Open) -> None:
 async def test_what_the_type_itself_refuses_is_an_error_with_the_answer(opened: Open) -> None:
     async with opened([answer(number=3)]) as project:
         with pytest.raises(
-            codeloop.WrongResult, match=r"is no Even: .*it is odd - at `\$\.number`\. Ask again"
+            codeloop.WrongResult, match=r"is not a valid Even: .*it is odd - at `\$\.number`\. Ask again"
         ) as caught:
             await project.ask("an even number", result=Even)
         assert caught.value.answer.reason == "done"

@@ -105,7 +105,7 @@ def function_tool(
     """
     name = name or str(getattr(function, "__name__", type(function).__name__))
     if not _NAME.fullmatch(name):
-        raise UnsuitedFunction(f"{name!r} is no name of a tool: use letters, digits, _ and -, 64 at most.")
+        raise UnsuitedFunction(f"{name!r} is not a valid tool name: use letters, digits, _ and -, 64 at most.")
     if inspect.isasyncgenfunction(function) or inspect.isgeneratorfunction(function):
         raise UnsuitedFunction(f"{name} yields: a tool returns its result, and shows progress by ctx.report.")
     hints = _hints(function, name)
@@ -162,7 +162,7 @@ def function_result(value: Any) -> FunctionResult:
         try:
             return msgspec.convert({key: each for key, each in plain.items() if each is not None}, FunctionResult)
         except msgspec.ValidationError as error:
-            raise TypeError(f"the result is none: {error}") from error
+            raise TypeError(f"the result is invalid: {error}") from error
     text = msgspec.json.format(msgspec.json.encode(plain), indent=2).decode()
     return FunctionResult(text, metadata={"structured": plain})
 
@@ -239,7 +239,7 @@ def _adapter(hint: Any) -> Any:
 def _schema_of_other(kind: type) -> JSON:
     if issubclass(kind, PurePath):
         return {"type": "string"}
-    raise TypeError(f"{kind.__name__} is no type that JSON knows")
+    raise TypeError(f"{kind.__name__} is not a type that JSON can hold")
 
 
 def _decoded(kind: type, value: Any) -> Any:

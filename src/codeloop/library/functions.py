@@ -232,7 +232,7 @@ class FunctionCall:
         try:
             files = [msgspec.convert({"type": "file", **each}, FilePartInput) for each in result.attachments]
         except msgspec.ValidationError as wrong:
-            return self.failure(f"{name} returned attachments that are none: {wrong}.")
+            return self.failure(f"{name} returned invalid attachments: {wrong}.")
         return AnswerToolCall(
             **self._named, output=result.output, title=result.title, metadata=result.metadata, attachments=files
         )

@@ -126,7 +126,7 @@ class AgentSession:
         except ValueError as error:
             name = getattr(result, "__name__", str(result))
             raise WrongResult(
-                f"The answer is no {name}: {error}. Ask again, or describe the fields of {name}.", answer
+                f"The answer is not a valid {name}: {error}. Ask again, or describe the fields of {name}.", answer
             ) from error
 
     async def stream(

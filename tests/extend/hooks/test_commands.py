@@ -140,9 +140,9 @@ def test_what_a_hook_prints_is_for_the_model_where_that_is_meant() -> None:
         (1, "", "exit code 1: no output"),
         (127, "", "exit code 127"),
         (-9, "", "exit code -9"),
-        (0, '{"decision": 5}', "makes no sense"),
-        (0, "{broken", "makes no sense"),
-        (0, '{"hookSpecificOutput": {"permissionDecision": "maybe"}}', "makes no sense"),
+        (0, '{"decision": 5}', "output is invalid"),
+        (0, "{broken", "output is invalid"),
+        (0, '{"hookSpecificOutput": {"permissionDecision": "maybe"}}', "output is invalid"),
     ],
 )
 def test_anything_else_is_a_failure(code: int, output: str, says: str) -> None:

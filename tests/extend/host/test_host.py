@@ -351,7 +351,7 @@ async def test_functions_that_no_model_can_call_are_named_and_left_out(tmp_path:
 @pytest.mark.parametrize(
     ("program", "said"),
     [
-        ("s.sendall(b'hello\\n')", "what is no message"),
+        ("s.sendall(b'hello\\n')", "an invalid message"),
         ('s.sendall(b\'{"type":"ready","version":7,"runtime":"x"}\\n\')', "speaks version 7 of the protocol, not 1"),
         ("raise SystemExit(4)", "exit code 4"),
         ("s.sendall(b'x' * 50_100_000)", "a message of more than 50,000,000 bytes"),

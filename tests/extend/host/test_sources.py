@@ -51,7 +51,7 @@ def test_entries_of_the_configuration_are_paths_with_options_or_said_to_be_none(
     assert {each.path: each.options for each in settings.extensions[:1]} == {str(file): {"colour": "red"}}
     said = "\n".join(settings.loaded.warnings)
     assert "/nowhere.py does not exist" in said
-    assert "'not a name!' is no path" in said
+    assert "'not a name!' is neither a path" in said
 
 
 def test_installed_distributions_bring_plugins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -128,7 +128,7 @@ def test_an_installation_that_fails_leaves_what_was_there(paths: Paths) -> None:
         install(WEATHER, folder, program, fails)
     with pytest.raises(CodeloopError, match="neither is on the PATH"):
         install(NOTES, folder_of(paths, NOTES), lambda _: None, putting({}))
-    with pytest.raises(CodeloopError, match="is no plugin"):
+    with pytest.raises(CodeloopError, match="is not a plugin"):
         install(WEATHER, folder, program, putting({"codeloop_weather-1.0.dist-info/METADATA": METADATA}))
     assert find_installed(paths, "pypi:codeloop-weather")[0] == folder / "plugin.py"
     assert [path.name for path in folder.parent.iterdir() if path.name.startswith(".")] == []

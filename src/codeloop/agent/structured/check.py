@@ -49,7 +49,7 @@ async def schema_problems(schema: Any, environment: Mapping[str, str]) -> list[P
 async def value_problems(schema: JSON, value: Any, environment: Mapping[str, str]) -> list[Problem]:
     """Return what of a value is not as the schema says."""
     if value is None:
-        return [Problem((), "null is no answer")]
+        return [Problem((), "null is not an answer")]
     if len(msgspec.json.encode(value)) > STRUCTURED_BYTES.value:
         return [Problem((), f"it is longer than {STRUCTURED_BYTES.value} bytes")]
     try:

@@ -23,5 +23,5 @@ async def checked_format(given: JSON, environment: Mapping[str, str]) -> JSON:
     if schema is None:
         raise OperationError("BadRequest", "format.schema is missing: give the JSON Schema of the answer.")
     for problem in await schema_problems(schema, environment):
-        raise OperationError("BadRequest", f"format.schema is no JSON Schema: {problem}")
+        raise OperationError("BadRequest", f"format.schema is not a valid JSON Schema: {problem}")
     return {"type": "json_schema", "schema": schema, "retryCount": retries}

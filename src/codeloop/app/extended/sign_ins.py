@@ -50,7 +50,7 @@ def take_sign_ins(project: SigningProject, hosts: ExtensionHosts) -> None:
         try:
             offer = msgspec.convert(auth, SignInOffer)
         except msgspec.ValidationError as error:
-            project.warn(f"{each.name}: how it signs in makes no sense: {error}")
+            project.warn(f"{each.name}: its `auth` is invalid: {error}")
             continue
         plugins.append(SignInPlugin(offer, hosts.host(hosts.key(each)), each.loaded))
     project.shared(sign_ins_of).take(plugins)

@@ -177,4 +177,4 @@ def _converted(plugin: SignInPlugin, value: Any, kind: type[Any]) -> Any:
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
-        raise OperationError("BadRequest", f"{plugin.extension.name} answered what makes no sense: {error}.") from error
+        raise OperationError("BadRequest", f"{plugin.extension.name} gave an invalid answer: {error}.") from error

@@ -2,6 +2,9 @@
 
 A mark is held back until its meaning is known; one that is never closed is shown as it came. Patterns are compiled when
 first used, because a pipe needs none.
+
+The terminal UI has a renderer of its own (`tui/render/markdown`): it may draw the end of a text again, as a terminal
+that has scrolled can't, and it makes rows of a toolkit that costs more to load than a whole run.
 """
 
 import re

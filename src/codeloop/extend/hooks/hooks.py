@@ -170,7 +170,7 @@ class Hooks:
             return output
         except (msgspec.MsgspecError, TypeError, RecursionError, OverflowError) as error:
             outcome = "failed"
-            self._failed(handler, name, given, f"it answered what makes no sense: {error}")
+            self._failed(handler, name, given, f"its answer is invalid: {error}")
             return output
         finally:
             if self.timings is not None and outcome is not None:

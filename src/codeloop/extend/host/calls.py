@@ -74,7 +74,7 @@ async def call_tool(
     except HookFailed as error:
         raise ToolFailure(f"{tool} of {extension.name} failed: {error}.") from error
     except msgspec.ValidationError as error:
-        raise ToolFailure(f"{tool} of {extension.name} gave what is no result: {error}.") from error
+        raise ToolFailure(f"{tool} of {extension.name} returned an invalid result: {error}.") from error
     return _result(answer, extension, tool, ctx)
 
 
@@ -90,7 +90,7 @@ def _block(attachment: JSON) -> JSON:
     url, mime = str(attachment.get("url", "")), str(attachment.get("mime", ""))
     head, _, data = url.partition(",")
     if not head.startswith("data:") or not head.endswith(";base64"):
-        return {"type": "text", "text": f"[attachment left out: {mime or 'it'} is no data: URL in base64]"}
+        return {"type": "text", "text": f"[attachment left out: {mime or 'it'} is not a data: URL in base64]"}
     name = str(attachment.get("filename") or "")
     return {"type": "resource", "resource": {"blob": data, "mimeType": mime or head[5:-7], "uri": name}}
 

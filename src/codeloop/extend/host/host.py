@@ -372,7 +372,7 @@ async def _offer(request: Awaitable[Any]) -> ExtensionOffer:
     try:
         return msgspec.convert(answer, ExtensionOffer)
     except msgspec.ValidationError as error:
-        raise HookFailed(f"what it says to offer makes no sense: {error}") from error
+        raise HookFailed(f"its offer is invalid: {error}") from error
 
 
 def _failed(number: int, what: str, error: BaseException) -> AnswerError:

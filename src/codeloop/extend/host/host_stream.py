@@ -55,7 +55,7 @@ def _message(line: bytes) -> FromHost:
     try:
         message = decode_from_host(line)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise BrokenStream(f"it sent what is no message ({error}): {line[:200]!r}") from error
+        raise BrokenStream(f"it sent an invalid message ({error}): {line[:200]!r}") from error
     if isinstance(message, HostReady) and message.version != VERSION:
         raise BrokenStream(f"it speaks version {message.version} of the protocol, not {VERSION}")
     return message

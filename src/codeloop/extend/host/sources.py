@@ -138,7 +138,8 @@ def _entry(where: _Place, index: int, entry: Any) -> tuple[Extension | None, str
         return None, ""  # a package: its files are those of a home
     language = _language(path)
     if language is None:
-        return None, f"{said}: {path} is no extension: it would end in .py, .js, .mjs or .ts, or be a package."
+        wanted = "a file that ends in .py, .js, .mjs or .ts, or the folder of a package"
+        return None, f"{said}: {path} is not an extension: give {wanted}."
     content = _content(path) if path.is_file() else _folder_state(path)
     name = _entry_name(named, path, where)
     digest = _digest(b"plugin", name.encode(), content, msgspec.json.encode(options))

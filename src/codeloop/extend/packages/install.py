@@ -109,7 +109,7 @@ def _pypi(package: PackageName, folder: Path) -> tuple[str, str]:
         return found.version, place.as_posix()
     if not points and not (folder / place).is_dir() and not (folder / place).with_suffix(".py").is_file():
         raise CodeloopError(
-            f"{package.name} is no plugin: it has no entry point in the group {GROUP}, and no module named {module}."
+            f"{package.name} is not a plugin: it has no entry point in the group {GROUP}, and no module named {module}."
         )
     (folder / "plugin.py").write_text(_SHIM.format(module=module, site=_SITE), encoding="utf-8")
     return found.version, "plugin.py"

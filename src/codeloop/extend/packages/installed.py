@@ -106,7 +106,7 @@ def find_installed(paths: Paths, written: str) -> tuple[Path | None, str]:
     """Return what is loaded for an entry of the configuration, or why nothing is: not installed, or changed since."""
     package = package_name(written)
     if package is None:
-        return None, f"{written!a} is no path, and no package has such a name."
+        return None, f"{written!a} is neither a path nor a valid package name."
     folder = folder_of(paths, package)
     lock = read_lock(folder)
     if lock is None:

@@ -99,7 +99,7 @@ def test_secrets_stay_out_of_commits() -> None:
 def write_skeleton(folder: Path, name: str) -> list[Path]:
     """Write a package that works into a new folder, and return its files. Raises UsageProblem."""
     if not _NAME.fullmatch(name):
-        raise UsageProblem(f"{name!a} is no name for a package: use lower-case letters, digits and hyphens.")
+        raise UsageProblem(f"{name!a} is not a valid package name: use lower-case letters, digits and hyphens.")
     if folder.exists():
         raise UsageProblem(f"{folder} exists already. Choose another name.")
     written: list[Path] = []

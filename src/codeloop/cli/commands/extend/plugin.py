@@ -52,7 +52,7 @@ def add(name: str, *, for_project: bool) -> None:
     else:
         package = package_name(name)
         if package is None:
-            raise UsageProblem(f"{name!a} is no name of a package. A folder is written ./{name}")
+            raise UsageProblem(f"{name!a} is not a valid package name. A folder is written ./{name}")
         folder = folder_of(settings.paths, package)
         lock = install(package, folder, lambda program: which(program, settings.environment.get("PATH")), _run)
         click.echo(f"Installed {package.name} {lock.version} in {folder}, {len(lock.files)} files, each with its hash.")
@@ -77,7 +77,7 @@ def _folder(name: str, settings: ProjectSettings, *, for_project: bool) -> str:
     if not real.exists():
         raise UsageProblem(f"{name} does not exist.")
     if real.is_dir() and read_manifest(real) is None and not any((real / each).is_file() for each in _ENTRIES):
-        raise UsageProblem(f"{name} is no plugin: it has no {MANIFEST}. `codeloop plugin new` writes one that works.")
+        raise UsageProblem(f"{name} is not a plugin: it has no {MANIFEST}. `codeloop plugin new` writes a working one.")
     real = real.resolve()
     base = settings.place.root.resolve()
     return f"./{real.relative_to(base)}" if for_project and real.is_relative_to(base) else str(real)

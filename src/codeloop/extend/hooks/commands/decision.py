@@ -67,7 +67,7 @@ def decision_of(code: int, output: bytes, errors: str, *, is_context: bool) -> H
     except msgspec.DecodeError as error:
         if is_context and not isinstance(error, msgspec.ValidationError):
             return HookDecision(context=text)
-        raise HookFailed(f"its output makes no sense: {error}") from error
+        raise HookFailed(f"its output is invalid: {error}") from error
 
 
 def verdict_of(ok: bool, reason: str, *, ends: bool) -> HookDecision:

@@ -79,7 +79,7 @@ def _module(extension: LoadedExtension) -> ModuleType:
     is_package = path.name == "__init__.py"
     spec = spec_from_file_location(name, path, submodule_search_locations=[folder] if is_package else None)
     if spec is None or spec.loader is None:
-        raise NotLoadable(f"{path} is no file of Python.")
+        raise NotLoadable(f"{path} is not a Python file.")
     module = module_from_spec(spec)
     sys.modules[name] = module
     spec.loader.exec_module(module)
