@@ -1,10 +1,23 @@
 """The hook `config` of extensions: asked once about a configuration, a layer of it from then on."""
 
+import asyncio
 from pathlib import Path
 
-from codeloop.app.project import Project
+import pytest
+
+from codeloop.app.models.open_models import OneModel
+from codeloop.app.project import Project, open_settled
 from codeloop.app.settings import find_settings
-from tests.support.project import in_process, startup, until
+from codeloop.client.client import Client
+from codeloop.model.testing.script import ScriptedAnswer
+from codeloop.model.testing.scripted import ScriptedModel
+from codeloop.schema.api.session_inputs import InvokeCommand
+from codeloop.schema.api.session_requests import CreateSession
+from codeloop.schema.bounds.extension import HOST_WAIT
+from codeloop.schema.live_events import ToastShown
+from codeloop.schema.operation import COMMAND, SESSION_CREATE
+from codeloop.schema.wire import replace
+from tests.support.project import in_process, over_http, startup, until
 
 PLUGIN = """
 from pathlib import Path
@@ -50,6 +63,48 @@ async def test_what_extensions_change_counts_once_it_is_known_and_is_asked_once(
             assert project.settings.config.model == model
             assert [rule.pattern for rule in project.settings.config.permission][-1] == "git push *"
     assert log.read_text() == "asked\n"
+
+
+async def test_the_first_turn_goes_with_what_extensions_change(tmp_path: Path) -> None:
+    """Of two that are both unknown each is asked, over HTTP too; and what the first project had to say is not lost."""
+    log = written(tmp_path, "allow")
+    other = tmp_path / "home" / "config" / "plugin" / "y.py"
+    other.write_text(PLUGIN.format(log=str(log), permission={"bash": {"rm *": "deny"}}).replace('"go"', '"rest"'))
+    (other.parent / "z.py").write_text("broken(\n")
+    start = startup(tmp_path / "home", tmp_path / "work")
+    async with over_http(start, OneModel(ScriptedModel([ScriptedAnswer(text="Done.")] * 2))) as (_, client):
+        session = await client.call(SESSION_CREATE, CreateSession())
+        heard = asyncio.create_task(warned(client))
+        await client.call(COMMAND, InvokeCommand(session_id=session.id, command="rest", arguments=""))
+        assert "z.py can't be used" in await asyncio.wait_for(heard, 10)
+    assert log.read_text() == "asked\nasked\n"
+
+
+async def warned(client: Client) -> str:
+    async for stamped in client.follow():
+        if isinstance(stamped.event, ToastShown) and stamped.event.properties.variant == "warning":
+            return stamped.event.properties.message
+    raise AssertionError("it goes on for ever")
+
+
+async def test_a_project_that_is_opened_for_a_turn_waits_for_an_answer_a_while(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written(tmp_path, "allow")
+    start = startup(tmp_path / "home", tmp_path / "work")
+    project = await open_settled(start)
+    assert project.settings.config.command["go"].template == "Go far."
+    await project.close()
+    plugin = tmp_path / "home" / "config" / "plugin" / "x.py"
+    plugin.write_text(
+        plugin.read_text().replace('output["command"]', 'import time; time.sleep(600); output["command"]')
+    )
+    monkeypatch.setattr("codeloop.extend.host.hosts.HOST_WAIT", replace(HOST_WAIT, value=300))
+    project = await open_settled(start)
+    try:
+        assert "go" not in project.settings.config.command
+    finally:
+        await project.close()
 
 
 async def test_an_answer_that_makes_no_sense_is_told_and_left_out(tmp_path: Path) -> None:

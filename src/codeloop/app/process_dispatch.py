@@ -6,6 +6,7 @@ from typing import Any
 
 from codeloop.app.app import App
 from codeloop.app.dispatch import handle
+from codeloop.app.project import settled, with_warnings
 from codeloop.kit.lazy import load
 from codeloop.schema import operation
 from codeloop.schema.operation import Gives, Operation, Takes
@@ -18,6 +19,8 @@ PROCESS_HANDLERS: dict[str, str] = {
     operation.GLOBAL_DISPOSE.id: "app.handlers.project.server:dispose_all",
 }
 """Where the handler of an operation is: an async function of the app, the directory and the operation's arguments."""
+_TURNS = frozenset((operation.PROMPT.id, operation.PROMPT_ASYNC.id, operation.COMMAND.id))
+"""Operations before which it is to be known what extensions change of the configuration."""
 
 
 async def carry_out(app: App, op: Operation[Takes, Gives], args: Takes, directory: Path) -> Gives:
@@ -30,5 +33,7 @@ async def carry_out(app: App, op: Operation[Takes, Gives], args: Takes, director
         return await answer(app, directory, args)
     session_id: str | None = getattr(args, "session_id", None)
     project = await (app.project(directory) if session_id is None else app.project_of(session_id, directory))
+    if op.id in _TURNS and session_id is not None and await settled(project):
+        project = with_warnings(await app.project_of(session_id, directory), project)
     with project.serving():
         return await handle(project, op, args)

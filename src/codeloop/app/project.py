@@ -79,6 +79,31 @@ async def open_project(
     return project
 
 
+async def open_settled(what: Startup | ProjectSettings) -> "Project":
+    """As `open_project`, with what extensions change of the configuration, which is waited for a while at most."""
+    project = await open_project(what)
+    if await settled(project):
+        await project.close()
+        project = with_warnings(await open_project(project.settings.startup), project)
+    return project
+
+
+def with_warnings(project: "Project", before: "Project") -> "Project":
+    """Return a project with the warnings that the one before it still holds."""
+    for message in before.shared(_held).messages:
+        project.warn(message)
+    return project
+
+
+async def settled(project: "Project") -> bool:
+    """Wait until it is known what extensions change of the configuration; return whether it is another one now."""
+    hosts = project.workspace.made("ExtensionHosts")
+    if hosts is None:
+        return False
+    await hosts.settled()
+    return project.refresh()
+
+
 class Project:
     """An open project; see `open_project`. Close it: that stops its turns and child processes."""
 
@@ -247,7 +272,8 @@ class Project:
         """Write a warning to the log, and show it to everybody who follows: from the first prompt on somebody does."""
         _LOG.info("%s: %s", self.settings.place.directory, message)  # a warning would be on stderr besides
         held = self.shared(_held)
-        held.messages.append(message)
+        if message not in held.messages:
+            held.messages.append(message)
         if held.is_over:
             self.show_warnings()
 

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 
-from codeloop.app.project import open_project
+from codeloop.app.project import open_settled
 from codeloop.app.prompt_parts import file_here
 from codeloop.app.settings import Startup
 from codeloop.client.local import LocalClient
@@ -26,7 +26,7 @@ async def opened(directory: "str | os.PathLike[str]", options: OpenOptions) -> A
     record = options.get("record")
     with recording(Path(record), replace=False) if record is not None else nullcontext() as written:
         startup = _startup(folder, options, written.path if written is not None else None)
-        project = await open_project(startup)
+        project = await open_settled(startup)
         try:
             project.refresh_catalog()
             client = LocalClient(project)

@@ -16,7 +16,7 @@ from codeloop.extend.hooks.hooks import Hooks
 from codeloop.extend.hooks.timings import HookTimings
 from codeloop.extend.host.extension import Extension
 from codeloop.extend.host.host_stream import HostPipes
-from codeloop.extend.host.hosts import ExtensionHosts, HostKey, HostsHouse, log_file
+from codeloop.extend.host.hosts import ExtensionHosts, HostKey, HostsHouse, log_file, offered
 from codeloop.extend.host.known import KnownOffers
 from codeloop.extend.host.protocol import VERSION, HostHello
 from codeloop.kit.lazy import load
@@ -107,7 +107,7 @@ def take_extensions(project: ExtendedProject) -> None:
     """Put what extensions are known to offer in place of what they offered before, from the next request on."""
     hosts = project.shared(hosts_of)
     tools, taken = hosts.tools(), project.shared(_said)
-    origins = {tool: each.name for each in hosts.extensions for tool in hosts.offered(each)}
+    origins = {tool: each.name for each in hosts.extensions for tool in offered(hosts.offers, each)}
     for name in (tool.name for tool in tools if tool.name in BUILTIN and tool.name not in taken):
         taken.add(name)
         project.warn(f"The tool {name} of {origins[name]} takes the place of the built-in one.")
@@ -115,8 +115,10 @@ def take_extensions(project: ExtendedProject) -> None:
     if isinstance(hooks := project.engine.hooks, Hooks):
         hooks.take((*project.shared(rows_of), *hosts.handlers()))
         answer = project.settings.answer
-        if hooks.wants(CONFIG) and answer is not None and not answer.exists() and (asking := project.shared(_asking)):
+        is_whole = hooks.wants(CONFIG) and not hosts.unknown
+        if is_whole and answer is not None and not answer.exists() and (asking := project.shared(_asking)):
             asking.clear()
+            hosts.asked.clear()
             project.in_background(_ask_about_config(project, hooks, answer))
     if any(offer.auth is not None for offer in hosts.offers.values()):
         take_sign_ins: Callable[[ExtendedProject, ExtensionHosts], None] = load("app.extended.sign_ins:take_sign_ins")
@@ -140,6 +142,8 @@ async def _ask_about_config(project: ExtendedProject, hooks: Hooks, answer: Path
         await ask_extensions(hooks, project.settings.loaded, answer)
     except (HookRefused, OSError) as error:
         project.warn(f"What extensions change of the configuration is not used: {error}")
+    finally:
+        project.shared(hosts_of).asked.set()
 
 
 def begin(project: ExtendedProject) -> None:

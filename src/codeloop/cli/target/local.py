@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, nullcontext, suppress
 from pathlib import Path
 
-from codeloop.app.project import open_project
+from codeloop.app.project import open_settled
 from codeloop.app.prompt_parts import file_here
 from codeloop.app.settings import ProjectSettings, Startup, find_settings
 from codeloop.cli.options import Options
@@ -28,7 +28,7 @@ async def open_local(options: Options, ask_trust: AskTrust | None = None) -> Asy
 @asynccontextmanager
 async def _opened(options: Options, ask_trust: AskTrust | None, record: Recording | None) -> AsyncGenerator[Target]:
     startup = _startup(options, record.path if record is not None else None)
-    project = await open_project(await trusted(startup, ask_trust) if ask_trust is not None else startup)
+    project = await open_settled(await trusted(startup, ask_trust) if ask_trust is not None else startup)
     try:
         client = LocalClient(project)
         notes = tuple(f"codeloop: {warning}" for warning in project.settings.loaded.warnings)

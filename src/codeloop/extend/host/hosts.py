@@ -84,12 +84,16 @@ class ExtensionHosts:
         """Why extensions could not be loaded, by their names."""
         self.operations: asyncio.Future[CarryOut] = asyncio.get_running_loop().create_future()
         """What carries operations out, once somebody says."""
+        self.asked = asyncio.Event()
+        """Not set while they are asked what they change of the configuration."""
+        self.asked.set()
         self._house = house
         self._hosts: dict[HostKey, Any] = {}
         """The `ExtensionHost`s; what they need is loaded with the first."""
         self._feeds: dict[HostKey, HostEventFeed] = {}
-        self._learning: asyncio.Task[None] | None = None
-        self._waking: dict[HostKey, asyncio.Task[None]] = {}
+        self._waits = True
+        self._learning: asyncio.Future[list[None]] | None = None
+        self._waking: dict[HostKey, asyncio.Future[list[None]]] = {}
         self._following: asyncio.Task[None] | None = None
         for each in self.extensions:
             if each.problem:
@@ -112,7 +116,7 @@ class ExtensionHosts:
         hooked = [each for each in self.extensions if each.name in self.offers and self.offers[each.name].hooks]
         wanted = [*self.unknown, *hooked]
         if wanted and self._learning is None:
-            self._learning = asyncio.create_task(self._learn(wanted))
+            self._learning = asyncio.gather(*map(self._learned, wanted))
 
     async def ready(self) -> None:
         """Wait until it is known what all offer, for a while at most: what is not known then is said."""
@@ -123,6 +127,20 @@ class ExtensionHosts:
             names = ", ".join(each.name for each in late)
             self._house.warn(f"This turn goes without {names}: not loaded in {HOST_WAIT.seconds:g} s.")
 
+    async def settled(self) -> None:
+        """Wait until it is known what they change of the configuration: once, and for a while at most."""
+        try:
+            async with asyncio.timeout(HOST_WAIT.seconds if self._waits else 0):
+                if self.unknown and self._learning is not None:
+                    await asyncio.wait([self._learning])
+                await self.asked.wait()
+        except TimeoutError:
+            if self._waits and not self.unknown:
+                self._house.warn(
+                    f"This turn goes without changes of the configuration: not made in {HOST_WAIT.seconds:g} s."
+                )
+        self._waits = False
+
     def tools(self) -> tuple[Tool, ...]:
         """Return the tools that are known; of two with the same name, the later extension's."""
         found = {
@@ -132,10 +150,6 @@ class ExtensionHosts:
             for tool in self.offers[each.name].tools
         }
         return tuple(found.values())
-
-    def offered(self, extension: Extension) -> list[str]:
-        """Return the names of the tools that an extension is known to offer."""
-        return [tool.name for tool in self.offers[extension.name].tools] if extension.name in self.offers else []
 
     def handlers(self) -> tuple[ExtensionHandler | ClosedHandler, ...]:
         """Return a handler of hooks for each extension that has some, or is known to decide about some."""
@@ -184,20 +198,17 @@ class ExtensionHosts:
             feed.close()
         await asyncio.gather(*(host.close() for host in self._hosts.values()))
 
-    async def _learn(self, wanted: Sequence[Extension]) -> None:
-        async def learn(extension: Extension) -> None:
-            try:
-                await self.load(extension)
-            except (HookFailed, ExtensionRaised) as error:
-                if extension.name in self.offers:
-                    return  # what it does not answer to is said then
-                self.failures[extension.name] = str(error)
-                self._house.warn(f"{extension.name} can't be used: {error}")
-                log = self._house.log(self.key(extension).name)
-                log.note(f"{extension.name}: {getattr(error, 'trace', '') or error}")
-                self._house.changed()
-
-        await asyncio.gather(*map(learn, wanted))
+    async def _learned(self, extension: Extension) -> None:
+        try:
+            await self.load(extension)
+        except (HookFailed, ExtensionRaised) as error:
+            if extension.name in self.offers:
+                return  # what it does not answer to is said then
+            self.failures[extension.name] = str(error)
+            self._house.warn(f"{extension.name} can't be used: {error}")
+            log = self._house.log(self.key(extension).name)
+            log.note(f"{extension.name}: {getattr(error, 'trace', '') or error}")
+            self._house.changed()
 
     async def load(self, extension: Extension) -> None:
         """Have an extension loaded, and remember what it offers. Raises HookFailed, ExtensionRaised."""
@@ -284,7 +295,7 @@ class ExtensionHosts:
         """Have those loaded that follow events: in a program that was started anew, nothing else asks for them."""
         if key not in self._waking or self._waking[key].done():
             wanted = [each for each in self.extensions if self.key(each) == key and _follows(each, self.offers)]
-            self._waking[key] = asyncio.create_task(self._learn(wanted))
+            self._waking[key] = asyncio.gather(*map(self._learned, wanted))
 
     async def _follow(self, events: AsyncIterator[Event]) -> None:
         async for event in events:
@@ -298,6 +309,11 @@ class ExtensionHosts:
 
 def _follows(extension: Extension, offers: Mapping[str, ExtensionOffer]) -> bool:
     return extension.name in offers and any(hook.name == _EVENT for hook in offers[extension.name].hooks)
+
+
+def offered(offers: Mapping[str, ExtensionOffer], extension: Extension) -> list[str]:
+    """Return the names of the tools that an extension is known to offer."""
+    return [tool.name for tool in offers[extension.name].tools] if extension.name in offers else []
 
 
 def log_file(folder: Path, host: str) -> Path:

@@ -21,7 +21,7 @@ from codeloop.extend.hooks.hooks import HookFailed
 from codeloop.extend.hooks.timings import HookTiming, read_timings
 from codeloop.extend.host.extension import Extension
 from codeloop.extend.host.host import ExtensionRaised
-from codeloop.extend.host.hosts import ExtensionHosts
+from codeloop.extend.host.hosts import ExtensionHosts, offered
 from codeloop.extend.host.sources import ignored_files
 from codeloop.extend.packages.found import find_packages
 from codeloop.extend.packages.installed import entry_path
@@ -159,7 +159,7 @@ async def _rows(hosts: ExtensionHosts) -> list[PluginRow]:
         why = hosts.failures.get(each.name, "" if offer else await _failure(hosts, each))
         hooks = [hook.name for hook in offer.hooks] if offer else []
         state = "fails" if why else "ok"
-        rows.append(PluginRow(each.name, each.language, state, hosts.offered(each), hooks, each.origin, why))
+        rows.append(PluginRow(each.name, each.language, state, offered(hosts.offers, each), hooks, each.origin, why))
     return rows
 
 
