@@ -14,6 +14,7 @@ from codeloop.tui.dialogs.trust import TrustScreen
 from codeloop.tui.prompt.messages import PromptSlashCommand, PromptSubmitted
 from codeloop.tui.questions.panel import RequestPanel
 from codeloop.tui.questions.send import send as send_answer
+from codeloop.tui.screen.asking_ui import AskingUi
 from codeloop.tui.screen.bare import BareHorizontal, BareVertical, GroundScreen
 from codeloop.tui.screen.session_tab import SessionTab
 from codeloop.tui.screen.sidebar import Sidebar
@@ -21,12 +22,10 @@ from codeloop.tui.screen.status_bar import StatusBar
 from codeloop.tui.screen.tab_bar import TabBar
 from codeloop.tui.screen.transcript.transcript import Transcript
 from codeloop.tui.settings.keys import UiCommand
-from codeloop.tui.terminal.colours import is_dark_ground
-from codeloop.tui.terminal.driver import GROUND, TerminalGone, TerminalSaid
-from codeloop.tui.ui import Ui
+from codeloop.tui.terminal.driver import TerminalGone
 
 
-class TerminalUI(Ui):
+class TerminalUI(AskingUi):
     """The program on the screen."""
 
     ENABLE_COMMAND_PALETTE = False
@@ -128,12 +127,6 @@ class TerminalUI(Ui):
     def _answered(self, event: RequestPanel.Answered) -> None:
         self.tab.prompt.focus()
         self.aside(send_answer(self.client, event.request, event.answer))
-
-    @on(TerminalSaid)
-    def _told(self, event: TerminalSaid) -> None:
-        is_dark = is_dark_ground(event.text) if event.command == GROUND else None
-        if is_dark is not None and self.appearance.stand_on(is_dark=is_dark):
-            self.restyle()
 
     @on(Transcript.Pointed)
     def _pointed(self, event: Transcript.Pointed) -> None:

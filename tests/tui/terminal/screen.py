@@ -11,6 +11,7 @@ import subprocess
 import termios
 import time
 import weakref
+from codecs import getincrementaldecoder
 from contextlib import suppress
 from typing import Any
 
@@ -36,6 +37,7 @@ class ScreenTerminal:
         self.resize(columns, rows)
         self.before = termios.tcgetattr(self.side)
         self.shown = ""
+        self._decode = getincrementaldecoder("utf-8")("replace").decode
         python = desk.command[0]
         self.child = subprocess.Popen(
             [python, "-I", "-S", "-c", _TAKE, *(command or desk.command), *arguments],
@@ -95,7 +97,7 @@ class ScreenTerminal:
         os.close(self.main)
 
     def _take(self, data: bytes) -> None:
-        text = data.decode("utf-8", "replace")
+        text = self._decode(data)
         self.shown += text
         self._all += text
 

@@ -13,6 +13,9 @@ PROMPT_DRAFT = Limit("tui.prompt_draft", 400, "ms", "a draft is written this lon
 PROMPT_DEBOUNCE = Limit("tui.prompt_debounce", 60, "ms", "typing pauses this long before names of files are looked for")
 PROMPT_CLIPBOARD = Limit("tui.prompt_clipboard", 3_000, "ms", "a program that reads the clipboard, then it is left")
 PROMPT_FOUND = Limit("tui.prompt_found", 50, "count", "names of files that one completion asks for")
+PICTURE_ASK = Limit("tui.picture_ask", 3_000, "ms", "tmux says which terminal is around it, else it gets no pictures")
+PICTURE_PIXELS = Limit("tui.picture_pixels", 16_000_000, "count", "a larger picture stays a line of text")
+PICTURES_KEPT = Limit("tui.pictures_kept", 32, "count", "pictures kept as they are drawn; others are made again")
 
 
 def rows() -> dict[str, object]:

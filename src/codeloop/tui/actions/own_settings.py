@@ -22,6 +22,7 @@ ABOUT = {
     "thinking": "whether the model's thinking is shown",
     "details": "whether what calls gave is shown",
     "sidebar": "the sidebar; auto: from 120 columns on",
+    "pictures": "whether pictures are shown in the conversation, where the terminal can; else a line in their place",
     "vim": "the keys of vi in the prompt",
     "motion": "whether anything moves by itself",
     "bell": "whether the bell rings when a long turn is over or a question waits while you look elsewhere",

@@ -5,6 +5,7 @@ from typing import Literal
 from msgspec import Struct
 from rich.segment import Segment
 
+from codeloop.tui.render.pictures import PictureStore
 from codeloop.tui.themes.styles import Styles
 
 Row = list[Segment]
@@ -16,7 +17,7 @@ class Canvas(Struct, frozen=True):
     """`width` in cells; `directory`: what paths are shown relative to (absolute).
 
     `thinking`: reasoning is shown; `details`: outputs of calls are shown, else one row each; `diff`: `auto` puts both
-    sides next to each other where there is room.
+    sides next to each other where there is room; `pictures`: None where a line of text stands in their place.
     """
 
     width: int
@@ -25,3 +26,4 @@ class Canvas(Struct, frozen=True):
     thinking: bool = True
     details: bool = True
     diff: DiffView = "auto"
+    pictures: PictureStore | None = None

@@ -7,6 +7,7 @@ from codeloop.kit.terminal_text import inert_answer, one_line
 from codeloop.schema.part import AgentPart, FilePart, Part, SubtaskPart, TextPart
 from codeloop.tui.render.canvas import Canvas, Row
 from codeloop.tui.render.layout import cut, expand_tabs, padded, wrap
+from codeloop.tui.render.pictures import PictureRow, is_picture, picture_rows
 from codeloop.tui.state.items import PromptItem
 from codeloop.tui.terminal.images import placeholder
 
@@ -36,11 +37,17 @@ def prompt_rows(item: PromptItem, canvas: Canvas) -> list[Row]:
         else:
             more = [Segment(f"… {len(rows) - 2 * _ENDS:,} more rows", note)]
             rows = [*rows[:_ENDS], cut(more, inner), *rows[-_ENDS:]]
-    chips = [chip for part in item.parts for chip in _chip(part, muted)]
-    rows += wrap(chips, inner) if chips else []
     fill = styles.of("text", "", ground)
     before = [Segment(BAR, styles.of(bar, "", ground)), Segment(" ", fill)]
-    return [padded([*before, *row], canvas.width, fill) for row in rows or [[]]]
+    chips = [chip for part in item.parts for chip in _chip(part, muted)]
+    chip_rows = wrap(chips, inner) if chips else []
+    shown: list[Row] = [padded([*before, *row], canvas.width, fill) for row in rows or ([] if chips else [[]])]
+    words = [padded([*before, *row], canvas.width, fill) for row in chip_rows]
+    pictures = [part for part in item.parts if isinstance(part, FilePart) and is_picture(part) and not item.is_undone]
+    shown += [PictureRow(row) for row in words] if pictures else words
+    for part in pictures:
+        shown += picture_rows(part, canvas.pictures, canvas.width, before, fill)
+    return shown
 
 
 def _chip(part: Part, style: Style) -> Row:

@@ -9,18 +9,21 @@ from textual.theme import Theme
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import replace
 from codeloop.tui.render.canvas import Canvas, DiffView
+from codeloop.tui.render.pictures import PictureStore
 from codeloop.tui.settings.settings import UiSettings
 from codeloop.tui.terminal.colours import TerminalColours
 from codeloop.tui.themes import themes
 from codeloop.tui.themes.styles import Styles
 
-Mode = Literal["auto", "dark", "light"]
 WIDE = 120
 """Columns of the screen from which on the sidebar is shown by itself."""
 
 
 class Appearance:
     """The theme in use and the switches of the view. `problem`: why the theme that was asked for is not used."""
+
+    pictures: PictureStore | None = None
+    """Draws them within the conversation; None: the terminal can't, or has not been asked."""
 
     def __init__(self, settings: UiSettings, folders: Sequence[Path], terminal: TerminalColours | None = None) -> None:
         self.diff: DiffView
@@ -37,7 +40,7 @@ class Appearance:
         """Look as these settings say, with no more colours than the terminal has."""
         self.thinking, self.details = settings.thinking, settings.details
         self.sidebar, self.diff = settings.sidebar, settings.diff_view
-        self._wanted_mode: Mode = settings.mode
+        self._settings = settings
         self.mode = self._fitting_mode()
         try:
             self.choose(settings.theme if self.has_colours else themes.COLOURLESS)
@@ -52,6 +55,16 @@ class Appearance:
         """Whether the person wants colours at all."""
         return self._terminal.depth != "none"
 
+    @property
+    def wants_pictures(self) -> bool:
+        """Whether pictures are drawn within the conversation if the terminal can."""
+        return self._settings.pictures and self.has_colours
+
+    @property
+    def has_any_colour(self) -> bool:
+        """Whether each colour is shown as it is."""
+        return self._terminal.depth == "truecolor"
+
     def stand_on(self, *, is_dark: bool) -> bool:
         """Take in what the terminal's ground is; return whether everything has to be drawn anew."""
         self._terminal = replace(self._terminal, is_dark=is_dark)
@@ -65,9 +78,9 @@ class Appearance:
         return self.mode != before
 
     def _fitting_mode(self) -> Literal["dark", "light"]:
-        if self._wanted_mode == "auto":
+        if self._settings.mode == "auto":
             return "dark" if self._terminal.is_dark else "light"
-        return self._wanted_mode
+        return self._settings.mode
 
     def switch_mode(self) -> None:
         """Use the light colours instead of the dark ones, or the dark ones again."""
@@ -98,4 +111,5 @@ class Appearance:
             thinking=self.thinking,
             details=self.details,
             diff=self.diff,
+            pictures=self.pictures if self._settings.pictures else None,
         )

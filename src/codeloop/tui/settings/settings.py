@@ -43,6 +43,8 @@ class UiSettings(Struct, frozen=True, kw_only=True):
     thinking: bool = True
     details: bool = True
     sidebar: Literal["auto", "show", "hide"] = "auto"
+    pictures: bool = True
+    """Whether they are shown within the conversation, where the terminal can draw them."""
     vim: bool = False
     motion: bool = True
     """False: nothing moves by itself."""

@@ -10,15 +10,25 @@ PASTE, PASTE_END = "\x1b[200~", "\x1b[201~"
 _ANSWER = re.compile(
     r"\x1b\](?P<command>\d+);(?P<text>[^\x07\x1b]*)(?:\x07|\x1b\\)"  # of a colour, or of the clipboard
     r"|\x1b\[\?(?P<attributes>[\d;]*)c"
+    r"|\x1b\[\?1;0;(?P<colours>\d+)(?:;\d+)?S"
+    r"|\x1b\[6;(?P<cell>\d+;\d+)t"
+    r"|\x1bP>\|(?P<version>[^\x07\x1b]*)(?:\x07|\x1b\\)"
     r"|\x1b_G[^\x1b]*\x1b\\"  # of a picture
 )
-_BEGUN = re.compile(r"\x1b(?:\](?:\d+(?:;[^\x07\x1b]*\x1b?)?)?|_(?:G[^\x1b]*\x1b?)?|\[(?:\?[\d;]*|2|20|200)?)")
+_BEGUN = re.compile(
+    r"\x1b(?:\](?:\d+(?:;[^\x07\x1b]*\x1b?)?)?|_(?:G[^\x1b]*\x1b?)?|P(?:>(?:\|[^\x07\x1b]*\x1b?)?)?"
+    r"|\[(?:\?[\d;]*|6(?:;[\d;]*)?|2|20|200)?)"
+)
 _LONGEST = 4096
 """Characters of an answer; what is longer is none."""
 
 
 class Arrival(Struct, frozen=True):
-    """`keys`: as the terminal sends them; `paste`: a whole text; an `answer`: to which question, and what."""
+    """`keys`: as the terminal sends them; `paste`: a whole text; an `answer`: to which question (`command`), and what.
+
+    Questions have a number, or are called `version`, `colours` (of a picture), `cell` (its height and width in pixels)
+    and `attributes`.
+    """
 
     kind: Literal["keys", "paste", "answer"]
     text: str
@@ -56,7 +66,8 @@ class Arrivals:
                 self._pasted = []
                 data = data[len(PASTE) :]
             elif (found := _ANSWER.match(data)) is not None:
-                yield Arrival("answer", found["text"] or found["attributes"] or "", found["command"] or "")
+                question = found.lastgroup or ""
+                yield Arrival("answer", found[question] if question else "", found["command"] or question)
                 data = data[found.end() :]
             elif len(data) > 1 and len(data) < _LONGEST and _BEGUN.fullmatch(data):
                 self._held = data

@@ -16,6 +16,7 @@ from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
 from codeloop.tui.terminal.arrivals import Arrival, Arrivals
+from codeloop.tui.terminal.terminal_app import TerminalApp
 from codeloop.tui.terminal.watcher import TerminalWatcher
 
 ASK_GROUND = "\x1b]11;?\x1b\\"
@@ -62,6 +63,12 @@ class WatchedDriver(LinuxDriver):
         if self.attrs_before is not None:
             self._watcher = self._watcher or TerminalWatcher(self.fileno, self.attrs_before)
             self._watcher.set_on(True)
+
+    def stop_application_mode(self) -> None:
+        """Leave the terminal, at the end and before a stop."""
+        if isinstance(self._app, TerminalApp):
+            self.write(self._app.farewell)
+        super().stop_application_mode()
 
     def disable_input(self) -> None:
         """End the thread that reads."""

@@ -1,16 +1,10 @@
-"""Pictures: what is known of one without drawing it, which way of drawing a terminal knows, and drawing it.
-
-A conversation shows a line of text in a picture's place. Of the three ways, two leave pixels on the screen that know
-nothing of the text: they stay where they were when rows scroll below them. So a picture is shown by itself, on a screen
-of its own, while the program waits.
-"""
+"""Pictures: what is known of one without drawing it, and which way of drawing a terminal knows."""
 
 import base64
 import binascii
 import re
 import struct
 from collections.abc import Mapping
-from itertools import groupby
 from pathlib import Path
 from typing import Literal
 from urllib.parse import unquote, urlsplit
@@ -23,8 +17,6 @@ from codeloop.schema.part import FilePart
 Protocol = Literal["kitty", "iterm", "sixel", ""]
 MOST_BYTES = 20_000_000
 """Bytes of a picture that are read."""
-_CHUNK = 4096
-_COLOURS = 200
 _CELL = (10, 20)
 """Pixels of a cell, where the terminal does not say."""
 _NAME = 60
@@ -70,12 +62,21 @@ def placeholder(part: FilePart) -> str:
     kind = "image" if part.mime.startswith("image/") else "PDF" if part.mime == "application/pdf" else "file"
     name = part.filename or ("" if part.url.startswith("data:") else unquote(urlsplit(part.url).path))
     facts: list[str] = []
-    encoded = part.url.partition(",")[2] if part.url.startswith("data:") else ""
-    if encoded:
-        width, height = dimensions(_decoded(encoded[:_HEAD]))
+    if encoded := _encoded(part):
+        width, height = pixels_of(part)
         facts = [*([f"{width}x{height}"] if width else []), size_text(len(encoded.rstrip("=")) * 3 // 4)]
     words = [word for word in (kind, one_line(name, _NAME) if name else "", ", ".join(facts)) if word]
     return f"[{' '.join(words)}]"
+
+
+def pixels_of(part: FilePart) -> tuple[int, int]:
+    """Return the width and height of a picture that is in its part; 0 where it is not, or does not say."""
+    encoded = _encoded(part)
+    return dimensions(_decoded(encoded[:_HEAD])) if encoded else (0, 0)
+
+
+def _encoded(part: FilePart) -> str:
+    return part.url.partition(",")[2] if part.url.startswith("data:") else ""
 
 
 def _decoded(encoded: str) -> bytes:
@@ -150,62 +151,3 @@ def protocol_of(environment: Mapping[str, str], attributes: str = "") -> Protoco
 def _attributes(answer: str) -> list[str]:
     found = re.search(r"\x1b\[\?([\d;]+)c", answer)
     return found[1].split(";")[1:] if found else []
-
-
-def drawn(data: bytes, protocol: Protocol, box: PictureBox) -> str:
-    """Return what draws a picture at the cursor in at most a box. Raises ValueError when it is no picture.
-
-    It is decoded and encoded anew, so that no byte of a file reaches the terminal as it came.
-    """
-    import io
-
-    from PIL import Image, UnidentifiedImageError
-
-    try:
-        with Image.open(io.BytesIO(data)) as opened:
-            image = opened.convert("RGBA" if protocol != "sixel" else "RGB")
-    except (UnidentifiedImageError, OSError, Image.DecompressionBombError) as error:
-        raise ValueError(f"it can't be decoded: {error}") from error
-    room = box.fitted(image.width, image.height)
-    image.thumbnail((room.columns * room.cell[0], room.rows * room.cell[1]))
-    if protocol == "sixel":
-        few = image.quantize(_COLOURS)
-        return _sixels(few.tobytes(), few.getpalette() or [], few.width)
-    out = io.BytesIO()
-    image.save(out, "PNG")
-    encoded = base64.b64encode(out.getvalue()).decode("ascii")
-    if protocol == "iterm":
-        where = f"inline=1;size={out.tell()};width={room.columns};height={room.rows};preserveAspectRatio=1"
-        return f"\x1b]1337;File={where}:{encoded}\x07"
-    chunks = [encoded[at : at + _CHUNK] for at in range(0, len(encoded), _CHUNK)]
-    first = f"a=T,f=100,q=2,c={room.columns},r={room.rows},"
-    return "".join(
-        f"\x1b_G{'' if at else first}m={int(at < len(chunks) - 1)};{chunk}\x1b\\" for at, chunk in enumerate(chunks)
-    )
-
-
-def _sixels(pixels: bytes, palette: list[int], width: int) -> str:
-    """Return pixels (numbers of the palette, row by row) as sixels: bands of six rows, each colour by itself."""
-    height = len(pixels) // width
-    colours = [
-        f"#{at};2;{red * 100 // 255};{green * 100 // 255};{blue * 100 // 255}"
-        for at, (red, green, blue) in enumerate(zip(palette[::3], palette[1::3], palette[2::3], strict=True))
-    ]
-    bands = (pixels[top * width : (top + 6) * width] for top in range(0, height, 6))
-    return (
-        f'\x1bP0;1q"1;1;{width};{height}' + "".join(colours) + "-".join(_band(band, width) for band in bands) + "\x1b\\"
-    )
-
-
-def _band(band: bytes, width: int) -> str:
-    rows = [band[at : at + width] for at in range(0, len(band), width)]
-    lines: list[str] = []
-    for colour in sorted(set(band)):
-        bits = [sum(1 << at for at, row in enumerate(rows) if row[x] == colour) for x in range(width)]
-        lines.append(f"#{colour}" + "".join(_run(bit, len(list(group))) for bit, group in groupby(bits)))
-    return "$".join(lines)
-
-
-def _run(bit: int, count: int) -> str:
-    char = chr(63 + bit)
-    return f"!{count}{char}" if count > 3 else char * count

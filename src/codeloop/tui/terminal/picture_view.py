@@ -15,7 +15,8 @@ from textual.app import App, SuspendNotSupported
 
 from codeloop.kit.terminal_text import inert
 from codeloop.schema.part import FilePart
-from codeloop.tui.terminal.images import PictureBox, Protocol, data_of, drawn, placeholder, protocol_of
+from codeloop.tui.terminal.images import PictureBox, Protocol, data_of, placeholder, protocol_of
+from codeloop.tui.terminal.pictures.encode import drawn
 
 _CLEAR = "\x1b[2J\x1b[H"
 _BELOW = 4

@@ -3,6 +3,7 @@
 import os
 import shutil
 from operator import methodcaller
+from typing import Any, Protocol
 
 from rich.console import Console, RenderableType
 from textual._compositor import ChopsUpdate
@@ -29,13 +30,30 @@ class Changes(ChopsUpdate):
         return "".join(written)
 
 
+class PicturePainter(Protocol):
+    """Draws pictures above the text."""
+
+    def erased(self, update: Any) -> None:
+        """Take in that an update of the screen is written, which takes away what it goes over."""
+        ...
+
+    def frame(self) -> str:
+        """Return what draws the pictures that are in sight and not on the screen."""
+        ...
+
+
 class TerminalApp(App[int], inherit_bindings=False):
     """Copies to the desktop's clipboard, and calls a person who looks elsewhere."""
+
+    painter: PicturePainter | None = None
+    """Draws pictures above the text; None: there are none, or they are text themselves."""
+    farewell = ""
+    """What is written before the terminal is left."""
 
     def copy_to_clipboard(self, text: str) -> None:
         """Copy a text in each way that may reach the person's desktop."""
         self._clipboard = text
-        self._write(clipboard_sequence(text, os.environ))
+        self.tell_terminal(clipboard_sequence(text, os.environ))
         if programs := copy_programs(os.environ):
             self.run_worker(give(text, programs, shutil.which), exit_on_error=False)
 
@@ -44,16 +62,32 @@ class TerminalApp(App[int], inherit_bindings=False):
         if self.app_focus:
             return
         if has_notice:
-            self._write(notification(title, text, os.environ))
+            self.tell_terminal(notification(title, text, os.environ))
         if has_bell:
             self.bell()
 
     def _display(self, screen: Screen[object], renderable: RenderableType | None) -> None:
         if isinstance(renderable, ChopsUpdate):
             renderable = Changes(renderable.chops, renderable.spans, renderable.chop_ends)
+        if self.painter is not None and renderable is not None:
+            self.painter.erased(renderable)
         methodcaller("_display", screen, renderable)(super())  # the library leaves its type open
 
-    def _write(self, sequence: str) -> None:
+    def _end_update(self) -> None:
+        """Draw pictures in the same frame as the text that they stand in."""
+        if self.painter is not None and self._driver is not None and (drawings := self.painter.frame()):
+            self._driver.write(drawings)
+        super()._end_update()
+
+    def paint(self) -> None:
+        """Draw the pictures that are in sight and not on the screen."""
+        if self._driver is not None and self.is_running:
+            self._begin_update()
+            self._end_update()
+            self._driver.flush()
+
+    def tell_terminal(self, sequence: str) -> None:
+        """Write something that is no text."""
         if self._driver is not None and sequence:
             self._driver.write(sequence)
             self._driver.flush()

@@ -14,6 +14,7 @@ from codeloop.tui.render.calls.session import batch, invalid, plan_exit, questio
 from codeloop.tui.render.calls.shell import bash, bash_kill, bash_output
 from codeloop.tui.render.canvas import Canvas, Row
 from codeloop.tui.render.layout import cut, framed
+from codeloop.tui.render.pictures import PictureRow, is_picture, picture_rows
 from codeloop.tui.state.items import ToolItem
 from codeloop.tui.terminal.images import placeholder
 
@@ -53,12 +54,18 @@ def call_rows(item: ToolItem, canvas: Canvas, now: int) -> list[Row]:
     first = heading(call, body)
     if not canvas.details and not call.is_open:
         return [first]
-    return [first, *framed([*body.rows, *failure(call), *_attached(call)], Segment(" " * MARGIN))]
+    return [first, *framed([*body.rows, *failure(call)], Segment(" " * MARGIN)), *_attached(call)]
 
 
 def _attached(call: ToolCall) -> list[Row]:
-    """Return a row for each picture or document that came with the result; a click shows it."""
+    """Return what came with the result: for each picture or document a row of words, then where a picture is drawn."""
     state = call.part.state
     files = state.attachments if isinstance(state, ToolStateCompleted) else None
-    look = call.style("text_muted")
-    return [cut([Segment(placeholder(file), look + Style(meta={"image": file.id}))], call.room) for file in files or ()]
+    margin, look = Segment(" " * MARGIN), call.style("text_muted")
+    rows: list[Row] = []
+    for file in files or ():
+        words = Segment(placeholder(file), look + Style(meta={"image": file.id}))
+        row = [margin, *cut([words], call.room)]
+        rows.append(PictureRow(row) if is_picture(file) else row)
+        rows += picture_rows(file, call.canvas.pictures, call.room + MARGIN, [margin], Style())
+    return rows

@@ -14,10 +14,11 @@ from textual.selection import Selection
 from textual.strip import Strip
 from textual.widget import Widget
 
+from codeloop.schema.wire import replace
 from codeloop.tui.render.canvas import Canvas, Row
 from codeloop.tui.render.items import Renderer
 from codeloop.tui.screen.transcript.blocks import Blocks
-from codeloop.tui.screen.transcript.scroll_bar import PlainlyBarredView
+from codeloop.tui.screen.transcript.pictured import PicturedView, is_drawn_on
 from codeloop.tui.screen.transcript.strips import RowStrips
 from codeloop.tui.state.items import Item, ReasoningItem, SummaryItem, ToolItem
 
@@ -32,7 +33,7 @@ KEPT = 4
 """Screens of rows that are kept as they were drawn."""
 
 
-class Transcript(PlainlyBarredView, can_focus=False):
+class Transcript(PicturedView, can_focus=False):
     """Shows the messages of a session; stays at the end while it grows, unless the person has scrolled up."""
 
     DEFAULT_CSS = """
@@ -73,19 +74,14 @@ class Transcript(PlainlyBarredView, can_focus=False):
     def restyle(self, canvas: Canvas) -> None:
         """Draw everything for another canvas; its width is taken from the widget."""
         width = max(self.size.width - 2 * MARGIN, 10) if self.size.width else canvas.width
-        self.canvas = canvas = type(canvas)(
-            width=width,
-            styles=canvas.styles,
-            directory=canvas.directory,
-            thinking=canvas.thinking,
-            details=canvas.details,
-            diff=canvas.diff,
-        )
+        self.canvas = canvas = replace(canvas, width=width)
         self._renderer = Renderer(canvas)
+        self.pictures.clear()
         self._strips.restyle(canvas.styles.of("text", on="background"))
         share = self.scroll_y / self.max_scroll_y if self.max_scroll_y else 1.0
         self._blocks.redraw(self._renderer.rows)
         self._resized()
+        self.refresh()
         if not self.follows:
             self.scroll_to(y=share * self.max_scroll_y, animate=False)
 
@@ -149,8 +145,9 @@ class Transcript(PlainlyBarredView, can_focus=False):
         strips: list[Strip] = []
         is_whole = crop.x == 0 and crop.right >= width
         for number in range(top + crop.y, top + crop.bottom):
-            strip = self._strips.strip(self._blocks.row(number), width)
-            if selection is not None and (span := selection.get_span(number)) is not None:
+            row = self._blocks.row(number)
+            strip = self._strips.strip(self.look(number - top, row, self.canvas.pictures), width)
+            if selection is not None and not is_drawn_on(row) and (span := selection.get_span(number)) is not None:
                 strip = _selected(strip, span, self.screen.get_component_rich_style("screen--selection"))
             strips.append(strip if is_whole else strip.crop(crop.x, crop.right))
         return strips

@@ -1,0 +1,75 @@
+"""Where pictures are drawn: rows that are left empty for them. What draws them comes after the text."""
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from msgspec import Struct
+from rich.segment import Segment
+from rich.style import Style
+
+from codeloop.schema.bounds.tui import PICTURE_PIXELS
+from codeloop.schema.part import FilePart
+from codeloop.tui.terminal.images import PictureBox, pixels_of
+
+
+class PicturePlace(Struct, frozen=True):
+    """One row of a picture's place: of an attachment, by its id; `line` from 0; `left`: the column it begins at."""
+
+    part_id: str
+    columns: int
+    rows: int
+    line: int = 0
+    left: int = 0
+
+    @property
+    def key(self) -> tuple[str, int, int]:
+        """What is the same for all of its rows."""
+        return self.part_id, self.columns, self.rows
+
+
+class PictureRow(list[Segment]):
+    """A row that belongs to a picture: one of those that it is drawn on, or (`place` is None) the words above them."""
+
+    def __init__(self, segments: Iterable[Segment], place: PicturePlace | None = None) -> None:
+        super().__init__(segments)
+        self.place = place
+        self.written: tuple[object, list[Segment]] | None = None
+        """What was written on it last, and for which picture."""
+
+
+class PictureStore(Protocol):
+    """Has the pictures of a terminal that can draw them. `room`: what one of them takes at most."""
+
+    room: PictureBox
+
+    def want(self, place: PicturePlace) -> None:
+        """Have a picture, which is in sight, drawn as soon as it can be."""
+        ...
+
+    def drawn(self, row: PictureRow) -> list[Segment]:
+        """Return what is written on a row of a picture's place: the same object as long as it is the same."""
+        ...
+
+
+def is_picture(file: FilePart) -> bool:
+    """Return whether an attachment is a picture."""
+    return file.mime.startswith("image/")
+
+
+def picture_rows(
+    file: FilePart, store: PictureStore | None, room: int, before: Sequence[Segment], fill: Style
+) -> list[PictureRow]:
+    """Return the rows on which a picture is drawn: `room` cells wide, these segments first; none where it can't be.
+
+    A click on it shows it by itself.
+    """
+    if store is None or not is_picture(file):
+        return []
+    width, height = pixels_of(file)
+    if not 0 < width * height <= PICTURE_PIXELS.value:
+        return []
+    left, most = sum(segment.cell_length for segment in before), store.room
+    box = PictureBox(max(min(most.columns, room - left), 1), most.rows, most.cell).fitted(width, height)
+    empty = Segment(" " * box.columns, fill + Style(meta={"image": file.id}))
+    row = [*before, empty, Segment(" " * (room - left - box.columns), fill)]
+    return [PictureRow(row, PicturePlace(file.id, box.columns, box.rows, line, left)) for line in range(box.rows)]

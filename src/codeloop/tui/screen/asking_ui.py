@@ -1,0 +1,48 @@
+"""What the terminal says of itself, and what follows."""
+
+from typing import Protocol
+
+from textual import events, on
+
+from codeloop.kit.lazy import load
+from codeloop.tui.screen.transcript.transcript import Transcript
+from codeloop.tui.terminal.colours import is_dark_ground
+from codeloop.tui.terminal.driver import GROUND, TerminalSaid
+from codeloop.tui.ui import Ui
+
+
+class PicturesWithin(Protocol):
+    """Draws pictures within the conversation."""
+
+    async def told(self, question: str, answer: str) -> None:
+        """Take in an answer of the terminal."""
+        ...
+
+    def fit(self) -> None:
+        """Take in that the screen has another size."""
+        ...
+
+
+class AskingUi(Ui, inherit_bindings=False):
+    """Stands on the terminal's ground, and asks it how it draws pictures once there is one."""
+
+    inline: PicturesWithin | None = None
+    """None until there was a picture."""
+
+    @on(TerminalSaid)
+    def _told(self, event: TerminalSaid) -> None:
+        is_dark = is_dark_ground(event.text) if event.command == GROUND else None
+        if is_dark is not None and self.appearance.stand_on(is_dark=is_dark):
+            self.restyle()
+        if self.inline is not None:
+            self.aside(self.inline.told(event.command, event.text))
+
+    @on(Transcript.PictureSeen)
+    def _picture_seen(self) -> None:
+        if self.inline is None and self.appearance.wants_pictures:
+            self.inline = load("tui.screen.transcript.inline:InlinePictures")(self)
+
+    @on(events.Resize)
+    def _turned(self) -> None:
+        if self.inline is not None:
+            self.call_after_refresh(self.inline.fit)

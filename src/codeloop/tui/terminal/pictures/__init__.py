@@ -1,0 +1,1 @@
+"""Pictures as terminals draw them."""

@@ -1,0 +1,117 @@
+"""Pictures as sequences that a terminal draws.
+
+A file is decoded and encoded anew, so that no byte of it reaches the terminal as it came. All of this takes its time:
+in the UI it is done in a thread.
+"""
+
+import base64
+import io
+from typing import TYPE_CHECKING
+
+from codeloop.schema.bounds.tui import PICTURE_PIXELS
+from codeloop.tui.terminal.images import PictureBox, Protocol
+from codeloop.tui.terminal.pictures.sixel import CLEAR, COLOURS, sixels
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+_FORMATS = ("PNG", "JPEG", "GIF", "WEBP")
+_CHUNK = 4096
+"""Characters of a picture that kitty takes at a time."""
+_CLEAR = bytes([255] * 128 + [0] * 128)
+"""Which opacities are drawn: 0, from a half on."""
+
+
+def drawn(data: bytes, protocol: Protocol, box: PictureBox) -> str:
+    """Return what draws a picture at the cursor in at most a box. Raises ValueError when it is no picture."""
+    image = _scaled(data, box)
+    room = box.fitted(image.width, image.height)
+    if protocol == "sixel":
+        return _as_sixels(image, COLOURS)
+    if protocol == "iterm":
+        return _as_file(image, room.columns, room.rows)
+    return "".join(kitty(f"a=T,f=100,c={room.columns},r={room.rows}", _png(image)))
+
+
+def rows_of(data: bytes, protocol: Protocol, box: PictureBox, colours: int = COLOURS) -> tuple[str, ...]:
+    """Return what draws each row of a picture that fills a box, at the cursor. Raises ValueError when it is none."""
+    image = _filled(data, box)
+    width, height = box.cell
+    rows = (image.crop((0, line * height, image.width, (line + 1) * height)) for line in range(box.rows))
+    if protocol == "iterm":
+        return tuple(_as_file(row, box.columns, 1) for row in rows)
+    few, palette = _few(image, colours)
+    pixels, size = few.tobytes(), image.width * height
+    return tuple(
+        sixels(pixels[line * size : (line + 1) * size], palette, box.columns * width) for line in range(box.rows)
+    )
+
+
+def uploaded(data: bytes, box: PictureBox, number: int) -> tuple[str, ...]:
+    """Return what gives kitty a picture that fills a box, for cells to show. Raises ValueError when it is none."""
+    return kitty(f"a=T,U=1,f=100,i={number},c={box.columns},r={box.rows}", _png(_filled(data, box)))
+
+
+def kitty(keys: str, data: bytes) -> tuple[str, ...]:
+    """Return kitty's commands that hand on data; it answers none of them."""
+    encoded = base64.b64encode(data).decode("ascii")
+    chunks = [encoded[at : at + _CHUNK] for at in range(0, len(encoded), _CHUNK)] or [""]
+    return tuple(
+        f"\x1b_Gq=2,{'' if at else f'{keys},'}m={int(at < len(chunks) - 1)};{chunk}\x1b\\"
+        for at, chunk in enumerate(chunks)
+    )
+
+
+def _scaled(data: bytes, box: PictureBox) -> "Image":
+    """Return a picture with transparency, no larger than a box."""
+    from PIL import Image
+
+    room = (box.columns * box.cell[0], box.rows * box.cell[1])
+    try:
+        with Image.open(io.BytesIO(data), formats=_FORMATS) as opened:
+            if opened.width * opened.height > PICTURE_PIXELS.value:
+                raise ValueError(f"it has {opened.width} x {opened.height} pixels")
+            opened.draft(None, room)
+            image = opened.convert("RGBA")
+        image.thumbnail(room)
+    except (OSError, SyntaxError, EOFError, LookupError, TypeError, MemoryError, Image.DecompressionBombError) as error:
+        raise ValueError(f"it can't be decoded: {error}") from error
+    return image
+
+
+def _filled(data: bytes, box: PictureBox) -> "Image":
+    """Return a picture as large as a box, transparent where it does not reach."""
+    from PIL import Image
+
+    image = _scaled(data, box)
+    filled = Image.new("RGBA", (box.columns * box.cell[0], box.rows * box.cell[1]))
+    filled.paste(image, (0, 0))
+    return filled
+
+
+def _few(image: "Image", colours: int) -> tuple["Image", list[int]]:
+    """Return a picture as numbers of a palette; what is not opaque is CLEAR."""
+    from PIL import Image
+
+    few = image.convert("RGB").quantize(colours)
+    palette = few.getpalette() or []
+    clear = Image.frombytes("L", image.size, image.getchannel("A").tobytes().translate(_CLEAR))
+    few.paste(CLEAR, mask=clear)
+    return few, palette
+
+
+def _as_sixels(image: "Image", colours: int) -> str:
+    few, palette = _few(image, colours)
+    return sixels(few.tobytes(), palette, few.width)
+
+
+def _as_file(image: "Image", columns: int, rows: int) -> str:
+    data = _png(image)
+    where = f"inline=1;size={len(data)};width={columns};height={rows};preserveAspectRatio=0"
+    return f"\x1b]1337;File={where}:{base64.b64encode(data).decode('ascii')}\x07"
+
+
+def _png(image: "Image") -> bytes:
+    out = io.BytesIO()
+    image.save(out, "PNG")
+    return out.getvalue()

@@ -1,0 +1,149 @@
+"""The pictures of the conversations that are open, as the terminal draws them: made when they come into sight."""
+
+import asyncio
+import secrets
+from collections.abc import Coroutine, Iterable, Sequence
+from functools import partial
+from typing import Any, Protocol
+
+from msgspec import Struct
+from rich.cells import cell_len
+from rich.segment import Segment
+from rich.style import Style
+
+from codeloop.kit.terminal_text import one_line
+from codeloop.schema.bounds.tui import PICTURES_KEPT
+from codeloop.schema.part import FilePart
+from codeloop.tui.render.pictures import PicturePlace, PictureRow
+from codeloop.tui.terminal import images
+from codeloop.tui.terminal.images import PictureBox, data_of
+from codeloop.tui.terminal.pictures import encode, kitty, sixel
+from codeloop.tui.terminal.pictures.painter import Slice
+
+Key = tuple[str, int, int]
+
+
+class PictureHouse(Protocol):
+    """Where pictures are shown."""
+
+    def find(self, part_id: str) -> FilePart | None:
+        """Return an attachment of a conversation."""
+        ...
+
+    def in_sight(self) -> Iterable[PicturePlace]:
+        """Return the places that are on the screen."""
+        ...
+
+    def begin(self, work: Coroutine[Any, Any, None]) -> object:
+        """Do something that nothing waits for."""
+        ...
+
+    def show(self, commands: Sequence[str], *, as_text: bool) -> None:
+        """Hand commands to the terminal, then show a picture that is ready, perhaps as text."""
+        ...
+
+
+class LoadedPicture(Struct, frozen=True):
+    """A picture as the terminal draws it, row by row; kitty knows it by its `number`, and it has no rows.
+
+    `problem`: why it can't be drawn.
+    """
+
+    rows: tuple[str, ...] = ()
+    number: int = 0
+    problem: str = ""
+
+
+class Gallery:
+    """Draws pictures in one of the three ways, one at a time and in a thread. `room`: what each takes at most."""
+
+    def __init__(self, protocol: images.Protocol, room: PictureBox, colours: int, house: PictureHouse) -> None:
+        self.protocol: images.Protocol = protocol
+        self.room = room
+        self._colours = max(min(colours, sixel.COLOURS), 2)
+        self._house = house
+        self._loaded: dict[Key, LoadedPicture] = {}
+        self._wanted = set[Key]()
+        self._turn = asyncio.Lock()
+        self._number = 0x100000 + secrets.randbelow(0xE00000)  # other programs have pictures in the terminal, too
+
+    def want(self, place: PicturePlace) -> None:
+        """Have a picture, which is in sight, drawn as soon as it can be."""
+        if place.key not in self._loaded and place.key not in self._wanted:
+            self._wanted.add(place.key)
+            self._house.begin(self._load(place))
+
+    def drawn(self, row: PictureRow) -> list[Segment]:
+        """Return what is written on a row: the cells that kitty shows a picture in; elsewhere nothing."""
+        place = row.place
+        loaded = self._loaded.get(place.key) if place is not None else None
+        if place is None or loaded is None or not (loaded.number or loaded.problem):
+            return row
+        if row.written is None or row.written[0] is not loaded:
+            cells = [
+                _filled(each, place, loaded) if each.style and "image" in each.style.meta else each for each in row
+            ]
+            row.written = (loaded, cells)
+        return row.written[1]
+
+    def slice_at(self, place: PicturePlace) -> Slice | None:
+        """Return what draws a row of a picture over its cells; None: it is not ready, or not drawn so."""
+        loaded = self._loaded.get(place.key)
+        if loaded is None or not loaded.rows:
+            return None
+        return Slice((*place.key, place.line), loaded.rows[place.line], place.columns)
+
+    def forget(self) -> None:
+        """Take in that the terminal has none of the pictures any more, or that they are drawn otherwise."""
+        self._loaded.clear()
+
+    @property
+    def farewell(self) -> str:
+        """What takes the pictures out of the terminal's memory."""
+        return "".join(kitty.removed(each.number) for each in self._loaded.values() if each.number)
+
+    async def _load(self, place: PicturePlace) -> None:
+        async with self._turn:
+            room = self.room
+            try:
+                if place.key not in {each.key for each in self._house.in_sight()}:
+                    return
+                file = self._house.find(place.part_id)
+                if file is None:
+                    return
+                self._number += 1
+                box = PictureBox(place.columns, place.rows, room.cell)
+                work = partial(_made, file, self.protocol, box, self._colours, self._number)
+                loaded, commands = await asyncio.to_thread(work)
+            finally:
+                self._wanted.discard(place.key)
+        if room != self.room:
+            return
+        self._loaded[place.key] = loaded
+        self._house.show([*commands, *self._left_out()], as_text=not loaded.rows)
+
+    def _left_out(self) -> list[str]:
+        """Let go of the pictures that were made first and are not in sight; return what has the terminal do so."""
+        seen = {each.key for each in self._house.in_sight()}
+        old = [key for key in self._loaded if key not in seen][: max(len(self._loaded) - PICTURES_KEPT.value, 0)]
+        gone = [self._loaded.pop(key) for key in old]
+        return [kitty.removed(each.number) for each in gone if each.number]
+
+
+def _made(
+    file: FilePart, protocol: images.Protocol, box: PictureBox, colours: int, number: int
+) -> tuple[LoadedPicture, Sequence[str]]:
+    """Return a picture, and what gives it to the terminal beforehand."""
+    try:
+        if protocol == "kitty":
+            return LoadedPicture(number=number), encode.uploaded(data_of(file), box, number)
+        return LoadedPicture(encode.rows_of(data_of(file), protocol, box, colours)), ()
+    except ValueError as error:
+        return LoadedPicture(problem=str(error)), ()
+
+
+def _filled(segment: Segment, place: PicturePlace, loaded: LoadedPicture) -> Segment:
+    if loaded.number:
+        return kitty.cells(loaded.number, place.line, place.columns, segment.style or Style())
+    words = one_line(f"Not shown: {loaded.problem}", place.columns) if place.line == 0 else ""
+    return Segment(words + " " * (place.columns - cell_len(words)), segment.style)

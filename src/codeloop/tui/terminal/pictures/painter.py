@@ -1,0 +1,83 @@
+"""Draws pictures over cells: they are drawn after the text of their rows, and gone when that is written again."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from msgspec import Struct
+
+Spot = tuple[int, int]
+"""A cell of the screen: its row and its column, from 0."""
+RATE = 1_000_000
+"""Characters a second that are written while pictures move."""
+REST = 0.2
+"""Seconds that rows stand still before a picture that moves faster than it can be written is drawn again."""
+
+
+class Slice(Struct, frozen=True):
+    """A row of a picture: what draws it, and how many columns it takes. `name`: the same for the same pixels."""
+
+    name: object
+    drawing: str
+    columns: int
+
+
+class Painter:
+    """Knows what is on the screen, and draws what is not.
+
+    `in_sight`: returns what should be there, by its first cell. `later`: has `TerminalApp.paint` called after seconds.
+    """
+
+    def __init__(self, in_sight: Callable[[], Mapping[Spot, Slice]], later: Callable[[float], None]) -> None:
+        self._in_sight = in_sight
+        self._later = later
+        self._there: dict[Spot, Slice] = {}
+        self._free = 0.0
+        """The time at which what was written before is drawn, as far as we know."""
+
+    def erased(self, update: Any) -> None:
+        """Take in that an update of the screen is written, which takes away what it goes over."""
+        if not self._there:
+            return
+        spans = getattr(update, "spans", None)
+        if spans is None:
+            self._there.clear()
+            return
+        lines = {line for line, _ in self._there}
+        written = [(line, *each) for line, each in _written(update, lines)]
+        for spot, each in [*self._there.items()]:
+            line, left = spot
+            if any(line == at and start < left + each.columns and end > left for at, start, end in written):
+                del self._there[spot]
+
+    def frame(self) -> str:
+        """Return what draws the pictures that are in sight and not on the screen."""
+        missing = {spot: each for spot, each in self._in_sight().items() if self._there.get(spot) != each}
+        if not missing:
+            return ""
+        now = time.monotonic()
+        if now < self._free:
+            self._later(max(self._free - now, REST))
+            return ""
+        self._there.update(missing)
+        drawings = "".join(
+            f"\x1b[{line + 1};{column + 1}H{each.drawing}"
+            for (line, column), each in sorted(missing.items(), key=_spot)
+        )
+        self._free = now + len(drawings) / RATE
+        return f"\x1b7{drawings}\x1b8"
+
+
+def _spot(item: tuple[Spot, Slice]) -> Spot:
+    return item[0]
+
+
+def _written(update: Any, lines: Iterable[int]) -> Iterator[tuple[int, tuple[int, int]]]:
+    """Yield which cells of these lines an update of the library writes, as it does."""
+    for line, start, end in update.spans:
+        if line not in lines:
+            continue
+        for stop, (at, strip) in zip(update.chop_ends[line], update.chops[line].items(), strict=False):
+            if strip is not None and at <= end and stop > start:
+                is_whole = start <= at < end and stop <= end
+                yield line, (at, stop if is_whole else min(stop, end))

@@ -1,0 +1,44 @@
+"""Pixels as sixels: bands of six rows, each colour by itself."""
+
+import re
+from functools import cache
+
+COLOURS = 200
+CLEAR = 255
+"""The number of what is not drawn; of no colour."""
+_BAND = 6
+_RUN = re.compile(rb"(.)\1{3,}", re.DOTALL)
+_CHARACTERS = bytes((63 + bits) & 0xFF for bits in range(256))
+
+
+def sixels(pixels: bytes, palette: list[int], width: int) -> str:
+    """Return pixels (numbers of the palette, row by row) as a picture of its own; only what it uses is defined."""
+    colours = [f"#{at};2;{_percent(palette, at)}" for at in sorted({*pixels} - {CLEAR})]
+    size = _BAND * width
+    bands = (_band(pixels[top : top + size], width) for top in range(0, len(pixels), size))
+    return f'\x1bP0;1q"1;1;{width};{len(pixels) // width}' + "".join(colours) + "-".join(bands) + "\x1b\\"
+
+
+def _percent(palette: list[int], at: int) -> str:
+    return ";".join(str(round(value * 100 / 255)) for value in palette[3 * at : 3 * at + 3])
+
+
+def _band(band: bytes, width: int) -> str:
+    rows = [band[at : at + width] for at in range(0, len(band), width)]
+    return "$".join(f"#{colour}{_line(rows, colour, width)}" for colour in sorted({*band} - {CLEAR}))
+
+
+def _line(rows: list[bytes], colour: int, width: int) -> str:
+    """Return where a colour is in a band: for each column six bits, the lowest for the row at the top."""
+    bits = 0
+    for at, row in enumerate(rows):
+        if colour in row:
+            bits |= int.from_bytes(row.translate(_table(colour))) << at  # a byte holds all six
+    line = bits.to_bytes(width).translate(_CHARACTERS).rstrip(b"?")
+    return _RUN.sub(lambda run: b"!%d%c" % (len(run[0]), run[1][0]), line).decode("ascii")
+
+
+@cache
+def _table(colour: int) -> bytes:
+    """Return what makes 1 of a colour, and 0 of any other."""
+    return bytes(number == colour for number in range(256))

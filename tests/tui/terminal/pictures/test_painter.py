@@ -1,0 +1,87 @@
+"""Pictures above cells: drawn when they are not there, never twice, and not while they move too fast."""
+
+from collections.abc import Mapping
+
+import pytest
+from textual._compositor import ChopsUpdate, LayoutUpdate
+from textual.geometry import Region
+from textual.strip import Strip
+
+from codeloop.tui.terminal.pictures import painter
+from codeloop.tui.terminal.pictures.painter import Painter, Slice, Spot
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(painter, "time", clock)
+    return clock
+
+
+class Sight:
+    """What is in sight, and how long the painter wants to wait."""
+
+    def __init__(self, *rows: int, size: int = 10) -> None:
+        self.rows = rows
+        self.size = size
+        self.waits: list[float] = []
+        self.painter = Painter(self.seen, self.waits.append)
+
+    def seen(self) -> Mapping[Spot, Slice]:
+        return {(row, 4): Slice(row, "x" * self.size, 10) for row in self.rows}
+
+
+def cells(row: int, start: int, end: int) -> ChopsUpdate:
+    """An update that writes some cells of a row; those before and after are as they were."""
+    cuts = sorted({0, start, end, 80})
+    chops: list[Mapping[int, Strip | None]] = [{} for _ in range(24)]
+    chops[row] = {at: Strip.blank(end - start) if at == start else None for at in cuts[:-1]}
+    return ChopsUpdate(chops, [(row, start, end)], [cuts[1:]] * 24)
+
+
+def test_a_picture_is_drawn_once_at_its_place_and_the_cursor_stays(clock: Clock) -> None:
+    sight = Sight(2, 3)
+    assert sight.painter.frame() == f"\x1b7\x1b[3;5H{'x' * 10}\x1b[4;5H{'x' * 10}\x1b8"
+    assert sight.painter.frame() == ""
+
+
+def test_only_rows_that_were_written_over_are_drawn_again(clock: Clock) -> None:
+    sight = Sight(2, 3)
+    sight.painter.frame()
+    clock.now += 1
+    for update in (cells(2, 14, 20), cells(2, 0, 4), cells(5, 0, 80)):
+        sight.painter.erased(update)
+        assert sight.painter.frame() == ""
+    for update in (cells(3, 13, 20), cells(3, 0, 5)):
+        sight.painter.erased(update)
+        assert sight.painter.frame() == f"\x1b7\x1b[4;5H{'x' * 10}\x1b8"
+        clock.now += 1
+    sight.painter.erased(LayoutUpdate([], Region(0, 0, 80, 24)))
+    assert sight.painter.frame().count("H") == 2
+
+
+def test_a_picture_that_moves_faster_than_it_can_be_written_waits_until_it_rests(clock: Clock) -> None:
+    sight = Sight(2, size=painter.RATE)
+    assert sight.painter.frame()
+    clock.now += 0.9
+    sight.rows = (1,)
+    assert sight.painter.frame() == ""
+    assert sight.waits == [painter.REST]
+    clock.now += 0.2
+    assert sight.painter.frame()
+
+
+def test_what_is_no_longer_in_sight_is_not_drawn(clock: Clock) -> None:
+    sight = Sight(2)
+    sight.painter.frame()
+    sight.rows = ()
+    sight.painter.erased(cells(2, 0, 80))
+    assert sight.painter.frame() == ""
