@@ -1,5 +1,6 @@
 """A conversation as a person has it: prompts, answers, questions, undo, tabs."""
 
+import time
 from pathlib import Path
 
 from textual.geometry import Region
@@ -152,6 +153,30 @@ async def test_leaving_while_a_turn_runs_asks_for_the_key_again(tmp_path: Path) 
         await ui.sees("again to leave")
         await ui.pilot.press("ctrl+c")
         assert ui.ui.return_code == 0
+
+
+async def test_a_key_that_was_to_stop_a_turn_does_not_leave_when_the_turn_has_just_ended(tmp_path: Path) -> None:
+    async with rig(tmp_path, [ScriptedAnswer(text="Done.")]) as desk, played(desk, tmp_path / "state") as ui:
+        await ui.type("go on", "enter")
+        await ui.sees("Done.")
+        view = ui.ui.tab.view
+        await ui.until(lambda: view is not None and not view.is_busy)
+        assert view is not None
+        view.idle_since = time.monotonic()
+        await ui.pilot.press("ctrl+c")
+        await ui.sees("The turn is over: again to leave")
+        await ui.pilot.press("ctrl+c")
+        assert ui.ui.return_code == 0
+
+
+async def test_a_profile_is_chosen_from_a_list(tmp_path: Path) -> None:
+    async with rig(tmp_path, [ScriptedAnswer(text="Done.")]) as desk, played(desk, tmp_path / "state") as ui:
+        await ui.type("go on", "enter")
+        await ui.sees("Done.")
+        await ui.type("/profile", "enter")
+        await ui.sees("What needs no question", "changes nothing")
+        await ui.type("plan", "enter")
+        await ui.sees("From the next call on, profile plan holds")
 
 
 async def test_what_is_selected_with_the_mouse_is_copied(tmp_path: Path) -> None:

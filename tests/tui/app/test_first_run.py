@@ -89,6 +89,23 @@ async def test_what_is_typed_while_the_dialog_opens_goes_to_the_prompt(
         await ui.until(lambda: ui.ui.tab.prompt.entry.text == "fix qqxzj now")
 
 
+async def test_what_was_typed_to_find_a_provider_does_not_go_to_the_prompt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with desk(tmp_path, monkeypatch) as it, played(it, tmp_path / "state") as ui:
+        await ui.sees(ASKS, "Anthropic")
+        await ui.type("custom")
+        await ui.sees("A server of your own", "in your configuration")
+        await ui.pilot.press("enter", *["backspace"] * 6)
+        await ui.type("anthropic", "enter")
+        await ui.sees("Key for Anthropic")
+        await ui.pilot.press("escape")
+        await ui.sees(ASKS)
+        await ui.pilot.press("escape")
+        await ui.until(lambda: len(ui.ui.screen_stack) == 1)
+        assert ui.ui.tab.prompt.entry.text == ""
+
+
 @pytest.mark.slow
 async def test_the_model_chosen_before_is_one_key_away_and_the_next_session_begins_with_the_last(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

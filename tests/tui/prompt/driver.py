@@ -54,6 +54,7 @@ class Answers:
             PromptCommand("new", "", "start a new session"),
             PromptCommand("model", "PROVIDER/MODEL", "set the model"),
             PromptCommand("models", "", "list the models"),
+            PromptCommand("themes", "[NAME]", "choose a theme"),
             PromptCommand("p:greet", "$1 $2", "greets somebody (who [how])", is_completed=True),
         ]
 

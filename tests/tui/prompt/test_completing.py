@@ -16,6 +16,7 @@ async def test_commands_are_listed_with_what_they_do(tmp_path: Path) -> None:
             "  /new                   start a new session\n"
             "  /model PROVIDER/MODEL  set the model\n"
             "  /models                list the models\n"
+            "  /themes [NAME]         choose a theme\n"
             "  /p:greet $1 $2         greets somebody (who [how])\n"
             "▌ /"
         )
@@ -31,6 +32,9 @@ async def test_commands_are_listed_with_what_they_do(tmp_path: Path) -> None:
         await hand.until(lambda: "/new" in hand.screen())
         await hand.press("enter")
         await hand.until(lambda: hand.app.texts[1:] == ["/new "])
+        await hand.type("/the")
+        await hand.press("enter")
+        await hand.until(lambda: hand.app.texts[2:] == ["/themes "])
         await hand.type("/ne")
         await hand.press("tab")
         assert hand.app.text == "/new "
@@ -41,7 +45,7 @@ async def test_commands_are_listed_with_what_they_do(tmp_path: Path) -> None:
         await hand.press("ctrl+c")
         await hand.type("/model")
         await hand.press("enter")
-        await hand.until(lambda: hand.app.texts[2:] == ["/model "])
+        await hand.until(lambda: hand.app.texts[3:] == ["/model "])
 
 
 async def test_arguments_of_a_command_are_completed_and_enter_sends_what_is_typed(tmp_path: Path) -> None:

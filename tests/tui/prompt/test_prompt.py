@@ -226,9 +226,12 @@ async def test_the_keys_are_the_persons(tmp_path: Path) -> None:
 async def test_vi_keys_when_they_are_wanted(tmp_path: Path) -> None:
     async with prompting(tmp_path, PromptSettings(vim=True)) as hand:
         await hand.type("one two")
+        assert "NORMAL" not in hand.screen()
         await hand.press("escape", "b", "c", "w", "x", "escape")
         assert hand.app.text == "one x"
+        assert hand.screen().endswith(" NORMAL")
         await hand.press("v", "b", "b")
+        assert hand.screen().endswith(" VISUAL")
         assert hand.app.prompt.editor.selection == (0, 5)
         await hand.press("escape", "enter")
         await hand.until(lambda: hand.app.texts == ["one x"])

@@ -304,7 +304,7 @@ async def test_questions_of_the_model_are_answered_one_after_the_other(tmp_path:
         await app.typed(pilot, "1", "down", "space", "t", *"mypy", "enter")
         assert "[x] ruff" in app.shown()
         assert "[x] Your own words: mypy" in app.shown()
-        await app.typed(pilot, "down", "enter")
+        await app.typed(pilot, "enter")  # what is marked stays so, and the next question is shown
         await app.typed(pilot, "t", *"loop", "enter")
         assert "→ PostgreSQL" in app.shown()
         assert "→ ruff, pytest, mypy" in app.shown()

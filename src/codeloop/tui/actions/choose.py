@@ -8,7 +8,9 @@ from codeloop.schema.errors import UsageProblem
 from codeloop.schema.operation import SESSION_GET, SESSION_UPDATE
 from codeloop.schema.permission import PROFILE, PROFILES
 from codeloop.schema.wire import replace
+from codeloop.tui.actions.dialogs import ask
 from codeloop.tui.dialogs.parts.memory import reference
+from codeloop.tui.dialogs.profiles import profile_picker
 from codeloop.tui.ui import Ui
 
 
@@ -55,13 +57,14 @@ async def previous_favourite(ui: Ui, _words: str) -> None:
 
 
 async def profile(ui: Ui, words: str) -> None:
-    """Say or set what needs no question in this session."""
+    """Choose what needs no question in this session, or take the profile that is named."""
     session = await ui.client.call(SESSION_GET, SessionId(session_id=ui.session.id))
     name = words.strip()
     if not name:
-        chosen = (session.metadata or {}).get(PROFILE)
-        ui.say(f"profile {chosen or 'as configured'}; there are {', '.join(PROFILES)}")
-        return
+        chosen = str((session.metadata or {}).get(PROFILE) or "")
+        name = await ask(ui, profile_picker(chosen, lambda: ui.appearance.styles)) or ""
+        if not name:
+            return
     if name not in PROFILES:
         raise UsageProblem(f"There is no profile {name}.{meant(near(name, PROFILES))} Choose {', '.join(PROFILES)}.")
     metadata = {**(session.metadata or {}), PROFILE: name}

@@ -17,13 +17,13 @@ async def begin(ui: Ui) -> None:
 
 
 async def connect(ui: Ui) -> bool:
-    """Let a provider be chosen; return whether a model can be used now. Words typed for the prompt go there."""
+    """Let a provider be chosen; return whether a model can be used now. Words for the prompt go there."""
     picker = ProviderPicker(context_of(ui), TITLE)
     chosen = await ask(ui, picker)
     await ui.choices.look()
     if chosen is not None:
         ui.choices.take(ui.tab, chosen)
-    elif picker.typed:
+    elif picker.typed and not picker.is_used:
         ui.tab.prompt.insert(picker.typed)
     ui.draw()
     return ui.choices.answering(ui.tab) is not None

@@ -1,5 +1,7 @@
 """Commands that open, close and change tabs, and that leave."""
 
+import time
+
 from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.operation import SESSION_CHILDREN, SESSION_GET
@@ -7,6 +9,8 @@ from codeloop.tui.ui import Ui
 
 MOST = 9
 """Tabs at a time."""
+JUST_NOW = 1.0
+"""Seconds after the end of a turn in which a key may still be meant to stop it."""
 
 
 async def new(ui: Ui, words: str) -> None:
@@ -57,9 +61,15 @@ async def previous_child(ui: Ui, _words: str) -> None:
 
 
 async def leave(ui: Ui, _words: str) -> None:
-    """Leave the program; asks for the key again while a turn runs that would be stopped."""
-    is_busy = any(tab.view is not None and tab.view.is_busy for tab in ui.tabs)
-    if not is_busy or ui.launch.server or ui.again("A turn is running and would be stopped: again to leave"):
+    """Leave the program; asks for the key again while a turn runs that would be stopped, or has only just ended."""
+    views = [tab.view for tab in ui.tabs if tab.view is not None]
+    if any(view.is_busy for view in views) and not ui.launch.server:
+        question = "A turn is running and would be stopped: again to leave"
+    elif any(time.monotonic() - view.idle_since < JUST_NOW for view in views):  # the key may be meant for the turn
+        question = "The turn is over: again to leave"
+    else:
+        question = ""
+    if not question or ui.again(question):
         ui.exit(0)
 
 

@@ -30,6 +30,10 @@ from codeloop.tui.dialogs.picker import Picker
 LOCAL, READY, KNOWN, OTHERS = "On this machine", "Ready", "Often used", "All others"
 _OFTEN = ("anthropic", "openai", "google", "openrouter", "deepseek", "mistral", "groq", "xai", "github-copilot")
 AGAIN = "Choose it once more to use it all the same."
+OWN = """in your configuration: write its address and a model into ~/.config/codeloop/codeloop.json, then start again:
+{"provider": {"mine": {"options": {"baseURL": "http://127.0.0.1:8080/v1"}, "models": {"NAME": {}}}}}"""
+ALSO = "other custom address base url openai compatible"
+"""Words that find the server of one's own."""
 
 
 class ProviderPicker(Picker[ModelRef]):
@@ -40,6 +44,8 @@ class ProviderPicker(Picker[ModelRef]):
         self._known = KnownProviders(all=[], default={}, connected=[])
         self._keyed: set[str] = set()
         self._failed: set[str] = set()
+        self.is_used = False
+        """A provider was chosen: what is typed filters the list, and is no prompt."""
         actions = (
             PickAction("ctrl+k", "enter a key", self._enter),
             PickAction("ctrl+d", "forget the key", self._forget),
@@ -57,7 +63,10 @@ class ProviderPicker(Picker[ModelRef]):
         self._known = await client.call(PROVIDER_LIST, none)
         self._keyed = set(await client.call(PROVIDER_AUTH, none))
         order = [LOCAL, READY, KNOWN, OTHERS]
-        picks = [self._pick(provider) for provider in self._known.all]
+        own = Pick(
+            ModelRef(provider_id="", model_id=""), "A server of your own", "", "", OTHERS, also=ALSO, problem=OWN
+        )
+        picks = [*map(self._pick, self._known.all), own]
         often = {name: at for at, name in enumerate(_OFTEN)}
         return sorted(
             picks,
@@ -72,13 +81,14 @@ class ProviderPicker(Picker[ModelRef]):
         models = len(provider.models)
         detail = where[provider.source] if is_ready else f"{models} model{'' if models == 1 else 's'}"
         can = is_ready or provider.id in self._keyed
-        problem = "" if can else f"needs codeloop auth login {provider.id} --base-url URL"
+        problem = "" if can else f"no address: codeloop auth login {provider.id} --base-url URL"
         value = ModelRef(provider_id=provider.id, model_id=self._known.default.get(provider.id, ""))
         also = f"{provider.id} {' '.join(provider.env)}"
         return Pick(value, provider.name, detail, ", ".join(provider.env[:1]), group, also=also, problem=problem)
 
     def chosen(self, value: ModelRef) -> None:
         """Ask for a key where one is needed; then try the provider."""
+        self.is_used = True
         self.run_worker(partial(self._use, value), exclusive=True, group="act")
 
     async def _use(self, model: ModelRef) -> None:
@@ -108,8 +118,9 @@ class ProviderPicker(Picker[ModelRef]):
 
     async def _enter(self, model: ModelRef | None) -> bool:
         """Store a key and try it; one that the service refuses is forgotten again."""
-        if model is None:
+        if model is None or not model.provider_id:
             return False
+        self.is_used = True
         provider = self._provider(model)
         about = f"It is stored for {one_line(provider.name, 60)} alone, and tried at once with one short request."
         title = f"Key for {one_line(provider.name, 60)}"

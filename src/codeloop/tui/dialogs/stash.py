@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from codeloop.client.numbers import when
 from codeloop.schema.errors import UsageProblem
 from codeloop.tui.dialogs.parts.choices import Pick, PickAction, PickSource
 from codeloop.tui.dialogs.parts.dialog import Colours
+from codeloop.tui.dialogs.parts.rows import short_time
 from codeloop.tui.dialogs.picker import Picker
 from codeloop.tui.prompt.store import PromptStore
 
@@ -15,7 +15,7 @@ def stash_list(store: PromptStore, colours: Colours) -> Picker[int]:
 
     async def listed() -> Sequence[Pick[int]]:
         kept = list(enumerate(store.stash()))
-        return [Pick(at, prompt.text, hint=when(prompt.at) if prompt.at else "") for at, prompt in reversed(kept)]
+        return [Pick(at, prompt.text, hint=short_time(prompt.at) if prompt.at else "") for at, prompt in reversed(kept)]
 
     async def forget(index: int | None) -> bool:
         try:

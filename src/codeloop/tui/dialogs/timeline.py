@@ -1,7 +1,6 @@
 """The prompts of a session: go to one, copy it, begin another session before it, undo to it."""
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Literal
 
 from msgspec import Struct
@@ -22,7 +21,7 @@ from codeloop.tui.dialogs.parts.choices import Pick, PickAction, PickSource
 from codeloop.tui.dialogs.parts.confirm import Confirm
 from codeloop.tui.dialogs.parts.context import DialogContext
 from codeloop.tui.dialogs.parts.messages import message_rows, said
-from codeloop.tui.dialogs.parts.rows import between
+from codeloop.tui.dialogs.parts.rows import between, short_time
 from codeloop.tui.dialogs.picker import Picker
 from codeloop.tui.render.canvas import Row
 
@@ -70,9 +69,8 @@ class Timeline(Picker[TimelineStep]):
         for message in self._messages:
             text = said(message)
             if isinstance(message.info, UserMessage) and text:
-                at = datetime.fromtimestamp(message.info.time.created / 1000).astimezone()
                 step = TimelineStep("jump", message.info.id, text, self._session_id)
-                picks.append(Pick(step, text, hint=f"{at:%d %b %H:%M}"))
+                picks.append(Pick(step, text, hint=short_time(message.info.time.created)))
         return picks[::-1]
 
     async def _look(self, step: TimelineStep, width: int) -> Sequence[Row]:

@@ -17,7 +17,7 @@ class PromptBinding(Struct, frozen=True):
 
 
 BINDINGS: tuple[PromptBinding, ...] = (
-    PromptBinding("completion_enter", "enter", "Take the chosen completion; a command without arguments runs"),
+    PromptBinding("completion_enter", "enter", "Take the chosen completion; a command that needs no more runs"),
     PromptBinding("completion_accept", "tab", "Take the chosen completion"),
     PromptBinding("completion_previous", "up,ctrl+p", "Choose the completion above"),
     PromptBinding("completion_next", "down,ctrl+n", "Choose the completion below"),

@@ -1,6 +1,6 @@
 """The text field of the prompt: draws the rows that are visible, and hands keys to the buffer."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from unicodedata import category
 
 from rich.segment import Segment
@@ -193,16 +193,14 @@ class PromptEditor(PointedWidget, can_focus=True):
         return True
 
     def render_line(self, y: int) -> Strip:
-        """Draw a row."""
+        """Draw a row; at the end of the first, vi's mode where letters are not inserted."""
         base, cells = self.rich_style, self.content_size.width
         row = self._top + y
+        muted = base + self.get_component_rich_style("editor--placeholder", partial=True)
+        mode = "" if y or self.vim is None or self.is_writing else self.vim.mode.upper()
         if not self.buffer.text:
-            muted = base + self.get_component_rich_style("editor--placeholder", partial=True)
-            return _hint(
-                "" if y else SHELL_HINT if self.mode == "shell" else self.placeholder,
-                muted,
-                has_focus=self.has_focus and not y,
-            ).adjust_cell_length(cells, base)
+            hint = "" if y else SHELL_HINT if self.mode == "shell" else self.placeholder
+            return _row(_hint(hint, muted, has_focus=self.has_focus and not y), cells, base, Segment(mode, muted))
         if row >= self.rows.rows:
             return Strip.blank(cells, base)
         offset, text = self.rows.row(row)
@@ -220,13 +218,21 @@ class PromptEditor(PointedWidget, can_focus=True):
             segments.append(Segment(glyph.shown, style))
         if cursor == len(text) and self.rows.place(self.buffer.cursor)[0] == row:
             segments.append(Segment(" ", base + _CURSOR))
-        return Strip(Segment.simplify(segments)).adjust_cell_length(cells, base)
+        return _row(Segment.simplify(segments), cells, base, Segment(mode, muted))
 
 
-def _hint(text: str, style: Style, *, has_focus: bool) -> Strip:
+def _row(segments: Iterable[Segment], cells: int, base: Style, end: Segment) -> Strip:
+    """Return a row, with what stands at its end if there is room."""
+    strip, left = Strip(segments), cells - len(end.text)
+    if not end.text or strip.cell_length >= left:
+        return strip.adjust_cell_length(cells, base)
+    return Strip([*strip.adjust_cell_length(left, base), end])
+
+
+def _hint(text: str, style: Style, *, has_focus: bool) -> list[Segment]:
     """Return the row of an empty prompt."""
     first, rest = text[:1] or " ", text[1:]
-    return Strip([Segment(first, style + _CURSOR if has_focus else style), Segment(rest, style)])
+    return [Segment(first, style + _CURSOR if has_focus else style), Segment(rest, style)]
 
 
 def typed(event: events.Key) -> str | None:

@@ -36,7 +36,7 @@ class QuestionForm:
         named = (
             (one_line(q.header or f"Question {n}", 20), bool(self._said(n - 1))) for n, q in enumerate(questions, 1)
         )
-        return (*named, ("Send", all(self._said(number) for number in range(len(questions)))))
+        return (*named, ("Send", False))
 
     @property
     def _question(self) -> QuestionInfo | None:
@@ -86,6 +86,8 @@ class QuestionForm:
         tabs = len(self.tabs)
         if key in MOVES:
             self.cursor = (self.cursor + MOVES[key]) % len(rows)
+        elif key == "enter" and self._is_marked(rows[self.cursor]):
+            self._go_on()
         elif key in {"enter", "space"}:
             self.choose(self.cursor)
         elif key in {"left", "right", "tab", "shift+tab"} and tabs:
@@ -126,6 +128,10 @@ class QuestionForm:
     def leave_entry(self) -> None:
         """Type nothing after all."""
         self.entry = None
+
+    def _is_marked(self, row: FormRow) -> bool:
+        """Return whether Enter would take back what was just chosen of several: it goes on instead."""
+        return bool(row.is_on and self._question is not None and self._question.multiple)
 
     def _with_key(self, key: str) -> int | None:
         return next((at for at, row in enumerate(self.rows()) if row.key == key), None)

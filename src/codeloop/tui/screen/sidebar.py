@@ -94,7 +94,8 @@ class Sidebar(SteadyWidget, ScrollView):
     def _used(self, view: SessionView, standing: Standing) -> list[Row]:
         styles = self._colours
         used = view.log.context_used
-        share = f" of {count(standing.window)}, {used * 100 // standing.window} %" if standing.window else ""
+        percent = used * 100 // standing.window or ("<1" if used else 0) if standing.window else 0
+        share = f" of {count(standing.window)}, {percent} %" if standing.window else ""
         muted = styles.of("text_muted")
         return [
             [Segment(f"{count(used)} tokens{share}", muted)],

@@ -86,7 +86,7 @@ class StatusBar(SteadyWidget):
             return [Segment(one_line(standing.problem, room), styles.of("error"))]
         row: Row = []
         if self._view is not None and self._view.is_busy:
-            row = [*self._busy(self._view, styles), Segment("  ")]
+            row = [*self._busy(self._view, styles, room), Segment("  ")]
         who = " ".join(filter(None, (standing.agent, standing.model)))
         for text, style, fit in (
             (who, styles.of("text"), _cut),
@@ -97,12 +97,12 @@ class StatusBar(SteadyWidget):
                 row += [Segment(fit(text, left - 2), style), Segment("  ")]
         return row
 
-    def _busy(self, view: SessionView, styles: Styles) -> Row:
+    def _busy(self, view: SessionView, styles: Styles, room: int) -> Row:
         now = time.time()
         if isinstance(view.status, Retry):
             seconds = max(view.status.next / 1000 - now, 0)
-            words = f"retry {view.status.attempt} in {seconds:.0f} s: {one_line(view.status.message, 60)}"
-            return [Segment(words, styles.of("warning"))]
+            words = f"retry {view.status.attempt} in {seconds:.0f} s: {one_line(view.status.message, room)}"
+            return [Segment(_cut(words, room), styles.of("warning"))]
         frame = WHEEL[int(now * TURNS) % len(WHEEL)] if self._standing.moves else "*"
         asks = "waits for you" if view.requests else f"{max(now - self._since, 0):.0f}s"
         return [Segment(f"{frame} {asks}", styles.of("warning" if view.requests else "primary"))]
@@ -115,7 +115,7 @@ class StatusBar(SteadyWidget):
             if used and standing.window:
                 share = used * 100 // standing.window
                 look = "error" if share >= 90 else "warning" if share >= 75 else "text_muted"
-                parts.append((f"{count(used)} ({share} %)", look))
+                parts.append((f"{count(used)} ({share or '<1'} %)", look))
             elif used:
                 parts.append((count(used), "text_muted"))
             if cost := self._view.session.cost:

@@ -37,6 +37,8 @@ NAMES = {
     "_": "underscore",
 }
 """What Textual calls a key that people write as its character."""
+_WRITTEN = ("ctrl", "alt", "shift", "super")
+"""The order in which people write the keys that are held."""
 SHOWN = {"escape": "esc", "pageup": "pgup", "pagedown": "pgdn", **{name: key for key, name in NAMES.items()}}
 
 
@@ -107,7 +109,8 @@ class Keymap:
         """Return the first key of a command as a person reads it; "" if it has none."""
         key = next(iter(self.keys.get(name, ())), "")
         before = f"{self.leader} " if key.startswith(LEADER) else ""
-        parts = key.removeprefix(LEADER).split("+")
+        *held, last = key.removeprefix(LEADER).split("+")
+        parts = [*sorted(held, key=_WRITTEN.index), last]
         return before + "+".join(SHOWN.get(part, part) for part in parts) if key else ""
 
 

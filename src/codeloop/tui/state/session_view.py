@@ -1,6 +1,8 @@
 """One session as the screen shows it, from its stored messages and the events that follow."""
 
+import math
 import re
+import time
 from collections.abc import Iterable
 
 from codeloop.kit.terminal_text import one_line
@@ -39,6 +41,8 @@ class SessionView:
         self.log = MessageLog()
         self.children = Children(session.id)
         self.status: Status = Idle()
+        self.idle_since = -math.inf
+        """When the last turn ended that was seen here, on the monotonic clock."""
         self.todos: list[Todo] = []
         self.requests: dict[str, Request] = {}
         """What waits for a person, of this session and its subagents, oldest first."""
@@ -138,7 +142,9 @@ class SessionView:
 
     def set_status(self, status: Status) -> None:
         """Take in whether a turn runs."""
-        self.status = status
+        was_busy, self.status = self.is_busy, status
+        if was_busy and not self.is_busy:
+            self.idle_since = time.monotonic()
         self._look_for_queued()
 
     def _child(self, event: Event, session_id: str) -> None:

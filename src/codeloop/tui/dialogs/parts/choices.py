@@ -14,7 +14,7 @@ class Pick(Struct, Generic[T], frozen=True):
     """One row. All texts are foreign: the picker makes them safe.
 
     `detail` stands beside the title, `hint` at the right end, `mark` before it (one cell); `also`: searched, not shown.
-    `problem`: why it can't be chosen, "" if it can.
+    `problem`: why it can't be chosen, "" if it can; the row shows what stands before the first colon.
     """
 
     value: T

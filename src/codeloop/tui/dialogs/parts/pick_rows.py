@@ -71,7 +71,9 @@ class PickRows(Sequence[Row]):
         width, muted = self.width, styles.of("text_muted")
         look = "text_muted" if pick.problem else "text"
         title = one_line(pick.title, _LONGEST)
-        hint = fit(one_line(pick.problem, 60), width * 2 // 5) if pick.problem else one_line(pick.hint, 60)
+        hint = (
+            fit(one_line(pick.problem, 60).split(":")[0], width * 2 // 5) if pick.problem else one_line(pick.hint, 60)
+        )
         hint = hint if width >= _NARROW or cell_len(hint) <= _SHORT else ""
         room = width - 4 - (cell_len(hint) + 2 if hint else 0)
         shown = fit(title, room)

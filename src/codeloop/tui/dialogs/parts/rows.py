@@ -1,6 +1,7 @@
 """Rows of styled text: cut, wrapped, put side by side. All widths are in cells."""
 
 import re
+from datetime import datetime
 
 from rich.cells import cell_len, chop_cells, set_cell_size
 from rich.segment import Segment
@@ -54,3 +55,8 @@ def on(row: Row, style: Style, width: int) -> Row:
     """Return a row on a background that reaches over the whole width."""
     pad = max(width - width_of_row(row), 0)
     return [Segment(s.text, (s.style or Style.null()) + style) for s in [*row, Segment(" " * pad)]]
+
+
+def short_time(ms: int) -> str:
+    """Return a time of this year as lists show it; `ms` since the epoch."""
+    return f"{datetime.fromtimestamp(ms / 1000).astimezone():%d %b %H:%M}"

@@ -133,7 +133,7 @@ class Completing:
         return self._trigger is not None and self._trigger.kind == "arguments"
 
     def _enter(self) -> bool:
-        """Take what is chosen; what is typed in full already, or a command that needs no more, is sent."""
+        """Take what is chosen; what is typed in full already, or a command that can do without more, is sent."""
         now, chosen = self._trigger, self._popup.chosen
         if now is None or not self._popup.rows or chosen < 0:
             return False
@@ -142,7 +142,7 @@ class Completing:
             return False
         command = next((each for each in self._candidates.commands if f"/{each.name}" == row.text), None)
         self.take(chosen)
-        return command is None or bool(command.arguments)
+        return command is None or bool(command.arguments and not command.arguments.startswith("["))
 
     def take(self, index: int) -> bool:
         """Put in a row of the list."""
