@@ -176,6 +176,20 @@ async def test_the_question_of_a_call_is_withdrawn_with_it(tmp_path: Path) -> No
         await until(lambda: not world.host.is_busy)
 
 
+class Pondering(Listener):
+    """Allows everything, in more time than a call has."""
+
+    async def ask(self, question: HostQuestion) -> None:
+        await asyncio.sleep(1.5)
+
+
+async def test_a_call_has_its_time_besides_what_a_person_takes(tmp_path: Path) -> None:
+    async with host_world(tmp_path) as world:
+        tools = world.write("weather.py", TOOLS)
+        await world.offer(tools)
+        assert (await world.call(tools, "asking", listener=Pondering(), seconds=1)).output == "deployed"
+
+
 async def test_an_operation_that_fails_unexpectedly_is_answered(tmp_path: Path) -> None:
     async with host_world(tmp_path) as world:
         world.failure = ValueError("nobody thought of this")

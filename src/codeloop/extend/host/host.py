@@ -13,7 +13,7 @@ from msgspec import Struct
 from codeloop.extend.hooks.hooks import ExtensionRaised, HookFailed, looked_at
 from codeloop.extend.host.back_off import BackOff
 from codeloop.extend.host.extension import CallListener
-from codeloop.extend.host.host_stream import BrokenStream, HostPipes, messages, sent_line
+from codeloop.extend.host.host_stream import BrokenStream, HostPipes, failed_answer, messages, sent_line
 from codeloop.extend.host.protocol import (
     AnswerError,
     AnswerResult,
@@ -40,8 +40,7 @@ from codeloop.schema.bounds.extension import (
     HOST_START,
     HOST_STOP,
 )
-from codeloop.schema.errors import CodeloopError, OperationError
-from codeloop.schema.wire import JSON
+from codeloop.schema.errors import OperationError
 
 _GREETING = 0
 """The number that the greeting is waited for under."""
@@ -76,9 +75,16 @@ class _Request(Struct):
 
     answer: "asyncio.Future[Any]"
     about: str
+    seconds: float = 0
     listener: CallListener | None = None
     pieces: Pieces | None = None
     questions: "list[asyncio.Task[Any]]" = []
+    deadline: asyncio.Timeout | None = None
+
+    def reschedule(self) -> None:
+        """Take the time that a person needs for an answer out of the deadline: it begins anew after that."""
+        if self.deadline is not None and not self.deadline.expired():
+            self.deadline.reschedule(None if self.questions else asyncio.get_running_loop().time() + self.seconds)
 
 
 class _Process(Struct):
@@ -165,11 +171,11 @@ class ExtensionHost:
         number = next(self._numbers)
         sent = sent_line(message(number))
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        request = self._requests[number] = _Request(answer, about, listener, pieces)
+        request = self._requests[number] = _Request(answer, about, seconds, listener, pieces)
         try:
             if not self.tell(sent):
                 raise HookFailed(f"the extension host {self.house.name} is gone")
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout(seconds) as request.deadline:
                 value = await asyncio.shield(answer)
         except TimeoutError as error:
             self._cancel(number)
@@ -181,6 +187,7 @@ class ExtensionHost:
             self._forget(number)
             raise
         finally:
+            request.deadline = None
             for question in request.questions:
                 question.cancel()
         self._forget(number)
@@ -316,11 +323,17 @@ class ExtensionHost:
         request = self._requests.get(question.call)
         if request is None or request.listener is None:
             refused = OperationError("BadRequest", "Only a tool can ask, while its call goes on.")
-            self.tell(line_of(_failed(question.id, "The question", refused)))
+            self.tell(line_of(failed_answer(question.id, "The question", refused)))
             return
         asking = self._carry_out(question.id, "The question", request.listener.ask(question))
+
+        def answered(_: object) -> None:
+            request.questions.remove(asking)
+            request.reschedule()
+
         request.questions.append(asking)
-        asking.add_done_callback(request.questions.remove)
+        request.reschedule()
+        asking.add_done_callback(answered)
 
     def _carry_out(self, number: int, what: str, work: Coroutine[Any, Any, Any]) -> "asyncio.Task[Any]":
         """Carry out what the program asked for; it is answered however that ends."""
@@ -329,7 +342,7 @@ class ExtensionHost:
             if done.cancelled():
                 said: HostMessage = AnswerError(number, "raised", f"{what} was withdrawn, since its call has ended.")
             elif (error := done.exception()) is not None:
-                said = _failed(number, what, error)
+                said = failed_answer(number, what, error)
             else:
                 said = AnswerResult(number, done.result())
             self.tell(line_of(said))
@@ -373,16 +386,6 @@ async def _offer(request: Awaitable[Any]) -> ExtensionOffer:
         return msgspec.convert(answer, ExtensionOffer)
     except msgspec.ValidationError as error:
         raise HookFailed(f"its offer is invalid: {error}") from error
-
-
-def _failed(number: int, what: str, error: BaseException) -> AnswerError:
-    """Return the answer to a program whose request failed."""
-    if not isinstance(error, CodeloopError):
-        return AnswerError(number, "raised", f"{what} failed: {type(error).__name__}: {error}")
-    data: JSON | None = None
-    if isinstance(error, OperationError):
-        data = {"name": error.kind, "data": {"message": str(error)}}
-    return AnswerError(number, "raised", str(error), data=data)
 
 
 def _failure(error: AnswerError) -> Exception:

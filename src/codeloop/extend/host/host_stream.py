@@ -6,8 +6,18 @@ from typing import Protocol
 import msgspec
 
 from codeloop.extend.hooks.hooks import HookFailed
-from codeloop.extend.host.protocol import VERSION, FromHost, HostMessage, HostReady, decode_from_host, line_of
+from codeloop.extend.host.protocol import (
+    VERSION,
+    AnswerError,
+    FromHost,
+    HostMessage,
+    HostReady,
+    decode_from_host,
+    line_of,
+)
 from codeloop.schema.bounds.extension import HOST_LINE
+from codeloop.schema.errors import CodeloopError, OperationError
+from codeloop.schema.wire import JSON
 
 
 class HostPipes(Protocol):
@@ -70,3 +80,13 @@ def sent_line(message: HostMessage) -> bytes:
     if len(line) > HOST_LINE.value:
         raise HookFailed(f"what it was to be given is longer than {HOST_LINE.value:,} bytes")
     return line
+
+
+def failed_answer(number: int, what: str, error: BaseException) -> AnswerError:
+    """Return the answer to a program whose request failed."""
+    if not isinstance(error, CodeloopError):
+        return AnswerError(number, "raised", f"{what} failed: {type(error).__name__}: {error}")
+    data: JSON | None = None
+    if isinstance(error, OperationError):
+        data = {"name": error.kind, "data": {"message": str(error)}}
+    return AnswerError(number, "raised", str(error), data=data)
