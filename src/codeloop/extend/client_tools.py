@@ -43,6 +43,11 @@ class WaitingCall(Struct):
     answer: asyncio.Future[ToolResult]
     deadline: asyncio.Timeout
 
+    def renew(self) -> None:
+        """Give the client its whole time from now on, unless the call has ended."""
+        if not self.answer.done():
+            self.deadline.reschedule(asyncio.get_running_loop().time() + CLIENT_TOOL_CALL.seconds)
+
 
 class ToolOffer(Struct):
     """What one client offers to one session, until `timer`."""
@@ -131,6 +136,7 @@ class ClientTools:
             writes=Writes(),
         )
         asking = asyncio.ensure_future(call.ctx.ask(need))
+        call.deadline.reschedule(None)  # a person may take days
         try:
             await asyncio.wait((asking, call.answer), return_when=asyncio.FIRST_COMPLETED)
             if not asking.done():
@@ -142,12 +148,13 @@ class ClientTools:
             return ToolPermission(allowed=False, message=str(error))
         finally:
             asking.cancel()
+            call.renew()
         return ToolPermission(allowed=True)
 
     def report(self, args: ReportToolCall) -> bool:
         """Show the progress of a call, which gives it more time. Raises as `answer` does."""
         call = self._call(args.session_id, args.lease_id, args.request_id)
-        call.deadline.reschedule(asyncio.get_running_loop().time() + CLIENT_TOOL_CALL.seconds)
+        call.renew()
         call.ctx.report(title=args.title and inert(args.title), metadata=args.metadata)
         return True
 

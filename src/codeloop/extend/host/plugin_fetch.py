@@ -88,14 +88,12 @@ class _FetchStream:
 
     async def read(self) -> bytes:
         """Return more of the body, b"" at its end. Raises NetworkError."""
-        piece = await self.pieces.get()
-        match piece:
-            case FetchChunk():
-                return piece.data or await self.read()
-            case NetworkError():
-                raise piece
-            case _:
-                return b""
+        while isinstance(piece := await self.pieces.get(), FetchChunk):
+            if piece.data:
+                return piece.data
+        if isinstance(piece, NetworkError):
+            raise piece
+        return b""
 
     def close(self) -> None:
         """Have the plugin's request ended."""

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from codeloop.extend import client_tools
+from codeloop.kit.limit import Limit
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_inputs import (
     AnswerToolCall,
@@ -207,6 +208,28 @@ async def test_a_call_asks_and_shows_its_progress(tmp_path: Path) -> None:
         await it.answer(question, "once")
         assert (await asking).allowed
         assert heard.reports == [("Looking", {"done": 1})]
+        await heard.answer(output="4 degrees")
+        await turn
+        assert it.results() == ["4 degrees"]
+
+
+async def test_a_call_has_its_time_besides_what_a_person_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_tools, "CLIENT_TOOL_CALL", Limit("test", 2_000, "ms", "for a test"))
+    async with offering(tmp_path, ASKS_FOR_WEATHER, permission={"satellite": "ask"}) as (it, heard):
+        turn = asyncio.create_task(it.prompt())
+        asked = await heard.called()
+        wanted = AskForToolCall(
+            session_id=it.session_id,
+            lease_id=LEASE,
+            request_id=asked.request_id,
+            permission="satellite",
+            patterns=["north"],
+        )
+        asking = asyncio.create_task(it.client.call(TOOL_ASK, wanted))
+        question = await it.question()
+        await asyncio.sleep(2.1)
+        await it.answer(question, "once")
+        assert (await asking).allowed
         await heard.answer(output="4 degrees")
         await turn
         assert it.results() == ["4 degrees"]
