@@ -222,7 +222,7 @@ class DrawingTerminal:
     def _shown(self, cell: Cell) -> Image.Image | None:
         red, green, blue = cell.colour or (0, 0, 0)
         uploaded = self.images.get(red << 16 | green << 8 | blue)
-        if uploaded is None:
+        if uploaded is None or len(cell.text) != 3:  # its marks are still on their way
             return None
         row, column = (MARKS.index(mark) for mark in cell.text[1:])
         assert row < uploaded.rows
