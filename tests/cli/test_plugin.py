@@ -39,6 +39,9 @@ def test_a_new_package_passes_its_test_works_and_goes(tmp_path: Path) -> None:
         before = (desk.home / "config" / "codeloop.json").read_text()
         added = desk.run("plugin", "add", "./my-words")
         assert added.returncode == 0, added.stderr
+        assert desk.run("plugin", "add", f"file://{desk.work}/my%2Dwords").returncode == 0
+        listed = json.loads((desk.home / "config" / "codeloop.json").read_text())["plugin"]
+        assert listed == [str(desk.work.resolve() / "my-words")]
         rows = json.loads(desk.run("plugin", "list", "--json").stdout)
         ended = desk.run("run", "--format", "json", "go")
     assert {row["name"]: row["state"] for row in rows} == {

@@ -1,7 +1,5 @@
 """`codeloop lsp`: which language servers there are and can run here; install one, start it anew, read its log."""
 
-import shlex
-import subprocess
 import sys
 from pathlib import Path
 
@@ -9,6 +7,7 @@ import click
 
 from codeloop.app.language.servers import chosen_servers, installed_in, log_of, restart_file
 from codeloop.app.settings import ProjectSettings
+from codeloop.cli.commands.extend.installing import run_shown
 from codeloop.cli.exit_codes import UsageProblem
 from codeloop.cli.group import Group
 from codeloop.cli.options import JSON as AS_JSON
@@ -105,12 +104,7 @@ def _run(command: list[str], settings: ProjectSettings) -> None:
     program = next(word for word in command if word != "env" and "=" not in word)
     if "/" not in program and which(program, settings.environment.get("PATH")) is None:
         raise CodeloopError(f"{program} is not on the PATH, and this server is installed with it. Install it first.")
-    click.echo(f"$ {shlex.join(command)}", err=True)
-    try:
-        code = subprocess.run(command, check=False, timeout=LSP_INSTALL.seconds).returncode
-    except subprocess.TimeoutExpired:
-        raise CodeloopError(f"That took more than {LSP_INSTALL.seconds / 60:.0f} minutes, so it was ended.") from None
-    if code:
+    if code := run_shown(command, LSP_INSTALL):
         raise CodeloopError(f"{program} failed with exit code {code}; nothing else was done.")
 
 

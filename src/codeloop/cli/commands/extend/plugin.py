@@ -1,7 +1,5 @@
 """`codeloop plugin`: install packages of extensions, list what there is, look at one, remove it, write a new one."""
 
-import shlex
-import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,12 +7,13 @@ from typing import Any
 import click
 
 from codeloop.app.settings import ProjectSettings
+from codeloop.cli.commands.extend.installing import run_shown
 from codeloop.cli.commands.extend.plugin_show import debug, list_plugins
 from codeloop.cli.group import Group
 from codeloop.cli.target.project import open_settings
 from codeloop.config.edit_file import NotPlain, with_listed, without_listed
 from codeloop.config.files import read_text, reason, write_private
-from codeloop.config.paths import plugin_name
+from codeloop.config.paths import plugin_name, plugin_path
 from codeloop.config.server_entry import entry_file
 from codeloop.config.trust.store import amend
 from codeloop.extend.packages.install import install, uninstall
@@ -46,8 +45,8 @@ plugin.add_command(debug)
 def add(name: str, *, for_project: bool) -> None:
     """Add a plugin: a package of npm (NAME), of PyPI (pypi:NAME), with @VERSION if you like, or a folder (./NAME)."""
     settings = open_settings()
-    if name.startswith((".", "/", "~", "file://")):
-        entry = _folder(name, settings, for_project=for_project)
+    if (path := plugin_path(name, Path.cwd(), settings.paths)) is not None:
+        entry = _at(path, name, settings, for_project=for_project)
         versions = {""}
     else:
         package = package_name(name)
@@ -71,14 +70,13 @@ def add(name: str, *, for_project: bool) -> None:
         click.echo("This directory is not trusted, so its plugins are ignored. Trust it: codeloop trust")
 
 
-def _folder(name: str, settings: ProjectSettings, *, for_project: bool) -> str:
-    path = settings.paths.expand(name.removeprefix("file://"))
-    real = Path.cwd() / path
-    if not real.exists():
+def _at(path: Path, name: str, settings: ProjectSettings, *, for_project: bool) -> str:
+    """Return the entry for a file or a folder: relative to the project in the project's own file."""
+    if not path.exists():
         raise UsageProblem(f"{name} does not exist.")
-    if real.is_dir() and read_manifest(real) is None and not any((real / each).is_file() for each in _ENTRIES):
+    if path.is_dir() and read_manifest(path) is None and not any((path / each).is_file() for each in _ENTRIES):
         raise UsageProblem(f"{name} is not a plugin: it has no {MANIFEST}. `codeloop plugin new` writes a working one.")
-    real = real.resolve()
+    real = path.resolve()
     base = settings.place.root.resolve()
     return f"./{real.relative_to(base)}" if for_project and real.is_relative_to(base) else str(real)
 
@@ -121,7 +119,8 @@ def _taken_out(settings: ProjectSettings, file: Path, name: str, *, is_project: 
 
 def _meaning(settings: ProjectSettings, file: Path, name: str) -> Callable[[Any], bool]:
     """Return whether an entry of a file means the plugin of this name, in whatever version and with any options."""
-    wanted = {name, str((Path.cwd() / settings.paths.expand(name)).resolve())}
+    named_path = plugin_path(name, Path.cwd(), settings.paths) or Path.cwd() / name
+    wanted = {name, str(named_path.resolve())}
     package = package_name(name)
     if package is not None:
         wanted.add(package.written)
@@ -129,8 +128,10 @@ def _meaning(settings: ProjectSettings, file: Path, name: str) -> Callable[[Any]
     def is_meant(entry: Any) -> bool:
         said = plugin_name(entry) or ""
         named = package_name(said)
-        where = str((file.parent / settings.paths.expand(said)).resolve()) if said[:1] in ".~/" else ""
-        return said in wanted or where in wanted or (named is not None and named.written in wanted)
+        path = plugin_path(said, file.parent, settings.paths)
+        if path is not None:
+            return str(path.resolve()) in wanted
+        return said in wanted or (named is not None and named.written in wanted)
 
     return is_meant
 
@@ -146,16 +147,7 @@ def new(name: str) -> None:
 
 
 def _run(command: Sequence[str]) -> None:
-    click.echo(f"$ {shlex.join(command)}", err=True)
-    try:
-        code = subprocess.run(command, check=False, timeout=PLUGIN_INSTALL.seconds).returncode
-    except subprocess.TimeoutExpired:
-        raise CodeloopError(
-            f"That took more than {PLUGIN_INSTALL.seconds / 60:.0f} minutes, so it was ended."
-        ) from None
-    except OSError as error:
-        raise CodeloopError(f"{command[0]} can't be run: {reason(error)}.") from error
-    if code:
+    if code := run_shown(command, PLUGIN_INSTALL):
         raise CodeloopError(f"{Path(command[0]).name} failed with exit code {code}; nothing was installed or written.")
 
 

@@ -1,0 +1,22 @@
+"""Programs that install something: shown before they run, and ended when they take too long."""
+
+import shlex
+import subprocess
+from collections.abc import Sequence
+
+import click
+
+from codeloop.config.files import reason
+from codeloop.kit.limit import Limit
+from codeloop.schema.errors import CodeloopError
+
+
+def run_shown(command: Sequence[str], most: Limit) -> int:
+    """Run a command and return its exit code. Raises CodeloopError: it can't be run, or takes longer than `most`."""
+    click.echo(f"$ {shlex.join(command)}", err=True)
+    try:
+        return subprocess.run(command, check=False, timeout=most.seconds).returncode
+    except subprocess.TimeoutExpired:
+        raise CodeloopError(f"That took more than {most.seconds / 60:.0f} minutes, so it was ended.") from None
+    except OSError as error:
+        raise CodeloopError(f"{command[0]} can't be run: {reason(error)}.") from error
