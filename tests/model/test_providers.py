@@ -11,7 +11,7 @@ from codeloop.model.chat import Finished, ModelRequest, TextDelta, TextPiece, Us
 from codeloop.model.credentials.store import Credentials
 from codeloop.model.errors import ModelUnavailable, NoKey, NoModel, UnknownModel, UnspokenProtocol, WrongOrigin
 from codeloop.model.provider import Provider, endpoint_of
-from codeloop.model.providers import NO_MODEL, Providers
+from codeloop.model.providers import NO_KEY, NO_MODEL, Providers
 from codeloop.schema.config import Config, ProviderConfig
 from codeloop.schema.limits import MODEL_FIRST_BYTE, MODEL_IDLE
 from codeloop.schema.wire import JSON
@@ -70,6 +70,17 @@ def test_each_source_of_a_key_makes_a_provider_usable(world: World) -> None:
         "openai": "environment",
         "xai": "credentials",
     }
+
+
+async def test_a_provider_is_usable_by_a_sign_in_while_a_plugin_sees_to_its_requests(world: World) -> None:
+    world.credentials.put_signed_in("xai", {"access": "a"})
+    assert sources(world) == {}
+    providers = world.providers()
+    providers.signs_in = lambda: {"xai", "groq"}
+    assert [each.provider.id for each in providers.usable()] == ["xai"]
+    assert providers.why_not(world.row("xai"), set()) == ""
+    assert providers.why_not(world.row("groq"), set()) == NO_KEY
+    assert (await providers.default()).startswith("xai/")
 
 
 def test_switched_off_providers_are_gone_and_named_as_such(world: World) -> None:

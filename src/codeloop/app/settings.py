@@ -1,7 +1,8 @@
 """What a project is opened with: what the process was started with, and the configuration that it read."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -210,4 +211,14 @@ def providers_of(settings: ProjectSettings) -> Providers:
         Credentials(settings.paths.credentials),
         settings.environment,
         written=settings.loaded.written,
+        signs_in=cache(partial(_signs_in, settings)),
     )
+
+
+def _signs_in(settings: ProjectSettings) -> frozenset[str]:
+    """Return the providers for which plugins are known to see to requests. None that comes with a project does."""
+    if not settings.extensions:
+        return frozenset()
+    known: Callable[[Path, Sequence[str]], frozenset[str]] = lazy.load("extend.host.known:known_sign_ins")
+    digests = [each.digest for each in settings.extensions if not each.is_project]
+    return known(settings.paths.state / "extensions", digests)

@@ -63,7 +63,8 @@ class Providers:
     """All providers and models that the catalog and the configuration name.
 
     `environment` is the process's; `credentials` are the stored keys; `local` are the servers that are looked for on
-    this machine; `written` says where a setting of the configuration stands.
+    this machine; `written` says where a setting of the configuration stands; `signs_in`: the providers whose requests
+    plugins send, or sign, for who signed in.
     """
 
     def __init__(
@@ -74,6 +75,7 @@ class Providers:
         environment: Mapping[str, str],
         local: Sequence[LocalServer] = LOCAL_SERVERS,
         written: Written = nowhere,
+        signs_in: Callable[[], AbstractSet[str]] = frozenset,
     ) -> None:
         self._config = config
         self._catalog = catalog
@@ -81,6 +83,7 @@ class Providers:
         self._environment = environment
         self._written = written
         self._local = {server.id: server for server in local}
+        self.signs_in = signs_in
 
     def all(self) -> list[Provider]:
         """Return every provider that the configuration does not switch off: the configured ones first."""
@@ -101,6 +104,8 @@ class Providers:
             return DISABLED
         if self.is_unspoken(provider):
             return f"protocol not spoken yet ({provider.npm})"
+        if is_signed_in(self, provider):
+            return ""
         try:
             endpoint_of(provider, self.credentials, self._environment)
         except NoKey:
@@ -272,6 +277,8 @@ class Providers:
         """Say where the provider's key would come from; empty when it can't be used."""
         if provider.configured_key:
             return "configuration"
+        if is_signed_in(self, provider):
+            return "credentials"
         if resolved_url(provider.url, self._environment) is None:
             return ""
         if environment_key(provider.env, self._environment):
@@ -279,6 +286,11 @@ class Providers:
         if provider.id in stored:
             return "credentials"
         return "none" if provider.configured_url else ""
+
+
+def is_signed_in(providers: Providers, provider: Provider) -> bool:
+    """Return whether somebody signed in at a provider with a plugin that sees to its requests."""
+    return provider.id in providers.signs_in() and providers.credentials.signed_in(provider.id) is not None
 
 
 def _by_preference(by_source: Mapping[str, list[Provider]]) -> list[Provider]:

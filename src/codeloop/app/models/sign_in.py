@@ -61,6 +61,8 @@ class PluginSignIns:
     def take(self, plugins: Iterable[SignInPlugin]) -> None:
         """Use these plugins from now on."""
         self._plugins = {plugin.offer.provider: plugin for plugin in plugins}
+        loading = frozenset(name for name, plugin in self._plugins.items() if plugin.offer.loader)
+        self._providers.signs_in = lambda: loading
         if isinstance(self._source, OpenModels):
             self._source.sign_in(self.open)
 

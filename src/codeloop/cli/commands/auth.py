@@ -16,7 +16,7 @@ from codeloop.model.credentials.store import masked
 from codeloop.model.errors import ModelUnavailable, UnknownModel, UnspokenProtocol
 from codeloop.model.origin import origin
 from codeloop.model.provider import Provider, resolved_url
-from codeloop.model.providers import NO_KEY, Providers
+from codeloop.model.providers import NO_KEY, Providers, is_signed_in
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.limits import KEY_LENGTH
 
@@ -72,6 +72,8 @@ def list_keys() -> None:
         held = environment_key(provider.env, os.environ)
         if held is not None:
             rows.append((provider.id, masked(held[1]), place, f"environment {held[0]}", note))
+        if is_signed_in(providers, provider):
+            rows.append((provider.id, "signed in", place, str(providers.credentials.path), note))
     known = {provider.id: provider for provider in providers.every()}
     for provider_id, entry in sorted(stored.items()):
         place = entry.origin or _home(providers, provider_id)

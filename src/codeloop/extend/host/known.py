@@ -3,6 +3,7 @@
 Which hooks are a policy is remembered by the path, too: what changed so that it can't be loaded still decides.
 """
 
+from collections.abc import Sequence
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -56,6 +57,13 @@ class KnownOffers:
                 write_atomically(file, msgspec.json.encode(kept))
             elif not hooks:
                 file.unlink(missing_ok=True)
+
+
+def known_sign_ins(folder: Path, digests: Sequence[str]) -> frozenset[str]:
+    """Return the providers whose requests extensions of these contents see to, for who signed in with them."""
+    offers = filter(None, map(KnownOffers(folder).get, digests))
+    signing = [offer.auth for offer in offers if offer.auth is not None and offer.auth.get("loader") is True]
+    return frozenset(str(auth.get("provider")) for auth in signing)
 
 
 def kept_policy(folder: Path, path: str) -> tuple[str, ...]:
