@@ -147,6 +147,10 @@ class TerminalUI(AskingUi):
         if self.sessions is not None and self.tab.view is not None:
             self.aside(self._older(self.tab))
 
+    @on(Transcript.Turned)
+    def _turned(self) -> None:
+        self.draw()
+
     @on(TabBar.Chosen)
     def _chosen(self, event: TabBar.Chosen) -> None:
         self.show_tab(self.tabs[event.place])

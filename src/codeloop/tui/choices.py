@@ -178,7 +178,9 @@ class Choices:
 
 
 def _hint(tab: SessionTab, keys: Keymap) -> str:
-    """Return the key that is most worth knowing now: while a turn runs, the one that stops it."""
+    """Return the key that is most worth knowing now: back to the newest, or while a turn runs the one that stops it."""
+    if tab.view is not None and not tab.transcript.follows and (key := keys.shown("messages_last")):
+        return f"{key} newest"
     is_running = tab.view is not None and tab.view.is_busy and not tab.view.requests
     if is_running and (key := keys.shown("session_interrupt")):
         return f"{key} twice stops"

@@ -32,6 +32,8 @@ GREETING = (("session_list", "go on with an earlier session"), ("command_list", 
 """What an empty session tells of: signs in the prompt, and the keys of commands."""
 TICK = 0.25
 """Seconds between two turns of what moves while a turn runs."""
+CUT = """The last answer has no end: the program that wrote it was ended, or writes it still in another terminal.
+Say “go on” to continue."""
 AGAIN = 5.0
 """Seconds in which a key that was pressed once has to be pressed again."""
 
@@ -109,7 +111,10 @@ class Ui(TerminalApp, inherit_bindings=False):
             await self.query_one("#tabs", Vertical).mount(tab)
         if session is not None and self.sessions is not None and tab.session != session:
             await self._forget(tab)
-            tab.show(await self.sessions.open(session))
+            view = await self.sessions.open(session)
+            tab.show(view)
+            if view.is_cut:
+                tab.say(NoticeItem("cut", CUT, "warning"))
             tab.prompt.show_session(self.choices.client, session.id, is_new=tab.creating.locked())
         if into is None or into is self.shown or self.shown is None:
             self.show_tab(tab)

@@ -62,3 +62,12 @@ async def test_a_message_for_the_person_is_shown(tmp_path: Path) -> None:
         await it.settle(lambda: it.ui._notifications)
         (note,) = it.ui._notifications
         assert (note.message, note.severity) == ("A plugin [failed] and was passed over.", "warning")
+
+
+async def test_an_answer_that_was_cut_off_says_so_when_its_session_is_opened(tmp_path: Path) -> None:
+    client = StoredClient()
+    last = client.answers[f"session.messages {client.main}"][-1]
+    last["info"]["time"].pop("completed")
+    last["info"].pop("finish", None)
+    async with stored(tmp_path, size=(80, 24), client=client) as it:
+        await it.sees("The last answer has no end")

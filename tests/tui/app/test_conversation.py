@@ -34,11 +34,11 @@ async def test_a_session_that_is_resumed_is_shown_at_its_end(tmp_path: Path) -> 
         async with played(desk, tmp_path / "state", session=session) as ui:
             await ui.sees("prompt 11")
             await ui.pilot.press("pageup", "pageup", "pageup")
-            await ui.sees("prompt 8")
+            await ui.sees("prompt 8", "ctrl+alt+g newest")
             await ui.pilot.press("ctrl+g")
             await ui.sees("prompt 0")
             await ui.pilot.press("alt+ctrl+g")
-            await ui.sees("prompt 11")
+            await ui.sees("prompt 11", "ctrl+p commands")
 
 
 async def test_a_question_is_answered_on_the_screen_and_what_was_done_is_undone(tmp_path: Path) -> None:

@@ -301,6 +301,7 @@ async def test_questions_of_the_model_are_answered_one_after_the_other(tmp_path:
         assert "│ Which database?" in app.shown()
         await app.typed(pilot, "2")
         assert "✓ Database" in app.shown()
+        assert "Space or Enter marks · Enter again goes on" in app.shown()
         await app.typed(pilot, "1", "down", "space", "t", *"mypy", "enter")
         assert "[x] ruff" in app.shown()
         assert "[x] Your own words: mypy" in app.shown()

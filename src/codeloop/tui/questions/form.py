@@ -90,6 +90,11 @@ class Form(Protocol):
         """The question that is shown."""
         ...
 
+    @property
+    def is_marking(self) -> bool:
+        """Whether several of the choices can be taken."""
+        ...
+
     def text(self, width: int) -> FormText:
         """Return what it is about in rows of at most `width` cells."""
         ...

@@ -20,6 +20,8 @@ _FREE = re.compile(r"\A[^ *?]*( )?[*?]")
 class PermissionForm:
     """The choices for one request, and what was answered."""
 
+    is_marking = False
+
     def __init__(self, request: PermissionRequest, asking: Asking) -> None:
         self.cursor = 0
         self.notice = ""

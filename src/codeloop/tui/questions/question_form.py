@@ -39,6 +39,11 @@ class QuestionForm:
         return (*named, ("Send", False))
 
     @property
+    def is_marking(self) -> bool:
+        """Whether several options of the question that is shown can be taken."""
+        return self._question is not None and bool(self._question.multiple)
+
+    @property
     def _question(self) -> QuestionInfo | None:
         """The question that is shown; None: all of them, before they are sent."""
         return self._request.questions[self.tab] if self.tab < len(self._request.questions) else None
@@ -131,7 +136,7 @@ class QuestionForm:
 
     def _is_marked(self, row: FormRow) -> bool:
         """Return whether Enter would take back what was just chosen of several: it goes on instead."""
-        return bool(row.is_on and self._question is not None and self._question.multiple)
+        return bool(row.is_on and self.is_marking)
 
     def _with_key(self, key: str) -> int | None:
         return next((at for at, row in enumerate(self.rows()) if row.key == key), None)

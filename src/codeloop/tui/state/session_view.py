@@ -61,6 +61,12 @@ class SessionView:
         return isinstance(self.status, Busy | Retry)
 
     @property
+    def is_cut(self) -> bool:
+        """Whether the last answer has no end, and nobody is known to write it."""
+        last = self.log.last_answer
+        return last is not None and last.time.completed is None and not self.is_busy
+
+    @property
     def showing(self) -> Showing:
         """What items depend on besides their message."""
         tools = (request.tool for request in self.requests.values())

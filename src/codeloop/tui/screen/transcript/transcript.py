@@ -9,7 +9,7 @@ from rich.style import Style
 from textual import events
 from textual.geometry import Region, Size
 from textual.message import Message
-from textual.reactive import Reactive
+from textual.reactive import Reactive, var
 from textual.selection import Selection
 from textual.strip import Strip
 from textual.widget import Widget
@@ -40,8 +40,14 @@ class Transcript(PicturedView, can_focus=False):
     Transcript { height: 1fr; margin-bottom: 1; overflow-x: hidden; overflow-y: scroll; scrollbar-size-vertical: 1; }
     """
 
+    follows = var(default=True, init=False)
+    """Whether the end stays in sight."""
+
     class NearTop(Message):
         """The oldest message is nearly in sight: older ones are wanted."""
+
+    class Turned(Message):
+        """The person has left the end of the conversation, or is there again."""
 
     class Toggled(Message):
         """An item should be opened or closed."""
@@ -63,8 +69,6 @@ class Transcript(PicturedView, can_focus=False):
         super().__init__()
         self.canvas = canvas
         self._greeting = greeting
-        self.follows = True
-        """Whether the end stays in sight."""
         self._renderer = Renderer(canvas)
         self._blocks = Blocks(self._renderer.rows)
         self._bar = (0, 0, 0)
@@ -177,6 +181,10 @@ class Transcript(PicturedView, can_focus=False):
         self._blocks.forget_rows(round(new_value) - height, round(new_value) + 2 * height)
         if new_value < height < self._blocks.height and not self.follows:
             self.post_message(self.NearTop())
+
+    def watch_follows(self) -> None:
+        """Tell whether the end stays in sight."""
+        self.post_message(self.Turned())
 
     def on_resize(self, _event: events.Resize) -> None:
         """Draw for the new width."""
