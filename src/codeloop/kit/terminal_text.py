@@ -7,10 +7,10 @@ _HIDDEN = (
     r"\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160"
     r"\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ud800-\udfff\ufe00-\ufe0f"
     r"\ufeff\uffa0\ufff0-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3"
-    r"\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+    r"\U0001d173-\U0001d17a\U000e0000-\U000e0fff\U0010eeee"
 )
 """Controls, halves of pairs, and what Unicode calls Default_Ignorable, Cf (formats, bidirectional ones too), Zl and Zp;
-and the empty Braille pattern."""
+the empty Braille pattern; and what stands for a cell of a picture in kitty."""
 _PICTURE = r"\u00a9\u00ae\u203c-\u3299\U0001f000-\U0001faff"
 _JOINING = r"\u0600-\u08ff\u0900-\u0dff"
 _ANY = re.compile(f"[{_HIDDEN}]")

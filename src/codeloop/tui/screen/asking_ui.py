@@ -18,7 +18,7 @@ class PicturesWithin(Protocol):
         """Take in an answer of the terminal."""
         ...
 
-    def fit(self) -> None:
+    def resized(self) -> None:
         """Take in that the screen has another size."""
         ...
 
@@ -45,4 +45,4 @@ class AskingUi(Ui, inherit_bindings=False):
     @on(events.Resize)
     def _turned(self) -> None:
         if self.inline is not None:
-            self.call_after_refresh(self.inline.fit)
+            self.call_after_refresh(self.inline.resized)

@@ -19,6 +19,7 @@ from codeloop.tui.terminal.outward import handed_on
 from codeloop.tui.terminal.pictures import kitty
 from codeloop.tui.terminal.pictures.asking import (
     ASK,
+    ASK_CELL,
     CELL,
     COLOURS,
     LAST,
@@ -63,7 +64,7 @@ class InlinePictures:
         before = self._answers.get(question)
         self._answers[question] = answer
         if question == CELL and self._gallery is not None and before != answer:
-            self.fit()
+            self._fit()
         if question != LAST or self._gallery is not None:
             return
         if self._answers.get(VERSION, "").startswith("tmux") or os.environ.get("TMUX"):
@@ -79,8 +80,13 @@ class InlinePictures:
             self._ui.painter = Painter(self._slices, self._later)
         self._ui.restyle()
 
-    def fit(self) -> None:
-        """Take in that the screen has another size, or its cells."""
+    def resized(self) -> None:
+        """Take in that the screen has another size, and perhaps its cells."""
+        if self._gallery is not None:
+            self._ui.tell_terminal(ASK_CELL)
+            self._fit()
+
+    def _fit(self) -> None:
         cell = self._cell(is_needed=False)
         if self._gallery is None or cell is None or (room := self._room(cell)) == self._gallery.room:
             return

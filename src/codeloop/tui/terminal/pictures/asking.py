@@ -13,7 +13,8 @@ from codeloop.tui.terminal.images import Protocol
 
 VERSION, COLOURS, CELL, LAST = "version", "colours", "cell", "attributes"
 """The questions, as `Arrival` names them."""
-ASK = "\x1b[>q\x1b[?1;1;0S\x1b[16t\x1b[c"
+ASK_CELL = "\x1b[16t"
+ASK = f"\x1b[>q\x1b[?1;1;0S{ASK_CELL}\x1b[c"
 """All of them. Every terminal answers the last one, and those before it first."""
 _KITTY = re.compile(r"kitty\((\d+)\.(\d+)|ghostty")
 _ITERM = re.compile(r"iterm2|wezterm|mintty")

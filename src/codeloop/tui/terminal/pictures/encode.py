@@ -6,6 +6,7 @@ in the UI it is done in a thread.
 
 import base64
 import io
+import struct
 from typing import TYPE_CHECKING
 
 from codeloop.schema.bounds.tui import PICTURE_PIXELS
@@ -67,16 +68,28 @@ def _scaled(data: bytes, box: PictureBox) -> "Image":
     from PIL import Image
 
     room = (box.columns * box.cell[0], box.rows * box.cell[1])
+    wrong = (
+        OSError,
+        ValueError,
+        SyntaxError,
+        EOFError,
+        LookupError,
+        TypeError,
+        OverflowError,
+        MemoryError,
+        struct.error,
+    )
     try:
-        with Image.open(io.BytesIO(data), formats=_FORMATS) as opened:
-            if opened.width * opened.height > PICTURE_PIXELS.value:
-                raise ValueError(f"it has {opened.width} x {opened.height} pixels")
+        opened = Image.open(io.BytesIO(data), formats=_FORMATS)
+        size = opened.size
+        if size[0] * size[1] <= PICTURE_PIXELS.value:
             opened.draft(None, room)
             image = opened.convert("RGBA")
-        image.thumbnail(room)
-    except (OSError, SyntaxError, EOFError, LookupError, TypeError, MemoryError, Image.DecompressionBombError) as error:
+            image.thumbnail(room)
+            return image
+    except (*wrong, Image.DecompressionBombError) as error:
         raise ValueError(f"it can't be decoded: {error}") from error
-    return image
+    raise ValueError(f"it has {size[0]} x {size[1]} pixels")
 
 
 def _filled(data: bytes, box: PictureBox) -> "Image":
@@ -93,7 +106,8 @@ def _few(image: "Image", colours: int) -> tuple["Image", list[int]]:
     """Return a picture as numbers of a palette; what is not opaque is CLEAR."""
     from PIL import Image
 
-    few = image.convert("RGB").quantize(colours)
+    plain = image.convert("RGB")
+    few = plain.quantize(palette=plain.quantize(colours), dither=Image.Dither.FLOYDSTEINBERG)
     palette = few.getpalette() or []
     clear = Image.frombytes("L", image.size, image.getchannel("A").tobytes().translate(_CLEAR))
     few.paste(CLEAR, mask=clear)
