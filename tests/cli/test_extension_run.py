@@ -147,6 +147,34 @@ def test_a_plugin_that_runs_leaves_its_project_trusted_and_its_source_counts(tmp
     assert set((desk.work / "loaded").read_text().split("source")) == {""}
 
 
+SMALL = """
+from codeloop.extension import hook
+
+
+@hook("experimental.provider.small_model")
+def small(input, output):
+    assert {"m", "tiny"} <= set(input["provider"]["models"])
+    output["model"] = input["provider"]["models"].get("tiny", {"providerID": "local", "id": "none"})
+"""
+
+
+@pytest.mark.parametrize("chosen", [None, "local/own"])
+def test_a_plugin_chooses_the_small_model_where_the_person_did_not(tmp_path: Path, chosen: str | None) -> None:
+    desk = Desk(tmp_path)
+    plugin = desk.home / "config" / "plugin" / "small.py"
+    plugin.parent.mkdir(parents=True)
+    plugin.write_text(SMALL)
+    with serving([Answer(text="Done.")]) as model:
+        models = {name: {"tool_call": True} for name in ("m", "tiny", "own")}
+        row = {"npm": "@ai-sdk/openai-compatible", "options": {"baseURL": model.url, "apiKey": "k"}, "models": models}
+        small = {"small_model": chosen} if chosen is not None else {}
+        desk.configure(provider={"local": row}, model="local/m", **small)
+        done = desk.run("run", "go")
+        assert done.returncode == 0, done.stderr
+    titles = [each.json["model"] for each in model.requests if b'"tools"' not in each.body]
+    assert titles == [(chosen or "local/tiny").partition("/")[2]]
+
+
 def test_a_tool_that_a_rule_denies_is_not_offered_to_a_subagent_of_an_allowed_one(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     project(desk, tool__weather=WEATHER)

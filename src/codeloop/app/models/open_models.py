@@ -8,6 +8,9 @@ from codeloop.kit.lazy import load
 from codeloop.model.chat import ChatModel, ModelInfo
 from codeloop.model.providers import Providers
 
+SMALL = "experimental.provider.small_model"
+"""The hook by which extensions choose a small model; see `app.models.small`."""
+
 
 class Recorder(Protocol):
     """Writes down what models answer."""
@@ -33,6 +36,8 @@ class OpenModels:
         self._recorder = recorder
         self._open: dict[str, ChatModel] = {}
         self._signed_in: Callable[[str], ChatModel | None] = _nobody
+        self.smaller: dict[str, str] = {}
+        """The small models that extensions chose, by provider; "": they were asked."""
         self._keys = providers.credentials.stamp()
 
     def open(self, ref: str) -> ChatModel:
@@ -67,7 +72,9 @@ class OpenModels:
         return load("model.catalog.variants:chosen_variant")(self._providers.info(ref), name)
 
     def small(self, ref: str) -> str | None:
-        """Return the small model to use beside `ref`."""
+        """Return the small model to use beside `ref`: the one that extensions chose, if they did."""
+        if chosen := self.smaller.get(ref.partition("/")[0]):
+            return chosen
         return self._providers.small(ref)
 
     async def default(self, chosen: str | None) -> str:

@@ -46,6 +46,7 @@ OUTPUTS: dict[str, dict[str, Any]] = {
     "experimental.session.compacting": {"context": list[str], "prompt": str | None},
     "experimental.compaction.autocontinue": {"enabled": bool},
     "experimental.text.complete": {"text": str},
+    "experimental.provider.small_model": {"model": JSON | None},
     "session.start": {"context": list[str]},
     "session.stop": {"continue": str | None, "ends": bool},
 }

@@ -1,13 +1,15 @@
 """Prompts and commands as extensions leave them, and sessions that begin and end. Loaded only when one wants to."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
 
 from codeloop.agent.hooks.compaction import START, begun
 from codeloop.agent.hooks.prompt import MESSAGE, hooked_message
+from codeloop.app.models.open_models import SMALL
 from codeloop.app.project import Project
+from codeloop.kit.lazy import load
 from codeloop.schema.api.command import Command
 from codeloop.schema.api.session_inputs import InvokeCommand, PartInput
 from codeloop.schema.errors import HookRefused, OperationError
@@ -58,6 +60,9 @@ async def hooked_prompt(
     sessions = project.shared(BegunSessions)
     source = _source(project, sessions, message.session_id)
     try:
+        if hooks.wants(SMALL):
+            choose: Callable[[Project, str], Awaitable[None]] = load("app.models.small:choose_small")
+            await choose(project, message.model.provider_id)
         if source is not None and hooks.wants(START):
             given += [_told(message, text) for text in await begun(hooks, message.session_id, source)]
         return await hooked_message(hooks, message, given) if hooks.wants(MESSAGE) else (message, given)

@@ -11,6 +11,7 @@ const HOOKS = new Set([
   ...["event", "config", "chat.message", "chat.params", "chat.headers", "permission.ask", "shell.env"],
   ...["command.execute.before", "tool.execute.before", "tool.execute.after", "tool.definition"],
   ...["experimental.chat.messages.transform", "experimental.chat.system.transform", "experimental.text.complete"],
+  "experimental.provider.small_model",
   ...["experimental.session.compacting", "experimental.compaction.autocontinue"],
 ])
 const CONDITIONS = ["bun", "import", "node", "module", "default", "require"].filter((name) => name !== "bun" || process.versions.bun)
