@@ -156,7 +156,9 @@ async def _rows(hosts: ExtensionHosts) -> list[PluginRow]:
     rows: list[PluginRow] = []
     for each in hosts.extensions:
         offer = hosts.offers.get(each.name)
-        why = hosts.failures.get(each.name, "" if offer else await _failure(hosts, each))
+        why = hosts.failures.get(each.name, "")
+        if not why and offer is None:
+            why = await _failure(hosts, each)
         hooks = [hook.name for hook in offer.hooks] if offer else []
         state = "fails" if why else "ok"
         rows.append(PluginRow(each.name, each.language, state, offered(hosts.offers, each), hooks, each.origin, why))

@@ -18,6 +18,8 @@ from codeloop.store.conversation import Conversation, Entry
 from codeloop.store.store import Store
 
 FOLDER = "transcripts"
+_REMEMBERED = 16
+"""Sessions of which it is known what was written, which keeps their messages in memory."""
 
 
 class Transcripts:
@@ -40,7 +42,10 @@ class Transcripts:
                 await asyncio.to_thread(self._write, file, session_id, entries)
             except OSError:
                 return None
+            self._written.pop(session_id, None)
             self._written[session_id] = view
+            if len(self._written) > _REMEMBERED:
+                del self._written[next(iter(self._written))]
         return file
 
     def _write(self, file: Path, session_id: str, entries: tuple[Entry, ...]) -> None:
