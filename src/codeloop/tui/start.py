@@ -36,6 +36,7 @@ def made(launch: UiLaunch, terminal: TerminalColours | None = None) -> TerminalU
     defaults = {command.id: command.keys for command in COMMANDS}
     keys = Keymap(defaults, settings.keybinds, settings.leader_timeout / 1000)
     appearance = Appearance(settings, launch.theme_folders, terminal)
+    appearance.child_key = keys.shown("session_child_first")
     own = [PromptCommand(name, row.arguments, row.title) for name, row in BY_SLASH.items()]
     ui = TerminalUI(launch, appearance, keys, Choices(launch, settings, own))
     ui.problems = [*sources.problems, *keys.problems, *filter(None, [appearance.problem])]

@@ -156,7 +156,8 @@ class Picker(Dialog[T | None], Generic[T]):
         list_width = width * 5 // 9 if has_preview else width
         view.styles.width = list_width
         preview.styles.width = width - list_width - 2
-        self._rows.width, self._rows.styles = list_width - 2, styles
+        self._rows.styles = styles
+        self._rows.width = list_width - (2 if len(self._rows) > room else 0)  # beside the scroll bar
         if self._found:
             view.show(self._rows, room if has_preview else min(len(self._rows), room))
             row = self._rows.row_of(self._rows.cursor)

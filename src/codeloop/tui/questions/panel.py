@@ -38,6 +38,7 @@ _LOOK = 0.02
 _LONG = "   {} of {:,} rows are shown, PgDn shows the others, f all on the whole screen"
 _HINT = "↑↓ Enter choose · PgUp PgDn read · f whole screen · Esc Esc reject"
 _MARKING = "Space or Enter marks · Enter again goes on · f whole screen · Esc Esc reject"
+_NARROW = "Esc Esc reject"
 _WHOLE = "f"
 _SCROLLS = {"pageup": -1.0, "pagedown": 1.0, "ctrl+u": -0.5, "ctrl+d": 0.5, "shift+up": 0.0, "shift+down": 0.0}
 
@@ -260,4 +261,4 @@ class RequestPanel(Widget, can_focus=True):
         if form.notice:
             return [[Segment(line, styles.of("warning", "bold"))] for line in wrap(form.notice, width)]
         hint = _MARKING if form.is_marking else _HINT
-        return [[Segment(hint, muted)]] if self.is_ready and width >= len(hint) else [[]]
+        return [[Segment(hint if width >= len(hint) else _NARROW, muted)]] if self.is_ready else [[]]

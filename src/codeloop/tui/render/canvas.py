@@ -17,7 +17,8 @@ class Canvas(Struct, frozen=True):
     """`width` in cells; `directory`: what paths are shown relative to (absolute).
 
     `thinking`: reasoning is shown; `details`: outputs of calls are shown, else one row each; `diff`: `auto` puts both
-    sides next to each other where there is room; `pictures`: None where a line of text stands in their place.
+    sides next to each other where there is room; `pictures`: None where a line of text stands in their place;
+    `child_key`: shows a subagent.
     """
 
     width: int
@@ -27,3 +28,4 @@ class Canvas(Struct, frozen=True):
     details: bool = True
     diff: DiffView = "auto"
     pictures: PictureStore | None = None
+    child_key: str = ""

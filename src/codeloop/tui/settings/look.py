@@ -25,6 +25,9 @@ class Appearance:
     pictures: PictureStore | None = None
     """Draws them within the conversation; None: the terminal can't, or has not been asked."""
 
+    child_key = ""
+    """Shows a subagent."""
+
     def __init__(self, settings: UiSettings, folders: Sequence[Path], terminal: TerminalColours | None = None) -> None:
         self.diff: DiffView
         self.mode: Literal["dark", "light"]
@@ -112,4 +115,5 @@ class Appearance:
             details=self.details,
             diff=self.diff,
             pictures=self.pictures if self._settings.pictures else None,
+            child_key=self.child_key,
         )

@@ -61,6 +61,14 @@ def test_a_subagent_is_entered_by_its_heading() -> None:
     assert "open=ses_child" in styled(draw(CALLS["task-running"])).split("\n")[0]
 
 
+def test_the_key_that_shows_a_subagent_stands_beside_its_link() -> None:
+    item = CALLS["task-running"]
+    assert isinstance(item, ToolItem)
+    for width, end in ((80, "  open the subagent's session  ctrl+x down"), (40, "  open the subagent's session")):
+        rows = call_rows(item, replace(canvas(width), child_key="ctrl+x down"), NOW)
+        assert plain(rows).split("\n")[-1] == end
+
+
 def test_arguments_that_stream_in_show_the_file_and_how_far_they_are() -> None:
     raw = '{"filePath": "' + DIRECTORY + '/src/a.py", "content": "1\\n2\\n3\\n'
     assert first(pending("write", raw=raw)) == "○ write src/a.py  3 lines so far"

@@ -3,6 +3,7 @@
 import re
 from typing import Any
 
+from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 
@@ -62,7 +63,8 @@ def task(call: ToolCall) -> CallBody:
         hint = Segment(
             "open the subagent's session", call.style("text_muted", "underline") + Style(meta={"open": link})
         )
-        rows.append(cut([hint], call.room))
+        key = Segment(f"  {call.canvas.child_key}".rstrip(), call.style("text_muted"))
+        rows.append([hint, key] if cell_len(hint.text + key.text) <= call.room else cut([hint], call.room))
     return CallBody(call.text("description") or call.title, notes, rows, link=link)
 
 
