@@ -80,7 +80,7 @@ def test_the_screen_holds_the_picture_and_how_to_go_back() -> None:
 
 @pytest.mark.slow
 def test_a_terminal_that_can_shows_it_until_enter() -> None:
-    shown = run(answer=b"\r", until=b"\x1b_Ga=T", TERM="xterm-kitty")
+    shown = run(answer=b"\r", until=b"\x1b_Gq=2,a=T", TERM="xterm-kitty")
     assert b"Press Enter to go back." in shown
     assert b"told: ''" in shown
 
