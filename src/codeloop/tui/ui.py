@@ -158,10 +158,10 @@ class Ui(TerminalApp, inherit_bindings=False):
         task.add_done_callback(self._over)
         return task
 
-    def again(self, what: str) -> bool:
-        """Return whether a key is pressed again; the first time, say that it has to be: `what` begins with its name."""
+    def again(self, what: str, also: str = "") -> bool:
+        """Return whether a key is pressed again; the first time, say `what`. `also`: other words for it."""
         before, until = self._asked
-        if before == what and time.monotonic() < until:
+        if before in {what, also} and time.monotonic() < until:
             self._asked = ("", 0.0)
             return True
         self._asked = (what, time.monotonic() + AGAIN)

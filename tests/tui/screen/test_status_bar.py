@@ -5,6 +5,7 @@ import time
 from codeloop.schema.live_events import Retry
 from codeloop.schema.message import NO_TOKENS
 from codeloop.schema.wire import replace
+from codeloop.tui.actions.tabs import STOPS
 from codeloop.tui.screen.status_bar import Standing, StatusBar
 from codeloop.tui.state.session_view import SessionView
 from codeloop.tui.themes.styles import Styles
@@ -25,6 +26,9 @@ async def test_a_long_reason_to_try_again_is_cut_and_a_little_use_is_not_none() 
         bar.show(view, Standing(window=10_000_000, hint="esc twice stops"), bar.styles_of)
         await pilot.pause()
         row = bar.render_line(0).text
+        bar.show(view, Standing(window=10_000_000, waiting=STOPS, hint="esc twice stops"), bar.styles_of)
+        asked = bar.render_line(0).text
     assert row.startswith(" retry 2 in ")
     assert " s: local limits the rate" in row
     assert row.rstrip().endswith("…  12.5k (<1 %)  $0.2500  esc twice stops")
+    assert asked.rstrip() == f" {STOPS} …"

@@ -9,6 +9,7 @@ from codeloop.tui.ui import Ui
 
 MOST = 9
 """Tabs at a time."""
+STOPS = "A turn is running and would be stopped: again to leave"
 JUST_NOW = 1.0
 """Seconds after the end of a turn in which a key may still be meant to stop it."""
 
@@ -64,12 +65,12 @@ async def leave(ui: Ui, _words: str) -> None:
     """Leave the program; asks for the key again while a turn runs that would be stopped, or has only just ended."""
     views = [tab.view for tab in ui.tabs if tab.view is not None]
     if any(view.is_busy for view in views) and not ui.launch.server:
-        question = "A turn is running and would be stopped: again to leave"
+        question = STOPS
     elif any(time.monotonic() - view.idle_since < JUST_NOW for view in views):  # the key may be meant for the turn
         question = "The turn is over: again to leave"
     else:
         question = ""
-    if not question or ui.again(question):
+    if not question or ui.again(question, STOPS):
         ui.exit(0)
 
 

@@ -74,6 +74,8 @@ class StatusBar(SteadyWidget):
         width = self.size.width
         right = self._sums()
         left = self._left(max(width - sum(cell_len(each.text) for each in right) - 3, 10))
+        if sum(cell_len(each.text) for each in (*left, *right)) + 1 > width:  # what waits for a key comes first
+            right = []
         used = sum(cell_len(each.text) for each in (*left, *right))
         gap = Segment(" " * max(width - used - 2, 0))
         return [Segment(" "), *left, gap, *right, Segment(" ")]
