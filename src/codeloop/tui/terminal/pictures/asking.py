@@ -41,9 +41,14 @@ async def terminal_of_tmux() -> dict[str, str]:
         process = await asyncio.create_subprocess_exec(
             "tmux", "display-message", "-p", _TMUX, stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL
         )
+    except OSError:
+        return {}
+    try:
         async with asyncio.timeout(PICTURE_ASK.seconds):
             said, _ = await process.communicate()
-    except (OSError, TimeoutError):
+    except TimeoutError:
+        process.kill()
+        await process.wait()
         return {}
     version, features, hands_on, *_ = [*said.decode("utf-8", "replace").split("\n"), "", "", ""]
     can = hands_on in {"on", "all", "1"} and "RGB" in features.split(",")
