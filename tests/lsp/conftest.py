@@ -2,18 +2,10 @@
 
 import pytest
 
-from codeloop.kit.limit import Limit
-from codeloop.lsp import brought, languages
-from codeloop.tool.builtin.language import outline
+from tests.support.patience import wait_long
 
 
 @pytest.fixture(autouse=True)
 def patience(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    if request.node.get_closest_marker("lsp"):
-        return  # those are about the real limits
-    long = Limit("test", 20_000, "ms", "for a test")
-    monkeypatch.setattr(languages, "LSP_WAIT", long)
-    monkeypatch.setattr(languages, "_IMPATIENT", long.seconds)
-    monkeypatch.setattr(brought, "LSP_OTHERS", long)
-    monkeypatch.setattr(brought, "LSP_WAIT", long)
-    monkeypatch.setattr(outline, "LSP_OUTLINE_WAIT", long)
+    if not request.node.get_closest_marker("lsp"):  # those are about the real limits
+        wait_long(monkeypatch)

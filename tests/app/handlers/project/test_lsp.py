@@ -16,10 +16,12 @@ from codeloop.schema.live_events import LspDiagnosed, LspUpdated
 from codeloop.schema.operation import FIND_SYMBOLS, LSP_STATUS, SESSION_REVERT, NoArguments
 from codeloop.schema.part import TextPart, ToolStateCompleted
 from tests.lsp.world import SERVER
+from tests.support.patience import wait_long
 from tests.support.project import Rig, call, calls, rig, until
 
 
-async def test_servers_that_run_are_shown_and_asked(tmp_path: Path) -> None:
+async def test_servers_that_run_are_shown_and_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wait_long(monkeypatch)
     traces = tmp_path / "traces"
     traces.mkdir()
     command = [sys.executable, str(SERVER), str(traces), "knows"]

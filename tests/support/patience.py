@@ -1,0 +1,19 @@
+"""Waits for language servers that are as long as a loaded machine needs."""
+
+import pytest
+
+from codeloop.app.language import servers
+from codeloop.kit.limit import Limit
+from codeloop.lsp import brought, languages
+from codeloop.tool.builtin.language import outline
+
+
+def wait_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let edits, reads and searches wait for what a server or ripgrep says."""
+    long = Limit("test", 20_000, "ms", "for a test")
+    monkeypatch.setattr(languages, "LSP_WAIT", long)
+    monkeypatch.setattr(languages, "_IMPATIENT", long.seconds)
+    monkeypatch.setattr(brought, "LSP_OTHERS", long)
+    monkeypatch.setattr(brought, "LSP_WAIT", long)
+    monkeypatch.setattr(outline, "LSP_OUTLINE_WAIT", long)
+    monkeypatch.setattr(servers, "LSP_USERS_TIME", long)
