@@ -104,7 +104,8 @@ async def test_it_hears_of_changed_files_when_it_asks_for_that(tmp_path: Path, m
         it.languages.changed_on_disk(it.root / "a.x", DELETED)
         await it.edit("a.x", "three\n")
     heard = [line for line in it.trace() if ".x " in line or ".txt" in line]  # whole once the server has ended
-    assert heard == ["a.x 2", "b.x 1", "a.x 3", "a.x 2"]
+    assert heard[-4:] == ["a.x 2", "b.x 1", "a.x 3", "a.x 2"]
+    assert heard[:-4] in ([], ["a.x 1"]), "it may have asked before the first edit was told"
     assert not it.watched[-1]
 
 
