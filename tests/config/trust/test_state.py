@@ -209,6 +209,28 @@ def test_the_persons_own_change_is_trusted_with_what_it_names(paths: Paths, root
     assert changes(paths, root) == ["added .codeloop/plugin/p.py"]
 
 
+@pytest.mark.parametrize("name", ["./{env:NEVER_SET_ANYWHERE}made.py", "./{env:PART}.py", "./{file:part.txt}.py"])
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"plugin": ["NAME"]},
+        {"instructions": ["NAME"]},
+        {"mcp": {"a": {"type": "local", "command": ["python3", "NAME"]}}},
+    ],
+)
+def test_programs_that_are_named_with_references_are_compared(
+    paths: Paths, root: Path, monkeypatch: pytest.MonkeyPatch, config: dict[str, object], name: str
+) -> None:
+    monkeypatch.setenv("PART", "made")
+    write(root / "part.txt", "made\n")
+    write(root / "made.py", "good")
+    write(root / "codeloop.json", json.dumps(config).replace("NAME", name))
+    trust(paths, root)
+    assert changes(paths, root) == []
+    write(root / "made.py", "evil")
+    assert changes(paths, root) == ["changed made.py"]
+
+
 def test_copies_that_nothing_refers_to_are_removed(paths: Paths, root: Path) -> None:
     trust(paths, root)
     write(root / "codeloop.json", "{}")

@@ -175,8 +175,10 @@ def _take_named(reading: _Reading, paths: Paths, directory: Path, file: Path, da
         values = parse(data.decode("utf-8-sig"), depth=CONFIG_DEPTH.value).value
     except (JsoncError, UnicodeDecodeError):
         return
-    instructions: Any = values.get("instructions") if is_object(values) else None
-    texts = [each for each in _texts(instructions if is_list(instructions) else []) if not _MAGIC.intersection(each)]
+    filled = _filled(values, file.parent, paths)
+    forms = [values] if filled == values else [values, filled]
+    listed: list[Any] = [each.get("instructions") for each in forms if is_object(each)]
+    texts = [each for each in _texts([each for each in listed if is_list(each)]) if not _MAGIC.intersection(each)]
     steps = _steps(reading.root, directory)
     named = [(step / paths.expand(text), False) for text in texts for step in steps]
     named += [
@@ -191,12 +193,32 @@ def _take_named(reading: _Reading, paths: Paths, directory: Path, file: Path, da
         if plain.is_relative_to(reading.root) and "\0" not in str(plain):
             names.add(stored_path(reading.root, plain))
             reading.take(plain, is_hidden=is_hidden)
-    _take_plugins(reading, paths, file, values)
-    for word in (*_programs(values), *_hooked(reading, paths, file, values)):
-        for step in steps:
-            plain = Path(os.path.normpath(step / paths.expand(word)))
-            if plain.is_relative_to(reading.root) and "\0" not in word:
-                reading.take_program(plain)
+    for form in forms:
+        _take_plugins(reading, paths, file, form)
+        for word in (*_programs(form), *_hooked(reading, paths, file, form)):
+            for step in steps:
+                plain = Path(os.path.normpath(step / paths.expand(word)))
+                if plain.is_relative_to(reading.root) and "\0" not in word:
+                    reading.take_program(plain)
+
+
+def _filled(value: Any, base: Path, paths: Paths) -> Any:
+    """Return values with their references replaced: the name of a program may be made of them."""
+
+    def content(found: re.Match[str]) -> str:
+        name = found[2].strip()
+        if found[1] == "env":
+            return os.environ.get(name, "")
+        try:
+            return read_start(base / paths.expand(name), CONFIG_BYTES.value).decode("utf-8-sig", "replace").strip()
+        except (OSError, ValueError):
+            return ""
+
+    if isinstance(value, str):
+        return REFERENCE.sub(content, value)
+    if is_object(value):
+        return {key: _filled(each, base, paths) for key, each in value.items()}
+    return [_filled(each, base, paths) for each in value] if is_list(value) else value
 
 
 def _take_plugins(reading: _Reading, paths: Paths, file: Path, values: Any) -> None:
