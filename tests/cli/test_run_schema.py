@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.cli.program import Desk, bash, call, result, serving, steps
 from tests.support.answers import Answer, Call
 
@@ -19,6 +21,7 @@ SCHEMA = """{
 GOOD = {"title": "ä \u202e", "files": ["a.py"]}
 
 
+@pytest.mark.slow
 def test_stdout_is_the_json_and_nothing_else(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     (desk.work / "schema.json").write_text(SCHEMA)

@@ -114,6 +114,7 @@ def test_the_page_of_tools_names_them_all() -> None:
     assert named == set(BUILTIN) | {"batch"}
 
 
+@pytest.mark.slow
 def test_the_picture_shows_what_the_demo_shows(tmp_path: Path) -> None:
     assert PICTURE.stat().st_size < 40_000
     drawn = ET.fromstring(PICTURE.read_bytes())

@@ -4,6 +4,8 @@ import ast
 import re
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 SRC = ROOT / "src" / "codeloop"
 PAGE = ROOT / "docs" / "decisions" / "0017-one-gate-decides.md"
@@ -23,6 +25,7 @@ def starts(file: Path) -> bool:
     return bool(names & STARTS) or any(re.fullmatch(r"os\.(exec|spawn)\w+", name) for name in names)
 
 
+@pytest.mark.slow
 def test_who_decides_is_written_down_for_each_place_that_starts_a_program() -> None:
     programs = PAGE.read_text(encoding="utf-8").partition("## Programs")[2]
     rows = re.findall(r"^\| `([^`]+)` \|", programs, re.MULTILINE)

@@ -74,6 +74,7 @@ TRAIT_RULES = st.lists(
 TRAITS: list[tuple[Trait, ...]] = [(), ("read-only",), ("sandboxed",), ("read-only", "sandboxed")]
 
 
+@pytest.mark.slow
 @given(TRAIT_RULES, TRAIT_RULES, st.sampled_from(["a b", "a c", "c"]), st.sampled_from(TRAITS))
 @settings(max_examples=examples(600))
 def test_rules_about_traits_never_loosen_anything(

@@ -78,6 +78,7 @@ async def test_a_prompt_without_a_model_is_kept_and_sent_once_there_is_one(
             assert not ui.ui.tab.prompt.entry.text
 
 
+@pytest.mark.slow
 async def test_what_is_typed_while_the_dialog_opens_goes_to_the_prompt(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -89,6 +90,7 @@ async def test_what_is_typed_while_the_dialog_opens_goes_to_the_prompt(
         await ui.until(lambda: ui.ui.tab.prompt.entry.text == "fix qqxzj now")
 
 
+@pytest.mark.slow
 async def test_what_was_typed_to_find_a_provider_does_not_go_to_the_prompt(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -20,6 +20,7 @@ async def test_a_theme_of_the_terminals_colours_is_used_from_the_start(tmp_path:
         await ui.sees("An answer.")
 
 
+@pytest.mark.slow
 async def test_each_theme_can_be_put_on_the_screen(tmp_path: Path) -> None:
     async with rig(tmp_path, []) as desk, played(desk, tmp_path / "state") as ui:
         for name in names():

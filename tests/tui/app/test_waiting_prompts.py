@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from codeloop.model.testing.script import ScriptedAnswer
 from tests.support.project import both_clients, call, calls, rig
 from tests.tui.app.played import played
@@ -9,6 +11,7 @@ from tests.tui.app.played import played
 __all__ = ["both_clients"]
 
 
+@pytest.mark.slow
 async def test_a_prompt_for_after_the_turn_waits_for_its_end(tmp_path: Path) -> None:
     answers = [
         calls(call("write", filePath="new.txt", content="one\n")),

@@ -353,6 +353,7 @@ async def _play(root: Path, home: Path, seed: int, actors: Sequence[str]) -> Non
     assert visible(root) == state
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(12), suppress_health_check=SHARES_A_FIXTURE)
 @given(seed=st.integers(0, 2**32), actors=st.lists(st.sampled_from(["agent", "user"]), min_size=1, max_size=8))
 async def test_undo_leaves_every_byte_the_agent_did_not_write(seed: int, actors: list[str]) -> None:

@@ -213,6 +213,7 @@ async def test_a_call_asks_and_shows_its_progress(tmp_path: Path) -> None:
         assert it.results() == ["4 degrees"]
 
 
+@pytest.mark.slow
 async def test_a_call_has_its_time_besides_what_a_person_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client_tools, "CLIENT_TOOL_CALL", Limit("test", 2_000, "ms", "for a test"))
     async with offering(tmp_path, ASKS_FOR_WEATHER, permission={"satellite": "ask"}) as (it, heard):

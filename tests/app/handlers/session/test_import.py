@@ -242,6 +242,7 @@ def paths(value: Any, here: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return found
 
 
+@pytest.mark.slow
 @LOCAL
 @settings(max_examples=examples(60), suppress_health_check=SHARES_A_FIXTURE)
 @given(st.sampled_from(paths(document())), JSON)
