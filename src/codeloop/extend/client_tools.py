@@ -44,7 +44,7 @@ class WaitingCall(Struct):
     deadline: asyncio.Timeout
 
     def renew(self) -> None:
-        """Give the client its whole time from now on, unless the call has ended."""
+        """Start the client's time anew, unless the call has ended."""
         if not self.answer.done():
             self.deadline.reschedule(asyncio.get_running_loop().time() + CLIENT_TOOL_CALL.seconds)
 

@@ -18,7 +18,7 @@ from codeloop.tui.choices import Choices
 from codeloop.tui.render.greeting import greeting_rows
 from codeloop.tui.screen.session_tab import SessionTab
 from codeloop.tui.screen.sidebar import Sidebar
-from codeloop.tui.screen.status_bar import StatusBar
+from codeloop.tui.screen.status_bar import TURNS, StatusBar
 from codeloop.tui.screen.tab_bar import TabBar
 from codeloop.tui.settings.keys import Keymap, UiCommand
 from codeloop.tui.settings.launch import UiLaunch
@@ -30,7 +30,7 @@ from codeloop.tui.terminal.terminal_app import TerminalApp
 SIGNS = (("@", "name a file or an agent"), ("/", "run a command"), ("!", "run a line in the shell"))
 GREETING = (("session_list", "go on with an earlier session"), ("command_list", "everything else"))
 """What an empty session tells of: signs in the prompt, and the keys of commands."""
-TICK = 0.25
+TICK = 1 / TURNS
 """Seconds between two turns of what moves while a turn runs."""
 CUT = """The last answer has no end: the program that wrote it was ended, or writes it still in another terminal.
 Say “go on” to continue."""

@@ -5,10 +5,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from codeloop.agent.engine import Engine
-from codeloop.app.extended.hooks import rows_of
+from codeloop.app.extended.hooks import HookedProject, rows_of
 from codeloop.app.extended.operations import serve_operation
-from codeloop.app.settings import ProjectSettings
 from codeloop.app.toolbox import BUILTIN
 from codeloop.extend.hooks.configured import CONFIG, ask_extensions
 from codeloop.extend.hooks.follow import events_in
@@ -30,22 +28,8 @@ T = TypeVar("T")
 FOLDER = "extensions"
 
 
-class ExtendedProject(Protocol):
+class ExtendedProject(HookedProject, Protocol):
     """What of a project, `app.project.Project`, its extensions need."""
-
-    @property
-    def settings(self) -> ProjectSettings:
-        """What it was opened with."""
-        ...
-
-    @property
-    def engine(self) -> Engine:
-        """What its turns run on."""
-        ...
-
-    def warn(self, message: str) -> None:
-        """Show a warning."""
-        ...
 
     def extend(self, tools: tuple[Tool, ...]) -> None:
         """Offer these tools of extensions."""
@@ -53,10 +37,6 @@ class ExtendedProject(Protocol):
 
     def in_background(self, work: Coroutine[Any, Any, None]) -> None:
         """Do something beside everything else, at most until it is closed."""
-        ...
-
-    def shared(self, make: Callable[[Any], T]) -> T:
-        """Return what `make` makes of it, once."""
         ...
 
 

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from collections.abc import Iterator
 from operator import methodcaller
 from typing import Any, Protocol
 
@@ -9,6 +10,7 @@ from rich.console import Console, RenderableType
 from textual._compositor import ChopsUpdate
 from textual.app import App
 from textual.screen import Screen
+from textual.strip import Strip
 
 from codeloop.tui.terminal.outward import clipboard_sequence, copy_programs, give, notification
 
@@ -19,15 +21,18 @@ class Changes(ChopsUpdate):
     Its own writing cuts an empty piece of the part to the right of each, and makes an object of every cursor position.
     """
 
-    def render_segments(self, console: Console) -> str:
-        """Return what writes them to the terminal."""
-        written: list[str] = []
+    def parts(self) -> Iterator[tuple[int, int, int, Strip]]:
+        """Yield what is written: its row, its first column, the column behind it, and the strip that begins with it."""
         for y, first, last in self.spans:
             for end, (x, strip) in zip(self.chop_ends[y], self.chops[y].items(), strict=True):
                 if strip is not None and x < last and end > first:
-                    part = strip if end <= last else strip.crop(0, last - x)
-                    written.append(f"\x1b[{y + 1};{x + 1}H{part.render(console)}")
-        return "".join(written)
+                    yield y, x, min(end, last), strip
+
+    def render_segments(self, console: Console) -> str:
+        """Return what writes them to the terminal."""
+        return "".join(
+            f"\x1b[{y + 1};{x + 1}H{strip.crop(0, end - x).render(console)}" for y, x, end, strip in self.parts()
+        )
 
 
 class PicturePainter(Protocol):

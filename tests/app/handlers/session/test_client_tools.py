@@ -76,6 +76,16 @@ class Heard:
         return await self._it.client.call(TOOL_ANSWER, told)
 
 
+def for_satellite(it: Rig, asked: ClientToolCall) -> AskForToolCall:
+    return AskForToolCall(
+        session_id=it.session_id,
+        lease_id=LEASE,
+        request_id=asked.request_id,
+        permission="satellite",
+        patterns=["north"],
+    )
+
+
 @asynccontextmanager
 async def offering(
     tmp_path: Path, answers: list[ScriptedAnswer], *tools: ClientTool, **settings: Any
@@ -219,14 +229,7 @@ async def test_a_call_has_its_time_besides_what_a_person_takes(tmp_path: Path, m
     async with offering(tmp_path, ASKS_FOR_WEATHER, permission={"satellite": "ask"}) as (it, heard):
         turn = asyncio.create_task(it.prompt())
         asked = await heard.called()
-        wanted = AskForToolCall(
-            session_id=it.session_id,
-            lease_id=LEASE,
-            request_id=asked.request_id,
-            permission="satellite",
-            patterns=["north"],
-        )
-        asking = asyncio.create_task(it.client.call(TOOL_ASK, wanted))
+        asking = asyncio.create_task(it.client.call(TOOL_ASK, for_satellite(it, asked)))
         question = await it.question()
         await asyncio.sleep(2.1)
         await it.answer(question, "once")
@@ -240,14 +243,7 @@ async def test_what_a_call_is_refused_ends_it(tmp_path: Path) -> None:
     async with offering(tmp_path, ASKS_FOR_WEATHER, permission={"satellite": "deny"}) as (it, heard):
         turn = asyncio.create_task(it.prompt())
         asked = await heard.called()
-        wanted = AskForToolCall(
-            session_id=it.session_id,
-            lease_id=LEASE,
-            request_id=asked.request_id,
-            permission="satellite",
-            patterns=["north"],
-        )
-        told = await it.client.call(TOOL_ASK, wanted)
+        told = await it.client.call(TOOL_ASK, for_satellite(it, asked))
         await turn
         assert not told.allowed
         assert it.results() == [told.message]

@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 
 import pytest
-from textual._compositor import ChopsUpdate, LayoutUpdate
+from textual._compositor import LayoutUpdate
 from textual.geometry import Region
 from textual.strip import Strip
 
 from codeloop.tui.terminal.pictures import painter
 from codeloop.tui.terminal.pictures.painter import Painter, Slice, Spot
+from codeloop.tui.terminal.terminal_app import Changes
 
 
 class Clock:
@@ -39,12 +40,12 @@ class Sight:
         return {(row, 4): Slice(row, "x" * self.size, 10) for row in self.rows}
 
 
-def cells(row: int, start: int, end: int) -> ChopsUpdate:
+def cells(row: int, start: int, end: int) -> Changes:
     """An update that writes some cells of a row; those before and after are as they were."""
     cuts = sorted({0, start, end, 80})
     chops: list[Mapping[int, Strip | None]] = [{} for _ in range(24)]
     chops[row] = {at: Strip.blank(end - start) if at == start else None for at in cuts[:-1]}
-    return ChopsUpdate(chops, [(row, start, end)], [cuts[1:]] * 24)
+    return Changes(chops, [(row, start, end)], [cuts[1:]] * 24)
 
 
 def test_a_picture_is_drawn_once_at_its_place_and_the_cursor_stays(clock: Clock) -> None:

@@ -142,7 +142,7 @@ class CommandHook:
         return output
 
     def _say(self, said: HookDecision) -> None:
-        """Tell the person why a hook ends what is at its end anyway."""
+        """Show the person why a hook ends what is at its end anyway."""
         self._scope.tell(f"{self.label}: {said.refused}")
 
     def _shown(self, tool: str, arguments: JSON) -> list[tuple[tuple[str, ...], JSON]]:

@@ -18,8 +18,6 @@ class PlainScrollBar(ScrollBar):
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Return rows of the bar."""
-        if self.parent is None:  # one whose view is closed may be drawn once more
-            return [Strip.blank(crop.width)] * crop.height
         if not self.is_attached:  # a tab that is closed may be drawn once more
             return [Strip.blank(crop.width)] * crop.height
         bar = self.render()

@@ -183,7 +183,7 @@ class Transcript(PicturedView, can_focus=False):
             self.post_message(self.NearTop())
 
     def watch_follows(self) -> None:
-        """Tell whether the end stays in sight."""
+        """Say that the person has left the end, or is there again."""
         self.post_message(self.Turned())
 
     def on_resize(self, _event: events.Resize) -> None:

@@ -1,10 +1,12 @@
 """Draws pictures over cells: they are drawn after the text of their rows, and gone when that is written again."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from msgspec import Struct
+
+from codeloop.tui.terminal.terminal_app import Changes
 
 Spot = tuple[int, int]
 """A cell of the screen: its row and its column, from 0."""
@@ -39,12 +41,10 @@ class Painter:
         """Take in that an update of the screen is written, which takes away what it goes over."""
         if not self._there:
             return
-        spans = getattr(update, "spans", None)
-        if spans is None:
+        if not isinstance(update, Changes):
             self._there.clear()
             return
-        lines = {line for line, _ in self._there}
-        written = [(line, *each) for line, each in _written(update, lines)]
+        written = [(line, start, end) for line, start, end, _ in update.parts()]
         for spot, each in [*self._there.items()]:
             line, left = spot
             if any(line == at and start < left + each.columns and end > left for at, start, end in written):
@@ -70,14 +70,3 @@ class Painter:
 
 def _spot(item: tuple[Spot, Slice]) -> Spot:
     return item[0]
-
-
-def _written(update: Any, lines: Iterable[int]) -> Iterator[tuple[int, tuple[int, int]]]:
-    """Yield which cells of these lines an update of the library writes, as it does."""
-    for line, start, end in update.spans:
-        if line not in lines:
-            continue
-        for stop, (at, strip) in zip(update.chop_ends[line], update.chops[line].items(), strict=False):
-            if strip is not None and at <= end and stop > start:
-                is_whole = start <= at < end and stop <= end
-                yield line, (at, stop if is_whole else min(stop, end))
