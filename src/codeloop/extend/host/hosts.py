@@ -193,7 +193,7 @@ class ExtensionHosts:
         for task in (self._learning, self._following, *self._waking.values()):
             if task is not None:
                 task.cancel()
-                await asyncio.wait([task])
+                await asyncio.gather(task, return_exceptions=True)  # looked at, else asyncio prints it
         for feed in self._feeds.values():
             feed.close()
         await asyncio.gather(*(host.close() for host in self._hosts.values()))

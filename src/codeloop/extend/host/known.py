@@ -28,6 +28,8 @@ class KnownOffers:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._policies: dict[str, tuple[str, ...]] = {}
+        """Those that were remembered by this object, by path."""
 
     def get(self, digest: str) -> ExtensionOffer | None:
         """Return what an extension of this content offered."""
@@ -50,6 +52,9 @@ class KnownOffers:
 
     def keep_policy(self, path: str, hooks: tuple[str, ...]) -> None:
         """Remember at which hooks nothing happens without the extension at a path; none: forget it."""
+        if self._policies.get(path) == hooks:  # asked with each call of a hook
+            return
+        self._policies[path] = hooks
         file, kept = _policy_file(self._folder, path), KeptPolicy(path, hooks)
         with suppress(OSError):
             if hooks and _read_policy(file) != kept:
