@@ -97,13 +97,13 @@ class ModelServer:
     async def _answer(self, received: Received, client: Client) -> bool:
         """Answer one request; False: the connection is to be closed."""
         path = received.path.partition("?")[0]
-        if path.endswith("/models"):
-            return await client.send(200, models_body(self.models))
-        if not path.endswith(("/chat/completions", "/messages")):
+        if not path.endswith(("/chat/completions", "/messages")) and path != "/v1/models":
             return await client.send(404, error_body(path, "not_found_error", f"no such path: {path}"))
         given = received.headers.get("x-api-key") or received.headers.get("authorization", "").removeprefix("Bearer ")
         if self.key and given != self.key:
             return await client.send(401, error_body(path, "authentication_error", f"invalid key: {given}"))
+        if path == "/v1/models":
+            return await client.send(200, models_body(self.models))
         if self.validate and (reason := complaint(path, received.body)) is not None:
             return await client.send(400, error_body(path, "invalid_request_error", reason))
         return await self._play(self._choose(received), path, client)

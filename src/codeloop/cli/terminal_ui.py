@@ -26,7 +26,9 @@ def show_terminal_ui(options: Options) -> int:
         async def trusts(settings: ProjectSettings) -> bool:
             return await ask_trust(load("cli.questions.trust_text:trust_question")(settings, colour=False))
 
-        place = "cli.target.local:open_local" if options.attach is None else "cli.target.remote:open_remote"
+        place = (
+            "cli.target.conversation:open_conversation" if options.attach is None else "cli.target.remote:open_remote"
+        )
         return load(place)(options, trusts)
 
     async def chosen(target: Target) -> Session | None:

@@ -2,20 +2,21 @@
 
 import json
 import re
-from collections.abc import Callable
-from typing import Any, NoReturn
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
-from codeloop.kit.jsonc import Document, ValueSpan, is_list, is_object, parse
+from codeloop.kit.jsonc import Document, Path, ValueSpan, is_list, is_object, parse
 from codeloop.schema.limits import CONFIG_DEPTH
 from codeloop.schema.wire import JSON
 
 _WHOLE = frozenset(("permission", "tools"))
 """Sections in which the order counts: they are the same as a whole, or not."""
+_NO_OBJECT = "it is not an object in braces"
 _INDENT = re.compile(r"\A\s*\{[ \t\r]*\n([ \t]+)\"")
 
 
 class NotPlain(ValueError):
-    """A file is not a plain JSON object: rewriting it would lose its comments."""
+    """A file can't be changed: it is not valid, or holds something else where an object or a list is meant."""
 
 
 def changed_settings(wanted: JSON, now: JSON) -> JSON:
@@ -33,16 +34,32 @@ def changed_settings(wanted: JSON, now: JSON) -> JSON:
 
 
 def edited(text: str | None, change: JSON) -> str:
-    """Return a file's text (None: no file) with a change merged in, indented as before.
+    """Return a file's text (None: no file) with a change merged in, indented as before; comments stay.
 
     Raises NotPlain; ValueError when the outcome is nested too deep.
     """
-    old: JSON = {} if text is None else _plain(text)
+    old: JSON = {} if text is None else _read(text)
+    if text is not None and not _is_plain(text):
+        for path, value in _changes((), old, change):
+            text = with_value(text, path, value)
+        return text
     indent = _INDENT.match(text or "")
     merged = _merged(old, change, is_ordered=False)
     after = json.dumps(merged, indent=indent[1] if indent else 2, ensure_ascii=False) + "\n"
     parse(after, depth=CONFIG_DEPTH.value)
     return after
+
+
+def _changes(path: tuple[str, ...], old: JSON, change: JSON) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Yield what a change sets, by its path; None: it is taken out. Ordered sections are set as a whole."""
+    for key, value in change.items():
+        before = old.get(key)
+        if is_object(value) and is_object(before) and key not in _WHOLE:
+            yield from _changes((*path, key), before, value)
+        elif is_object(value):
+            yield (*path, key), _merged({key: before}, {key: value}, is_ordered=False)[key]
+        else:
+            yield (*path, key), value
 
 
 def with_listed(text: str | None, key: str, entry: str, is_meant: Callable[[Any], bool]) -> str:
@@ -88,6 +105,53 @@ def without_listed(text: str, key: str, is_meant: Callable[[Any], bool]) -> str:
         text = text[:start] + text[end:] if len(listed) > 1 else _without_member(text, spans[key,])
 
 
+def with_value(text: str, path: Sequence[str], value: Any) -> str:
+    """Return a file's text with the value at a path of keys set (None: taken out), the rest as it is, comments too.
+
+    Raises JsoncError; NotPlain when something on the way there is no object.
+    """
+    document = parse(text if text.strip() else "{}\n", depth=CONFIG_DEPTH.value)
+    held: Any = document.value
+    for depth, key in enumerate(path):
+        if not is_object(held):
+            raise NotPlain(f"its `{'.'.join(path[:depth])}` is not an object in braces" if depth else _NO_OBJECT)
+        if key not in held:
+            rest = tuple(path[:depth])
+            return text if value is None else _with_member(document, rest, key, _nested(path[depth + 1 :], value))
+        held = held[key]
+    span = document.spans[tuple(path)]
+    if value is None:
+        return _without_member(document.text, span)
+    return document.text[: span.start] + _indented(_said(value), 2 * len(path)) + document.text[span.end :]
+
+
+def _with_member(document: Document, path: Path, key: str, value: Any) -> str:
+    """Return a document's text with a member more at the end of the object at `path`, on lines of its own."""
+    whole, depth = document.text, 2 * len(path) + 2
+    row = f"\n{' ' * depth}{json.dumps(key, ensure_ascii=False)}: {_indented(_said(value), depth)}"
+    ends = [span.end for each, span in document.spans.items() if each[:-1] == path and each]
+    if ends:
+        return f"{whole[: max(ends)]},{row}{whole[max(ends) :]}"
+    at = document.spans[path].start + 1
+    rest = whole[at:]
+    end = "" if rest.startswith("\n") else "\n" + " " * (depth - 2)
+    return f"{whole[:at]}{row}{end}{rest}"
+
+
+def _nested(keys: Sequence[str], value: Any) -> Any:
+    for key in reversed(keys):
+        value = {key: value}
+    return value
+
+
+def _said(value: Any) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False)
+
+
+def _indented(text: str, depth: int) -> str:
+    return text.replace("\n", "\n" + " " * depth)
+
+
 def _without_member(text: str, span: ValueSpan) -> str:
     """Return the text of an object without a member, and without the comma that parted it from another one."""
     before, after = text[: span.key].rstrip(" \t"), text[span.end :]
@@ -98,7 +162,7 @@ def _without_member(text: str, span: ValueSpan) -> str:
 
 def _listed(document: Document, key: str) -> list[Any] | None:
     if not is_object(document.value):
-        raise NotPlain("it is not an object in braces")
+        raise NotPlain(_NO_OBJECT)
     listed = document.value.get(key, None)
     if listed is None:
         return None
@@ -107,19 +171,23 @@ def _listed(document: Document, key: str) -> list[Any] | None:
     return listed
 
 
-def _plain(text: str) -> JSON:
+def _read(text: str) -> JSON:
     try:
-        parse(text, depth=CONFIG_DEPTH.value)
-        value = json.loads(text, parse_constant=_refuse)
+        value = parse(text, depth=CONFIG_DEPTH.value).value
     except (ValueError, RecursionError) as error:
-        raise NotPlain("it holds comments or is not valid JSON") from error
+        raise NotPlain(f"it is not valid JSON: {error}") from error
     if not is_object(value):
-        raise NotPlain("it is not an object in braces")
+        raise NotPlain(_NO_OBJECT)
     return value
 
 
-def _refuse(word: str) -> NoReturn:
-    raise ValueError(word)
+def _is_plain(text: str) -> bool:
+    """Return whether there is nothing in a text that writing its value anew would lose."""
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _merged(old: JSON, change: JSON, *, is_ordered: bool) -> JSON:

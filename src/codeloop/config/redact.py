@@ -31,6 +31,7 @@ _FREE = frozenset(
 _CHOICES = frozenset(("model", "agent", "mode", "variant", "color", "npm", "name"))
 _LARGEST = 1 << 53
 _LEVELS = frozenset(("DEBUG", "INFO", "WARN", "ERROR"))
+_OWN = ("profile", "sandbox", "mcp_share", "lsp_warnings", "hook_timeout")
 _MCP = ("type", "enabled", "timeout", "cwd")
 
 
@@ -50,6 +51,13 @@ def shown(loaded: Loaded, username: str) -> JSON:
     texts = sorted((text for text in hidden if len(text) >= _SHORTEST_SECRET), key=len, reverse=True)
     masked = {key: _without(value, texts if key in _FREE else []) for key, value in found.items()}
     return {"username": username, **masked, "mode": {}, "plugin": masked.get("plugin", [])}
+
+
+def shown_whole(loaded: Loaded, username: str) -> JSON:
+    """Return the configuration as `shown` does, with the settings that only codeloop knows."""
+    values = msgspec.to_builtins(loaded.config)
+    own = {key: value for key in _OWN if (value := values.get(key)) is not None}
+    return {**shown(loaded, username), **own}
 
 
 def masked(value: Any, name: str = "") -> Any:

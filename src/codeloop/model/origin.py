@@ -59,5 +59,5 @@ def _invalid(url: str) -> ModelUnavailable:
         shown = "***@" + shown.rpartition("@")[2]
     shown = re.split(r"[?#]", shown, maxsplit=1)[0]  # a query may hold a key
     return ModelUnavailable(
-        f"`{shown[:200]}` is not a valid base URL for an API key. Write it like https://host/v1, without a user name."
+        f"`{shown[:200]}` is not a valid base URL. Write it like https://host/v1, without a user name."
     )

@@ -48,10 +48,13 @@ from codeloop.schema.api.project import (
     WriteLog,
 )
 from codeloop.schema.api.providers import (
+    AddProvider,
     FinishSignIn,
     KnownProviders,
     ProviderAuthMethod,
     ProviderId,
+    ServerAddress,
+    ServerModels,
     SetAuth,
     StartedSignIn,
     StartSignIn,
@@ -228,10 +231,13 @@ PROJECT_DIRECTORIES = Operation(
 )
 CONFIG_GET = Operation("config.get", "GET", "/config", NoArguments, JSON)
 CONFIG_UPDATE = Operation("config.update", "PATCH", "/config", UpdateConfig, JSON, body="config")
+CONFIG_SETTINGS = Operation("config.settings", "GET", "/config/settings", NoArguments, JSON)
 CONFIG_ORIGINS = Operation("config.origins", "GET", "/config/origins", NoArguments, dict[str, str])
 CONFIG_WARNINGS = Operation("config.warnings", "GET", "/config/warnings", NoArguments, list[str])
 CONFIG_PROVIDERS = Operation("config.providers", "GET", "/config/providers", NoArguments, UsableProviders)
 PROVIDER_LIST = Operation("provider.list", "GET", "/provider", NoArguments, KnownProviders)
+PROVIDER_MODELS = Operation("provider.models", "POST", "/provider/models", ServerAddress, ServerModels)
+PROVIDER_ADD = Operation("provider.add", "POST", "/provider", AddProvider, bool)
 PROVIDER_AUTH = Operation("provider.auth", "GET", "/provider/auth", NoArguments, dict[str, list[ProviderAuthMethod]])
 PROVIDER_AUTHORIZE = Operation(
     "provider.oauth.authorize", "POST", "/provider/{providerID}/oauth/authorize", StartSignIn, StartedSignIn

@@ -5,6 +5,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from codeloop.app.app import App
+from codeloop.app.app_client import AppClient
 from codeloop.app.models.open_models import OneModel
 from codeloop.model.chat import ModelInfo
 from codeloop.model.testing.scripted import ScriptedModel
@@ -16,7 +18,7 @@ from codeloop.tui.dialogs.models import ModelPicker
 from codeloop.tui.dialogs.palette import PaletteRow, help_list, palette
 from codeloop.tui.dialogs.parts.context import DialogContext
 from codeloop.tui.dialogs.parts.memory import LikedModels, ModelMemory
-from codeloop.tui.dialogs.providers import ProviderPicker
+from codeloop.tui.dialogs.providers.picker import ProviderPicker
 from codeloop.tui.dialogs.settings import SettingsPicker
 from codeloop.tui.dialogs.themes import ThemePicker
 from codeloop.tui.dialogs.trust import TrustScreen
@@ -132,6 +134,36 @@ async def test_a_key_is_entered_and_tried_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+async def test_a_server_of_ones_own_is_added_step_by_step(tmp_path: Path) -> None:
+    app = Stage()
+    (tmp_path / "work").mkdir()
+    served = App(startup(tmp_path / "home", tmp_path / "work"))
+    async with (
+        ModelServer([Answer(text="ready")], models=("small", "coder"), key="sk-own") as server,
+        staged(app, WIDE) as pilot,
+    ):
+        app.open(ProviderPicker(DialogContext(AppClient(served, tmp_path / "work"), app.colours, app.ask)))
+        await app.sees("Often used")
+        await pilot.press(*"your own", "enter")
+        await app.sees("chat completions protocol")
+        await pilot.press(*"127.0.0.1:1", "enter")
+        await app.sees("Is the server running?")
+        await pilot.press("backspace", *str(server.port), "enter")
+        await app.sees("Key for 127.0.0.1")
+        await pilot.press(*"sk-x", "enter")
+        await app.sees("refused that key")
+        await pilot.press(*"sk-own", "enter")
+        await app.sees("Which model of 127.0.0.1", "small")
+        await pilot.press("down", "enter")
+        await app.sees("A name for the server", "NAME/coder", "local")
+        await pilot.press("ctrl+u", *"My Box", "enter")
+        await until(lambda: app.results, 20)
+        assert app.results == [ModelRef(provider_id="my-box", model_id="coder")]
+        assert server.requests[-1].headers["authorization"] == "Bearer sk-own"
+    await served.close()
+
+
+@pytest.mark.slow
 async def test_settings_tell_where_they_are_from_and_are_written(tmp_path: Path) -> None:
     app = Stage()
     (tmp_path / "work").mkdir()
@@ -144,7 +176,11 @@ async def test_settings_tell_where_they_are_from_and_are_written(tmp_path: Path)
         await app.sees("what you are called")
         await pilot.press("end", *" l", "enter")
         await app.sees("ada l")
-        await pilot.press(*["backspace"] * 8, *"snapshot", "enter")
+        await pilot.press(*["backspace"] * 8, *"profile", "enter")
+        await app.sees("what is asked before")
+        await pilot.press(*"plan", "enter")
+        await app.sees("plan · This project")
+        await pilot.press(*["backspace"] * 7, *"snapshot", "enter")
         await app.sees("whether changes are kept")
         await pilot.press(*"false", "enter")
         await app.sees("Settings", "false")

@@ -4,10 +4,12 @@ import asyncio
 from collections.abc import Sequence
 
 from rich.segment import Segment
+from textual import events
 
 from codeloop.schema.errors import CodeloopError
 from codeloop.tui.dialogs.parts.choices import Pick, PickAction, PickSource
 from codeloop.tui.dialogs.parts.confirm import Confirm
+from codeloop.tui.dialogs.parts.line_input import LineInput
 from codeloop.tui.dialogs.parts.rows_view import RowsView
 from codeloop.tui.dialogs.parts.text_input import TextInput
 from codeloop.tui.dialogs.picker import FilterInput, Picker
@@ -218,3 +220,24 @@ async def test_what_comes_to_a_picker_that_closes_is_dropped() -> None:
         await pilot.resize_terminal(100, 30)
         await until(lambda: not picker.is_attached)
         assert app.results == [None]
+
+
+async def test_keys_that_come_in_a_burst_act_in_their_order() -> None:
+    app, table = Stage(), Table()
+    async with staged(app):
+        app.open(TextInput("Name", app.colours, "old"))
+        await until(lambda: isinstance(app.focused, LineInput))
+        burst(app, "ctrl+u", *"abc", "backspace", "d", "left", "x", "home", "y", "enter")
+        await until(lambda: app.results)
+        assert app.results == ["yabxd"]
+        app.open(Picker(table.source(), app.colours))
+        await app.sees("Write the docs")
+        burst(app, *"docx", "backspace", "backspace", *"zs", "backspace", "backspace", "enter")
+        await until(lambda: len(app.results) == 2)
+        assert app.results[1] == 2
+
+
+def burst(app: Stage, *keys: str) -> None:
+    """Press keys without a pause, as they come from a slow line or into a busy loop."""
+    for key in keys:
+        app.post_message(events.Key(key, key if len(key) == 1 else None))

@@ -43,7 +43,7 @@ def begin(words: Sequence[str], flags: dict[str, Any], commands: Collection[str]
         return load("cli.run.one_shot:run_once")(options)
     if has_screen(options):
         return load("cli.terminal_ui:show_terminal_ui")(options)
-    return asyncio.run(converse(options, load("cli.target.local:open_local")))
+    return asyncio.run(converse(options, load("cli.target.conversation:open_conversation")))
 
 
 def read_words(words: Sequence[str], commands: Collection[str]) -> tuple[Path | None, list[str]]:

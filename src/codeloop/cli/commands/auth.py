@@ -12,7 +12,7 @@ from codeloop.cli.output.style import columns
 from codeloop.cli.target.project import open_providers
 from codeloop.kit.lazy import load
 from codeloop.model.credentials.environment import environment_key
-from codeloop.model.credentials.store import masked
+from codeloop.model.credentials.store import is_key, masked
 from codeloop.model.errors import ModelUnavailable, UnknownModel, UnspokenProtocol
 from codeloop.model.origin import origin
 from codeloop.model.provider import Provider, resolved_url
@@ -49,7 +49,7 @@ def login(provider: str | None, *, key_stdin: bool, base_url: str | None) -> Non
     place = origin(url)
     key = str(click.prompt(f"Key for {place}", hide_input=True, err=True)) if interactive else _from_stdin()
     key = key.strip()
-    if not key or len(key) > KEY_LENGTH.value or not key.isascii() or not key.isprintable() or " " in key:
+    if not is_key(key):
         raise UsageProblem("That is not a valid key: a key is one word of ASCII characters. Nothing was stored.")
     stored = providers.credentials.put(provider, key, url)
     click.echo(f"Stored the key {masked(key)} for {provider} at {stored.origin} in {providers.credentials.path}.")

@@ -4,11 +4,12 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, nullcontext, suppress
 from pathlib import Path
 
-from codeloop.app.project import open_settled
+from codeloop.app.project import Project, open_settled
 from codeloop.app.prompt_parts import file_here
 from codeloop.app.settings import ProjectSettings, Startup, find_settings
 from codeloop.cli.options import Options
 from codeloop.cli.target.target import AskTrust
+from codeloop.client.client import Client
 from codeloop.client.local import LocalClient
 from codeloop.client.recording import Recording, recording
 from codeloop.client.target import Target
@@ -27,30 +28,35 @@ async def open_local(options: Options, ask_trust: AskTrust | None = None) -> Asy
 
 @asynccontextmanager
 async def _opened(options: Options, ask_trust: AskTrust | None, record: Recording | None) -> AsyncGenerator[Target]:
-    startup = _startup(options, record.path if record is not None else None)
+    startup = startup_of(options, record.path if record is not None else None)
     project = await open_settled(await trusted(startup, ask_trust) if ask_trust is not None else startup)
     try:
-        client = LocalClient(project)
-        notes = tuple(f"codeloop: {warning}" for warning in project.settings.loaded.warnings)
-        project.refresh_catalog()
-        place = project.settings.place
-
-        def client_of(session: Session) -> LocalClient:
-            if session.root != str(place.root) and not options.fork:
-                raise UsageProblem(
-                    f"Session {session.id} belongs to {session.directory}, not to {place.directory}. "
-                    "Go there (--dir), or resume a copy here (--fork)."
-                )
-            return client
-
-        yield Target(client, str(place.directory), client_of, file_here, notes, problems=project.models.problems)
+        yield in_process(LocalClient(project), project, options)
     finally:
         await project.close()
         if record is not None:
             record.is_whole = not project.models.problems()
 
 
-def _startup(options: Options, record: Path | None) -> Startup:
+def in_process(client: Client, project: Project, options: Options) -> Target:
+    """Return a project of this process as what a user interface works with; its sessions are those of its directory."""
+    notes = tuple(f"codeloop: {warning}" for warning in project.settings.loaded.warnings)
+    project.refresh_catalog()
+    place = project.settings.place
+
+    def client_of(session: Session) -> Client:
+        if session.root != str(place.root) and not options.fork:
+            raise UsageProblem(
+                f"Session {session.id} belongs to {session.directory}, not to {place.directory}. "
+                "Go there (--dir), or resume a copy here (--fork)."
+            )
+        return client
+
+    return Target(client, str(place.directory), client_of, file_here, notes, problems=project.models.problems)
+
+
+def startup_of(options: Options, record: Path | None) -> Startup:
+    """Return what a project is opened with. Raises UsageProblem: there is no such directory."""
     directory = options.directory or Path()
     with suppress(PermissionError):  # opening it reports that
         if not directory.is_dir():

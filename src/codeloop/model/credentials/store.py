@@ -16,7 +16,7 @@ from codeloop.kit.small_files import locked, make_private, write_atomically
 from codeloop.model.errors import ModelUnavailable, WrongOrigin
 from codeloop.model.origin import origin
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.limits import CREDENTIALS_BYTES, CREDENTIALS_LOCK
+from codeloop.schema.limits import CREDENTIALS_BYTES, CREDENTIALS_LOCK, KEY_LENGTH
 from codeloop.schema.wire import JSON
 
 
@@ -29,6 +29,11 @@ class ApiKey(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type", 
     def __repr__(self) -> str:
         """Return the entry without its key."""
         return f"ApiKey(key={masked(self.key)!r}, origin={self.origin!r})"
+
+
+def is_key(text: str) -> bool:
+    """Return whether a text can be a key: one word of printable ASCII characters, of bounded length."""
+    return 0 < len(text) <= KEY_LENGTH.value and text.isascii() and text.isprintable() and " " not in text
 
 
 def masked(key: str) -> str:

@@ -173,3 +173,28 @@ class ProviderId(Wire):
     """Names a provider."""
 
     provider_id: str
+
+
+class ServerAddress(Wire):
+    """Asks a server of the person's own for its models; `key`: what it wants to be sent, empty for none."""
+
+    base_url: str = msgspec.field(name="baseURL")
+    key: str = ""
+
+
+class ServerModels(Wire):
+    """What a server says: the base URL that answers, its models' ids (perhaps none); it refuses without another key."""
+
+    base_url: str = msgspec.field(name="baseURL")
+    models: list[str]
+    needs_key: bool = False
+
+
+class AddProvider(Wire):
+    """Puts a server of the person's own into their configuration; `key` is stored for its address."""
+
+    provider_id: str
+    name: str
+    base_url: str = msgspec.field(name="baseURL")
+    models: list[str]
+    key: str = ""

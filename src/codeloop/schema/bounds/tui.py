@@ -3,6 +3,7 @@
 from codeloop.kit.limit import Limit
 
 PROVIDER_TRY = Limit("tui.provider_try", 30_000, "ms", "a provider whose key is tried answers, else it is given up")
+SERVER_MODELS = Limit("tui.server_models", 10_000, "ms", "a server that is added lists its models, else it is an error")
 PROMPT_HISTORY = Limit("tui.prompt_history", 1_000, "count", "prompts of a project that the arrow keys bring back")
 PROMPT_STASH = Limit("tui.prompt_stash", 50, "count", "prompts put aside; with more the oldest is forgotten")
 PROMPT_MENTIONS = Limit("tui.prompt_mentions", 1_000, "count", "names whose use is counted; the rarest is forgotten")

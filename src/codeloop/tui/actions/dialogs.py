@@ -22,7 +22,7 @@ from codeloop.tui.dialogs.palette import PaletteRow, help_list, palette
 from codeloop.tui.dialogs.parts.confirm import Confirm
 from codeloop.tui.dialogs.parts.context import DialogContext
 from codeloop.tui.dialogs.parts.text_input import TextInput
-from codeloop.tui.dialogs.providers import ProviderPicker
+from codeloop.tui.dialogs.providers.picker import ProviderPicker
 from codeloop.tui.dialogs.sessions import ChildPicker, SessionPicker
 from codeloop.tui.dialogs.settings import SettingsPicker
 from codeloop.tui.dialogs.themes import ThemePicker

@@ -1,7 +1,7 @@
 """The way to a first model: a provider is chosen, tried, and answers from then on."""
 
 from codeloop.tui.actions.dialogs import ask, context_of
-from codeloop.tui.dialogs.providers import ProviderPicker
+from codeloop.tui.dialogs.providers.picker import ProviderPicker
 from codeloop.tui.ui import Ui
 
 TITLE = "Where do your models come from?"

@@ -16,6 +16,7 @@ from codeloop.schema.errors import CodeloopError
 from codeloop.tui.dialogs.parts.choices import Pick, PickAction, PickSource, T
 from codeloop.tui.dialogs.parts.dialog import Colours, Dialog, key_rows, text_rows, title_row
 from codeloop.tui.dialogs.parts.fuzzy import FuzzyIndex
+from codeloop.tui.dialogs.parts.line_input import LineInput
 from codeloop.tui.dialogs.parts.pick_rows import PickRows
 from codeloop.tui.dialogs.parts.rows_view import RowsView
 from codeloop.tui.render.canvas import Row
@@ -35,10 +36,10 @@ LOADING = "Loading…"
 NOTHING = "Nothing fits what you typed."
 
 
-class FilterInput(Input):
+class FilterInput(LineInput):
     """Takes what is typed; keys that mean something in the list are the picker's."""
 
-    def on_key(self, event: events.Key) -> None:
+    async def on_key(self, event: events.Key) -> None:
         """Leave keys to the picker before this line takes them."""
         if isinstance(self.screen, Picker) and self.screen.press(event.key):
             event.stop()

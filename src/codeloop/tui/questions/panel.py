@@ -16,6 +16,7 @@ from textual.widgets import Input
 
 from codeloop.client.permission_text import Asking
 from codeloop.schema.permission import PermissionRequest
+from codeloop.tui.dialogs.parts.line_input import LineInput
 from codeloop.tui.dialogs.parts.rows import wrap
 from codeloop.tui.dialogs.parts.rows_view import RowsView
 from codeloop.tui.questions.form import Form, FormAnswer, FormEntry, Request
@@ -88,7 +89,7 @@ class RequestPanel(Widget, can_focus=True):
         yield RowsView("request-head")
         yield RowsView("request-about")
         yield RowsView("request-choices")
-        yield Input(id="request-entry", select_on_focus=False)
+        yield LineInput(id="request-entry", select_on_focus=False)
 
     @property
     def is_ready(self) -> bool:

@@ -274,7 +274,7 @@ def test_what_is_so_already_is_no_news() -> None:
     }
 
 
-@pytest.mark.parametrize("text", ['{"a": 1, // why\n}', "{", "[]", "5", '{"a": NaN}', ""])
+@pytest.mark.parametrize("text", ["{", "[]", "5", '{"a": NaN}', ""])
 async def test_a_file_that_would_lose_something_is_left_to_its_owner(tmp_path: Path, text: str) -> None:
     with pytest.raises(NotPlain):
         edited(text, {"model": "a/b"})

@@ -12,7 +12,7 @@ from codeloop.config.edit_file import NotPlain, changed_settings, edited
 from codeloop.config.files import reason
 from codeloop.config.known_keys import unknown_keys
 from codeloop.config.normalise import normalise
-from codeloop.config.redact import shown
+from codeloop.config.redact import shown, shown_whole
 from codeloop.config.sources import PROJECT_FILES, Layer, dotted
 from codeloop.config.trust.filter import narrowed
 from codeloop.config.trust.store import amend
@@ -32,6 +32,11 @@ async def get(project: Project, _args: NoArguments) -> JSON:
     return _shown(project, project.settings)
 
 
+async def whole(project: Project, _args: NoArguments) -> JSON:
+    """Return what `get` does, with the settings that only codeloop knows."""
+    return _whole(project, project.settings)
+
+
 async def origins(project: Project, _args: NoArguments) -> dict[str, str]:
     """Return which file and line set each value that is set, by its dotted path."""
     return {path: str(origin) for path, origin in project.settings.loaded.provenance.items()}
@@ -46,7 +51,7 @@ async def update(project: Project, args: UpdateConfig) -> JSON:
     """Merge settings into the project's own file and return the configuration as it is then; null takes one out.
 
     What is so already is not written. Raises CodeloopError, and nothing is changed: a setting that no file may hold,
-    one that a directory without trust can't have, a file with comments.
+    one that a directory without trust can't have, a file that is not valid.
     """
     _check_size(args.config)
     unknown = next((each for each in unknown_keys(args.config) if each.is_dropped), None)
@@ -55,7 +60,7 @@ async def update(project: Project, args: UpdateConfig) -> JSON:
     file = _own_file(project.settings.place.root)
     async with project.workspace.read_log.lock(file):
         before = await asyncio.to_thread(find_settings, project.settings.startup)
-        change = changed_settings(args.config, _shown(project, before))
+        change = changed_settings(args.config, _whole(project, before))
         if not change:
             return _shown(project, before)
         await asyncio.to_thread(_write, before, project.settings.startup, file, change)
@@ -76,7 +81,15 @@ def _check_size(config: JSON) -> None:
 
 
 def _shown(project: Project, settings: ProjectSettings) -> JSON:
-    return shown(settings.loaded, project.settings.environment.get("USER") or "unknown")
+    return shown(settings.loaded, _user(project))
+
+
+def _whole(project: Project, settings: ProjectSettings) -> JSON:
+    return shown_whole(settings.loaded, _user(project))
+
+
+def _user(project: Project) -> str:
+    return project.settings.environment.get("USER") or "unknown"
 
 
 def _own_file(root: Path) -> Path:

@@ -10,6 +10,7 @@ from codeloop.app.handlers.session.prompt import extensions_ready
 from codeloop.app.models.provider_list import ProviderList
 from codeloop.app.project import Project
 from codeloop.kit.lazy import load
+from codeloop.model.credentials.store import is_key
 from codeloop.model.errors import UnknownModel
 from codeloop.model.provider import resolved_url
 from codeloop.schema.api.providers import (
@@ -25,7 +26,6 @@ from codeloop.schema.api.providers import (
     UsableProviders,
 )
 from codeloop.schema.errors import OperationError
-from codeloop.schema.limits import KEY_LENGTH
 from codeloop.schema.operation import NoArguments
 
 _BY_KEY = [ProviderAuthMethod(type="api", label="API key")]
@@ -109,7 +109,7 @@ async def set_auth(project: Project, args: SetAuth) -> bool:
             f"The address of {provider.name} is not known. Run `codeloop auth login {provider.id} --base-url URL`.",
         )
     key = args.auth.key.strip()
-    if not key or len(key) > KEY_LENGTH.value or not key.isascii() or not key.isprintable() or " " in key:
+    if not is_key(key):
         raise OperationError("BadRequest", "That is no key: it must be one word of plain characters.")
     await asyncio.to_thread(project.providers.credentials.put, provider.id, key, url)
     return True

@@ -20,7 +20,7 @@ from codeloop.cli.group import Group
 from codeloop.cli.options import JSON as AS_JSON
 from codeloop.cli.output.style import columns, print_json
 from codeloop.cli.target.project import open_settings
-from codeloop.config.server_entry import entry_file, resolved, write_entry
+from codeloop.config.entry import entry_file, resolved, write_entry
 from codeloop.config.trust.store import amend
 from codeloop.extend.mcp.known.definition import LocalDefinition, RemoteDefinition, ServerDefinition, definition_of
 from codeloop.extend.mcp.known.importing import FoundServer
@@ -100,7 +100,7 @@ def _add(name: str, entry: JSON, options: AddOptions) -> None:
     if not options.no_try:
         usable = definition_of(name, resolved(entry, file.parent, os.environ))
         click.echo(_in_project(lambda project: _tried(project, usable)))
-    write_entry(file, name, entry)
+    write_entry(file, "mcp", name, entry)
     if options.for_project and settings.trusted:  # it is the person's own change
         amend(settings.paths, settings.place.root, settings.place.directory, file)
     click.echo(f"Written to {file}.")
@@ -212,7 +212,7 @@ def remove(name: str) -> None:
     """Remove a server from the configuration file that it is written in."""
     settings = open_settings()
     file = _file_of(settings, name)
-    write_entry(file, name, None)
+    write_entry(file, "mcp", name, None)
     if file.is_relative_to(settings.place.root) and settings.trusted:
         amend(settings.paths, settings.place.root, settings.place.directory, file)
     click.echo(f"Removed {inert(name)} from {file}.")

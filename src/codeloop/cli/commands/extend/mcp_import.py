@@ -5,7 +5,7 @@ import click
 from codeloop.cli.exit_codes import UsageProblem
 from codeloop.cli.output.streams import has_terminal
 from codeloop.cli.target.project import open_settings
-from codeloop.config.server_entry import entry_file, write_entry
+from codeloop.config.entry import entry_file, write_entry
 from codeloop.extend.mcp.known.definition import LocalDefinition, RemoteDefinition, definition_of
 from codeloop.extend.mcp.known.importing import FoundServer, servers_of_others
 from codeloop.kit.terminal_text import inert, one_line
@@ -38,7 +38,7 @@ def import_servers(names: tuple[str, ...], *, take_all: bool) -> None:
         elif each.name in taken:
             click.echo(f"{line}: there is one of that name already")
         elif take_all or names or (has_terminal() and click.confirm(f"{line}: add it?", default=False)):
-            write_entry(file, each.name, each.entry)
+            write_entry(file, "mcp", each.name, each.entry)
             taken.add(each.name)
             click.echo(f"{line}: written to {file}")
         else:

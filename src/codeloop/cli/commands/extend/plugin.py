@@ -12,9 +12,9 @@ from codeloop.cli.commands.extend.plugin_show import debug, list_plugins
 from codeloop.cli.group import Group
 from codeloop.cli.target.project import open_settings
 from codeloop.config.edit_file import NotPlain, with_listed, without_listed
+from codeloop.config.entry import entry_file
 from codeloop.config.files import read_text, reason, write_private
 from codeloop.config.paths import plugin_name, plugin_path
-from codeloop.config.server_entry import entry_file
 from codeloop.config.trust.store import amend
 from codeloop.extend.packages.install import install, uninstall
 from codeloop.extend.packages.installed import folder_of, package_name, read_lock

@@ -7,6 +7,7 @@ from textual.containers import Vertical
 from textual.widgets import Input
 
 from codeloop.tui.dialogs.parts.dialog import Colours, Dialog, key_rows, text_rows, title_row
+from codeloop.tui.dialogs.parts.line_input import LineInput
 from codeloop.tui.dialogs.parts.rows_view import RowsView
 from codeloop.tui.render.canvas import Row
 
@@ -26,7 +27,7 @@ class TextInput(Dialog[str | None]):
         """Yield the title, the line, and the keys."""
         with Vertical(id="dialog-box"):
             yield RowsView("text-title")
-            yield Input(self._text, password=self._hidden, select_on_focus=False, id="text-line")
+            yield LineInput(self._text, password=self._hidden, select_on_focus=False, id="text-line")
             yield RowsView("text-keys")
 
     def on_mount(self) -> None:

@@ -1,4 +1,4 @@
-"""An MCP server's entry in a configuration file: put in, taken out, with everything else left as it is."""
+"""An entry of a section of a configuration file, such as an MCP server: put in, taken out, all else left as it is."""
 
 import os
 import re
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from codeloop.config.edit_file import NotPlain, edited
+from codeloop.config.edit_file import NotPlain, with_value
 from codeloop.config.files import read_text, reason, write_private
 from codeloop.config.paths import Paths
 from codeloop.config.project_root import ProjectRoot
@@ -50,10 +50,11 @@ def resolved(value: Any, folder: Path, environment: Mapping[str, str]) -> Any:
     return [resolved(each, folder, environment) for each in value] if is_list(value) else value
 
 
-def write_entry(file: Path, name: str, entry: JSON | None) -> None:
-    """Set the entry `mcp.<name>` of a file; None takes it out. Raises CodeloopError, and nothing is changed."""
+def write_entry(file: Path, section: str, name: str, entry: JSON | None) -> None:
+    """Set the entry `<section>.<name>` of a file; None takes it out. Raises CodeloopError, and nothing is changed."""
     try:
-        text = edited(read_text(file, CONFIG_BYTES.value), {"mcp": {name: entry}})
+        before = read_text(file, CONFIG_BYTES.value)
+        text = with_value(before or "", (section, name), entry)
         if file.parent.is_dir() and file.exists():
             mode = file.stat().st_mode & 0o777
             write_private(file, text)
@@ -61,7 +62,7 @@ def write_entry(file: Path, name: str, entry: JSON | None) -> None:
         else:
             write_private(file, text)
     except NotPlain as error:
-        raise CodeloopError(f"{file} is not changed: {error}. Edit `mcp` in it by hand.") from error
+        raise CodeloopError(f"{file} is not changed: {error}. Edit `{section}` in it by hand.") from error
     except OSError as error:
         raise CodeloopError(f"{file} can't be written: {reason(error)}. Nothing was changed.") from error
     except ValueError as error:

@@ -1,24 +1,17 @@
 """The providers of models: enter a key and try it at once, or use a server that answers on this machine."""
 
-from asyncio import timeout
 from collections.abc import Sequence
 from functools import partial
 
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.api.providers import ApiAuth, KnownProviders, ProviderDetails, ProviderId, SetAuth
-from codeloop.schema.api.session_inputs import Prompt, RunLimits, TextPartInput
-from codeloop.schema.api.session_requests import CreateSession, SessionId
-from codeloop.schema.bounds.tui import PROVIDER_TRY
-from codeloop.schema.errors import MessageError, ProviderAuthError, UnknownData, UnknownError, error_message
-from codeloop.schema.message import AssistantMessage, ModelRef
+from codeloop.schema.errors import MessageError, ProviderAuthError, error_message
+from codeloop.schema.message import ModelRef
 from codeloop.schema.operation import (
     AUTH_REMOVE,
     AUTH_SET,
-    PROMPT,
     PROVIDER_AUTH,
     PROVIDER_LIST,
-    SESSION_CREATE,
-    SESSION_DELETE,
     NoArguments,
 )
 from codeloop.tui.dialogs.parts.choices import Pick, PickAction, PickSource
@@ -26,13 +19,13 @@ from codeloop.tui.dialogs.parts.confirm import Confirm
 from codeloop.tui.dialogs.parts.context import DialogContext
 from codeloop.tui.dialogs.parts.text_input import TextInput
 from codeloop.tui.dialogs.picker import Picker
+from codeloop.tui.dialogs.providers.own_server import TITLE, OwnServer
+from codeloop.tui.dialogs.providers.trial import tried
 
 LOCAL, READY, KNOWN, OTHERS = "On this machine", "Ready", "Often used", "All others"
 _OFTEN = ("anthropic", "openai", "google", "openrouter", "deepseek", "mistral", "groq", "xai", "github-copilot")
 AGAIN = "Choose it once more to use it all the same."
-OWN = """in your configuration: write its address and a model into ~/.config/codeloop/codeloop.json, then start again:
-{"provider": {"mine": {"options": {"baseURL": "http://127.0.0.1:8080/v1"}, "models": {"NAME": {}}}}}"""
-ALSO = "other custom address base url openai compatible"
+_ALSO = "other custom address base url openai compatible"
 """Words that find the server of one's own."""
 
 
@@ -63,9 +56,7 @@ class ProviderPicker(Picker[ModelRef]):
         self._known = await client.call(PROVIDER_LIST, none)
         self._keyed = set(await client.call(PROVIDER_AUTH, none))
         order = [LOCAL, READY, KNOWN, OTHERS]
-        own = Pick(
-            ModelRef(provider_id="", model_id=""), "A server of your own", "", "", OTHERS, also=ALSO, problem=OWN
-        )
+        own = Pick(ModelRef(provider_id="", model_id=""), TITLE, "by its address", "", KNOWN, also=_ALSO)
         picks = [*map(self._pick, self._known.all), own]
         often = {name: at for at, name in enumerate(_OFTEN)}
         return sorted(
@@ -92,7 +83,9 @@ class ProviderPicker(Picker[ModelRef]):
         self.run_worker(partial(self._use, value), exclusive=True, group="act")
 
     async def _use(self, model: ModelRef) -> None:
-        if model.provider_id not in self._known.connected:
+        if not model.provider_id:
+            await self._add()
+        elif model.provider_id not in self._known.connected:
             if await self._enter(model):
                 self.reload()
         elif model.provider_id in self._failed:  # chosen once more: the person knows better
@@ -100,6 +93,16 @@ class ProviderPicker(Picker[ModelRef]):
         elif await self._try(model) is not None:
             self._failed.add(model.provider_id)
             self.notify(AGAIN, timeout=15, markup=False)
+
+    async def _add(self) -> None:
+        """Add a server of the person's own, and try it."""
+        taken = {each.id for each in self._known.all}
+        model = await OwnServer(self._given, taken).add()
+        if model is not None:
+            await self._listed()
+            if await self._try(model) is not None:
+                self._failed.add(model.provider_id)
+                self.reload()
 
     async def _try(self, model: ModelRef) -> MessageError | None:
         """Ask a provider for one word; close with its model if it answers, else say what went wrong."""
@@ -141,25 +144,3 @@ class ProviderPicker(Picker[ModelRef]):
         if not await self._given.ask(Confirm("Forget the stored key?", text, "forget it", self.colours)):
             return False
         return await self._given.client.call(AUTH_REMOVE, ProviderId(provider_id=model.provider_id))
-
-
-async def tried(context: DialogContext, model: ModelRef) -> MessageError | None:
-    """Ask a model for one word in a session that is deleted again; return what went wrong."""
-    client = context.client
-    session = await client.call(SESSION_CREATE, CreateSession(title="Trying a provider"))
-    try:
-        asked = Prompt(
-            session_id=session.id,
-            parts=[TextPartInput(text="Answer with the word: ready")],
-            model=model,
-            tools={"*": False},
-            limits=RunLimits(steps=1, attended=False),
-        )
-        async with timeout(PROVIDER_TRY.value / 1000):
-            answer = await client.call(PROMPT, asked)
-        return answer.info.error if isinstance(answer.info, AssistantMessage) else None
-    except TimeoutError:
-        seconds = PROVIDER_TRY.value // 1000
-        return UnknownError(data=UnknownData(message=f"It did not answer in {seconds} s. The key is kept; try again."))
-    finally:
-        await client.call(SESSION_DELETE, SessionId(session_id=session.id))

@@ -1,0 +1,31 @@
+"""The client of a directory that this process serves itself, for as long as a person works in it."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from codeloop.app.app import App
+from codeloop.app.process_dispatch import carry_out
+from codeloop.schema.event import Stamped
+from codeloop.schema.operation import Gives, Operation, Takes
+
+
+class AppClient:
+    """Calls the handlers of the directory's project, which is another one after its configuration has changed."""
+
+    def __init__(self, app: App, directory: Path) -> None:
+        self.app = app
+        self.directory = directory
+
+    async def call(self, operation: Operation[Takes, Gives], args: Takes) -> Gives:
+        """Carry out an operation. Raises CodeloopError when it is refused."""
+        return await carry_out(self.app, operation, args, self.directory)
+
+    async def follow(self, after: int | None = None) -> AsyncIterator[Stamped]:
+        """Return every stored event after `after` (None: from now on), then live ones."""
+        stores = self.app.stores
+        store = stores.open((await self.app.project(self.directory)).store.path)  # it stays while projects change
+        try:
+            async for event in store.follow(after):
+                yield event
+        finally:
+            stores.release(store)

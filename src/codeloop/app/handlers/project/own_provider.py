@@ -1,0 +1,68 @@
+"""A server of the person's own: asked for its models, and put into their configuration."""
+
+import asyncio
+import re
+
+from codeloop.app.project import Project
+from codeloop.config.entry import entry_file, write_entry
+from codeloop.model.catalog.server_models import ask_models
+from codeloop.model.credentials.store import is_key
+from codeloop.model.errors import ModelUnavailable
+from codeloop.model.origin import bare_url, origin
+from codeloop.schema.api.providers import AddProvider, ServerAddress, ServerModels
+from codeloop.schema.errors import CodeloopError, OperationError
+from codeloop.schema.wire import JSON
+
+_ID = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+_LENGTH = 200
+
+
+async def models(_project: Project, args: ServerAddress) -> ServerModels:
+    """Ask a server for its models. Raises OperationError: nothing answers there, or that is no address."""
+    _check_key(args.key)
+    try:
+        found = await ask_models(args.base_url.strip(), args.key)
+    except ModelUnavailable as error:
+        raise OperationError("BadRequest", str(error)) from error
+    return ServerModels(base_url=found.base_url, models=list(found.models), needs_key=found.needs_key)
+
+
+async def add(project: Project, args: AddProvider) -> bool:
+    """Put a server into the person's own configuration, and store its key; it counts from the next request on.
+
+    Raises OperationError: an address, a name, models or a key that can't be, a provider that is there, a file that
+    can't be written.
+    """
+    entry = _entry(args)
+    if any(provider.id == args.provider_id for provider in project.providers.every()):
+        raise OperationError("BadRequest", f"There is a provider `{args.provider_id}` already. Choose another name.")
+    file = entry_file(project.settings.paths, None)
+    try:
+        if args.key:
+            await asyncio.to_thread(project.providers.credentials.put, args.provider_id, args.key, args.base_url)
+        await asyncio.to_thread(write_entry, file, "provider", args.provider_id, entry)
+    except CodeloopError as error:
+        raise OperationError("BadRequest", str(error)) from error
+    if project.renew is not None:
+        await project.renew()
+    return True
+
+
+def _entry(args: AddProvider) -> JSON:
+    """Return the configuration's entry. Raises OperationError."""
+    _check_key(args.key)
+    if not _ID.fullmatch(args.provider_id):
+        raise OperationError("BadRequest", "A provider is called by small letters, digits, dots and hyphens.")
+    if not args.models or any(not each.isprintable() or not 0 < len(each) <= _LENGTH for each in args.models):
+        raise OperationError("BadRequest", "Name at least one model, on one line each.")
+    try:
+        origin(args.base_url)
+    except ModelUnavailable as error:
+        raise OperationError("BadRequest", str(error)) from error
+    address = bare_url(args.base_url).rstrip("/")
+    return {"name": args.name, "options": {"baseURL": address}, "models": {model: {} for model in args.models}}
+
+
+def _check_key(key: str) -> None:
+    if key and not is_key(key):
+        raise OperationError("BadRequest", "That is no key: it must be one word of plain characters.")

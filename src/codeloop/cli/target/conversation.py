@@ -1,0 +1,36 @@
+"""A project in this process for as long as a person talks to it: what they change of its configuration counts."""
+
+from collections.abc import AsyncGenerator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+
+from codeloop.app.app import App
+from codeloop.app.app_client import AppClient
+from codeloop.app.project import settled, with_warnings
+from codeloop.cli.options import Options
+from codeloop.cli.target.local import in_process, open_local, startup_of, trusted
+from codeloop.cli.target.target import AskTrust
+from codeloop.client.target import Target
+
+
+def open_conversation(options: Options, ask_trust: AskTrust | None = None) -> AbstractAsyncContextManager[Target]:
+    """Open the project of `--dir`, after asking for trust where a person can be asked.
+
+    What is recorded or replayed is one project from beginning to end.
+    """
+    return (open_local if options.record or options.replay else _opened)(options, ask_trust)
+
+
+@asynccontextmanager
+async def _opened(options: Options, ask_trust: AskTrust | None) -> AsyncGenerator[Target]:
+    startup = startup_of(options, None)
+    if ask_trust is not None:
+        await trusted(startup, ask_trust)
+    app = App(startup)
+    try:
+        directory = app.directory(None)
+        project = await app.project(directory)
+        if await settled(project):
+            project = with_warnings(await app.project(directory), project)
+        yield in_process(AppClient(app, directory), project, options)
+    finally:
+        await app.close()

@@ -1,0 +1,106 @@
+"""A server of the person's own: its address, its key where it wants one, the model to begin with, and a name."""
+
+import re
+from collections.abc import Collection, Sequence
+from itertools import count
+from urllib.parse import urlsplit
+
+from codeloop.kit.terminal_text import one_line
+from codeloop.schema.api.providers import AddProvider, ServerAddress, ServerModels
+from codeloop.schema.errors import CodeloopError, OperationError
+from codeloop.schema.message import ModelRef
+from codeloop.schema.operation import PROVIDER_ADD, PROVIDER_MODELS
+from codeloop.tui.dialogs.parts.choices import Pick, PickSource
+from codeloop.tui.dialogs.parts.context import DialogContext
+from codeloop.tui.dialogs.parts.text_input import TextInput
+from codeloop.tui.dialogs.picker import Picker
+
+TITLE = "A server of your own"
+_ADDRESS = """Its base URL, such as http://127.0.0.1:8080/v1. It has to speak the chat completions protocol, as \
+llama.cpp, vLLM, LM Studio and most gateways do."""
+_BY_HAND = """This server can't add another one. Write it into its configuration, then start it again:
+{"provider": {"mine": {"options": {"baseURL": "http://127.0.0.1:8080/v1"}, "models": {"NAME": {}}}}}"""
+_WRITTEN = 50
+"""Of a longer list of models only the chosen one is written into the configuration."""
+_LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+class OwnServer:
+    """Asks for what is needed to add a server, a step after the other."""
+
+    def __init__(self, context: DialogContext, taken: Collection[str]) -> None:
+        self._given = context
+        self._taken = taken
+        self._key = ""
+
+    async def add(self) -> ModelRef | None:
+        """Return the model to begin with of a server that is in the configuration now; None: given up."""
+        found = await self._find()
+        model = None if found is None else await self._choose(found)
+        if found is None or not model:
+            return None
+        models = list(dict.fromkeys((model, *found.models))) if len(found.models) <= _WRITTEN else [model]
+        name, about = _free(_short(found.base_url), self._taken), f"A model of it is called NAME/{model}."
+        while name := await self._ask("A name for the server", name, about):
+            provider_id = re.sub(r"[^a-z0-9.]+", "-", name.lower()).strip("-.")
+            wanted = AddProvider(
+                provider_id=provider_id, name=name, base_url=found.base_url, models=models, key=self._key
+            )
+            try:
+                await self._given.client.call(PROVIDER_ADD, wanted)
+            except CodeloopError as error:
+                about = str(error)
+            else:
+                return ModelRef(provider_id=provider_id, model_id=model)
+        return None
+
+    async def _find(self) -> ServerModels | None:
+        """Ask for the address until something answers there, and for a key as long as it refuses."""
+        address, about = "", _ADDRESS
+        while address := await self._ask(TITLE, address, about):
+            try:
+                return await self._answer(address)
+            except OperationError as error:
+                about = _BY_HAND if error.kind == "NotFoundError" else str(error)
+        return None
+
+    async def _answer(self, address: str) -> ServerModels | None:
+        client, about = self._given.client, "The server answers with a key only."
+        found = await client.call(PROVIDER_MODELS, ServerAddress(base_url=address))
+        while found.needs_key:
+            self._key = await self._ask(f"Key for {_host(found.base_url)}", "", about, hidden=True)
+            if not self._key:
+                return None
+            about = "The server refused that key."
+            found = await client.call(PROVIDER_MODELS, ServerAddress(base_url=found.base_url, key=self._key))
+        return found
+
+    async def _choose(self, found: ServerModels) -> str | None:
+        """Ask for the model to begin with: one of those that the server lists, else by its name."""
+        if not found.models:
+            return await self._ask("The name of a model", "", "The server doesn't list its models.")
+
+        async def listed() -> Sequence[Pick[str]]:
+            return [Pick(model, model) for model in found.models]
+
+        host = one_line(_host(found.base_url), 60)
+        return await self._given.ask(Picker(PickSource(f"Which model of {host}?", listed), self._given.colours))
+
+    async def _ask(self, title: str, text: str, about: str, *, hidden: bool = False) -> str:
+        """Return what is typed; empty: nothing, or given up."""
+        line = TextInput(title, self._given.colours, text, about=about, hidden=hidden)
+        return (await self._given.ask(line) or "").strip()
+
+
+def _host(url: str) -> str:
+    return urlsplit(url).netloc
+
+
+def _short(url: str) -> str:
+    """Return what a server may be called."""
+    host = urlsplit(url).hostname or ""
+    return "local" if host in _LOCAL else host
+
+
+def _free(name: str, taken: Collection[str]) -> str:
+    return name if name not in taken else next(each for at in count(2) if (each := f"{name}-{at}") not in taken)
