@@ -94,7 +94,10 @@ async def test_a_session_is_renamed_in_a_dialog(tmp_path: Path) -> None:
         await ui.sees("Rename")
         await ui.until(lambda: len(ui.ui.screen_stack) == 2)
         await ui.pilot.press("end", "ctrl+u")
-        await ui.type("parser work", "enter")
+        await ui.type("parser work")
+        x, y = ui.ui.cursor_position
+        assert ui.screen().split("\n")[y][:x].endswith("parser work"), "where an input method writes"
+        await ui.pilot.press("enter")
         await ui.until(lambda: ui.ui.session.title == "parser work")
 
 

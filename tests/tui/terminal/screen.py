@@ -87,6 +87,8 @@ class ScreenTerminal:
     def lost(self) -> str:
         """Return what is not as it was before the program; "": the terminal is restored."""
         wrong = [f"mode {number} is on" for number, is_on in self.modes.items() if is_on != (number in {7, 25})]
+        if re.findall(r">4;1m|>4m", self._all)[-1:] == [">4;1m"] or self._all.count("39s") != self._all.count("39r"):
+            wrong.append("keys are written otherwise")
         if termios.tcgetattr(self.side) != self.before:
             wrong.append("echo or other attributes differ")
         return ", ".join(wrong)

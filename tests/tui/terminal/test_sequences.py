@@ -2,12 +2,11 @@
 
 import pytest
 from textual import events
-from textual._xterm_parser import XTermParser
 
 from codeloop.tui.commands import COMMANDS
 from codeloop.tui.prompt.bindings import arrived
 from codeloop.tui.settings.keys import Keymap
-from codeloop.tui.terminal.sequences import learn_keys
+from codeloop.tui.terminal.sequences import KeyParser, learn_keys, needs_cursor
 
 
 @pytest.mark.parametrize(
@@ -24,11 +23,29 @@ from codeloop.tui.terminal.sequences import learn_keys
 )
 def test_a_key_held_with_control_and_alt_is_one_key(written: str, command: str) -> None:
     learn_keys()
-    (key,) = (event for event in XTermParser().feed(written) if isinstance(event, events.Key))
+    (key,) = (event for event in KeyParser().feed(written) if isinstance(event, events.Key))
     assert Keymap({row.id: row.keys for row in COMMANDS}, {}).press(key.key).commands == (command,)
 
 
-def test_a_new_line_is_not_sent() -> None:
+@pytest.mark.parametrize(
+    ("written", "key"),
+    [
+        ("\x1b\r", "alt+enter"),
+        ("\x1b[27;2;13~", "shift+enter"),
+        ("\x1b[27;5;13~", "ctrl+enter"),
+        ("\x1b[27;3;13~", "alt+enter"),
+        ("\x1b[27;5;45~", "ctrl+minus"),
+        ("\x1b[27;5;46~", "ctrl+full_stop"),
+        ("\x1b[27;6;65~", "ctrl+shift+a"),
+        ("\x1b[27;5;9~", "ctrl+tab"),
+    ],
+)
+def test_a_key_that_is_held_with_others_is_told_from_the_key(written: str, key: str) -> None:
     learn_keys()
-    for written, key in (("\x1b\r", "alt+enter"), ("\x1b[27;2;13~", "shift+enter"), ("\x1b[27;5;13~", "ctrl+enter")):
-        assert [arrived(event.key) for event in XTermParser().feed(written) if isinstance(event, events.Key)] == [key]
+    assert [arrived(event.key) for event in KeyParser().feed(written) if isinstance(event, events.Key)] == [key]
+
+
+def test_a_terminal_shows_its_cursor_where_an_input_method_needs_it() -> None:
+    assert needs_cursor({"VTE_VERSION": "7006"})
+    assert not needs_cursor({"VTE_VERSION": "7006", "STY": "1.pts"})
+    assert not needs_cursor({"TERM": "xterm-256color"})

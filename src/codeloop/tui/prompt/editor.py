@@ -5,7 +5,7 @@ from unicodedata import category
 
 from rich.segment import Segment
 from rich.style import Style
-from textual import events
+from textual import events, on
 from textual.geometry import Offset, Size
 from textual.strip import Strip
 
@@ -18,7 +18,6 @@ from codeloop.tui.prompt.text.buffer import Buffer
 from codeloop.tui.prompt.text.chips import adopted, is_chip, used
 from codeloop.tui.prompt.text.layout import Layout
 from codeloop.tui.prompt.vim.vim import Vim
-from codeloop.tui.screen.bare import app_of
 
 _CURSOR = Style(reverse=True)
 SHELL_HINT = "A command for the shell; Esc leaves"
@@ -140,15 +139,19 @@ class PromptEditor(PointedWidget, can_focus=True):
             return
         self.rows.update(self.buffer.text, self._cells)
         height = self._wanted()
-        row, column = self.rows.place(self.buffer.cursor)
+        row, _ = self.rows.place(self.buffer.cursor)
         self._top = max(min(self._top, row, self.rows.rows - height), row - height + 1, 0)
         if height != self._shown:
             self._shown = height
             self.refresh(layout=True)
         else:
             self.refresh()
-        if self.has_focus:
-            app_of(self).cursor_position = self.content_region.offset + Offset(column, row - self._top)
+
+    @property
+    def cursor_screen_offset(self) -> Offset:
+        """The cell of the screen in which the cursor stands."""
+        row, column = self.rows.place(self.buffer.cursor)
+        return self.content_region.offset + Offset(column, row - self._top)
 
     def _wanted(self) -> int:
         return max(1, min(self.rows.rows, self.screen.size.height // 3))
@@ -166,13 +169,11 @@ class PromptEditor(PointedWidget, can_focus=True):
         """Keep the cursor in view."""
         self._lay_out()
 
-    def on_focus(self) -> None:
-        """Show the cursor, and move the terminal's own there, for input methods."""
+    @on(events.Focus)
+    @on(events.Blur)
+    def _focus_moved(self) -> None:
+        """Show the cursor, or hide it."""
         self._lay_out()
-
-    def on_blur(self) -> None:
-        """Hide the cursor."""
-        self.refresh()
 
     def on_paste(self, event: events.Paste) -> None:
         """Take in what is pasted."""

@@ -32,12 +32,6 @@ class GroundScreen(Screen[None]):
         super().__init__(id="_default")
         screens.__dict__["UPDATE_PERIOD"] = SOON  # it is asked for when the screen first changes
 
-    def on_text_selected(self) -> None:
-        """Copy what was selected with the mouse."""
-        if text := self.get_selected_text():
-            app_of(self).copy_to_clipboard(text)
-            self.notify("Copied.", timeout=2)
-
 
 class BareWidget(Widget):
     """Draws nothing: what is below it shows where its children leave room."""

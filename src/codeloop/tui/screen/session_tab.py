@@ -14,7 +14,7 @@ from codeloop.tui.prompt.memory.keeping import NEW
 from codeloop.tui.prompt.prompt import PromptInput
 from codeloop.tui.questions.panel import RequestPanel
 from codeloop.tui.render.canvas import Canvas
-from codeloop.tui.screen.bare import BareWidget
+from codeloop.tui.screen.bare import BareWidget, app_of
 from codeloop.tui.screen.transcript.transcript import Greeting, Transcript
 from codeloop.tui.state.items import Item, NoticeItem
 from codeloop.tui.state.session_view import Request, SessionView
@@ -112,6 +112,11 @@ class SessionTab(BareWidget):
         has_scrolled = self.transcript.sync([*ids, NOTICES], {*changed, NOTICES}, self._items)
         self._ask()
         return has_scrolled
+
+    @on(Transcript.Selected)
+    def _selected(self, event: Transcript.Selected) -> None:
+        app_of(self).copy_to_clipboard(event.text)
+        self.notify("Copied.", timeout=2)
 
     @on(RequestPanel.Early)
     def _early(self, event: RequestPanel.Early) -> None:

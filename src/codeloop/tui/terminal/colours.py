@@ -18,7 +18,7 @@ class TerminalColours(Struct, frozen=True):
 
 
 _MANY = frozenset({"truecolor", "24bit"})
-_FULL = ("alacritty", "contour", "foot", "ghostty", "iterm", "kitty", "rio", "wezterm")
+_FULL = ("alacritty", "contour", "foot", "ghostty", "iterm", "kitty", "mlterm", "rio", "wezterm")
 """Terminals that show any colour, by the beginning of what `TERM` calls them."""
 _RGB = re.compile(r"rgba?:([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})")
 
@@ -42,6 +42,8 @@ def depth_of(environment: Mapping[str, str], known: Callable[[str], int] = colou
     if environment.get("COLORTERM", "").lower() in _MANY or term.endswith("-direct"):
         return "truecolor"
     if term.removeprefix("xterm-").startswith(_FULL):
+        return "truecolor"
+    if environment.get("XTERM_VERSION") and term == "xterm":  # the name alone stands for eight
         return "truecolor"
     if term.endswith("-256color"):
         return "256"

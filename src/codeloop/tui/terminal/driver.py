@@ -11,11 +11,18 @@ from contextlib import suppress
 from typing import IO, Any, cast
 
 from textual import constants, events
-from textual._xterm_parser import XTermParser
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
 from codeloop.tui.terminal.arrivals import Arrival, Arrivals
+from codeloop.tui.terminal.sequences import (
+    ANY_CURSOR,
+    HELD_KEYS,
+    LETTERS_AS_THEY_ARE,
+    PLAIN_KEYS,
+    KeyParser,
+    needs_cursor,
+)
 from codeloop.tui.terminal.terminal_app import TerminalApp
 from codeloop.tui.terminal.watcher import TerminalWatcher
 
@@ -59,7 +66,7 @@ class WatchedDriver(LinuxDriver):
         self._wake = self._wake or os.pipe()
         super().start_application_mode()
         if os.environ.get("TERM") != "linux":  # which would show it
-            self.write(ASK_GROUND)
+            self.write(HELD_KEYS + LETTERS_AS_THEY_ARE + ASK_GROUND)
         if self.attrs_before is not None:
             self._watcher = self._watcher or TerminalWatcher(self.fileno, self.attrs_before)
             self._watcher.set_on(True)
@@ -68,6 +75,8 @@ class WatchedDriver(LinuxDriver):
         """Leave the terminal, at the end and before a stop."""
         if isinstance(self._app, TerminalApp):
             self.write(self._app.farewell)
+        if os.environ.get("TERM") != "linux":
+            self.write(PLAIN_KEYS + ANY_CURSOR * needs_cursor(os.environ))
         super().stop_application_mode()
 
     def disable_input(self) -> None:
@@ -91,7 +100,7 @@ class WatchedDriver(LinuxDriver):
         if self._wake is None:
             return
         wake, decode = self._wake[0], getincrementaldecoder("utf-8")(errors="replace").decode
-        arrivals, parser = Arrivals(), XTermParser()
+        arrivals, parser = Arrivals(), KeyParser()
         early = _waiting(self.fileno)
         wait: float | None = None
         while True:
@@ -115,7 +124,7 @@ class WatchedDriver(LinuxDriver):
             self._arrived(arrivals.take(decode(data)), parser)
             wait = PATIENCE
 
-    def _arrived(self, arrivals: Iterable[Arrival], parser: XTermParser) -> None:
+    def _arrived(self, arrivals: Iterable[Arrival], parser: KeyParser) -> None:
         for arrival in arrivals:
             match arrival.kind:
                 case "keys":

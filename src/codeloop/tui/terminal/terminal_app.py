@@ -9,10 +9,12 @@ from typing import Any, Protocol
 from rich.console import Console, RenderableType
 from textual._compositor import ChopsUpdate
 from textual.app import App
+from textual.geometry import Offset
 from textual.screen import Screen
 from textual.strip import Strip
 
 from codeloop.tui.terminal.outward import clipboard_sequence, copy_programs, give, notification
+from codeloop.tui.terminal.sequences import HIDDEN, SHOWN, UNDERLINE, needs_cursor
 
 
 class Changes(ChopsUpdate):
@@ -54,6 +56,8 @@ class TerminalApp(App[int], inherit_bindings=False):
     """Draws pictures above the text; None: there are none, or they are text themselves."""
     farewell = ""
     """What is written before the terminal is left."""
+    _has_cursor = needs_cursor(os.environ)
+    _is_cursor_shown = False
 
     def copy_to_clipboard(self, text: str) -> None:
         """Copy a text in each way that may reach the person's desktop."""
@@ -76,12 +80,33 @@ class TerminalApp(App[int], inherit_bindings=False):
             renderable = Changes(renderable.chops, renderable.spans, renderable.chop_ends)
         if self.painter is not None and renderable is not None:
             self.painter.erased(renderable)
+        if (place := self.writing_at) is not None:
+            self.cursor_position = place
         methodcaller("_display", screen, renderable)(super())  # the library leaves its type open
+
+    @property
+    def writing_at(self) -> Offset | None:
+        """The cell of the screen where what is typed next will stand; None: nothing takes text.
+
+        The terminal's cursor is moved there, and with it what an input method shows.
+        """
+        place: object = getattr(self.focused, "cursor_screen_offset", None)
+        return place if isinstance(place, Offset) else None
+
+    def _begin_update(self) -> None:
+        super()._begin_update()
+        if self._is_cursor_shown and self._driver is not None:
+            self._is_cursor_shown = False
+            self._driver.write(HIDDEN)
 
     def _end_update(self) -> None:
         """Draw pictures in the same frame as the text that they stand in."""
-        if self.painter is not None and self._driver is not None and (drawings := self.painter.frame()):
-            self._driver.write(drawings)
+        if self._driver is not None:
+            if self.painter is not None and (drawings := self.painter.frame()):
+                self._driver.write(drawings)
+            if self._has_cursor and self.writing_at is not None:
+                self._is_cursor_shown = True
+                self._driver.write(UNDERLINE + SHOWN)
         super()._end_update()
 
     def paint(self) -> None:

@@ -6,10 +6,12 @@ import termios
 from contextlib import suppress
 from typing import Any
 
+from codeloop.tui.terminal.sequences import ANY_CURSOR, PLAIN_KEYS, needs_cursor
+
 RESTORED = (
     "\033[?1000l\033[?1003l\033[?1015l\033[?1016l\033[?1006l"  # reports of the mouse
     "\033[?1004l\033[?2004l\033[?2048l\033[?2026l"  # focus, pastes, sizes, drawings held back
-    "\033[<u\033[?7h\033[?1049l\033[?25h\033[0m"  # keys, line wrap, the main screen, the cursor, colours
+    f"{PLAIN_KEYS}\033[<u\033[?7h\033[?1049l\033[?25h\033[0m"  # keys, line wrap, the main screen, the cursor, colours
 )
 """What brings the terminal to where it is before the UI and after it."""
 
@@ -49,7 +51,7 @@ class TerminalWatcher:
         self._process: subprocess.Popen[bytes] | None = None
         with suppress(OSError):
             self._process = subprocess.Popen(
-                ["/bin/sh", "-c", _SCRIPT, RESTORED, *settings],
+                ["/bin/sh", "-c", _SCRIPT, RESTORED + ANY_CURSOR * needs_cursor(os.environ), *settings],
                 stdin=subprocess.PIPE,
                 stdout=terminal,
                 stderr=subprocess.DEVNULL,

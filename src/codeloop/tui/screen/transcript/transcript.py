@@ -4,13 +4,11 @@ from collections.abc import Callable, Iterable, Sequence
 from math import ceil
 from typing import cast
 
-from rich.cells import cell_len
 from rich.style import Style
 from textual import events
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.reactive import Reactive, var
-from textual.selection import Selection
 from textual.strip import Strip
 from textual.widget import Widget
 
@@ -18,7 +16,8 @@ from codeloop.schema.wire import replace
 from codeloop.tui.render.canvas import Canvas, Row
 from codeloop.tui.render.items import Renderer
 from codeloop.tui.screen.transcript.blocks import Blocks
-from codeloop.tui.screen.transcript.pictured import PicturedView, is_drawn_on
+from codeloop.tui.screen.transcript.pictured import is_drawn_on
+from codeloop.tui.screen.transcript.selecting import SelectingView, marked
 from codeloop.tui.screen.transcript.strips import RowStrips
 from codeloop.tui.state.items import Item, ReasoningItem, SummaryItem, ToolItem
 
@@ -29,11 +28,12 @@ MARGIN = 2
 """Columns on the left and the right of what is said."""
 EIGHTHS = 8
 """Of a row: how finely the scroll bar is drawn."""
+REVERSED = Style(color="default", bgcolor="default", bold=False, dim=False, reverse=True)
 KEPT = 4
 """Screens of rows that are kept as they were drawn."""
 
 
-class Transcript(PicturedView, can_focus=False):
+class Transcript(SelectingView, can_focus=False):
     """Shows the messages of a session; stays at the end while it grows, unless the person has scrolled up."""
 
     DEFAULT_CSS = """
@@ -80,6 +80,7 @@ class Transcript(PicturedView, can_focus=False):
         width = max(self.size.width - 2 * MARGIN, 10) if self.size.width else canvas.width
         self.canvas = canvas = replace(canvas, width=width)
         self._renderer = Renderer(canvas)
+        self.chosen = None
         self.pictures.clear()
         self._strips.restyle(canvas.styles.of("text", on="background"))
         share = self.scroll_y / self.max_scroll_y if self.max_scroll_y else 1.0
@@ -99,6 +100,7 @@ class Transcript(PicturedView, can_focus=False):
         if at is not None and anchor is not None and before:
             now = self._blocks.top_of(anchor.item.key)
             if now is not None and now != at:
+                self.move_selection(now - at)
                 self.scroll_to(y=top + now - at, animate=False)
         row = max(first - round(self.scroll_y), 0)
         if row < self.size.height:  # a scroll draws everything by itself
@@ -137,13 +139,11 @@ class Transcript(PicturedView, can_focus=False):
 
     def render_line(self, y: int) -> Strip:
         """Return one row of the screen, as the library looks for what the mouse has pointed at."""
-        row = y + round(self.scroll_y)
-        return self._strips.strip(self._blocks.row(row), self.scrollable_content_region.width).apply_offsets(0, row)
+        return self._strips.strip(self._blocks.row(y + round(self.scroll_y)), self.scrollable_content_region.width)
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Return rows of the screen: those from before are the same objects, and ready to be written."""
         top = round(self.scroll_y)
-        selection = self.text_selection if self.is_attached else None  # one that is closed may be drawn once more
         self._strips.keep(KEPT * max(crop.height, 1))
         width = self.scrollable_content_region.width  # asked once: the library works it out anew each time
         strips: list[Strip] = []
@@ -151,22 +151,21 @@ class Transcript(PicturedView, can_focus=False):
         for number in range(top + crop.y, top + crop.bottom):
             row = self._blocks.row(number)
             strip = self._strips.strip(self.look(number - top, row, self.canvas.pictures), width)
-            if selection is not None and not is_drawn_on(row) and (span := selection.get_span(number)) is not None:
-                strip = _selected(strip, span, self.screen.get_component_rich_style("screen--selection"))
+            if self.chosen is not None and not is_drawn_on(row) and (span := self.span(number)) is not None:
+                strip = marked(strip, span, self._mark)
             strips.append(strip if is_whole else strip.crop(crop.x, crop.right))
         return strips
 
-    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
-        """Return the text that is selected, without the margin."""
-        rows = (Strip(self._blocks.row(row)).text for row in range(self._blocks.height))
-        lines = [(" " * MARGIN + line).rstrip() for line in rows]
-        text = selection.extract("\n".join(lines))
-        return "\n".join(line.removeprefix(" " * MARGIN) for line in text.split("\n")), "\n"
+    def text_of(self, row: int) -> str:
+        """Return the text of a row."""
+        return " " * MARGIN + Strip(self._blocks.row(row)).text
 
-    def selection_updated(self, selection: Selection | None) -> None:
-        """Show what is selected."""
-        del selection
-        self.refresh()
+    @property
+    def _mark(self) -> Style:
+        """How what is selected looks; in the terminal's own colours, of which any may be any other's: reversed."""
+        if not self.canvas.styles.theme.background.startswith("#"):
+            return REVERSED
+        return self.canvas.styles.of("background", on="primary")
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Stay at the end once the person has scrolled there; ask for older messages near the top."""
@@ -194,6 +193,8 @@ class Transcript(PicturedView, can_focus=False):
 
     def on_click(self, event: events.Click) -> None:
         """Open what was clicked."""
+        if self.has_dragged or event.chain > 1:
+            return
         meta = event.style.meta
         kind = next((kind for kind in ("open", "link", "image") if kind in meta), "")
         if kind:
@@ -236,14 +237,5 @@ class Transcript(PicturedView, can_focus=False):
                 cast("Reactive[Size]", Widget.virtual_size), size
             )  # nothing around it moves: no new layout
             self._move_bar(self.scroll_y)
-        if self.follows:
+        if self.follows and not self.is_selecting:
             self.scroll_to(y=self.max_scroll_y, animate=False)
-
-
-def _selected(strip: Strip, span: tuple[int, int], style: Style) -> Strip:
-    start, end = span
-    length = strip.cell_length
-    end = length if end == -1 else min(cell_len(strip.text[:end]), length)
-    start = min(cell_len(strip.text[:start]), end)
-    before, chosen, after = strip.divide([start, end, length])
-    return Strip.join([before, chosen.apply_style(style), after])

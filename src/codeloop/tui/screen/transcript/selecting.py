@@ -1,0 +1,213 @@
+"""Selects with the mouse: characters, after a double click words, after a triple click rows; the edge scrolls."""
+
+from bisect import bisect_right
+from itertools import accumulate
+from typing import Literal
+
+from rich.cells import cell_len
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.message import Message
+from textual.strip import Strip
+from textual.timer import Timer
+
+from codeloop.tui.render.clusters import clusters
+from codeloop.tui.render.prompts import BAR
+from codeloop.tui.screen.transcript.pictured import PicturedView
+
+Place = tuple[int, int]
+"""A row of the page, and a cell in it."""
+Unit = Literal["character", "word", "row"]
+UNITS: tuple[Unit, ...] = ("character", "word", "row")
+AGAIN = 0.5
+"""Seconds within which a second click belongs to the first."""
+EDGE = 0.05
+"""Seconds between two steps while the mouse is beyond the edge."""
+_FASTEST = 6
+_IN_WORDS = frozenset("_-./~:@%+#?&=$\\·")
+"""What belongs to a word beside letters and digits: paths and addresses are words."""
+
+
+class SelectingView(PicturedView):
+    """A view whose rows can be selected. What is, is posted when the button is released, and stays to be seen."""
+
+    ALLOW_SELECT = False
+
+    class Selected(Message):
+        """A text was selected."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.chosen: tuple[Place, Place] | None = None
+        """What is selected: from a cell on, and up to another."""
+        self.is_selecting = False
+        """Whether the button is held."""
+        self.has_dragged = False
+        """Whether the mouse has moved since the button was pressed: what comes of that is no click."""
+        self._pressed: tuple[float, Place] = (0.0, (-1, -1))
+        self._clicks = 0
+        self._began: tuple[Place, Place] = ((0, 0), (0, 0))
+        self._mouse = (0, 0)
+        self._edge: Timer | None = None
+
+    def text_of(self, row: int) -> str:
+        """Return the text of a row of the page as it is drawn."""
+        raise NotImplementedError
+
+    def by(self, rows: float) -> None:
+        """Scroll."""
+        raise NotImplementedError
+
+    def forget_selection(self) -> None:
+        """Select nothing any more."""
+        if self.chosen is not None:
+            self.chosen = None
+            self.refresh()
+
+    def move_selection(self, rows: int) -> None:
+        """Keep what is selected although it stands on other rows now."""
+        if self.chosen is not None:
+            (top, left), (bottom, right) = self.chosen
+            self.chosen = (top + rows, left), (bottom + rows, right)
+        (top, left), (bottom, right) = self._began
+        self._began = (top + rows, left), (bottom + rows, right)
+
+    def span(self, row: int) -> tuple[int, int] | None:
+        """Return which cells of a row are selected; none of an end that is open: -1."""
+        if self.chosen is None or not self.chosen[0][0] <= row <= self.chosen[1][0]:
+            return None
+        (top, left), (bottom, right) = self.chosen
+        return left if row == top else 0, right if row == bottom else -1
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        """Begin to select."""
+        if event.button != 1:
+            return
+        self._mouse = event.x, event.y
+        place, (time, before) = self._place(), self._pressed
+        is_again = place == before and event.time - time < AGAIN
+        self._clicks = self._clicks % len(UNITS) + 1 if is_again else 1
+        self._pressed = event.time, place
+        self._began = self._grown(place)
+        self.is_selecting, self.has_dragged = True, False
+        self.capture_mouse()
+        if self._unit == "character":
+            self.forget_selection()
+        else:
+            self._choose()
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        """Select up to where the mouse is."""
+        if self.is_selecting:
+            self._drag(event)
+
+    def on_mouse_up(self, event: events.MouseUp) -> None:
+        """Hand over what is selected."""
+        if not self.is_selecting:
+            return
+        self._drag(event)
+        self.release_mouse()
+        self._rest()
+        self.is_selecting = False
+        if text := self.selected_text():
+            self.post_message(self.Selected(text))
+
+    def selected_text(self) -> str:
+        """Return what is selected, without what all of its rows begin with: blanks, and the bar beside a prompt."""
+        if self.chosen is None:
+            return ""
+        (top, left), (bottom, right) = self.chosen
+        rows = [self.text_of(row).replace(BAR, " ", 1).rstrip() for row in range(top, bottom + 1)]
+        indent = min((len(row) - len(row.lstrip()) for row in rows if row), default=0)
+        strips = [Strip([Segment(row)]) for row in rows]
+        starts = [max(left, indent), *[indent] * (bottom - top)]
+        ends = [*(strip.cell_length for strip in strips[:-1]), min(right, strips[-1].cell_length)]
+        parts = (
+            strip.crop(start, max(end, start)).text for strip, start, end in zip(strips, starts, ends, strict=True)
+        )
+        return "\n".join(parts).strip("\n")
+
+    @property
+    def _unit(self) -> Unit:
+        return UNITS[self._clicks - 1]
+
+    @property
+    def _beyond(self) -> int:
+        """How far the mouse is beyond the edge. The first row of a view may be the screen's: it is the edge already."""
+        y, began = self._mouse[1], self._began[0][0] - round(self.scroll_y)
+        return min(y, 0) - 1 if y <= 0 < began else max(y - self.size.height + 1, 0)
+
+    def _place(self) -> Place:
+        x, y = self._mouse
+        return min(max(y, 0), self.size.height - 1) + round(self.scroll_y), max(x, 0)
+
+    def _grown(self, place: Place) -> tuple[Place, Place]:
+        row, cell = place
+        start, end = grown(self.text_of(row), cell, self._unit)
+        return (row, start), (row, end)
+
+    def _choose(self) -> None:
+        start, end = self._grown(self._place())
+        self.chosen = min(start, self._began[0]), max(end, self._began[1])
+        self.refresh()
+
+    def _drag(self, event: events.MouseEvent) -> None:
+        self._mouse = event.x, event.y
+        if not self.has_dragged and self._place() == self._pressed[1]:
+            return
+        self.has_dragged = True
+        self._choose()
+        if not self._beyond:
+            self._rest()
+        elif self._edge is None:
+            self._edge = self.set_interval(EDGE, self._scroll)
+
+    def _scroll(self) -> None:
+        """Scroll towards the mouse, the faster the farther away it is."""
+        self.by(max(min(self._beyond, _FASTEST), -_FASTEST))
+        self._choose()
+
+    def _rest(self) -> None:
+        if self._edge is not None:
+            self._edge.stop()
+            self._edge = None
+
+
+def grown(text: str, cell: int, unit: Unit) -> tuple[int, int]:
+    """Return from which cell to which the character, word or row reaches that stands in a cell of a row."""
+    if unit == "row":
+        return 0, cell_len(text)
+    found = clusters(text)
+    edges = [*accumulate((cells for _, _, cells in found), initial=0)]
+    if cell >= edges[-1]:
+        return (cell, cell + 1) if unit == "character" else (edges[-1], edges[-1])
+    kinds = [_kind(text[start]) for start, _, _ in found]
+    first = last = bisect_right(edges, cell) - 1
+    if unit == "word" and (kind := kinds[first]):
+        while first and kinds[first - 1] == kind:
+            first -= 1
+        while last + 1 < len(found) and kinds[last + 1] == kind:
+            last += 1
+    return edges[first], edges[last + 1]
+
+
+def _kind(character: str) -> str:
+    """Return what a character is a part of; "": it stands for itself."""
+    if character.isalnum() or character in _IN_WORDS:
+        return "word"
+    return "blank" if character.isspace() else ""
+
+
+def marked(strip: Strip, span: tuple[int, int], style: Style) -> Strip:
+    """Return a row of which some cells look selected."""
+    start, end = span
+    length = strip.cell_length
+    end = length if end == -1 else min(end, length)
+    start = min(start, end)
+    before, chosen, after = strip.divide([start, end, length])
+    return Strip.join([before, Strip(Segment.apply_style(chosen, post_style=style), chosen.cell_length), after])
