@@ -12,10 +12,13 @@ import tempfile
 import time
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from codeloop.kit.small_files import locked
+from codeloop.schema.limits import STORE_BUSY
 from codeloop.store import database
-from codeloop.store.database import MIGRATIONS, StoreError, open_database
+from codeloop.store.database import MIGRATIONS, StoreError, migrate, open_database
 from codeloop.store.store import Store
 from tests.store.states import asked, created, deleted, put, question, replied, said, session, text, updated, user
 from tests.support.examples import examples
@@ -288,6 +291,28 @@ def test_many_processes_may_open_a_new_database_at_once(path: Path) -> None:
     errors = [process.communicate(timeout=60)[1] for process in processes]
     assert [process.returncode for process in processes] == [0] * 5, errors
     assert Store(path).last_seq() == 100
+
+
+def test_one_process_at_a_time_brings_a_file_to_the_newest_version(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    held = list[bool]()
+
+    def migrated(connection: sqlite3.Connection) -> None:
+        try:
+            with locked(path.parent, 0):
+                held.append(False)
+        except TimeoutError:
+            held.append(True)
+        migrate(connection)
+
+    monkeypatch.setattr(database, "migrate", migrated)
+    open_database(path).close()
+    open_database(path).close()
+    assert held == [True]
+    other = path.with_name("other") / "codeloop.db"
+    other.parent.mkdir()
+    monkeypatch.setattr(database, "STORE_BUSY", msgspec.structs.replace(STORE_BUSY, value=10))
+    with locked(other.parent, 1), pytest.raises(StoreError, match="Another process has kept"):
+        open_database(other)
 
 
 def test_a_locked_database_is_waited_for_and_then_named(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

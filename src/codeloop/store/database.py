@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from codeloop.kit import fault_injection
-from codeloop.kit.small_files import make_private
+from codeloop.kit.small_files import locked, make_private
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import STORE_BUSY
 
@@ -99,6 +99,8 @@ def _explanation(error: sqlite3.Error | OSError, path: Path) -> str:
 
 
 def _kind(error: sqlite3.Error | OSError) -> str:
+    if isinstance(error, TimeoutError):
+        return "BUSY"
     if isinstance(error, OSError):
         return "FULL" if error.errno in {errno.ENOSPC, errno.EDQUOT} else "IOERR"
     return "".join(getattr(error, "sqlite_errorname", "").split("_")[1:2])
@@ -170,6 +172,14 @@ def open_to_read(path: Path) -> sqlite3.Connection:
 
 def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     connection.execute("PRAGMA synchronous = NORMAL")
+    if _version(connection) == len(MIGRATIONS):
+        return
+    with locked(path.parent, STORE_BUSY.seconds):  # SQLite waits for nobody who makes the same file a log, or a copy
+        _renew(connection, path)
+
+
+def _renew(connection: sqlite3.Connection, path: Path) -> None:
+    """Bring the file to the newest version, which another process may just have done."""
     version = _version(connection)
     if version == len(MIGRATIONS):
         return
