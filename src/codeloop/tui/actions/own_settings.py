@@ -26,6 +26,7 @@ ABOUT = {
     "vim": "the keys of vi in the prompt",
     "motion": "whether anything moves by itself",
     "bell": "whether the bell rings when a long turn is over or a question waits while you look elsewhere",
+    "title": "whether the terminal's window is called as the session is, with * while one works and ? while one waits",
     "notifications": "whether the desktop says so as well, where the terminal can have it do that",
 }
 

@@ -50,6 +50,8 @@ class UiSettings(Struct, frozen=True, kw_only=True):
     """False: nothing moves by itself."""
     bell: bool = True
     """Whether the bell rings for a person who looks elsewhere: a long turn is over, or a question waits."""
+    title: bool = True
+    """Whether the terminal's window is called as the session is."""
     notifications: bool = True
     """Whether the desktop says so, too, where the terminal can have it do that."""
 

@@ -23,12 +23,14 @@ from codeloop.tui.terminal.sequences import (
     KeyParser,
     needs_cursor,
 )
-from codeloop.tui.terminal.terminal_app import TerminalApp
-from codeloop.tui.terminal.watcher import TerminalWatcher
+from codeloop.tui.terminal.terminal_app import MUTE, TerminalApp
+from codeloop.tui.terminal.watcher import FORMER_NAME, TerminalWatcher
 
 ASK_GROUND = "\x1b]11;?\x1b\\"
 """Asks the terminal for its background colour; the answer comes back under the same number."""
 GROUND = "11"
+KEEP_NAME = "\x1b[22;2t"
+"""Has the terminal remember what its window is called."""
 READ = 1 << 16
 """Bytes that are read at a time: of a large paste, above all."""
 
@@ -65,8 +67,8 @@ class WatchedDriver(LinuxDriver):
             self._file = cast("Any", _LastingFile(self._file))
         self._wake = self._wake or os.pipe()
         super().start_application_mode()
-        if os.environ.get("TERM") != "linux":  # which would show it
-            self.write(HELD_KEYS + LETTERS_AS_THEY_ARE + ASK_GROUND)
+        if os.environ.get("TERM") not in MUTE:
+            self.write(HELD_KEYS + LETTERS_AS_THEY_ARE + ASK_GROUND + KEEP_NAME)
         if self.attrs_before is not None:
             self._watcher = self._watcher or TerminalWatcher(self.fileno, self.attrs_before)
             self._watcher.set_on(True)
@@ -75,8 +77,8 @@ class WatchedDriver(LinuxDriver):
         """Leave the terminal, at the end and before a stop."""
         if isinstance(self._app, TerminalApp):
             self.write(self._app.farewell)
-        if os.environ.get("TERM") != "linux":
-            self.write(PLAIN_KEYS + ANY_CURSOR * needs_cursor(os.environ))
+        if os.environ.get("TERM") not in MUTE:
+            self.write(PLAIN_KEYS + ANY_CURSOR * needs_cursor(os.environ) + FORMER_NAME)
         super().stop_application_mode()
 
     def disable_input(self) -> None:

@@ -3,7 +3,7 @@
 import os
 import shutil
 from collections.abc import Iterator
-from operator import methodcaller
+from operator import attrgetter, methodcaller
 from typing import Any, Protocol
 
 from rich.console import Console, RenderableType
@@ -11,10 +11,16 @@ from textual._compositor import ChopsUpdate
 from textual.app import App
 from textual.geometry import Offset
 from textual.screen import Screen
+from textual.signal import Signal
 from textual.strip import Strip
 
+from codeloop.kit.terminal_text import one_line
 from codeloop.tui.terminal.outward import clipboard_sequence, copy_programs, give, notification
 from codeloop.tui.terminal.sequences import HIDDEN, SHOWN, UNDERLINE, needs_cursor
+
+MUTE = {"linux", "dumb"}
+"""Terminals that would show what they are told."""
+_NAME = 80
 
 
 class Changes(ChopsUpdate):
@@ -58,6 +64,8 @@ class TerminalApp(App[int], inherit_bindings=False):
     """What is written before the terminal is left."""
     _has_cursor = needs_cursor(os.environ)
     _is_cursor_shown = False
+    _named = ""
+    """What the terminal's window was called last."""
 
     def copy_to_clipboard(self, text: str) -> None:
         """Copy a text in each way that may reach the person's desktop."""
@@ -74,6 +82,17 @@ class TerminalApp(App[int], inherit_bindings=False):
             self.tell_terminal(notification(title, text, os.environ))
         if has_bell:
             self.bell()
+
+    async def on_mount(self) -> None:
+        """Hear of the end of a stop, and of another program that had the terminal."""
+        resumed: Signal[object] = attrgetter("app_resume_signal")(self)
+        resumed.subscribe(self, self._begin_anew)
+
+    def _begin_anew(self, _app: object) -> None:
+        """Draw everything: nothing of ours is on the screen that the terminal gives us now."""
+        name, self._named = self._named, ""
+        self.name_terminal(name)
+        self.refresh(layout=True)
 
     def _display(self, screen: Screen[object], renderable: RenderableType | None) -> None:
         if isinstance(renderable, ChopsUpdate):
@@ -115,6 +134,12 @@ class TerminalApp(App[int], inherit_bindings=False):
             self._begin_update()
             self._end_update()
             self._driver.flush()
+
+    def name_terminal(self, name: str) -> None:
+        """Have the terminal's window, or its tab, called so."""
+        if name != self._named and os.environ.get("TERM") not in MUTE:
+            self._named = name
+            self.tell_terminal(f"\x1b]2;{one_line(name, _NAME)}\x1b\\")
 
     def tell_terminal(self, sequence: str) -> None:
         """Write something that is no text."""

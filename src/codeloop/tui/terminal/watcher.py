@@ -8,9 +8,12 @@ from typing import Any
 
 from codeloop.tui.terminal.sequences import ANY_CURSOR, PLAIN_KEYS, needs_cursor
 
+FORMER_NAME = "\033[23;2t"
+"""Has the terminal's window called as before."""
 RESTORED = (
     "\033[?1000l\033[?1003l\033[?1015l\033[?1016l\033[?1006l"  # reports of the mouse
     "\033[?1004l\033[?2004l\033[?2048l\033[?2026l"  # focus, pastes, sizes, drawings held back
+    f"{FORMER_NAME}"
     f"{PLAIN_KEYS}\033[<u\033[?7h\033[?1049l\033[?25h\033[0m"  # keys, line wrap, the main screen, the cursor, colours
 )
 """What brings the terminal to where it is before the UI and after it."""

@@ -31,14 +31,13 @@ from codeloop.tui.terminal.pictures.asking import (
 from codeloop.tui.terminal.pictures.gallery import Gallery
 from codeloop.tui.terminal.pictures.painter import Painter, Slice, Spot
 from codeloop.tui.terminal.pictures.sixel import COLOURS as MOST_COLOURS
+from codeloop.tui.terminal.terminal_app import MUTE
 from codeloop.tui.ui import Ui
 
 _SHARE = 3
 """A picture takes at most this part of the screen's height."""
 
 
-_MUTE = {"linux", "dumb"}
-"""Terminals that would show the questions."""
 _CELL = (10, 20)
 """Pixels of a cell, its width first, where nobody knows and little depends on it."""
 _STDIN = 0
@@ -54,7 +53,7 @@ class InlinePictures:
         self._answers: dict[str, str] = {}
         self._gallery: Gallery | None = None
         self._timer: Timer | None = None
-        if os.environ.get("TERM") not in _MUTE and not os.environ.get("STY"):
+        if os.environ.get("TERM") not in MUTE and not os.environ.get("STY"):
             ui.tell_terminal(ASK)
         resumed: Signal[object] = attrgetter("app_resume_signal")(ui)
         resumed.subscribe(ui, self._returned)
