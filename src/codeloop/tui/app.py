@@ -126,6 +126,8 @@ class TerminalUI(AskingUi):
     @on(RequestPanel.Answered)
     def _answered(self, event: RequestPanel.Answered) -> None:
         self.tab.prompt.focus()
+        for tab in self.tabs:  # a subagent's question stands in its own tab, and in those above it
+            tab.panel.answered = event.request.id
         self.aside(send_answer(self.client, event.request, event.answer))
 
     @on(Transcript.Pointed)

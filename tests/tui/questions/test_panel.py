@@ -166,6 +166,16 @@ async def test_escape_rejects_only_when_it_is_pressed_twice(tmp_path: Path) -> N
         assert app.answers == [FormAnswer("reject")]
 
 
+async def test_words_that_are_no_keys_are_what_to_do_instead_and_none_is_lost(tmp_path: Path) -> None:
+    async with rig(tmp_path, []) as it, asked() as (app, pilot):
+        await show(app, command("git push"), it)
+        for letter in "/steer me":  # all at once, as a program pastes or a slow machine reads them
+            app.panel.post_message(events.Key("space" if letter == " " else letter, letter))
+        await until(lambda: app.focused is app.panel.query_one(Input))
+        await app.typed(pilot, "enter")
+        assert app.answers == [FormAnswer("reject", "/steer me")]
+
+
 async def test_always_has_to_be_chosen_twice_where_it_allows_much(tmp_path: Path) -> None:
     async with rig(tmp_path, []) as it, asked() as (app, pilot):
         await show(app, command("git push", always=("git *",)), it)
@@ -306,7 +316,7 @@ async def test_questions_of_the_model_are_answered_one_after_the_other(tmp_path:
         assert "[x] ruff" in app.shown()
         assert "[x] Your own words: mypy" in app.shown()
         await app.typed(pilot, "enter")  # what is marked stays so, and the next question is shown
-        await app.typed(pilot, "t", *"loop", "enter")
+        await app.typed(pilot, *"loop", "enter")  # words that begin with no key are an answer
         assert "→ PostgreSQL" in app.shown()
         assert "→ ruff, pytest, mypy" in app.shown()
         await app.typed(pilot, "enter")

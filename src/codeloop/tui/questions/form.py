@@ -119,5 +119,9 @@ class Form(Protocol):
         """Type nothing after all."""
         ...
 
+    def begin_words(self, text: str) -> bool:
+        """Take what is no key here as the beginning of words; return whether there is a line for them."""
+        ...
+
 
 MOVES: dict[str, int] = {"up": -1, "k": -1, "ctrl+p": -1, "down": 1, "j": 1, "ctrl+n": 1}

@@ -83,6 +83,8 @@ class RequestPanel(Widget, can_focus=True):
         self._owners: list[int] = []
         self._typing: FormEntry | None = None
         self.diff_view: DiffView = "auto"
+        self.answered = ""
+        """The request that was answered last by this program, here or in another tab: nobody is told of that."""
 
     def compose(self) -> ComposeResult:
         """Yield what is asked, what it is about, the choices, and a line to type in."""
@@ -117,7 +119,8 @@ class RequestPanel(Widget, can_focus=True):
             if typed and isinstance(self._form, QuestionForm):
                 self.post_message(self.Early(events.Paste(typed)))
             self.hide()
-            self.notify(WITHDRAWN)
+            if request_id != self.answered:
+                self.notify(WITHDRAWN)
 
     def hide(self) -> None:
         """Show nothing."""
@@ -162,10 +165,7 @@ class RequestPanel(Widget, can_focus=True):
         if form is None:
             return
         if form.entry is not None:
-            if event.key == "escape":
-                event.stop()
-                form.leave_entry()
-                self._after(form)
+            self._typed(event, form)
         elif event.time < self._ready_at:
             event.stop()
             event.prevent_default()
@@ -177,6 +177,24 @@ class RequestPanel(Widget, can_focus=True):
         elif event.key == _WHOLE:
             event.stop()
             app_of(self).push_screen(WholeRequest(form, self.diff_view, self._colours))
+        elif event.is_printable and event.key != "space" and form.begin_words(event.character or ""):
+            event.stop()
+            event.prevent_default()
+            self._after(form)
+
+    def _typed(self, event: events.Key, form: Form) -> None:
+        """Take a key while a line is typed: those that came before it was there are its beginning."""
+        if event.key == "escape":
+            event.stop()
+            form.leave_entry()
+            self._after(form)
+        elif self.has_focus and event.is_printable:
+            event.stop()
+            self._entry.insert_text_at_cursor(event.character or "")
+        elif self.has_focus and event.key == "enter":
+            event.stop()
+            form.typed(self._entry.value)
+            self._after(form)
 
     def on_paste(self, event: events.Paste) -> None:
         """Hand back what was pasted: it answers nothing."""

@@ -113,7 +113,17 @@ class PermissionForm:
             case "reject":
                 self._end("reject")
             case _:
-                self.entry = FormEntry("What to do instead:", placeholder="the model reads this, and goes on")
+                self._ask_reason("")
+
+    def begin_words(self, text: str) -> bool:
+        """Take what is no key here as the beginning of a reason: it is not to be taken for an answer, nor lost."""
+        self._begin()
+        self.cursor = self._choices.index("reason")
+        self._ask_reason(text)
+        return True
+
+    def _ask_reason(self, text: str) -> None:
+        self.entry = FormEntry("What to do instead:", text, "the model reads this, and goes on")
 
     def typed(self, text: str) -> None:
         """Take a reason, or a pattern."""

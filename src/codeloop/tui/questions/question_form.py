@@ -9,6 +9,7 @@ from codeloop.tui.questions.form import MOVES, FormAnswer, FormEntry, FormRow, F
 SURE = "Press escape once more to answer nothing, and stop the {}."
 OWN = "Your own words"
 SEND = "Send these answers"
+_OWN_KEY = "t"
 _LABEL = 400
 
 
@@ -78,7 +79,7 @@ class QuestionForm:
         if question.custom is not False:
             own = self._own[self.tab]
             text = f"{OWN}: {one_line(own, _LABEL)}" if own else OWN
-            rows.append(FormRow("t", text, "", bool(own) if several or own else None))
+            rows.append(FormRow(_OWN_KEY, text, "", bool(own) if several or own else None))
         if several:
             rows.append(FormRow("", "Go on" if self.tabs else SEND))
         return rows
@@ -116,10 +117,18 @@ class QuestionForm:
             return
         if row < len(question.options):
             self._take(question, question.options[row].label)
-        elif self.rows()[row].key == "t":
+        elif self.rows()[row].key == _OWN_KEY:
             self.entry = FormEntry("Your answer:", self._own[self.tab])
         else:
             self._go_on()
+
+    def begin_words(self, text: str) -> bool:
+        """Take what is no key here as the beginning of an answer in the person's own words."""
+        row = self._with_key(_OWN_KEY)
+        if row is not None:
+            self.cursor = row
+            self.entry = FormEntry("Your answer:", text)
+        return row is not None
 
     def typed(self, text: str) -> None:
         """Take the person's own words; without any, none."""
