@@ -11,6 +11,9 @@ from codeloop.schema.wire import JSON, Wire
 STRUCTURED_OUTPUT = "StructuredOutput"
 """The tool that takes an answer as data."""
 
+TOLD = "told"
+"""The key in metadata under which a screen finds what the model was told on this occasion: `true`, or the text."""
+
 
 class Span(Wire):
     """Milliseconds since the epoch; without `end` it is still going on."""

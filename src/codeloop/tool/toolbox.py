@@ -11,6 +11,7 @@ from codeloop.kit.wildcard import matches
 from codeloop.model.chat import ToolSpec
 from codeloop.permission.rules import is_offered
 from codeloop.schema.limits import TOOL_DEPTH
+from codeloop.schema.part import TOLD
 from codeloop.schema.permission import Ruleset
 from codeloop.schema.wire import JSON, replace
 from codeloop.tool.json_schema import signature, without_nulls
@@ -70,9 +71,11 @@ class Notices:
         return "\n".join(filter(None, told))
 
     def with_result(self, session_id: str, result: ToolResult) -> ToolResult:
-        """Return a result with what waits below it."""
+        """Return a result with what waits below it; a screen finds that in its metadata, too."""
         told = self.take(session_id)
-        return replace(result, output=f"{result.output}\n\n{told}") if told else result
+        if not told:
+            return result
+        return replace(result, output=f"{result.output}\n\n{told}", metadata={**result.metadata, TOLD: told})
 
 
 class Invalid(Struct, frozen=True):

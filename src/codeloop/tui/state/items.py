@@ -52,13 +52,17 @@ class Child(Struct, frozen=True):
 
 
 class ToolItem(Struct, frozen=True):
-    """A tool call; `key` is the part's id. `is_open`: all of its output is shown. `is_asking`: a person is asked."""
+    """A tool call; `key` is the part's id. `is_open`: all of its output is shown. `is_asking`: a person is asked.
+
+    `resumed`: when a person answered, in ms since the epoch.
+    """
 
     key: str
     part: ToolPart
     child: Child | None = None
     is_open: bool = False
     is_asking: bool = False
+    resumed: int = 0
 
 
 class SummaryItem(Struct, frozen=True):

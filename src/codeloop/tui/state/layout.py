@@ -6,7 +6,7 @@ from types import MappingProxyType
 from msgspec import Struct
 
 from codeloop.schema.message import NO_TOKENS, AssistantMessage, UserMessage
-from codeloop.schema.part import CompactionPart, ReasoningPart, TextPart, ToolPart
+from codeloop.schema.part import TOLD, CompactionPart, ReasoningPart, TextPart, ToolPart
 from codeloop.tui.state.children import child_of
 from codeloop.tui.state.items import (
     Child,
@@ -32,7 +32,7 @@ class Showing(Struct, frozen=True):
 
     `opened`: keys of items that the person has opened. `queued`: ids of prompts that wait. `undone_from`: the first
     message that was taken back, "": none; `undone_files`: what that put back. `asking`: ids of calls that wait for a
-    person. `children`: subagents by the id of their session.
+    person. `resumed`: when they answered. `children`: subagents by the id of their session.
     """
 
     opened: Collection[str] = ()
@@ -40,6 +40,7 @@ class Showing(Struct, frozen=True):
     undone_from: str = ""
     undone_files: Sequence[str] = ()
     asking: Collection[str] = ()
+    resumed: Mapping[str, int] = MappingProxyType({})
     children: Mapping[str, Child] = MappingProxyType({})
 
 
@@ -64,10 +65,15 @@ def _prompt(info: UserMessage, known: Known, showing: Showing, *, undone: bool) 
     parts = tuple(part for part in known.parts.values() if not (isinstance(part, TextPart) and part.synthetic))
     if info.id in showing.queued or not parts or all(isinstance(part, CompactionPart) for part in parts):
         return []
+    told = [
+        NoticeItem(f"{part.id}:told", part.text, "warning")
+        for part in known.parts.values()
+        if isinstance(part, TextPart) and part.synthetic and TOLD in (part.metadata or {})
+    ]
     prompt = PromptItem(info.id, info, parts, is_undone=undone, is_open=info.id in showing.opened)
     if undone and info.id == showing.undone_from:
         return [NoticeItem(f"{info.id}:undone", _undone(showing.undone_files), "warning"), prompt]
-    return [prompt]
+    return [prompt, *told]
 
 
 def _undone(files: Sequence[str]) -> str:
@@ -87,8 +93,14 @@ def _parts(info: AssistantMessage, known: Known, showing: Showing) -> Iterator[I
             case ReasoningPart(text=text) if text.strip():
                 yield ReasoningItem(part.id, part, is_open and part.time.end is None, part.id in showing.opened)
             case ToolPart():
-                child = showing.children.get(child_of(part))
-                yield ToolItem(part.id, part, child, part.id in showing.opened, part.call_id in showing.asking)
+                yield ToolItem(
+                    part.id,
+                    part,
+                    showing.children.get(child_of(part)),
+                    is_open=part.id in showing.opened,
+                    is_asking=part.call_id in showing.asking,
+                    resumed=showing.resumed.get(part.call_id, 0),
+                )
             case _:
                 pass
 

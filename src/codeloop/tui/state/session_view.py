@@ -25,7 +25,7 @@ from codeloop.schema.message import AssistantMessage, Session, Todo
 from codeloop.schema.permission import PermissionRequest
 from codeloop.schema.question import QuestionRequest
 from codeloop.tui.state.children import Children
-from codeloop.tui.state.items import Item, NoticeItem
+from codeloop.tui.state.items import Item
 from codeloop.tui.state.layout import Showing, items_of
 from codeloop.tui.state.message_log import MessageLog
 
@@ -48,8 +48,8 @@ class SessionView:
         """What waits for a person, of this session and its subagents, oldest first."""
         self.opened: set[str] = set()
         """The keys of items that the person has opened."""
-        self.notices: dict[str, NoticeItem] = {}
-        """What the program said below the last message, by key."""
+        self.resumed: dict[str, int] = {}
+        """When calls went on that a person was asked about, by call: ms since the epoch."""
         self.cursor: str | None = None
         """What the next page of older messages is asked with; None: there are none."""
         self._queued: frozenset[str] = frozenset()
@@ -76,6 +76,7 @@ class SessionView:
             undone_from=self.session.revert.message_id if self.session.revert else "",
             undone_files=self._undone,
             asking={tool.call_id for tool in tools if tool is not None},
+            resumed=self.resumed,
             children=self.children.shown,
         )
 
@@ -167,6 +168,8 @@ class SessionView:
 
     def _answered(self, request_id: str) -> None:
         if (request := self.requests.pop(request_id, None)) is not None:
+            if request.tool is not None:
+                self.resumed[request.tool.call_id] = round(time.time() * 1000)
             self._touch_request(request)
 
     def _touch_request(self, request: Request) -> None:

@@ -35,7 +35,7 @@ from codeloop.schema.ids import Prefix, is_id, new_id, now_ms
 from codeloop.schema.limits import CHOSEN_ID
 from codeloop.schema.live_events import session_diff
 from codeloop.schema.message import AssistantMessage, Message, ModelRef, Session, SessionModel, UserMessage, UserTime
-from codeloop.schema.part import CompactionPart, Part, TextPart
+from codeloop.schema.part import TOLD, CompactionPart, Part, TextPart
 from codeloop.schema.permission import PermissionRule
 from codeloop.schema.wire import JSON, replace
 from codeloop.store.conversation import Entry, next_created
@@ -184,7 +184,9 @@ async def _store(project: Project, args: Prompt) -> tuple[UserMessage, list[Part
         allowed = await allow(project, agent, message, args.parts)
     notices = project.workspace.part(Notices)
     changed = notices.take(session.id) if notices is not None else ""
-    for given in (*allowed, *(TextPartInput(text=note, synthetic=True) for note in (switched, changed) if note)):
+    told = {switched: None, changed: {TOLD: True}}
+    notes = (TextPartInput(text=note, synthetic=True, metadata=shown) for note, shown in told.items() if note)
+    for given in (*allowed, *notes):
         if isinstance(given, FilePartInput):  # reading it, and scaling it down, takes its time
             parts += await asyncio.to_thread(attached, project.workspace, message, given)
         else:

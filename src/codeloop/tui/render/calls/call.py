@@ -9,7 +9,7 @@ from rich.style import Style
 
 from codeloop.client.numbers import duration
 from codeloop.kit.terminal_text import inert, one_line
-from codeloop.schema.part import ToolPart, ToolStateCompleted, ToolStateError, ToolStatePending, ToolStateRunning
+from codeloop.schema.part import TOLD, ToolPart, ToolStateCompleted, ToolStateError, ToolStatePending, ToolStateRunning
 from codeloop.schema.wire import JSON
 from codeloop.tui.render.canvas import Canvas, Row
 from codeloop.tui.render.layout import cut, expand_tabs, fold, width_of
@@ -58,9 +58,10 @@ class ToolCall:
                 pass
             case ToolStateRunning(title=title, metadata=metadata, time=time):
                 self.title, self.metadata = title or "", metadata or {}
-                self.ms = max(now - time.start, 0)
+                self.ms = max(now - max(time.start, item.resumed), 0)
             case ToolStateCompleted(title=title, metadata=metadata, output=output, time=time):
-                self.title, self.metadata, self.output = title, metadata, output
+                self.title, self.metadata = title, metadata
+                self.output = output.removesuffix(f"\n\n{metadata.get(TOLD)}")
                 self.ms = time.end - time.start
             case ToolStateError(metadata=metadata, time=time):
                 self.metadata = metadata or {}
@@ -207,6 +208,12 @@ def heading(call: ToolCall, body: CallBody) -> Row:
 def _on_one_line(text: str) -> str:
     lines = (" ".join(line.split()) for line in inert(text[:4000]).strip().split("\n"))
     return " ⏎ ".join(line for line in lines if line)
+
+
+def told(call: ToolCall) -> list[Row]:
+    """Return what the model was told below the result: errors that earlier edits have brought, above all."""
+    text = call.metadata.get(TOLD)
+    return call.folded(call.plain(text, "warning")) if isinstance(text, str) else []
 
 
 def failure(call: ToolCall) -> list[Row]:

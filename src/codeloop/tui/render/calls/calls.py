@@ -6,7 +6,7 @@ from rich.segment import Segment
 from rich.style import Style
 
 from codeloop.schema.part import STRUCTURED_OUTPUT, ToolStateCompleted
-from codeloop.tui.render.calls.call import MARGIN, CallBody, ToolCall, failure, heading
+from codeloop.tui.render.calls.call import MARGIN, CallBody, ToolCall, failure, heading, told
 from codeloop.tui.render.calls.files import change, language, read
 from codeloop.tui.render.calls.generic import generic, structured_output
 from codeloop.tui.render.calls.search import files, grep, web_page, web_search
@@ -54,7 +54,8 @@ def call_rows(item: ToolItem, canvas: Canvas, now: int) -> list[Row]:
     first = heading(call, body)
     if not canvas.details and not call.is_open:
         return [first]
-    return [first, *framed([*body.rows, *failure(call)], Segment(" " * MARGIN)), *_attached(call)]
+    rows = [*body.rows, *failure(call), *told(call)]
+    return [first, *framed(rows, Segment(" " * MARGIN)), *_attached(call)]
 
 
 def _attached(call: ToolCall) -> list[Row]:
