@@ -11,6 +11,7 @@ from codeloop.schema.agent import Agent
 from codeloop.schema.api.providers import Model, UsableProviders
 from codeloop.schema.message import NO_VARIANT, ModelRef, model_named
 from codeloop.schema.operation import AGENT_LIST, CONFIG_GET, CONFIG_PROVIDERS, NoArguments
+from codeloop.schema.permission import PROFILE
 from codeloop.schema.wire import replace
 from codeloop.tui.dialogs.parts.memory import ModelMemory, reference
 from codeloop.tui.prompt.completion import ClientCompleter, PromptCommand
@@ -40,6 +41,7 @@ class Choices:
         """What is wrong with the connection."""
         self.memory = ModelMemory(launch.state_folder)
         self._configured: ModelRef | None = None
+        self._profile = ""
         self._launch = launch
         self._own = own
         self._store = PromptStore(launch.prompt_folder)
@@ -58,6 +60,7 @@ class Choices:
             client.call(AGENT_LIST, none), client.call(CONFIG_PROVIDERS, none), client.call(CONFIG_GET, none)
         )
         self._configured = model_named(configuration.get("model"))
+        self._profile = str(configuration.get(PROFILE) or "")
 
     def keep(self, key: str, value: str) -> None:
         """Keep a choice for the next time. Raises CodeloopError when it can't be written."""
@@ -72,7 +75,9 @@ class Choices:
         """Return a new prompt."""
         keys = {name: keys for name, keys in self.settings.keybinds.items() if isinstance(keys, str)}
         return PromptInput(
-            ClientCompleter(self.client, self._own), self._store, PromptSettings(keys=keys, vim=self.settings.vim)
+            ClientCompleter(self.client, self._own, self._launch.directory),
+            self._store,
+            PromptSettings(keys=keys, vim=self.settings.vim),
         )
 
     def close(self) -> None:
@@ -83,6 +88,11 @@ class Choices:
         """Return the agent of a tab's next prompt."""
         given = tab.agent or (tab.session.agent if tab.session else None) or self._launch.agent
         return given or next((agent.name for agent in self.primary), None)
+
+    def profile_of(self, tab: SessionTab) -> str:
+        """Return what needs no question in a tab's session; "" where nobody chose that."""
+        metadata = tab.session.metadata if tab.session is not None else {PROFILE: tab.profile}
+        return str((metadata or {}).get(PROFILE) or self._profile)
 
     @property
     def primary(self) -> list[Agent]:
@@ -168,6 +178,7 @@ class Choices:
         return Standing(
             agent=self.agent_of(tab) or "",
             model=one_line(name + variant, 60),
+            profile=one_line(self.profile_of(tab), 20),
             place=one_line(f"{self._launch.server}  {place}".strip(), 100),
             window=int(details.limit.context) if details is not None else 0,
             problem=self.problem,
@@ -178,9 +189,11 @@ class Choices:
 
 
 def _hint(tab: SessionTab, keys: Keymap) -> str:
-    """Return the key that is most worth knowing now: back to the newest, or while a turn runs the one that stops it."""
+    """Return the key that is most worth knowing now: back to the newest or the parent, or what stops a turn."""
     if tab.view is not None and not tab.transcript.follows and (key := keys.shown("messages_last")):
         return f"{key} newest"
+    if tab.session is not None and tab.session.parent_id is not None and (key := keys.shown("session_parent")):
+        return f"{key} back"
     is_running = tab.view is not None and tab.view.is_busy and not tab.view.requests
     if is_running and (key := keys.shown("session_interrupt")):
         return f"{key} twice stops"

@@ -19,7 +19,7 @@ from codeloop.tui.render.greeting import greeting_rows
 from codeloop.tui.screen.session_tab import SessionTab
 from codeloop.tui.screen.sidebar import Sidebar
 from codeloop.tui.screen.status_bar import TURNS, StatusBar
-from codeloop.tui.screen.tab_bar import TabBar
+from codeloop.tui.screen.tab_bar import TabBar, window_name
 from codeloop.tui.settings.keys import Keymap, UiCommand
 from codeloop.tui.settings.launch import UiLaunch
 from codeloop.tui.settings.look import Appearance
@@ -204,14 +204,8 @@ class Ui(TerminalApp, inherit_bindings=False):
             sidebar.show(self.tab.view, standing, self.appearance.styles)
         self.query_one(TabBar).show(tabs, self.shown, self.appearance.styles)
         if self.choices.settings.title:
-            self.name_terminal(self._window_name(tabs))
+            self.name_terminal(window_name(tabs, self.shown))
         return has_scrolled
-
-    def _window_name(self, tabs: Sequence[SessionTab]) -> str:
-        """Return what the terminal's window is called: the session, and whether any of them waits, or works."""
-        views = [tab.view for tab in tabs if tab.view is not None]
-        mark = "? " if any(view.requests for view in views) else "* " if any(view.is_busy for view in views) else ""
-        return mark + (f"{self.tab.title} - codeloop" if self.tab.session is not None else "codeloop")
 
     def _fatal_error(self) -> None:
         """Leave because of an error. It is raised once the terminal is back, without the values that code held."""

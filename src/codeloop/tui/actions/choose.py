@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 
 from codeloop.kit.suggest import meant, near
-from codeloop.schema.api.session_requests import SessionId, UpdateSession
 from codeloop.schema.errors import UsageProblem
-from codeloop.schema.operation import SESSION_GET, SESSION_UPDATE
-from codeloop.schema.permission import PROFILE, PROFILES
+from codeloop.schema.permission import PROFILES
 from codeloop.schema.wire import replace
 from codeloop.tui.actions.dialogs import ask
+from codeloop.tui.actions.sending import hold_profile
 from codeloop.tui.dialogs.parts.memory import reference
 from codeloop.tui.dialogs.profiles import profile_picker
 from codeloop.tui.ui import Ui
@@ -58,18 +57,18 @@ async def previous_favourite(ui: Ui, _words: str) -> None:
 
 async def profile(ui: Ui, words: str) -> None:
     """Choose what needs no question in this session, or take the profile that is named."""
-    session = await ui.client.call(SESSION_GET, SessionId(session_id=ui.session.id))
-    name = words.strip()
+    tab, name = ui.tab, words.strip()
     if not name:
-        chosen = str((session.metadata or {}).get(PROFILE) or "")
-        name = await ask(ui, profile_picker(chosen, lambda: ui.appearance.styles)) or ""
+        name = await ask(ui, profile_picker(ui.choices.profile_of(tab) or "auto", lambda: ui.appearance.styles)) or ""
         if not name:
             return
     if name not in PROFILES:
         raise UsageProblem(f"There is no profile {name}.{meant(near(name, PROFILES))} Choose {', '.join(PROFILES)}.")
-    metadata = {**(session.metadata or {}), PROFILE: name}
-    await ui.client.call(SESSION_UPDATE, UpdateSession(session_id=session.id, metadata=metadata))
+    tab.profile = name
+    if tab.session is not None:
+        await hold_profile(ui.client, tab.session.id, name)
     ui.say(f"From the next call on, profile {name} holds in this session.", "success")
+    ui.draw()
 
 
 def _step_agent(ui: Ui, by: int) -> None:

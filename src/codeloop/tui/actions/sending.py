@@ -11,9 +11,11 @@ from codeloop.schema.api.session_inputs import (
     RunShell,
     TextPartInput,
 )
+from codeloop.schema.api.session_requests import SessionId, UpdateSession
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import Session
-from codeloop.schema.operation import COMMAND, PROMPT, SESSION_SHELL
+from codeloop.schema.operation import COMMAND, PROMPT, SESSION_GET, SESSION_SHELL, SESSION_UPDATE
+from codeloop.schema.permission import PROFILE
 from codeloop.tui.prompt.entry import Delivery, PromptEntry
 from codeloop.tui.screen.session_tab import SessionTab
 from codeloop.tui.ui import Ui
@@ -98,10 +100,19 @@ async def _session(ui: Ui, tab: SessionTab, entry: PromptEntry) -> Session | Non
             return None
         if tab.session is None:
             session = await ui.launch.created(ui.client)
+            if tab.profile:
+                session = await hold_profile(ui.client, session.id, tab.profile)
             await ui.open_tab(session, tab)
             return session
     tab.transcript.to_end()
     return tab.session
+
+
+async def hold_profile(client: Client, session_id: str, name: str) -> Session:
+    """Let a profile say what needs no question in a session from now on. Raises CodeloopError."""
+    session = await client.call(SESSION_GET, SessionId(session_id=session_id))
+    metadata = {**(session.metadata or {}), PROFILE: name}
+    return await client.call(SESSION_UPDATE, UpdateSession(session_id=session_id, metadata=metadata))
 
 
 async def _has_model(ui: Ui, tab: SessionTab, entry: PromptEntry) -> bool:

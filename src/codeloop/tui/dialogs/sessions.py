@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import date, datetime, timedelta
 from functools import partial
 
+from codeloop.client.client import Client
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.api.session_requests import (
     ForkSession,
@@ -36,6 +37,7 @@ from codeloop.tui.dialogs.parts.messages import message_rows
 from codeloop.tui.dialogs.parts.text_input import TextInput
 from codeloop.tui.dialogs.picker import Picker
 from codeloop.tui.render.canvas import Row
+from codeloop.tui.state.children import title_of
 
 _MOST = 1_000
 _PREVIEWED = 12
@@ -69,22 +71,10 @@ class SessionPicker(Picker[str]):
     async def _listed(self) -> Sequence[Pick[str]]:
         client = self._given.client
         listed = await client.call(SESSION_LIST, ListSessions(scope="project", roots=True, limit=_MOST))
-        states = await self._states()
+        states = await _states(client)
         self._sessions = {session.id: session for session in listed}
         several = len({session.directory for session in listed}) > 1
         return [self._pick(session, states.get(session.id, ""), several=several) for session in listed]
-
-    async def _states(self) -> dict[str, str]:
-        """Return which sessions work, and which wait for an answer: to their own question or a subagent's."""
-        client, none = self._given.client, NoArguments()
-        states = await client.call(SESSION_STATUS, none)
-        found = {session_id: WORKS for session_id, state in states.items() if not isinstance(state, Idle)}
-        for request in [*await client.call(PERMISSION_LIST, none), *await client.call(QUESTION_LIST, none)]:
-            session_id: str | None = request.session_id
-            while session_id is not None:
-                found[session_id] = WAITS
-                session_id = (await client.call(SESSION_GET, SessionId(session_id=session_id))).parent_id
-        return found
 
     def _pick(self, session: Session, state: str, *, several: bool, excerpt: str = "") -> Pick[str]:
         day = datetime.fromtimestamp(session.time.updated / 1000).astimezone()
@@ -136,6 +126,19 @@ class SessionPicker(Picker[str]):
         return await client.call(SESSION_DELETE, SessionId(session_id=session_id))
 
 
+async def _states(client: Client) -> dict[str, str]:
+    """Return which sessions work, and which wait for an answer: to their own question or a subagent's."""
+    none = NoArguments()
+    states = await client.call(SESSION_STATUS, none)
+    found = {session_id: WORKS for session_id, state in states.items() if not isinstance(state, Idle)}
+    for request in [*await client.call(PERMISSION_LIST, none), *await client.call(QUESTION_LIST, none)]:
+        session_id: str | None = request.session_id
+        while session_id is not None:
+            found[session_id] = WAITS
+            session_id = (await client.call(SESSION_GET, SessionId(session_id=session_id))).parent_id
+    return found
+
+
 async def latest(context: DialogContext, session_id: str, width: int) -> Sequence[Row]:
     """Return the end of what was said in a session."""
     query = ListMessages(session_id=session_id, limit=_PREVIEWED)
@@ -169,16 +172,15 @@ class ChildPicker(Picker[str]):
 
     async def _listed(self) -> Sequence[Pick[str]]:
         client = self._given.client
-        states = await client.call(SESSION_STATUS, NoArguments())
+        states = await _states(client)
         picks: list[Pick[str]] = []
         waiting = [(self._root_id, 0)]
         while waiting:
             parent, depth = waiting.pop(0)
             children = await client.call(SESSION_CHILDREN, SessionId(session_id=parent))
             for child in children:
-                is_idle = isinstance(states.get(child.id, Idle()), Idle)
                 mark = "●" if child.id == self._current else ""
-                title = f"{'  ' * depth}{child.title}"
-                picks.append(Pick(child.id, title, child.agent or "", "" if is_idle else WORKS, mark=mark))
+                title = f"{'  ' * depth}{title_of(child)}"
+                picks.append(Pick(child.id, title, child.agent or "", states.get(child.id, ""), mark=mark))
                 waiting.append((child.id, depth + 1))
         return picks

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Literal, Protocol
+from urllib.parse import unquote
 
 from msgspec import Struct
 
@@ -84,11 +85,15 @@ class Completer(Protocol):
 
 
 class ClientCompleter:
-    """Asks a client. `own`: the commands of the program, which go before the server's of the same name."""
+    """Asks a client. `own`: the commands of the program, which go before the server's of the same name.
 
-    def __init__(self, client: Client, own: Sequence[PromptCommand] = ()) -> None:
+    `directory`: what paths are relative to.
+    """
+
+    def __init__(self, client: Client, own: Sequence[PromptCommand] = (), directory: str = "") -> None:
         self._client = client
         self._own = tuple(own)
+        self._directory = directory
 
     async def files(self, query: str) -> list[str]:
         """Return the paths that fit, best first."""
@@ -101,7 +106,8 @@ class ClientCompleter:
         """Return the symbols that fit; a mention names the lines of the file where one is."""
         with suppress(CodeloopError):
             found = await self._client.call(FIND_SYMBOLS, FindSymbols(query=query))
-            return [row for symbol in found if (row := _symbol(symbol.name, symbol.location)) is not None]
+            rows = (_symbol(symbol.name, symbol.location, self._directory) for symbol in found)
+            return [row for row in rows if row is not None]
         return []
 
     async def agents(self) -> list[CompletionRow]:
@@ -157,11 +163,11 @@ class ClientCompleter:
         return files, [part for part in parts if isinstance(part, AgentPartInput)]
 
 
-def _symbol(name: str, location: object) -> CompletionRow | None:
+def _symbol(name: str, location: object, directory: str) -> CompletionRow | None:
     """Return a symbol as a mention of its lines, from where a language server says it is."""
     match location:
         case {"uri": str(uri), "range": {"start": {"line": int(first)}, "end": {"line": int(last)}}}:
-            path = uri.removeprefix("file://")
-            return CompletionRow(f"@{path}#{first + 1}-{last + 1}", "symbol", name, f"{path}:{first + 1}")
+            path = unquote(uri.removeprefix("file://")).removeprefix(f"{directory.rstrip('/')}/")
+            return CompletionRow(mention(path, f"#{first + 1}-{last + 1}"), "symbol", name, f"{path}:{first + 1}")
         case _:
             return None

@@ -56,6 +56,9 @@ class RequestPanel(Widget, can_focus=True):
     RequestPanel Input:focus { border: none; background-tint: transparent; }
     """
 
+    answered = ""
+    """The request that was answered last by this program, here or in another tab: nobody is told of that."""
+
     class Answered(Message):
         """A person answered; `send` carries it out."""
 
@@ -83,8 +86,6 @@ class RequestPanel(Widget, can_focus=True):
         self._owners: list[int] = []
         self._typing: FormEntry | None = None
         self.diff_view: DiffView = "auto"
-        self.answered = ""
-        """The request that was answered last by this program, here or in another tab: nobody is told of that."""
 
     def compose(self) -> ComposeResult:
         """Yield what is asked, what it is about, the choices, and a line to type in."""
@@ -139,7 +140,7 @@ class RequestPanel(Widget, can_focus=True):
         text, canvas = form.text(width), Canvas(width, styles, diff=self.diff_view)
         head = head_rows(form, text.title, self._waiting, styles, width)
         choices, self._owners = choice_rows(form, styles, width, is_ready=self.is_ready)
-        foot = [*choices, *self._hint(form, styles, width)]
+        foot = [*choices, *_hint_rows(form, styles, width, is_ready=self.is_ready)]
         about = about_rows(text, canvas)
         most = max(self.screen.size.height - OTHERS - len(head) - (form.entry is not None), LEAST)
         foot_height = min(len(foot), max(most - min(len(about), LEAST), LEAST))
@@ -272,12 +273,13 @@ class RequestPanel(Widget, can_focus=True):
             entry.display = True
             entry.focus()
 
-    def _hint(self, form: Form, styles: Styles, width: int) -> list[Row]:
-        muted = styles.of("text_muted")
-        if form.entry is not None:
-            label = f"{form.entry.label}  (Enter sends it, Esc goes back)"
-            return [[Segment(line, styles.of("primary"))] for line in wrap(label, width)]
-        if form.notice:
-            return [[Segment(line, styles.of("warning", "bold"))] for line in wrap(form.notice, width)]
-        hint = _MARKING if form.is_marking else _HINT
-        return [[Segment(hint if width >= len(hint) else _NARROW, muted)]] if self.is_ready else [[]]
+
+def _hint_rows(form: Form, styles: Styles, width: int, *, is_ready: bool) -> list[Row]:
+    muted = styles.of("text_muted")
+    if form.entry is not None:
+        label = f"{form.entry.label}  (Enter sends it, Esc goes back)"
+        return [[Segment(line, styles.of("primary"))] for line in wrap(label, width)]
+    if form.notice:
+        return [[Segment(line, styles.of("warning", "bold"))] for line in wrap(form.notice, width)]
+    hint = _MARKING if form.is_marking else _HINT
+    return [[Segment(hint if width >= len(hint) else _NARROW, muted)]] if is_ready else [[]]

@@ -16,6 +16,7 @@ from codeloop.tui.questions.panel import RequestPanel
 from codeloop.tui.render.canvas import Canvas
 from codeloop.tui.screen.bare import BareWidget, app_of
 from codeloop.tui.screen.transcript.transcript import Greeting, Transcript
+from codeloop.tui.state.children import title_of
 from codeloop.tui.state.items import Item, NoticeItem
 from codeloop.tui.state.session_view import Request, SessionView
 from codeloop.tui.themes.styles import Styles
@@ -48,6 +49,8 @@ class SessionTab(BareWidget):
         """For the next prompts; None: as the session's last one."""
         self.model: ModelRef | None = None
         """For the next prompts; None: as the session's last one."""
+        self.profile = ""
+        """For the session that the first prompt creates; "": as configured."""
         self.creating = asyncio.Lock()
         """Held while the session of the first prompt is created."""
         self._notices: list[NoticeItem] = []
@@ -66,7 +69,7 @@ class SessionTab(BareWidget):
     @property
     def title(self) -> str:
         """What the tab is called."""
-        return self.session.title if self.session is not None else "New session"
+        return title_of(self.session) if self.session is not None else "New session"
 
     def show(self, view: SessionView) -> None:
         """Show a session from now on."""
@@ -76,6 +79,7 @@ class SessionTab(BareWidget):
     def empty(self) -> None:
         """Show no session any more."""
         self.view = None
+        self.profile = ""
         self._notices.clear()
         self.prompt.keeping.enter(NEW)
         self.panel.hide()
@@ -142,7 +146,7 @@ class SessionTab(BareWidget):
         """Return which tool asks, and which subagent; what the log does not hold is left out."""
         view, asked = self.view, request.tool
         child = view.children.known.get(request.session_id) if view is not None else None
-        who = f"subagent {child.agent or ''} “{one_line(child.title, 80)}”" if child is not None else ""
+        who = f"subagent {child.agent or ''} “{one_line(title_of(child), 80)}”" if child is not None else ""
         known = view.log.messages.get(asked.message_id) if view is not None and asked is not None else None
         parts = (part for part in (known.parts.values() if known is not None else ()) if isinstance(part, ToolPart))
         tool = next((part.tool for part in parts if asked is not None and part.call_id == asked.call_id), "")

@@ -24,11 +24,13 @@ TURNS = 4
 class Standing(Struct, frozen=True):
     """What the bar shows besides the session: who answers, where, how much the model takes (tokens; 0: unknown).
 
-    `problem`: what is wrong with the connection. `waiting`: the leader key was pressed.
+    `profile`: what needs no question, where somebody chose that. `problem`: what is wrong with the connection.
+    `waiting`: the leader key was pressed.
     """
 
     agent: str = ""
     model: str = ""
+    profile: str = ""
     place: str = ""
     window: int = 0
     problem: str = ""
@@ -92,6 +94,7 @@ class StatusBar(SteadyWidget):
         who = " ".join(filter(None, (standing.agent, standing.model)))
         for text, style, fit in (
             (who, styles.of("text"), _cut),
+            (standing.profile, styles.of("warning" if standing.profile == "yolo" else "text_muted"), _cut),
             (standing.place, styles.of("text_muted"), cut_path),
         ):
             left = room - sum(cell_len(each.text) for each in row)

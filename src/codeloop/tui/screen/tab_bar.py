@@ -9,11 +9,14 @@ from textual.strip import Strip
 
 from codeloop.kit.terminal_text import one_line
 from codeloop.tui.render.canvas import Row
-from codeloop.tui.screen.bare import SteadyWidget
+from codeloop.tui.screen.bare import SteadyWidget, app_of
 from codeloop.tui.screen.session_tab import SessionTab
 from codeloop.tui.themes.styles import Styles
 
-WIDTH = 24
+LEAST, MOST = 12, 60
+"""Cells of a name: where there are many tabs, and where there is room."""
+_AROUND = 6
+"""Cells of a tab beside its name."""
 
 
 class TabBar(SteadyWidget):
@@ -40,13 +43,14 @@ class TabBar(SteadyWidget):
         self._colours = styles
         self.display = len(tabs) > 1
         row: Row = []
+        most = min(max(app_of(self).size.width // len(tabs) - _AROUND, LEAST), MOST)
         for place, tab in enumerate(tabs):
             is_busy = tab.view is not None and tab.view.is_busy
             mark = "? " if tab.view is not None and tab.view.requests else "* " if is_busy else ""
             style = styles.of("text", "bold", on="background_element") if tab is shown else styles.of("text_muted")
             if mark == "? " and tab is not shown:
                 style = styles.of("warning")
-            text = f" {place + 1} {mark}{one_line(tab.title, WIDTH)} "
+            text = f" {place + 1} {mark}{one_line(tab.title, most)} "
             row += [Segment(text, style), Segment(" ")]
         if row != self._row:
             self._row = row
@@ -66,3 +70,10 @@ class TabBar(SteadyWidget):
             if event.x < before:
                 self.post_message(self.Chosen(place))
                 return
+
+
+def window_name(tabs: Sequence[SessionTab], shown: SessionTab) -> str:
+    """Return what the terminal's window is called: as the session, with a mark if any waits, or works."""
+    views = [tab.view for tab in tabs if tab.view is not None]
+    mark = "? " if any(view.requests for view in views) else "* " if any(view.is_busy for view in views) else ""
+    return mark + (f"{shown.title} - codeloop" if shown.session is not None else "codeloop")

@@ -77,6 +77,11 @@ class Children:
         return known
 
 
+def title_of(session: Session) -> str:
+    """Return what a session is called; a subagent's without the agent's name, which stands beside it."""
+    return session.title.removesuffix(f" (@{session.agent} subagent)")
+
+
 def child_of(part: ToolPart) -> str:
     """Return the id of the session that a call has started; "" if none."""
     metadata: JSON | None = None if isinstance(part.state, ToolStatePending) else part.state.metadata

@@ -67,11 +67,12 @@ class ProviderPicker(Picker[ModelRef]):
     def _pick(self, provider: ProviderDetails) -> Pick[ModelRef]:
         is_ready = provider.id in self._known.connected
         is_local = is_ready and provider.source == "custom" and not provider.env
-        group = LOCAL if is_local else READY if is_ready else KNOWN if provider.id in _OFTEN else OTHERS
         where = {"env": "key from the environment", "config": "configured", "api": "key stored", "custom": "answers"}
         models = len(provider.models)
         detail = where[provider.source] if is_ready else f"{models} model{'' if models == 1 else 's'}"
         can = is_ready or provider.id in self._keyed
+        known = KNOWN if provider.id in _OFTEN and can else OTHERS
+        group = LOCAL if is_local else READY if is_ready else known
         problem = "" if can else f"no address: codeloop auth login {provider.id} --base-url URL"
         value = ModelRef(provider_id=provider.id, model_id=self._known.default.get(provider.id, ""))
         also = f"{provider.id} {' '.join(provider.env)}"
