@@ -65,6 +65,8 @@ class ModelRef(Wire):
     variant: str | None = None
 
 
+FORK = "fork"
+"""The key in a fork's metadata of what it was made from: `sessionID`, and `messageID`, the first that was left out."""
 NO_VARIANT = "default"
 """What clients call the variant of a model when none was chosen."""
 

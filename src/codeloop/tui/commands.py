@@ -16,6 +16,7 @@ COMMANDS: tuple[UiCommand, ...] = (
         "session_compact", "Compact the conversation", SESSION, "actions.session:compact", "<leader>c", "compact"
     ),
     UiCommand("session_fork", "Fork the session", SESSION, "actions.session:fork", slash="fork"),
+    UiCommand("session_tree", "Show the forks", SESSION, "actions.dialogs:forks", slash="tree"),
     UiCommand(
         "session_rename",
         "Rename the session",

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.schema.api.session_requests import CreateSession, ListSessions
+from codeloop.schema.api.session_requests import CreateSession, ForkSession, ListSessions
 from codeloop.schema.message import Session, UserMessage
-from codeloop.schema.operation import SESSION_CREATE, SESSION_LIST
+from codeloop.schema.operation import SESSION_CREATE, SESSION_FORK, SESSION_LIST
 from codeloop.tui.dialogs.parts.context import DialogContext
-from codeloop.tui.dialogs.sessions import ChildPicker, SessionPicker
+from codeloop.tui.dialogs.parts.pins import SessionPins
+from codeloop.tui.dialogs.sessions import ChildPicker, ForkPicker, SessionPicker
 from codeloop.tui.dialogs.timeline import Timeline, TimelineStep
 from tests.support.project import Rig, call, calls, rig, until
 from tests.tui.stage import Stage, staged
@@ -49,11 +50,14 @@ async def sessions(it: Rig) -> dict[str, str]:
 async def test_sessions_are_found_renamed_forked_and_deleted(tmp_path: Path) -> None:
     app = Stage()
     async with stored(tmp_path) as (it, other), staged(app, WIDE) as pilot:
-        app.open(SessionPicker(context(app, it), it.session_id))
+        app.open(SessionPicker(context(app, it), SessionPins(tmp_path), it.session_id))
         await app.sees("▎ write a file")
         assert "Today" in app.shown()
         assert "1 tool call" in app.shown()
-        await pilot.press(*"parse.py")
+        await pilot.press("down", "ctrl+t")
+        await app.sees("Pinned")
+        assert len(SessionPins(tmp_path).read()) == 1
+        await pilot.press("ctrl+t", "up", *"parse.py")
         await app.sees("parser is in parse.py")
         await pilot.press(*["backspace"] * 8, *"another")
         await pilot.press("ctrl+r")
@@ -75,13 +79,32 @@ async def test_sessions_are_found_renamed_forked_and_deleted(tmp_path: Path) -> 
         assert app.results[0] != it.session_id
 
 
+async def test_a_fork_stands_below_what_it_was_made_from(tmp_path: Path) -> None:
+    app = Stage()
+    async with rig(tmp_path, [ScriptedAnswer(text="One."), ScriptedAnswer(text="Two.")]) as it, staged(app) as pilot:
+        await it.prompt("the first thing")
+        await it.prompt("the second thing")
+        second = it.view().entries[2].info.id
+        await it.client.call(SESSION_FORK, ForkSession(session_id=it.session_id))
+        part = await it.client.call(SESSION_FORK, ForkSession(session_id=it.session_id, message_id=second))
+        below = await it.client.call(SESSION_FORK, ForkSession(session_id=part.id))
+        app.open(ForkPicker(context(app, it), part))
+        await app.sees("before “the second th")
+        rows = [row for row in app.shown().splitlines() if "└" in row]
+        assert [row.count("─") for row in rows] == [0, 0, 2]
+        assert "(fork #1)" in rows[0]
+        assert "● └ " in rows[1]
+        await pilot.press("down", "enter")
+        assert app.results == [below.id]
+
+
 async def test_which_session_waits_for_an_answer_is_told(tmp_path: Path) -> None:
     app = Stage()
     script = [calls(call("bash", command="touch x"))]
     async with rig(tmp_path, script, permission={"bash": "ask"}) as it, staged(app) as pilot:
         turn = asyncio.create_task(it.prompt())
         request = await it.question()
-        app.open(SessionPicker(context(app, it)))
+        app.open(SessionPicker(context(app, it), SessionPins(tmp_path)))
         await app.sees("waits for you")
         await pilot.press("enter")
         assert app.results == [it.session_id]

@@ -21,9 +21,10 @@ from codeloop.tui.dialogs.models import ModelPicker, variant_picker
 from codeloop.tui.dialogs.palette import PaletteRow, help_list, palette
 from codeloop.tui.dialogs.parts.confirm import Confirm
 from codeloop.tui.dialogs.parts.context import DialogContext
+from codeloop.tui.dialogs.parts.pins import SessionPins
 from codeloop.tui.dialogs.parts.text_input import TextInput
 from codeloop.tui.dialogs.providers.picker import ProviderPicker
-from codeloop.tui.dialogs.sessions import ChildPicker, SessionPicker
+from codeloop.tui.dialogs.sessions import ChildPicker, ForkPicker, SessionPicker
 from codeloop.tui.dialogs.settings import SettingsPicker
 from codeloop.tui.dialogs.themes import ThemePicker
 from codeloop.tui.dialogs.timeline import Timeline
@@ -54,7 +55,7 @@ def context_of(ui: Ui) -> DialogContext:
 async def sessions(ui: Ui, _words: str) -> None:
     """Choose a session to show."""
     current = ui.tab.session.id if ui.tab.session else ""
-    chosen = await ask(ui, SessionPicker(context_of(ui), current))
+    chosen = await ask(ui, SessionPicker(context_of(ui), SessionPins(ui.launch.state_folder), current))
     if chosen:
         await ui.open_tab(await ui.client.call(SESSION_GET, SessionId(session_id=chosen)))
 
@@ -72,6 +73,13 @@ async def rename(ui: Ui, words: str) -> None:
 async def children(ui: Ui, session_id: str) -> None:
     """Show a subagent's session: the one that is named, else one to choose."""
     chosen = session_id or await ask(ui, ChildPicker(context_of(ui), ui.session.id))
+    if chosen:
+        await ui.open_tab(await ui.client.call(SESSION_GET, SessionId(session_id=chosen)))
+
+
+async def forks(ui: Ui, _words: str) -> None:
+    """Choose one of the sessions that this one was forked from, or that were forked from it."""
+    chosen = await ask(ui, ForkPicker(context_of(ui), ui.session))
     if chosen:
         await ui.open_tab(await ui.client.call(SESSION_GET, SessionId(session_id=chosen)))
 

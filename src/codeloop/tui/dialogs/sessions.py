@@ -10,13 +10,16 @@ from codeloop.schema.api.session_requests import (
     ForkSession,
     ListMessages,
     ListSessions,
+    MessageId,
     SearchSessions,
     SessionId,
     UpdateSession,
 )
+from codeloop.schema.errors import OperationError
 from codeloop.schema.live_events import Idle
-from codeloop.schema.message import Session
+from codeloop.schema.message import FORK, Session
 from codeloop.schema.operation import (
+    MESSAGE_GET,
     PERMISSION_LIST,
     QUESTION_LIST,
     SESSION_CHILDREN,
@@ -33,7 +36,9 @@ from codeloop.schema.operation import (
 from codeloop.tui.dialogs.parts.choices import Pick, PickAction, PickSource
 from codeloop.tui.dialogs.parts.confirm import Confirm
 from codeloop.tui.dialogs.parts.context import DialogContext
-from codeloop.tui.dialogs.parts.messages import message_rows
+from codeloop.tui.dialogs.parts.messages import message_rows, said
+from codeloop.tui.dialogs.parts.pins import SessionPins
+from codeloop.tui.dialogs.parts.rows import short_time
 from codeloop.tui.dialogs.parts.text_input import TextInput
 from codeloop.tui.dialogs.picker import Picker
 from codeloop.tui.render.canvas import Row
@@ -41,17 +46,21 @@ from codeloop.tui.state.children import title_of
 
 _MOST = 1_000
 _PREVIEWED = 12
+PINNED = "Pinned"
 WAITS, WORKS = "waits for you", "works"
 
 
 class SessionPicker(Picker[str]):
     """Closes with the id of the session to open: one that was chosen, or a new fork of it."""
 
-    def __init__(self, context: DialogContext, current: str = "") -> None:
+    def __init__(self, context: DialogContext, pins: SessionPins, current: str = "") -> None:
         self._given = context
+        self._pins = pins
         self._current = current
         self._sessions: dict[str, Session] = {}
+        self._pinned: frozenset[str] = frozenset()
         actions = (
+            PickAction("ctrl+t", "pin on top", self._pin),
             PickAction("ctrl+r", "rename", self._rename),
             PickAction("ctrl+f", "fork", self._fork),
             PickAction("ctrl+d", "delete", self._delete),
@@ -74,6 +83,8 @@ class SessionPicker(Picker[str]):
         states = await _states(client)
         self._sessions = {session.id: session for session in listed}
         several = len({session.directory for session in listed}) > 1
+        self._pinned = frozenset(self._pins.read())
+        listed = sorted(listed, key=lambda session: session.id not in self._pinned)
         return [self._pick(session, states.get(session.id, ""), several=several) for session in listed]
 
     def _pick(self, session: Session, state: str, *, several: bool, excerpt: str = "") -> Pick[str]:
@@ -84,7 +95,7 @@ class SessionPicker(Picker[str]):
             session.title,
             excerpt or place,
             state or f"{day:%H:%M}",
-            "found in what was said" if excerpt else day_name(day.date()),
+            "found in what was said" if excerpt else PINNED if session.id in self._pinned else day_name(day.date()),
             "●" if session.id == self._current else "",
             f"{session.slug} {session.id}",
         )
@@ -98,6 +109,11 @@ class SessionPicker(Picker[str]):
             if excerpt:
                 picks.append(self._pick(hit.session, "", several=False, excerpt=excerpt))
         return picks
+
+    async def _pin(self, session_id: str | None) -> bool:
+        if session_id is not None:
+            self._pins.toggle(session_id)
+        return session_id is not None
 
     async def _rename(self, session_id: str | None) -> bool:
         if session_id is None:
@@ -153,6 +169,71 @@ def day_name(day: date) -> str:
     return "Yesterday" if day == today - timedelta(days=1) else f"{day:%A, %d %B %Y}"
 
 
+class ForkPicker(Picker[str]):
+    """The tree of forks that a session is in, each below what it was made from; closes with the id of one."""
+
+    def __init__(self, context: DialogContext, session: Session) -> None:
+        self._given = context
+        self._session = session
+        source = PickSource(
+            title="Forks",
+            load=self._listed,
+            preview=partial(latest, context),
+            start=session.id,
+            choose="open",
+        )
+        super().__init__(source, context.colours)
+
+    async def _listed(self) -> Sequence[Pick[str]]:
+        client = self._given.client
+        listed = await client.call(SESSION_LIST, ListSessions(scope="project", roots=True, limit=_MOST))
+        states = await _states(client)
+        known = {session.id: session for session in listed} | {self._session.id: self._session}
+        root, family = self._session.id, {self._session.id}
+        while (above := _origin(known[root])[0]) in known and above not in family:
+            root = above
+            family.add(root)
+        picks: list[Pick[str]] = []
+        waiting = [(root, 0)]
+        while waiting:
+            session_id, depth = waiting.pop()
+            session = known.pop(session_id)
+            made = [each for each in known.values() if _origin(each)[0] == session_id]
+            waiting += [(each.id, depth + 1) for each in sorted(made, key=lambda each: -each.time.created)]
+            title = f"{_branch(depth)}{session.title}"
+            where = await self._where(session) if depth else "" if made else "there is no fork of it yet"
+            state = states.get(session_id) or short_time(session.time.updated)
+            picks.append(Pick(session_id, title, where, state, mark="●" if session_id == self._session.id else ""))
+        return picks
+
+    async def _where(self, fork: Session) -> str:
+        """Return before which prompt a fork was made; "": at the end."""
+        session_id, message_id = _origin(fork)
+        if not message_id:
+            return ""
+        try:
+            message = await self._given.client.call(
+                MESSAGE_GET, MessageId(session_id=session_id, message_id=message_id)
+            )
+        except OperationError:
+            return ""
+        return f"before “{one_line(said(message), 60)}”"
+
+
+def _branch(depth: int) -> str:
+    """Return what stands before what is below something else."""
+    return f"└{'──' * (depth - 1)} " if depth else ""
+
+
+def _origin(session: Session) -> tuple[str, str]:
+    """Return from which session a fork was made, and which of its messages was the first one left out; "": none."""
+    match (session.metadata or {}).get(FORK):
+        case {"sessionID": str(session_id), **more}:
+            return session_id, str(more.get("messageID") or "")
+        case _:
+            return "", ""
+
+
 class ChildPicker(Picker[str]):
     """The subagents' sessions below one; closes with the id of one."""
 
@@ -180,7 +261,7 @@ class ChildPicker(Picker[str]):
             children = await client.call(SESSION_CHILDREN, SessionId(session_id=parent))
             for child in children:
                 mark = "●" if child.id == self._current else ""
-                title = f"{'  ' * depth}{title_of(child)}"
+                title = f"{_branch(depth)}{title_of(child)}"
                 picks.append(Pick(child.id, title, child.agent or "", states.get(child.id, ""), mark=mark))
                 waiting.append((child.id, depth + 1))
         return picks

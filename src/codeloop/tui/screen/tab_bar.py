@@ -50,7 +50,7 @@ class TabBar(SteadyWidget):
             style = styles.of("text", "bold", on="background_element") if tab is shown else styles.of("text_muted")
             if mark == "? " and tab is not shown:
                 style = styles.of("warning")
-            text = f" {place + 1} {mark}{one_line(tab.title, most)} "
+            text = f" {place + 1} {mark}{_cut(tab.title, most)} "
             row += [Segment(text, style), Segment(" ")]
         if row != self._row:
             self._row = row
@@ -70,6 +70,16 @@ class TabBar(SteadyWidget):
             if event.x < before:
                 self.post_message(self.Chosen(place))
                 return
+
+
+def _cut(title: str, most: int) -> str:
+    """Return a title of at most so many characters; a fork keeps what tells it from the others."""
+    name, fork, number = title.rpartition(" (fork #")
+    return (
+        one_line(name, most - len(fork + number)) + fork + number
+        if fork and most >= 2 * LEAST
+        else one_line(title, most)
+    )
 
 
 def window_name(tabs: Sequence[SessionTab], shown: SessionTab) -> str:

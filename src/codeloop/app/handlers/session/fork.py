@@ -13,7 +13,7 @@ from codeloop.schema.api.session_requests import ForkSession
 from codeloop.schema.errors import OperationError
 from codeloop.schema.event import StoredEvent, message_updated, part_updated, session_created
 from codeloop.schema.ids import new_id, now_ms
-from codeloop.schema.message import NO_TOKENS, AssistantMessage, Message, Session, SessionTime, Tokens
+from codeloop.schema.message import FORK, NO_TOKENS, AssistantMessage, Message, Session, SessionTime, Tokens
 from codeloop.schema.part import CompactionPart, Part, ToolPart, ToolStateCompleted
 from codeloop.schema.permission import PROFILE
 from codeloop.schema.wire import JSON, replace
@@ -47,7 +47,7 @@ async def fork(project: Project, args: ForkSession) -> Session:
         title=_title(project, session.title),
         version=__version__,
         parent_id=None,
-        metadata=_metadata(project, session),
+        metadata={**(_metadata(project, session) or {}), FORK: _origin(args)},
         cost=cost,
         tokens=tokens,
         summary=None,
@@ -67,6 +67,11 @@ def _metadata(project: Project, session: Session) -> JSON | None:
     engine = project.engine
     kept = with_ceilings(session.metadata, tuple(ceilings_of(project.store, session.id, engine.profile)))
     return kept if session.parent_id is None else {**(kept or {}), PROFILE: engine.profile(session.id)}
+
+
+def _origin(args: ForkSession) -> JSON:
+    """Return where a copy begins, as its metadata has it."""
+    return {"sessionID": args.session_id, **({"messageID": args.message_id} if args.message_id else {})}
 
 
 def _title(project: Project, title: str) -> str:
