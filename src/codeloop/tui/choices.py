@@ -174,6 +174,7 @@ class Choices:
         variant = f" ({model.variant})" if model is not None and model.variant else ""
         directory = tab.session.directory if tab.session else self._launch.directory
         home = str(Path.home())
+        hinted, words = _hint(tab, keys)
         place = f"~{directory.removeprefix(home)}" if directory.startswith(f"{home}/") else directory
         return Standing(
             agent=self.agent_of(tab) or "",
@@ -182,19 +183,22 @@ class Choices:
             place=one_line(f"{self._launch.server}  {place}".strip(), 100),
             window=int(details.limit.context) if details is not None else 0,
             problem=self.problem,
-            hint=_hint(tab, keys),
+            hint=words,
+            hinted=hinted,
             waiting=keys.leader if keys.is_waiting else hint,
             moves=self.settings.motion,
         )
 
 
-def _hint(tab: SessionTab, keys: Keymap) -> str:
-    """Return the key that is most worth knowing now: back to the newest or the parent, or what stops a turn."""
-    if tab.view is not None and not tab.transcript.follows and (key := keys.shown("messages_last")):
-        return f"{key} newest"
-    if tab.session is not None and tab.session.parent_id is not None and (key := keys.shown("session_parent")):
-        return f"{key} back"
+def _hint(tab: SessionTab, keys: Keymap) -> tuple[str, str]:
+    """Return the command most worth knowing now, and its key in words: to the newest, to the parent, stop, or all."""
     is_running = tab.view is not None and tab.view.is_busy and not tab.view.requests
-    if is_running and (key := keys.shown("session_interrupt")):
-        return f"{key} twice stops"
-    return f"{key} commands" if (key := keys.shown("command_list")) else ""
+    for command, words, is_wanted in (
+        ("messages_last", "newest", tab.view is not None and not tab.transcript.follows),
+        ("session_parent", "back", tab.session is not None and tab.session.parent_id is not None),
+        ("session_interrupt", "twice stops", is_running),
+        ("command_list", "commands", True),
+    ):
+        if is_wanted and (key := keys.shown(command)):
+            return command, f"{key} {words}"
+    return "", ""

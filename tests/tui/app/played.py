@@ -37,6 +37,12 @@ class Played:
         names = {" ": "space", "/": "slash", ".": "full_stop", "\n": "ctrl+j", "!": "exclamation_mark", "-": "minus"}
         await self.pilot.press(*(names.get(char, char) for char in text), *keys)
 
+    async def click(self, words: str) -> None:
+        """Click on some words, the lowest on the screen."""
+        rows = self.screen().split("\n")
+        row = next(at for at in range(len(rows) - 1, -1, -1) if words in rows[at])
+        await self.pilot.click(offset=(rows[row].index(words) + 1, row))
+
     async def until(self, ready: Callable[[], object], most: float = 20) -> None:
         """Wait for something to be on the screen or true."""
         waited = 0.0

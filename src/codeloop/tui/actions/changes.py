@@ -16,8 +16,8 @@ from codeloop.tui.render.canvas import Canvas, Row
 from codeloop.tui.ui import Ui
 
 
-async def show(ui: Ui, _words: str) -> None:
-    """List the changed files; Enter shows the diff of one over the whole screen."""
+async def show(ui: Ui, words: str) -> None:
+    """List the changed files; Enter shows the diff of one over the whole screen. `words`: the one that is wanted."""
     client, session_id = ui.client, ui.session.id
     known: dict[str, SnapshotFileDiff] = {}
 
@@ -37,7 +37,9 @@ async def show(ui: Ui, _words: str) -> None:
     source = PickSource(
         title="Changed files", load=listed, preview=preview, empty="No file was changed.", choose="show it"
     )
-    chosen = await ask(ui, Picker(source, lambda: ui.appearance.styles))
+    if words:
+        await listed()
+    chosen = words if words in known else await ask(ui, Picker(source, lambda: ui.appearance.styles))
     if chosen is not None:
         title = one_line(chosen, 200)
         await ask(ui, ReadingScreen(title, lambda width: drawn(chosen, width), lambda: ui.appearance.styles))

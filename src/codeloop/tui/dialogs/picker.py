@@ -159,6 +159,7 @@ class Picker(Dialog[T | None], Generic[T]):
         preview.styles.width = width - list_width - 2
         self._rows.styles = styles
         self._rows.width = list_width - (2 if len(self._rows) > room else 0)  # beside the scroll bar
+        view.is_choice = lambda row: bool(self._found) and self._rows.at(row) is not None
         if self._found:
             view.show(self._rows, room if has_preview else min(len(self._rows), room))
             row = self._rows.row_of(self._rows.cursor)

@@ -152,6 +152,7 @@ class RequestPanel(Widget, can_focus=True):
         self.query_one("#request-about", RowsView).show(about, height)
         view = self.query_one("#request-choices", RowsView)
         view.show(foot, foot_height)
+        view.is_choice = lambda row: self.is_ready and row < len(self._owners)
         mine = [row for row, owner in enumerate(self._owners) if owner == form.cursor]
         view.scroll_to_row(mine[0], mine[-1])
         self._show_entry(form)

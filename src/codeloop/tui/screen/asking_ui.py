@@ -1,10 +1,11 @@
-"""What the terminal says of itself, and what follows."""
+"""What the terminal says of itself, what is clicked, and what follows."""
 
 from typing import Protocol
 
 from textual import events, on
 
 from codeloop.kit.lazy import load
+from codeloop.tui.screen.bare import CommandWidget
 from codeloop.tui.screen.transcript.transcript import Transcript
 from codeloop.tui.terminal.colours import is_dark_ground
 from codeloop.tui.terminal.driver import GROUND, TerminalSaid
@@ -41,6 +42,10 @@ class AskingUi(Ui, inherit_bindings=False):
     def _picture_seen(self) -> None:
         if self.inline is None and self.appearance.wants_pictures:
             self.inline = load("tui.screen.transcript.inline:InlinePictures")(self)
+
+    @on(CommandWidget.Clicked)
+    def _clicked(self, event: CommandWidget.Clicked) -> None:
+        self.run_command(next(row for row in self.table if row.id == event.command), event.words)
 
     @on(events.Resize)
     def _turned(self) -> None:

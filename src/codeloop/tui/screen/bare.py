@@ -7,14 +7,18 @@ The library asks every widget near a change for its rows, thirty times a second 
 from collections.abc import Callable
 from operator import attrgetter
 
+from rich.style import Style
+from textual import events
 from textual import screen as screens
 from textual.app import App
 from textual.containers import Horizontal, Vertical
 from textual.geometry import Region
+from textual.message import Message
 from textual.screen import Screen
 from textual.strip import Strip
 from textual.widget import Widget
 
+_RUNS = "run"
 SOON = 1 / 200
 """Seconds that a change waits at most for others to be drawn with."""
 
@@ -61,6 +65,29 @@ class SteadyWidget(Widget):
     def _set_dirty(self, *regions: Region) -> None:
         self._kept = None
         super()._set_dirty(*regions)
+
+
+class CommandWidget(SteadyWidget):
+    """Has words that run a command when they are clicked: `runs` makes them."""
+
+    class Clicked(Message):
+        """Words were clicked that run the command with this id."""
+
+        def __init__(self, command: str, words: str) -> None:
+            super().__init__()
+            self.command = command
+            self.words = words
+
+    def on_click(self, event: events.Click) -> None:
+        """Have the command run."""
+        if called := event.style.meta.get(_RUNS):
+            command, _, words = str(called).partition(" ")
+            self.post_message(self.Clicked(command, words))
+
+
+def runs(style: Style, command: str, words: str = "") -> Style:
+    """Return a style of words that run a command when they are clicked."""
+    return style + Style(meta={_RUNS: f"{command} {words}"})
 
 
 class BareHorizontal(Horizontal, BareWidget):

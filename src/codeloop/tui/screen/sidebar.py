@@ -14,7 +14,7 @@ from codeloop.kit.terminal_text import one_line
 from codeloop.schema.message import SnapshotFileDiff
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.layout import cut_text
-from codeloop.tui.screen.bare import SteadyWidget
+from codeloop.tui.screen.bare import CommandWidget, runs
 from codeloop.tui.screen.status_bar import Standing
 from codeloop.tui.state.servers import ServerState
 from codeloop.tui.state.session_view import SessionView
@@ -41,7 +41,7 @@ class SideInfo(Struct, frozen=True):
     lsp: Mapping[str, ServerState] = {}
 
 
-class Sidebar(SteadyWidget, ScrollView):
+class Sidebar(CommandWidget, ScrollView):
     """Rows in sections; a section without anything to say is left out."""
 
     DEFAULT_CSS = """
@@ -115,14 +115,14 @@ class Sidebar(SteadyWidget, ScrollView):
             added, removed = sums.split(" ")
             rows.append(
                 [
-                    Segment(name + gap, styles.of("text_muted")),
+                    Segment(name + gap, runs(styles.of("text_muted"), "session_changes", diff.file or "")),
                     Segment(added, styles.of("diff_added")),
                     Segment(" "),
                     Segment(removed, styles.of("diff_removed")),
                 ]
             )
         if len(files) > SHOWN:
-            rows.append([Segment(f"and {len(files) - SHOWN} more", styles.of("text_muted"))])
+            rows.append([Segment(f"and {len(files) - SHOWN} more", runs(styles.of("text_muted"), "session_changes"))])
         return rows
 
     def _server(self, name: str, state: ServerState) -> list[Row]:

@@ -12,7 +12,7 @@ from codeloop.kit.terminal_text import one_line
 from codeloop.schema.live_events import Retry
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.layout import cut_path
-from codeloop.tui.screen.bare import SteadyWidget
+from codeloop.tui.screen.bare import CommandWidget, runs
 from codeloop.tui.state.session_view import SessionView
 from codeloop.tui.themes.styles import Styles
 
@@ -25,7 +25,7 @@ class Standing(Struct, frozen=True):
     """What the bar shows besides the session: who answers, where, how much the model takes (tokens; 0: unknown).
 
     `profile`: what needs no question, where somebody chose that. `problem`: what is wrong with the connection.
-    `waiting`: the leader key was pressed.
+    `hint`: a key worth knowing, and `hinted` its command. `waiting`: the leader key was pressed.
     """
 
     agent: str = ""
@@ -35,11 +35,12 @@ class Standing(Struct, frozen=True):
     window: int = 0
     problem: str = ""
     hint: str = ""
+    hinted: str = ""
     waiting: str = ""
     moves: bool = True
 
 
-class StatusBar(SteadyWidget):
+class StatusBar(CommandWidget):
     """One row; `tick` turns the wheel while a turn runs."""
 
     DEFAULT_CSS = """
@@ -91,15 +92,16 @@ class StatusBar(SteadyWidget):
         row: Row = []
         if self._view is not None and self._view.is_busy:
             row = [*self._busy(self._view, styles, room), Segment("  ")]
-        who = " ".join(filter(None, (standing.agent, standing.model)))
-        for text, style, fit in (
-            (who, styles.of("text"), _cut),
-            (standing.profile, styles.of("warning" if standing.profile == "yolo" else "text_muted"), _cut),
-            (standing.place, styles.of("text_muted"), cut_path),
+        profile = styles.of("warning" if standing.profile == "yolo" else "text_muted")
+        for text, style, gap, fit in (
+            (standing.agent, runs(styles.of("text"), "agent_list"), " " if standing.model else "  ", _cut),
+            (standing.model, runs(styles.of("text"), "model_list"), "  ", _cut),
+            (standing.profile, runs(profile, "profile"), "  ", _cut),
+            (standing.place, styles.of("text_muted"), "  ", cut_path),
         ):
             left = room - sum(cell_len(each.text) for each in row)
             if text and left > 8:
-                row += [Segment(fit(text, left - 2), style), Segment("  ")]
+                row += [Segment(fit(text, left - 2), style), Segment(gap)]
         return row
 
     def _busy(self, view: SessionView, styles: Styles, room: int) -> Row:
@@ -114,22 +116,22 @@ class StatusBar(SteadyWidget):
 
     def _sums(self) -> Row:
         styles, standing = self.styles_of, self._standing
-        parts: list[tuple[str, str]] = []
+        parts: list[tuple[str, str, str]] = []
         if self._view is not None:
             used = self._view.log.context_used
             if used and standing.window:
                 share = used * 100 // standing.window
                 look = "error" if share >= 90 else "warning" if share >= 75 else "text_muted"
-                parts.append((f"{count(used)} ({share or '<1'} %)", look))
+                parts.append((f"{count(used)} ({share or '<1'} %)", look, "status_view"))
             elif used:
-                parts.append((count(used), "text_muted"))
+                parts.append((count(used), "text_muted", "status_view"))
             if cost := self._view.session.cost:
-                parts.append((dollars(cost, self._view.session.tokens), "text_muted"))
+                parts.append((dollars(cost, self._view.session.tokens), "text_muted", "status_view"))
         if standing.hint and self.size.width >= 60:
-            parts.append((standing.hint, "text_muted"))
+            parts.append((standing.hint, "text_muted", standing.hinted))
         row: Row = []
-        for text, colour in parts:
-            row += [Segment("  "), Segment(text, styles.of(colour))]
+        for text, colour, command in parts:
+            row += [Segment("  "), Segment(text, runs(styles.of(colour), command))]
         return row[1:]
 
 

@@ -4,12 +4,14 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from rich.segment import Segment
+from rich.style import Style
 from textual import events
 from textual.await_complete import AwaitComplete
 from textual.screen import ModalScreen
 from textual.theme import Theme
 
 from codeloop.tui.dialogs.parts.rows import between, wrap
+from codeloop.tui.dialogs.parts.rows_view import PRESSES
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.screen.bare import app_of
 from codeloop.tui.themes.styles import Styles
@@ -75,13 +77,19 @@ class Dialog(ModalScreen[Result]):
         return min(self.size.width - (6 if self.size.width > 60 else 0), most)
 
 
+def pressing(key: str) -> Style:
+    """Return what makes words press a key when they are clicked."""
+    return Style(meta={PRESSES: key})
+
+
 def title_row(title: str, styles: Styles, width: int) -> Row:
     """Return the first row of a dialog."""
-    return between([Segment(title, styles.of("text", "bold"))], [Segment("esc", styles.of("text_muted"))], width)
+    leave = styles.of("text_muted") + pressing("escape")
+    return between([Segment(title, styles.of("text", "bold"))], [Segment("esc", leave)], width)
 
 
 def key_rows(keys: list[tuple[str, str]], styles: Styles, width: int) -> list[Row]:
-    """Return the keys and what they do, in as many rows as that takes."""
+    """Return the keys and what they do, in as many rows as that takes. A click on one presses it."""
     rows: list[Row] = [[]]
     used = 0
     for key, title in keys:
@@ -89,7 +97,9 @@ def key_rows(keys: list[tuple[str, str]], styles: Styles, width: int) -> list[Ro
         if used and used + size - 3 > width:
             rows.append([])
             used = 0
-        rows[-1] += [Segment(key, styles.of("text")), Segment(f" {title}   ", styles.of("text_muted"))]
+        button = pressing("escape" if key == "esc" else key) if key.isascii() else Style()
+        rows[-1] += [Segment(key, styles.of("text") + button), Segment(f" {title}", styles.of("text_muted") + button)]
+        rows[-1].append(Segment("   ", styles.of("text_muted")))
         used += size
     return rows
 
