@@ -7,6 +7,7 @@ from textual.geometry import Region
 
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_requests import SessionId
+from codeloop.schema.live_events import Idle, Retry
 from codeloop.schema.operation import SESSION_GET
 from codeloop.tui.actions.tabs import STOPS
 from codeloop.tui.screen.sidebar import Sidebar
@@ -25,6 +26,14 @@ async def test_a_prompt_is_answered_and_the_session_goes_on(tmp_path: Path) -> N
         await ui.sees("The second one.")
         assert ui.ui.session.id != desk.session_id
         assert len(desk.project.store.sessions()) == 2
+        assert ui.ui.tab.view is not None
+        reason = f"{'The service is busy, and says so at length. ' * 4}(why)"
+        ui.ui.tab.view.set_status(Retry(attempt=1, message=reason, next=round(time.time() * 1000) + 60_000))
+        ui.ui.tab.sync()
+        await ui.sees("(why)")  # all of it, where the last row has room for its beginning
+        ui.ui.tab.view.set_status(Idle())
+        ui.ui.tab.sync()
+        await ui.until(lambda: "(why)" not in ui.screen())
 
 
 async def test_a_session_that_is_resumed_is_shown_at_its_end(tmp_path: Path) -> None:

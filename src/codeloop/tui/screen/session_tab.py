@@ -8,6 +8,7 @@ from textual.app import ComposeResult
 
 from codeloop.client.permission_text import Asking
 from codeloop.kit.terminal_text import one_line
+from codeloop.schema.live_events import Retry
 from codeloop.schema.message import ModelRef, Session
 from codeloop.schema.part import ToolPart
 from codeloop.tui.prompt.memory.keeping import NEW
@@ -128,9 +129,11 @@ class SessionTab(BareWidget):
         self.prompt.editor.post_message(event.event)
 
     def _items(self, message_id: str) -> list[Item]:
-        if message_id == NOTICES or self.view is None:
-            return [*self._notices]
-        return self.view.items(message_id)
+        if message_id != NOTICES and self.view is not None:
+            return self.view.items(message_id)
+        status = self.view.status if self.view is not None else None
+        retry = [NoticeItem("retry", status.message, "warning")] if isinstance(status, Retry) else []
+        return [*retry, *self._notices]
 
     def _ask(self) -> None:
         """Show the oldest request that waits for a person, or none."""
