@@ -10,7 +10,7 @@ from codeloop.kit.terminal_text import one_line
 from codeloop.schema.agent import Agent
 from codeloop.schema.api.providers import Model, UsableProviders
 from codeloop.schema.message import NO_VARIANT, ModelRef, model_named
-from codeloop.schema.operation import AGENT_LIST, CONFIG_GET, CONFIG_PROVIDERS, NoArguments
+from codeloop.schema.operation import AGENT_LIST, CONFIG_PROVIDERS, NoArguments
 from codeloop.schema.permission import PROFILE
 from codeloop.schema.wire import replace
 from codeloop.tui.dialogs.parts.memory import ModelMemory, reference
@@ -20,6 +20,7 @@ from codeloop.tui.prompt.settings import PromptSettings
 from codeloop.tui.prompt.store import PromptStore
 from codeloop.tui.screen.session_tab import SessionTab
 from codeloop.tui.screen.status_bar import Standing
+from codeloop.tui.settings.configured import configuration_of
 from codeloop.tui.settings.keys import Keymap
 from codeloop.tui.settings.launch import UiLaunch
 from codeloop.tui.settings.settings import UiSettings, write_setting
@@ -57,7 +58,7 @@ class Choices:
         """Learn anew what there is to choose from."""
         client, none = self.client, NoArguments()
         self.agents, self.providers, configuration = await asyncio.gather(
-            client.call(AGENT_LIST, none), client.call(CONFIG_PROVIDERS, none), client.call(CONFIG_GET, none)
+            client.call(AGENT_LIST, none), client.call(CONFIG_PROVIDERS, none), configuration_of(client)
         )
         self._configured = model_named(configuration.get("model"))
         self._profile = str(configuration.get(PROFILE) or "")

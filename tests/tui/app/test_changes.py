@@ -5,10 +5,17 @@ from pathlib import Path
 import pytest
 
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.schema.live_events import McpServerName, McpToolsChanged, Toast, ToastShown
+from codeloop.schema.live_events import (
+    DirectoryRef,
+    InstanceDisposed,
+    McpServerName,
+    McpToolsChanged,
+    Toast,
+    ToastShown,
+)
 from tests.support.project import call, calls, rig
 from tests.tui.app.played import played
-from tests.tui.stored.client import StoredClient
+from tests.tui.stored.client import PLACE, StoredClient
 from tests.tui.stored.play import stored
 
 
@@ -62,6 +69,15 @@ async def test_a_message_for_the_person_is_shown(tmp_path: Path) -> None:
         await it.settle(lambda: it.ui._notifications)
         (note,) = it.ui._notifications
         assert (note.message, note.severity) == ("A plugin [failed] and was passed over.", "warning")
+
+
+async def test_what_can_be_chosen_follows_the_configuration(tmp_path: Path) -> None:
+    client = StoredClient()
+    async with stored(tmp_path, size=(80, 24), client=client) as it:
+        await it.sees("build")
+        client.answers["app.agents"] = [each for each in client.answers["app.agents"] if each["name"] != "build"]
+        it.say(InstanceDisposed(properties=DirectoryRef(directory=PLACE)))
+        await it.settle(lambda: [agent.name for agent in it.ui.choices.primary] == ["plan"])
 
 
 async def test_an_answer_that_was_cut_off_says_so_when_its_session_is_opened(tmp_path: Path) -> None:

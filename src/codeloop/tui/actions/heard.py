@@ -8,7 +8,9 @@ from codeloop.schema.event import Event, MessageUpdated, PermissionAsked, Questi
 from codeloop.schema.live_events import (
     BranchUpdated,
     FileEdited,
+    GlobalDisposed,
     Idle,
+    InstanceDisposed,
     LspUpdated,
     McpToolsChanged,
     SessionDiff,
@@ -51,6 +53,7 @@ class Hearing:
         """When the turns of sessions began."""
         self._frames = Frames(ui.draw)
         self._beside = Lull(lambda: ui.aside(refresh(ui)), LULL)
+        self._choices = Lull(lambda: ui.aside(_choose_anew(ui)), LULL)
         self._queued = Lull(lambda: ui.aside(look_for_queued(ui)), STEP)
 
     def hear(self, event: Event) -> None:
@@ -72,6 +75,8 @@ class Hearing:
                 self._beside.want()
             case MessageUpdated():
                 self._queued.want()
+            case InstanceDisposed() | GlobalDisposed():
+                self._choices.want()
             case ToastShown(properties=p):
                 self._show(p)
             case _:
@@ -98,3 +103,9 @@ class Hearing:
             settings = self._ui.choices.settings
             title = f"codeloop: {view.session.title}"
             self._ui.call_back(title, what, has_bell=settings.bell, has_notice=settings.notifications)
+
+
+async def _choose_anew(ui: Ui) -> None:
+    """Learn what can be chosen now that the configuration has changed."""
+    await ui.choices.look()
+    ui.draw()

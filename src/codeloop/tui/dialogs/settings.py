@@ -1,6 +1,7 @@
 """Settings: what each is, where that was set, and a change of it."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, cast
 
@@ -9,13 +10,14 @@ from msgspec import Struct
 
 from codeloop.schema.api.project import UpdateConfig
 from codeloop.schema.errors import CodeloopError, OperationError
-from codeloop.schema.operation import CONFIG_GET, CONFIG_ORIGINS, CONFIG_SETTINGS, CONFIG_UPDATE, NoArguments
+from codeloop.schema.operation import CONFIG_ORIGINS, CONFIG_UPDATE, NoArguments
 from codeloop.schema.permission import PROFILES
 from codeloop.schema.wire import JSON
 from codeloop.tui.dialogs.parts.choices import Pick, PickAction, PickSource
 from codeloop.tui.dialogs.parts.context import DialogContext
 from codeloop.tui.dialogs.parts.text_input import TextInput
 from codeloop.tui.dialogs.picker import Picker
+from codeloop.tui.settings.configured import configuration_of
 
 _PLACE = 44
 ON_OFF = ("true", "false")
@@ -80,10 +82,9 @@ class SettingsPicker(Picker[str]):
 
     async def _listed(self) -> Sequence[Pick[str]]:
         client, none = self._given.client, NoArguments()
-        try:
-            values, origins = await client.call(CONFIG_SETTINGS, none), await client.call(CONFIG_ORIGINS, none)
-        except OperationError:  # the reference's server doesn't tell
-            values, origins = await client.call(CONFIG_GET, none), dict[str, str]()
+        values, origins = await configuration_of(client), dict[str, str]()
+        with suppress(OperationError):  # the reference's server doesn't tell
+            origins = await client.call(CONFIG_ORIGINS, none)
         settings = [*(self._own() if self._own is not None else ())]
         for each in CONFIGURATION:
             value, origin = _value(values, each.keys), origins.get(each.name, "")
