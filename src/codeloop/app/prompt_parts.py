@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from urllib.parse import unquote, unquote_to_bytes, urlsplit
 
+from codeloop.kit.small_files import from_home
 from codeloop.schema.api.session_inputs import AgentPartInput, FilePartInput, PartInput, SubtaskPartInput, TextPartInput
 from codeloop.schema.errors import OperationError, UsageProblem
 from codeloop.schema.ids import new_id
@@ -173,7 +174,7 @@ def mime_of(path: Path) -> str:
 
 def file_here(path: Path) -> FilePartInput:
     """Return a file of this machine by its name, for a project in this process. Raises UsageProblem."""
-    absolute = path.expanduser().absolute()
+    absolute = from_home(path).absolute()
     if not absolute.exists():
         raise UsageProblem(f"The file {path} does not exist. Correct the name.")
     return FilePartInput(mime=mime_of(absolute), url=absolute.as_uri(), filename=absolute.name)

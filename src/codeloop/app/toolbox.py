@@ -13,6 +13,7 @@ from codeloop.app.settings import ProjectSettings
 from codeloop.extend.agents import naming_subagents
 from codeloop.kit.lazy import load
 from codeloop.kit.processes import OWN_PROGRAMS, which
+from codeloop.kit.small_files import from_home
 from codeloop.schema.agent import Agent
 from codeloop.schema.config import SearchConfig
 from codeloop.schema.wire import JSON, replace
@@ -131,8 +132,7 @@ def has_language_server(settings: ProjectSettings) -> bool:
     path = os.pathsep.join((*folders, settings.environment.get("PATH", "")))
     programs = {command[0] for row in fitting for command in row.commands if command}
     return any(
-        os.access(place.root / Path(name).expanduser(), os.X_OK) if "/" in name else which(name, path)
-        for name in programs
+        os.access(place.root / from_home(name), os.X_OK) if "/" in name else which(name, path) for name in programs
     )
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from codeloop.client.http import HttpClient
 from codeloop.config.paths import find_paths
 from codeloop.config.server_credential import Credential, credential_for, successor_of, username_of
+from codeloop.kit.small_files import from_home
 from codeloop.schema.api.session_inputs import FilePartInput
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.limits import CLIENT_FILE
@@ -50,7 +51,7 @@ def _named(directory: Path | None) -> str | None:
 def file_sent(path: Path) -> FilePartInput:
     """Return a file with its content, because the server may be another machine. Text of any kind is sent as text."""
     try:
-        with path.expanduser().open("rb") as file:
+        with from_home(path).open("rb") as file:
             data = file.read(CLIENT_FILE.value + 1)
     except OSError as error:
         raise UsageProblem(f"The file {path} can't be read: {error.strerror}. Correct the name.") from None

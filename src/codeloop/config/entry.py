@@ -13,6 +13,7 @@ from codeloop.config.project_root import ProjectRoot
 from codeloop.config.sources import OWN_FILES
 from codeloop.config.substitute import REFERENCE
 from codeloop.kit.jsonc import is_list, is_object
+from codeloop.kit.small_files import from_home
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CONFIG_BYTES
 from codeloop.schema.wire import JSON
@@ -37,7 +38,7 @@ def resolved(value: Any, folder: Path, environment: Mapping[str, str]) -> Any:
             if name not in environment:
                 raise CodeloopError(f"The variable {name} is not set, which the entry takes a value from.")
             return environment[name]
-        file = folder / Path(name).expanduser()
+        file = folder / from_home(name)
         text = read_text(file, CONFIG_BYTES.value)
         if text is None:
             raise CodeloopError(f"There is no file {file}, which the entry takes a value from.")

@@ -27,6 +27,13 @@ def make_private(folder: Path) -> None:
     folder.mkdir(mode=0o700, exist_ok=True)
 
 
+def from_home(name: str | os.PathLike[str]) -> Path:
+    """Return a path as people write it, with their homes for `~` and `~name`; where nobody is called so, as it is."""
+    with suppress(RuntimeError, ValueError):
+        return Path(name).expanduser()
+    return Path(name)
+
+
 @contextmanager
 def opened(path: Path) -> Generator[int]:
     """Open a regular file for reading; yields its descriptor. Raises OSError, for pipes and devices too."""

@@ -11,6 +11,7 @@ from codeloop.app.settings import Startup
 from codeloop.client.local import LocalClient
 from codeloop.client.recording import recording
 from codeloop.client.target import Target
+from codeloop.kit.small_files import from_home
 from codeloop.library.options import OpenOptions
 from codeloop.schema.errors import UsageProblem
 
@@ -18,7 +19,7 @@ from codeloop.schema.errors import UsageProblem
 @asynccontextmanager
 async def opened(directory: "str | os.PathLike[str]", options: OpenOptions) -> AsyncGenerator[Target]:
     """Open a directory. Raises CodeloopError."""
-    folder = Path(directory).expanduser().absolute()
+    folder = from_home(directory).absolute()
     if not folder.is_dir():
         raise UsageProblem(f"The directory {folder} does not exist. Correct the name.")
     if "record" in options and "replay" in options:

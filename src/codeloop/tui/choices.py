@@ -2,10 +2,10 @@
 
 import asyncio
 from collections.abc import Sequence
-from pathlib import Path
 from urllib.parse import urlsplit
 
 from codeloop.client.target import Target
+from codeloop.kit.small_files import from_home
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.agent import Agent
 from codeloop.schema.api.providers import Model, UsableProviders
@@ -174,7 +174,7 @@ class Choices:
         name = reference(model) if model is not None else ""
         variant = f" ({model.variant})" if model is not None and model.variant else ""
         directory = tab.session.directory if tab.session else self._launch.directory
-        home = str(Path.home())
+        home = str(from_home("~"))
         hinted, words = _hint(tab, keys)
         place = f"~{directory.removeprefix(home)}" if directory.startswith(f"{home}/") else directory
         return Standing(

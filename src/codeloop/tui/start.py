@@ -57,7 +57,7 @@ async def _run(launch: UiLaunch) -> int:
         settled.cancel()
         await ui.closed()
     session = ui.shown.session if ui.shown is not None else None
-    if session is not None and launch.command:
+    if session is not None and launch.command and not ui.is_stalled:
         with suppress(OSError):  # the terminal may be closed
             sys.stdout.write(inert(f"Resume with: {launch.command} {session.id}") + "\n")
             sys.stdout.flush()

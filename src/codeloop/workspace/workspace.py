@@ -7,6 +7,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from msgspec import Struct
 
+from codeloop.kit.small_files import from_home
 from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.files.read_log import ReadLog
 from codeloop.workspace.files.temp_files import FOLDER
@@ -127,11 +128,7 @@ class Workspace:
 
     def resolve(self, path: str, base: Path | None = None) -> ResolvedPath:
         """Resolve a path as the model wrote it: absolute, relative to `base` (the directory), or with `~`."""
-        try:
-            given = Path(path).expanduser()
-        except RuntimeError:
-            given = Path(path)  # `~name` of an unknown user stays as it is
-        named = Path(os.path.normpath((base or self.directory) / given))
+        named = Path(os.path.normpath((base or self.directory) / from_home(path)))
         real = Path(os.path.realpath(named))
         return ResolvedPath(named, real, not self.contains(real))
 

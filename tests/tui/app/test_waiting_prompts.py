@@ -1,10 +1,15 @@
 """Prompts that are sent while the model works, and drafts, in the whole UI."""
 
+import asyncio
+import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from codeloop.model.testing.script import ScriptedAnswer
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.operation import PROMPT, AnyOperation
 from tests.support.project import both_clients, call, calls, rig
 from tests.tui.app.played import played
 
@@ -51,3 +56,29 @@ async def test_what_was_typed_for_a_new_session_is_back_after_a_crash(tmp_path: 
             ui.ui.tab.prompt.keeping.write()
             assert ui.ui.tab.prompt.store.drafts.load(ui.ui.session.id) is not None
             assert ui.ui.tab.prompt.store.drafts.load("new") is None
+
+
+async def test_a_prompt_that_could_not_be_stored_is_not_lost_even_if_nothing_can_be_written(tmp_path: Path) -> None:
+    async with rig(tmp_path, []) as desk, played(desk, tmp_path / "state") as ui:
+        call_of, goes_on = desk.client.call, asyncio.Event()
+        goes_on.set()
+
+        async def refusing(operation: AnyOperation, args: Any) -> Any:
+            if operation is PROMPT:
+                await goes_on.wait()
+                raise CodeloopError("The disk is full.")
+            return await call_of(operation, args)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(desk.client, "call", refusing)
+            await ui.type("my words", "enter")
+            await ui.sees("The disk is full.")
+            await ui.until(lambda: ui.ui.tab.prompt.entry.text == "my words")
+            folder = ui.ui.tab.prompt.store.folder
+            shutil.rmtree(folder)
+            folder.write_text("")  # nothing can be kept there
+            goes_on.clear()
+            await ui.type("", "enter")
+            await ui.type("next")
+            goes_on.set()
+            await ui.until(lambda: ui.ui.tab.prompt.entry.text == "my words\nnext")

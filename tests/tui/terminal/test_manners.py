@@ -1,6 +1,5 @@
 """How the real program gets along with its terminal."""
 
-import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -53,18 +52,5 @@ def test_who_looks_elsewhere_is_called_by_the_desktop_and_the_bell(desk: Desk) -
     terminal.type("\x1b[O")
     terminal.wait_for("\x1b]777;notify;codeloop: ")
     terminal.wait_for(";A question is asked\x1b\\\x07")
-    terminal.child.send_signal(signal.SIGTERM)
-    assert terminal.end() == 0
-
-
-def test_everything_is_drawn_anew_after_a_stop(desk: Desk) -> None:
-    terminal = ScreenTerminal(desk)
-    terminal.wait_for("or name a task")
-    terminal.type("\x1a")
-    terminal.wait_for("\x1b[?1049l")
-    assert os.WIFSTOPPED(os.waitpid(terminal.child.pid, os.WUNTRACED)[1])
-    terminal.child.send_signal(signal.SIGCONT)
-    terminal.wait_for("\x1b[?1049h")
-    terminal.wait_for("or name a task")
     terminal.child.send_signal(signal.SIGTERM)
     assert terminal.end() == 0

@@ -1,6 +1,7 @@
 """The terminal and what was typed come back after any end of the terminal UI."""
 
 import json
+import os
 import signal
 import sqlite3
 import time
@@ -15,6 +16,8 @@ from tests.support.answers import Answer
 from tests.tui.terminal.screen import ScreenTerminal
 
 READY = "\x1b[?2004h"
+JOB = """set -m; "$@"; while [ $? -gt 128 ]; do echo back in the shell; fg > /dev/null; done"""
+"""A shell that has its job go on whenever it was stopped."""
 
 
 @pytest.fixture
@@ -83,6 +86,39 @@ def test_a_signal_stops_the_turn_which_is_stored(desk: Desk) -> None:
     (answer,) = [message for message in stored if message["role"] == "assistant"]
     assert answer["error"]["name"] == "MessageAbortedError"
     assert answer["time"]["completed"]
+
+
+def test_it_has_the_terminal_again_after_an_editor_that_fails_and_after_any_stop(desk: Desk) -> None:
+    wrapped = ["/bin/sh", "-c", JOB, "sh", "/bin/sh", "-c", '"$@"; exit 0', "sh", *desk.command]
+    terminal = ScreenTerminal(desk, command=wrapped, VISUAL="/bin/false")
+    terminal.wait_for("name a task")
+    terminal.type("\x18e")
+    terminal.wait_for("ended with code 1")
+    for stop in (lambda: terminal.type("\x1a"), lambda: os.killpg(os.tcgetpgrp(terminal.main), signal.SIGSTOP)):
+        stop()
+        terminal.wait_for("back in the shell")
+        terminal.wait_for("name a task")
+        assert terminal.lost()
+    terminal.type("\x04")
+    assert terminal.end() == 0
+    assert terminal.lost() == ""
+
+
+def test_what_can_not_be_opened_is_said_with_exit_code_one(desk: Desk) -> None:
+    terminal = ScreenTerminal(desk, "--session", "ses_none")
+    assert terminal.end() == 1
+    assert (terminal.lost(), "ses_none" in terminal.shown) == ("", True)
+
+
+def test_a_terminal_that_reads_nothing_keeps_it_from_nothing(desk: Desk) -> None:
+    terminal = ScreenTerminal(desk, "count to a thousand")
+    terminal.wait_for("word")
+    for columns in range(90, 120):
+        terminal.resize(columns, 50)
+        time.sleep(0.02)  # what is tested is that nobody reads meanwhile
+    terminal.child.send_signal(signal.SIGTERM)
+    assert terminal.child.wait(60) == 0
+    until(lambda: terminal.lost() == "", terminal)
 
 
 def test_an_error_while_drawing_restores_the_terminal(desk: Desk) -> None:

@@ -17,6 +17,7 @@ from codeloop.cli.options import Options
 from codeloop.cli.output.streams import Outlet, standard
 from codeloop.cli.target.target import OpenTarget, asks_trust
 from codeloop.kit.lazy import load
+from codeloop.kit.small_files import from_home
 from codeloop.kit.suggest import meant, near
 from codeloop.schema.errors import UsageProblem
 
@@ -54,7 +55,7 @@ def read_words(words: Sequence[str], commands: Collection[str]) -> tuple[Path | 
     if not words:
         return None, []
     first, rest = words[0], list(words[1:])
-    path = Path(first).expanduser()
+    path = from_home(first)
     is_one = not any(map(str.isspace, first))
     is_path = is_one and PATH.match(first) is not None
     if (is_path or not rest or (is_one and len(rest) == 1 and " " in rest[0])) and path.is_dir():
@@ -79,7 +80,7 @@ def directory_beside(words: Sequence[str]) -> Path | None:
     """Return the directory that the words beside `--prompt` name, if there are any. Raises UsageProblem."""
     if not words:
         return None
-    path = Path(words[0]).expanduser()
+    path = from_home(words[0])
     if len(words) > 1 or not path.is_dir():
         raise UsageProblem(f"{shlex.join(words)} is no directory: with --prompt, only a directory may stand beside it.")
     return path

@@ -8,6 +8,7 @@ from typing import Literal
 from msgspec import Struct
 
 from codeloop.kit.processes import OWN_PROGRAMS, which
+from codeloop.kit.small_files import from_home
 from codeloop.lsp.servers.row import ServerRow, known_rows
 from codeloop.schema.config import LspServerConfig
 from codeloop.schema.wire import replace
@@ -120,7 +121,7 @@ def _is_in(folder: str, tops: Iterable[Path]) -> bool:
 
 
 def _named(program: str, place: ProgramPlace) -> str | None:
-    path = os.path.normpath(place.root / Path(program).expanduser())
+    path = os.path.normpath(place.root / from_home(program))
     return path if os.access(path, os.X_OK) else None
 
 

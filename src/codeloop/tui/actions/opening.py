@@ -27,7 +27,7 @@ async def open_target(ui: Ui, ask_trust: AskTrust, changed: Callable[[Event], ob
             finally:
                 await sessions.stop()
     except CodeloopError as error:
-        ui.exit(1, message=str(error))
+        ui.exit(1, return_code=1, message=str(error))
 
 
 async def _serve(ui: Ui, target: Target, sessions: OpenSessions) -> None:

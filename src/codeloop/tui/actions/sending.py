@@ -1,5 +1,8 @@
 """What a person says goes to the session, which its first prompt creates."""
 
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
 from codeloop.client.client import Client
 from codeloop.kit.lazy import load
 from codeloop.schema.api.session_inputs import (
@@ -11,12 +14,14 @@ from codeloop.schema.api.session_inputs import (
     RunShell,
     TextPartInput,
 )
-from codeloop.schema.api.session_requests import SessionId, UpdateSession
+from codeloop.schema.api.session_requests import MessageId, SessionId, UpdateSession
+from codeloop.schema.errors import CodeloopError
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import Session
-from codeloop.schema.operation import COMMAND, PROMPT, SESSION_GET, SESSION_SHELL, SESSION_UPDATE
+from codeloop.schema.operation import COMMAND, MESSAGE_GET, PROMPT, SESSION_GET, SESSION_SHELL, SESSION_UPDATE
 from codeloop.schema.permission import PROFILE
 from codeloop.tui.prompt.entry import Delivery, PromptEntry
+from codeloop.tui.prompt.sending import kept_of
 from codeloop.tui.screen.session_tab import SessionTab
 from codeloop.tui.ui import Ui
 
@@ -29,25 +34,26 @@ async def send(ui: Ui, tab: SessionTab, entry: PromptEntry, delivery: Delivery) 
     if delivery == "queue" and tab.view is not None and tab.view.is_busy:
         tab.prompt.queue.hold(entry)
         return
-    session = await _session(ui, tab, entry)
-    if session is None:
-        return
-    client, model, agent = _client(ui, session), ui.choices.model_of(tab), ui.choices.agent_of(tab)
-    if entry.mode == "shell":
-        shell = RunShell(session_id=session.id, command=entry.text, agent=agent, model=model)
-        await client.call(SESSION_SHELL, shell)
-        return
-    parts = [TextPartInput(text=entry.text), *entry.files, *entry.agents]
-    prompt = Prompt(
-        session_id=session.id,
-        parts=parts,
-        message_id=new_id("msg"),
-        model=model,
-        agent=agent,
-        variant=model.variant if model else None,
-        limits=LIMITS,
-    )
-    _tell(ui, await client.call(PROMPT, prompt))
+    async with _kept(ui, tab, entry) as message_id:
+        session = await _session(ui, tab, entry)
+        if session is None:
+            return
+        client, model, agent = _client(ui, session), ui.choices.model_of(tab), ui.choices.agent_of(tab)
+        if entry.mode == "shell":
+            shell = RunShell(session_id=session.id, command=entry.text, agent=agent, model=model)
+            await client.call(SESSION_SHELL, shell)
+            return
+        parts = [TextPartInput(text=entry.text), *entry.files, *entry.agents]
+        prompt = Prompt(
+            session_id=session.id,
+            parts=parts,
+            message_id=message_id,
+            model=model,
+            agent=agent,
+            variant=model.variant if model else None,
+            limits=LIMITS,
+        )
+        _tell(ui, await client.call(PROMPT, prompt))
 
 
 async def send_next(ui: Ui, session_id: str) -> None:
@@ -72,22 +78,47 @@ async def look_for_queued(ui: Ui) -> None:
 
 async def run_slash(ui: Ui, tab: SessionTab, name: str, words: str, files: tuple[FilePartInput, ...]) -> None:
     """Run a command of the project. Raises CodeloopError."""
-    session = await _session(ui, tab, PromptEntry(f"/{name} {words}".rstrip(), files=files))
-    if session is None:
-        return
-    model = ui.choices.model_of(tab)
-    command = InvokeCommand(
-        session_id=session.id,
-        command=name,
-        arguments=words,
-        message_id=new_id("msg"),
-        model=f"{model.provider_id}/{model.model_id}" if model else None,
-        agent=ui.choices.agent_of(tab),
-        variant=model.variant if model else None,
-        parts=list(files),
-        limits=LIMITS,
-    )
-    _tell(ui, await _client(ui, session).call(COMMAND, command))
+    entry = PromptEntry(f"/{name} {words}".rstrip(), files=files)
+    async with _kept(ui, tab, entry) as message_id:
+        session = await _session(ui, tab, entry)
+        if session is None:
+            return
+        model = ui.choices.model_of(tab)
+        command = InvokeCommand(
+            session_id=session.id,
+            command=name,
+            arguments=words,
+            message_id=message_id,
+            model=f"{model.provider_id}/{model.model_id}" if model else None,
+            agent=ui.choices.agent_of(tab),
+            variant=model.variant if model else None,
+            parts=list(files),
+            limits=LIMITS,
+        )
+        _tell(ui, await _client(ui, session).call(COMMAND, command))
+
+
+@asynccontextmanager
+async def _kept(ui: Ui, tab: SessionTab, entry: PromptEntry) -> AsyncGenerator[str]:
+    """Yield the id for the message of a prompt, which stands in the editor again if it fails without being stored."""
+    message_id = new_id("msg")
+    try:
+        yield message_id
+    except CodeloopError:
+        if not await _is_stored(ui, tab, message_id):
+            tab.prompt.keeping.give_back(kept_of(entry))
+        raise
+
+
+async def _is_stored(ui: Ui, tab: SessionTab, message_id: str) -> bool:
+    if tab.session is None:
+        return False
+    try:
+        ids = MessageId(session_id=tab.session.id, message_id=message_id)
+        await _client(ui, tab.session).call(MESSAGE_GET, ids)
+    except CodeloopError:
+        return False
+    return True
 
 
 async def _session(ui: Ui, tab: SessionTab, entry: PromptEntry) -> Session | None:

@@ -7,6 +7,7 @@ import msgspec
 
 from codeloop.client.export.html import as_html
 from codeloop.client.export.markdown import as_markdown
+from codeloop.kit.small_files import from_home
 from codeloop.schema.api.session_requests import ListMessages, SessionId
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.operation import SESSION_GET, SESSION_MESSAGES
@@ -37,7 +38,7 @@ async def export_session(context: DialogContext, session_id: str, folder: Path) 
     name = await context.ask(TextInput("Export to", context.colours, f"{session.slug}.{ending}", about=about))
     if not name or not name.strip():
         return None
-    file = folder / Path(name.strip()).expanduser()
+    file = folder / from_home(name.strip())
     if file.exists():
         ask = Confirm("Write over it?", f"{file} exists.", "write over it", context.colours)
         if not await context.ask(ask):

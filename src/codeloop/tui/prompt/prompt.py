@@ -119,9 +119,10 @@ class PromptInput(BareWidget):
 
         `is_undone`: it takes the place of what stands here, and a command that is typed next takes its place.
         """
-        if not is_undone and self.editor.buffer.text.strip():
-            self.keeping.push()
-        self.editor.load(kept_of(entry))
+        if is_undone:
+            self.editor.load(kept_of(entry))
+        else:
+            self.keeping.put(kept_of(entry))
         self.editor.buffer.put_back = self.editor.buffer.text if is_undone else None
 
     def insert(self, text: str) -> None:
@@ -162,10 +163,7 @@ class PromptInput(BareWidget):
             ready = await self._sending.prepared(kept)
         except UnknownCommand as error:
             self._note(str(error))
-            if self.editor.buffer.text:
-                self.store.push(kept)
-            else:
-                self.editor.load(kept)
+            self.keeping.give_back(kept)
             return
         if isinstance(ready, Call):
             self.post_message(PromptSlashCommand(ready.name, ready.words, ready.files))

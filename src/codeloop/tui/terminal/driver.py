@@ -3,14 +3,16 @@
 import fcntl
 import os
 import select
+import signal
 import struct
 import termios
 from codecs import getincrementaldecoder
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import IO, Any, cast
+from queue import Full
 
 from textual import constants, events
+from textual.drivers import linux_driver
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
@@ -25,6 +27,7 @@ from codeloop.tui.terminal.sequences import (
 )
 from codeloop.tui.terminal.terminal_app import MUTE, TerminalApp
 from codeloop.tui.terminal.watcher import FORMER_NAME, TerminalWatcher
+from codeloop.tui.terminal.writer import PatientWriter
 
 ASK_GROUND = "\x1b]11;?\x1b\\"
 """Asks the terminal for its background colour; the answer comes back under the same number."""
@@ -36,6 +39,8 @@ READ = 1 << 16
 
 PATIENCE = 1.2 * constants.ESCAPE_DELAY
 """Seconds after which nothing belongs to an escape any more."""
+_LOOK = 0.1
+"""Seconds between two looks whether a terminal reads again."""
 
 
 class TerminalGone(Message):
@@ -54,17 +59,20 @@ class TerminalSaid(Message):
 class WatchedDriver(LinuxDriver):
     """The library's terminal, with somebody who restores it if we can't.
 
-    Its thread for what is typed sleeps until there is something, and ends with the terminal.
+    Its thread for what is typed sleeps until there is something, and ends with the terminal. A terminal that reads
+    nothing stops neither turns nor signals: it is drawn anew once it reads again.
     """
 
     _watcher: TerminalWatcher | None = None
     _wake: tuple[int, int] | None = None
     """A pipe that ends the thread."""
+    is_stalled = False
+    """Whether the terminal does not read what is written."""
 
     def start_application_mode(self) -> None:
         """Take the terminal, at the start and after a stop."""
-        if not isinstance(self._file, _LastingFile):
-            self._file = cast("Any", _LastingFile(self._file))
+        linux_driver.__dict__["WriterThread"] = PatientWriter
+        self.is_stalled = False
         self._wake = self._wake or os.pipe()
         super().start_application_mode()
         if os.environ.get("TERM") not in MUTE:
@@ -81,6 +89,26 @@ class WatchedDriver(LinuxDriver):
             self.write(PLAIN_KEYS + ANY_CURSOR * needs_cursor(os.environ) + FORMER_NAME)
         super().stop_application_mode()
 
+    def write(self, data: str) -> None:
+        """Write, unless somebody else has the terminal or it reads nothing."""
+        if self._writer_thread is None or self.is_stalled:
+            return
+        try:
+            self._writer_thread.write(data)
+        except Full:
+            self.is_stalled = True
+            self._loop.call_later(_LOOK, self._look)
+
+    def _look(self) -> None:
+        """Draw everything once the terminal reads again."""
+        if not isinstance(self._writer_thread, PatientWriter):
+            return
+        if self._writer_thread.is_done:
+            self.is_stalled = False
+            self._app.refresh(layout=True)
+        else:
+            self._loop.call_later(_LOOK, self._look)
+
     def disable_input(self) -> None:
         """End the thread that reads."""
         if self._wake is None:
@@ -92,10 +120,40 @@ class WatchedDriver(LinuxDriver):
         self._wake = None
 
     def close(self) -> None:
-        """Write what still has to be written; the terminal is as it was before."""
+        """Write what still has to be written; the terminal is as it was before, or will be once it reads again."""
         super().close()
-        if self._watcher is not None:
+        self.is_stalled |= self._writer_thread is not None and self._writer_thread.is_alive()
+        self._writer_thread = None
+        if self._watcher is not None and not self.is_stalled:
             self._watcher.set_on(False)
+
+    def _sigtstp_application(self, *_: object) -> None:
+        self._loop.call_soon_threadsafe(self._stop)
+
+    def _sigcont_application(self, *_: object) -> None:
+        self._loop.call_soon_threadsafe(self._continued)
+
+    def _stop(self) -> None:
+        """Stop as a job of a shell does: with what started us, and not at all where nobody could continue it."""
+        has_terminal = self._writer_thread is not None
+        if has_terminal:
+            self.suspend_application_mode()
+        before = {number: signal.getsignal(number) for number in (signal.SIGTSTP, signal.SIGCONT)}
+        signal.signal(signal.SIGCONT, signal.SIG_IGN)
+        signal.signal(signal.SIGTSTP, signal.SIG_DFL)
+        os.kill(0 if has_terminal else os.getpid(), signal.SIGTSTP)  # others have been told by who has the terminal
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        if has_terminal:
+            self._must_signal_resume = True
+            self.resume_application_mode()
+
+    def _continued(self) -> None:
+        """Take the terminal again after a stop that could not be seen: a shell has had it since."""
+        if self._writer_thread is not None:
+            self.suspend_application_mode()
+            self._must_signal_resume = True
+            self.resume_application_mode()
 
     def run_input_thread(self) -> None:
         """Read until the UI leaves the terminal, or it is gone."""
@@ -148,19 +206,3 @@ def _waiting(descriptor: int) -> int:
     except OSError:
         return 0
     return count
-
-
-class _LastingFile:
-    """Output that may be lost: the thread that writes must not end with the terminal, because others wait for it."""
-
-    def __init__(self, file: IO[str]) -> None:
-        self._file = file
-        self.fileno = file.fileno
-
-    def write(self, text: str) -> None:
-        with suppress(OSError):
-            self._file.write(text)
-
-    def flush(self) -> None:
-        with suppress(OSError):
-            self._file.flush()

@@ -67,6 +67,11 @@ class TerminalApp(App[int], inherit_bindings=False):
     _named = ""
     """What the terminal's window was called last."""
 
+    @property
+    def is_stalled(self) -> bool:
+        """Whether the terminal does not read what is written: nothing more is to be written to it."""
+        return bool(getattr(self._driver, "is_stalled", False))
+
     def copy_to_clipboard(self, text: str) -> None:
         """Copy a text in each way that may reach the person's desktop."""
         self._clipboard = text

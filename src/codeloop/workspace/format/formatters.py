@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from codeloop.kit.guarded_paths import is_protected, is_secret
 from codeloop.kit.processes import OWN_PROGRAMS, which
-from codeloop.kit.small_files import read_start
+from codeloop.kit.small_files import from_home, read_start
 from codeloop.schema.config import FormatterConfig
 from codeloop.workspace.files.safe_open import LoadedFile
 from codeloop.workspace.format.rows import EDITION, FILE, MEND, ROWS, FormatterRow
@@ -147,7 +147,7 @@ class Formatters:
     def _program(self, name: str, start: Path) -> str | None:
         """Find a program: in the project's own environments, the nearest first, then on the PATH."""
         if "/" in name:
-            path = os.path.normpath(self._workspace.directory / Path(name).expanduser())
+            path = os.path.normpath(self._workspace.directory / from_home(name))
             return path if os.access(path, os.X_OK) else None
         own = os.pathsep.join(str(folder / each) for folder in self._above(start) for each in OWN_PROGRAMS)
         return which(name, own) or which(name, self._workspace.environment.get("PATH"))

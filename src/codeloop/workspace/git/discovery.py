@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from codeloop.kit.git import common_folder, git_folder
-from codeloop.kit.small_files import read_start
+from codeloop.kit.small_files import from_home, read_start
 
 _LEADING = ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY")
 _CONFIG_BYTES = 256 * 1024
@@ -95,7 +95,7 @@ def _what_runs(folder: Path, top: Path) -> str:
         found, own_hooks = _settings_that_run(file, info.st_mtime_ns, info.st_size, info.st_ino)
         if found:
             return f"the repository's configuration sets {found}, which may run programs"
-        hooks = top / Path(own_hooks).expanduser() if own_hooks else hooks
+        hooks = top / from_home(own_hooks) if own_hooks else hooks
     if os.path.lexists(hooks / _HOOK):
         return f"the repository has a hook, {_HOOK}"
     if any(folder.glob("sharedindex.*")) or _has_submodules(folder / "index"):

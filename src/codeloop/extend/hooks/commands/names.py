@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from codeloop.kit.small_files import from_home
 from codeloop.kit.wildcard import matches, overlaps
 from codeloop.permission.shell.analyse import analyse
 from codeloop.schema.wire import JSON
@@ -109,7 +110,7 @@ def shown_inputs(tool: str, given: JSON, directory: Path) -> list[JSON]:
         files = _PATCHED.findall(str(given.get("patchText", "")))[:_FILES]
         return [{**shown, "file_path": str(directory / file)} for file in files] or [shown]
     if isinstance(path := shown.get("file_path"), str):
-        shown["file_path"] = str(directory / Path(path).expanduser()) if "\0" not in path else path
+        shown["file_path"] = str(directory / from_home(path)) if "\0" not in path else path
     return [shown]
 
 

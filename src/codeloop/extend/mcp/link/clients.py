@@ -19,6 +19,7 @@ from codeloop.extend.mcp.link.http_client import http_client
 from codeloop.extend.mcp.link.registration import check_registration
 from codeloop.extend.mcp.link.server_process import start_server
 from codeloop.extend.mcp.link.transport import over_http, over_sse, over_stdio, quiet
+from codeloop.kit.small_files import from_home
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import MCP_LIST, MCP_START
 from codeloop.workspace.process.program_environment import program_environment
@@ -118,7 +119,7 @@ async def _local(
     wanted: Wanted, how: LocalDefinition, place: ServerPlace, mode: str, connection: ServerConnection
 ) -> "AsyncGenerator[Client]":
     """Start a program and greet it. The package is imported while the program starts."""
-    folder = place.directory / Path(how.cwd or "").expanduser()
+    folder = place.directory / from_home(how.cwd or "")
     if not folder.is_dir():
         raise CodeloopError(f"its directory {folder} does not exist")
     environment = program_environment(place.environment, how.environment)

@@ -10,6 +10,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from codeloop.kit.processes import which
+from codeloop.kit.small_files import from_home
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import MCP_MESSAGE, MCP_STOP, SHELL_TERM
 from codeloop.workspace.process.child_process import Pipe
@@ -108,7 +109,7 @@ async def start_server(
 
 def _program(name: str, folder: Path, environment: Mapping[str, str]) -> str:
     if "/" in name:
-        return os.path.normpath(folder / Path(name).expanduser())
+        return os.path.normpath(folder / from_home(name))
     found = which(name, environment.get("PATH"))
     if found is None:
         raise CodeloopError(f"There is no program {name!r} on the PATH. Install it, or give its path as `command`.")

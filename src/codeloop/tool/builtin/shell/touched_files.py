@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from codeloop.kit.guarded_paths import is_confirmed, is_protected, is_secret
 from codeloop.kit.lazy import load
+from codeloop.kit.small_files import from_home
 from codeloop.kit.wildcard import ANY, matches
 from codeloop.permission.shell.paths import GIT_TOP, Touches
 from codeloop.permission.shell.touches.spelling import ANYWHERE
@@ -117,11 +118,7 @@ class _Place:
         """Return what the system will make of a path: links are followed before `..`."""
         if text.startswith(GIT_TOP):
             return Path(os.path.realpath(self.top / text.removeprefix(GIT_TOP).lstrip("/")))
-        named = Path(text)
-        try:
-            return Path(os.path.realpath(self.directory / named.expanduser()))
-        except (RuntimeError, ValueError):  # `~name` of an unknown user stays as it is
-            return Path(os.path.realpath(self.directory / named))
+        return Path(os.path.realpath(self.directory / from_home(text)))
 
     def _expanded(self, text: str) -> list[Path]:
         parts = text.split("/")

@@ -69,7 +69,8 @@ class DraftFiles:
         """Let others take over what is left."""
         self._life.close()
         if self._is_alive:
-            (self._folder / f"{self._own}.alive").unlink(missing_ok=True)
+            with suppress(OSError):  # a file without a lock says nothing
+                (self._folder / f"{self._own}.alive").unlink(missing_ok=True)
         self._is_alive = False
 
     def _path(self, key: str) -> Path:

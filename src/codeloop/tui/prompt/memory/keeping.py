@@ -6,6 +6,7 @@ from codeloop.kit.terminal_text import one_line
 from codeloop.tui.prompt.editor import PromptEditor
 from codeloop.tui.prompt.memory.kept import KeptPrompt
 from codeloop.tui.prompt.store import PromptStore
+from codeloop.tui.prompt.text.chips import adopted
 
 NEW = "new"
 """The draft of a session that does not exist yet."""
@@ -94,13 +95,8 @@ class Keeping:
         kept = self._editor.kept
         if not kept.text.strip():
             return False
-        try:
-            self._store.push(kept)
-        except OSError as error:
-            self._note(f"It can't be put aside in {self._store.folder}: {error.strerror or error}.")
-            return True
-        self._editor.load(_EMPTY)
-        self._note(f"Put aside: {one_line(kept.text, 40)}")
+        if self._put_aside(kept):
+            self._editor.load(_EMPTY)
         return True
 
     def pop(self, index: int = -1) -> bool:
@@ -113,7 +109,35 @@ class Keeping:
         if found is None:
             self._note("Nothing is put aside.")
             return True
+        self.put(KeptPrompt(found.text, found.mode, found.chips))
+        return True
+
+    def put(self, kept: KeptPrompt) -> None:
+        """Have a prompt stand here. What is typed is put aside; if it can't be, it follows the prompt."""
+        self.push()
         if self._editor.buffer.text.strip():
-            self.push()
-        self._editor.load(KeptPrompt(found.text, found.mode, found.chips))
+            self._precede(kept)
+        else:
+            self._editor.load(kept)
+
+    def give_back(self, kept: KeptPrompt) -> None:
+        """Have a prompt that was not sent stand here again; if something is being typed, the prompt is put aside."""
+        if not self._editor.buffer.text.strip():
+            self._editor.load(kept)
+        elif not self._put_aside(kept):
+            self._precede(kept)
+
+    def _precede(self, kept: KeptPrompt) -> None:
+        buffer = self._editor.buffer
+        buffer.replace(0, 0, adopted(buffer.chips, kept.text, kept.chips) + "\n")
+        self._editor.update()
+
+    def _put_aside(self, kept: KeptPrompt) -> bool:
+        """Put a prompt aside; return whether it could be kept."""
+        try:
+            self._store.push(kept)
+        except OSError as error:
+            self._note(f"It can't be put aside in {self._store.folder}: {error.strerror or error}.")
+            return False
+        self._note(f"Put aside: {one_line(kept.text, 40)}")
         return True

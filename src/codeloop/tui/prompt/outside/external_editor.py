@@ -33,20 +33,19 @@ def editor_command(environment: Mapping[str, str]) -> list[str]:
 
 async def edit_outside(editor: PromptEditor, app: App[None], note: Callable[[str], None]) -> None:
     """Have what stands in the prompt edited, while the app leaves the terminal alone; the session goes on meanwhile."""
-    kept = editor.kept
-    try:
-        command = editor_command(os.environ)
-        with ExitStack() as stack:
+    kept, text = editor.kept, None
+    with ExitStack() as stack:
+        try:
+            command = editor_command(os.environ)
             with suppress(SuspendNotSupported):  # without a terminal there is nothing to hand over
                 stack.enter_context(app.suspend())
             stack.enter_context(app.batch_update())
             text = await edited(expanded(kept.chips, kept.text), command)
-    except EditorFailed as error:
-        note(str(error))
-        return
-    finally:
-        app.refresh(layout=True)
-    editor.load(KeptPrompt(collapsed(kept.chips, foreign(kept.chips, text)), kept.mode, kept.chips))
+        except EditorFailed as error:  # within the stack: an error that leaves it does not give the terminal back
+            note(str(error))
+    app.refresh(layout=True)
+    if text is not None:
+        editor.load(KeptPrompt(collapsed(kept.chips, foreign(kept.chips, text)), kept.mode, kept.chips))
 
 
 async def edited(text: str, command: list[str]) -> str:
@@ -54,11 +53,14 @@ async def edited(text: str, command: list[str]) -> str:
 
     The last line feed is left out: most editors add one.
     """
-    descriptor, name = tempfile.mkstemp(prefix="prompt-", suffix=".md")
+    try:
+        descriptor, name = tempfile.mkstemp(prefix="prompt-", suffix=".md")
+    except OSError as error:
+        raise EditorFailed(f"There is no place for a file to edit: {error.strerror}. Set TMPDIR.") from error
     os.close(descriptor)
     path = Path(name)
     try:
-        path.write_text(text, encoding="utf-8", newline="\n")
+        path.write_text(text, encoding="utf-8", errors="replace", newline="\n")
         try:
             process = await asyncio.create_subprocess_exec(*command, name)
         except OSError as error:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from codeloop.kit.small_files import read_start
+from codeloop.kit.small_files import from_home, read_start
 from codeloop.schema.limits import CLIENT_FILE
 from codeloop.tui.prompt.text.chips import Chip
 
@@ -22,7 +22,7 @@ _TYPED = re.compile(
 
 def image_at(name: str, note: Callable[[str], None]) -> Chip | None:
     """Return the image with a path or a `file:` address from the root; None, if there is none or it is too large."""
-    path = Path(unquote(urlsplit(name).path) if name.startswith("file://") else name).expanduser()
+    path = from_home(unquote(urlsplit(name).path) if name.startswith("file://") else name)
     mime = MIMES.get(path.suffix.lower())
     if mime is None or not path.is_absolute() or not is_file(path):
         return None
