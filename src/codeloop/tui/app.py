@@ -16,12 +16,12 @@ from codeloop.tui.questions.panel import RequestPanel
 from codeloop.tui.questions.send import send as send_answer
 from codeloop.tui.screen.asking_ui import AskingUi
 from codeloop.tui.screen.bare import BareHorizontal, BareVertical, GroundScreen
+from codeloop.tui.screen.leading import led
 from codeloop.tui.screen.session_tab import SessionTab
 from codeloop.tui.screen.sidebar import Sidebar
 from codeloop.tui.screen.status_bar import StatusBar
 from codeloop.tui.screen.tab_bar import TabBar
 from codeloop.tui.screen.transcript.transcript import Transcript
-from codeloop.tui.settings.keys import UiCommand
 from codeloop.tui.terminal.driver import TerminalGone
 
 
@@ -32,7 +32,9 @@ class TerminalUI(AskingUi):
     table = COMMANDS
     CSS = """
     GroundScreen { background: $background; color: $foreground; }
+    GroundScreen { layers: default keys; }
     #tabs { width: 1fr; height: 1fr; }
+    ToastRack { dock: top; align: right top; margin: 1 0 0 0; }
     """
     hearing: Hearing | None = None
     """None until the project is being opened."""
@@ -94,7 +96,7 @@ class TerminalUI(AskingUi):
             press = self.keys.press(event.key)
             rows = [BY_ID[name] for name in press.commands if name in BY_ID]
             if press.waits or was_waiting:
-                self._led(rows)
+                led(self, rows)
                 return
             if early := next((row for row in rows if row.early), None):
                 self.run_command(early)
@@ -161,14 +163,6 @@ class TerminalUI(AskingUi):
         if self.sessions is not None and tab.view is not None:
             await self.sessions.older(tab.view)
             self.draw()
-
-    def _led(self, rows: list[UiCommand]) -> None:
-        """Show that the leader waits, or run what followed it."""
-        if rows:
-            self.run_command(rows[0])
-        elif self.keys.is_waiting:
-            self.set_timer(self.choices.settings.leader_timeout / 1000, self.draw)
-        self.draw()
 
     def begin(self) -> None:
         """Open the project."""

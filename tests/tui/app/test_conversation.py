@@ -49,6 +49,10 @@ async def test_a_session_that_is_resumed_is_shown_at_its_end(tmp_path: Path) -> 
             await ui.sees("prompt 0")
             await ui.pilot.press("alt+ctrl+g")
             await ui.sees("prompt 11", "ctrl+p commands")
+            await ui.pilot.press("ctrl+x")
+            await ui.sees("l  Switch session", "ctrl+x …")  # to who hesitates
+            await ui.pilot.press("escape")
+            await ui.until(lambda: "Switch session" not in ui.screen())
 
 
 async def test_a_question_is_answered_on_the_screen_and_what_was_done_is_undone(tmp_path: Path) -> None:

@@ -93,12 +93,15 @@ class StatusBar(CommandWidget):
         if self._view is not None and self._view.is_busy:
             row = [*self._busy(self._view, styles, room), Segment("  ")]
         profile = styles.of("warning" if standing.profile == "yolo" else "text_muted")
-        for text, style, gap, fit in (
+        named = [
             (standing.agent, runs(styles.of("text"), "agent_list"), " " if standing.model else "  ", _cut),
             (standing.model, runs(styles.of("text"), "model_list"), "  ", _cut),
             (standing.profile, runs(profile, "profile"), "  ", _cut),
             (standing.place, styles.of("text_muted"), "  ", cut_path),
-        ):
+        ]
+        if standing.profile == "yolo":  # is seen on the narrowest screen, too
+            named.insert(0, named.pop(2))
+        for text, style, gap, fit in named:
             left = room - sum(cell_len(each.text) for each in row)
             if text and left > 8:
                 row += [Segment(fit(text, left - 2), style), Segment(gap)]

@@ -105,13 +105,27 @@ class Keymap:
             return Press(waits=True)
         return Press(self._commands.get(key, ()))
 
+    def wait(self, seconds: float) -> None:
+        """Wait for what follows the leader for so long from now on."""
+        self._until = time.monotonic() + seconds
+
+    def led(self) -> list[tuple[str, str]]:
+        """Return the keys that follow the leader as a person reads them, each with its command."""
+        known = self._commands.items()
+        return [(_written(key.removeprefix(LEADER)), names[0]) for key, names in known if key.startswith(LEADER)]
+
     def shown(self, name: str) -> str:
         """Return the first key of a command as a person reads it; "" if it has none."""
         key = next(iter(self.keys.get(name, ())), "")
         before = f"{self.leader} " if key.startswith(LEADER) else ""
-        *held, last = key.removeprefix(LEADER).split("+")
-        parts = [*sorted(held, key=_WRITTEN.index), last]
-        return before + "+".join(SHOWN.get(part, part) for part in parts) if key else ""
+        return before + _written(key.removeprefix(LEADER)) if key else ""
+
+
+def _written(key: str) -> str:
+    """Return a key as a person reads it."""
+    *held, last = key.split("+")
+    parts = [*sorted(held, key=_WRITTEN.index), last]
+    return "+".join(SHOWN.get(part, part) for part in parts)
 
 
 def _parsed(keys: str) -> Iterable[str]:
