@@ -56,6 +56,7 @@ async def test_a_program_gets_the_text_and_one_that_fails_is_followed_by_the_nex
         ({"TERM": "xterm-kitty"}, "\x1b]99;i=codeloop:d=0;A, B\x1b\\\x1b]99;i=codeloop:p=body;done?\x1b\\"),
         ({"TERM": "foot"}, "\x1b]777;notify;A, B;done?\x1b\\"),
         ({"TERM": "xterm-256color", "WEZTERM_PANE": "0"}, "\x1b]777;notify;A, B;done?\x1b\\"),
+        ({"TERM": "xterm-256color", "KONSOLE_VERSION": "221203"}, "\x1b]777;notify;A, B;done?\x1b\\"),
         ({"TERM": "xterm-256color", "TERM_PROGRAM": "iTerm.app"}, "\x1b]9;A, B: done?\x07"),
         ({"TERM": "xterm-256color"}, ""),
     ],

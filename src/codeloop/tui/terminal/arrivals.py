@@ -17,7 +17,7 @@ _ANSWER = re.compile(
 )
 _BEGUN = re.compile(
     r"\x1b(?:\](?:\d+(?:;[^\x07\x1b]*\x1b?)?)?|_(?:G[^\x1b]*\x1b?)?|P(?:>(?:\|[^\x07\x1b]*\x1b?)?)?"
-    r"|\[(?:\?[\d;]*|6(?:;[\d;]*)?|2|20|200)?)"
+    r"|\[(?:\?[\d;]*|6(?:;[\d;]*)?|2|20|200)?)?"
 )
 _LONGEST = 4096
 """Characters of an answer; what is longer is none."""
@@ -69,7 +69,7 @@ class Arrivals:
                 question = found.lastgroup or ""
                 yield Arrival("answer", found[question] if question else "", found["command"] or question)
                 data = data[found.end() :]
-            elif len(data) > 1 and len(data) < _LONGEST and _BEGUN.fullmatch(data):
+            elif len(data) < _LONGEST and _BEGUN.fullmatch(data):
                 self._held = data
                 return
             else:

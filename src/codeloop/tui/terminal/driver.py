@@ -187,6 +187,8 @@ class WatchedDriver(LinuxDriver):
     def _arrived(self, arrivals: Iterable[Arrival], parser: KeyParser) -> None:
         for arrival in arrivals:
             match arrival.kind:
+                case "keys" if arrival.text == "\x1b":  # which nothing has followed
+                    self.process_message(events.Key("escape", arrival.text))
                 case "keys":
                     self._send(parser.feed(arrival.text))
                 case "paste":

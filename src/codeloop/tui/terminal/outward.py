@@ -13,6 +13,8 @@ from codeloop.schema.bounds.tui import PROMPT_CLIPBOARD
 Environment = Mapping[str, str]
 _TITLE, _TEXT = 60, 200
 """Characters that a notification shows."""
+_OWN = ("foot", "rxvt", "contour")
+"""Terminals that notify in the way of rxvt, by the beginning of what `TERM` calls them."""
 _SCREEN = 512
 """Bytes that GNU screen hands on at a time."""
 
@@ -73,7 +75,7 @@ def notification(title: str, text: str, environment: Environment) -> str:
     term, program = environment.get("TERM", ""), environment.get("TERM_PROGRAM", "")
     if environment.get("KITTY_WINDOW_ID") or term == "xterm-kitty":
         sequence = f"\x1b]99;i=codeloop:d=0;{title}\x1b\\\x1b]99;i=codeloop:p=body;{text}\x1b\\"
-    elif _is_any(environment, "GHOSTTY_RESOURCES_DIR", "WEZTERM_PANE") or term.startswith(("foot", "rxvt", "contour")):
+    elif _is_any(environment, "GHOSTTY_RESOURCES_DIR", "WEZTERM_PANE", "KONSOLE_VERSION") or term.startswith(_OWN):
         sequence = f"\x1b]777;notify;{title};{text}\x1b\\"
     elif _is_any(environment, "ITERM_SESSION_ID") or program in {"iTerm.app", "mintty", "WarpTerminal"}:
         sequence = f"\x1b]9;{title}: {text}\x07"

@@ -52,6 +52,7 @@ class Pasting:
         image = await clipboard.image()
         if image is not None:
             self._editor.buffer.insert_chip(image_of(image, "image/png", "clipboard.png"))
+            self._editor.buffer.insert(" ")
             self._editor.update()
             return
         text = await clipboard.text() or self._own()
