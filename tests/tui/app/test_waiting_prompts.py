@@ -16,6 +16,19 @@ from tests.tui.app.played import played
 __all__ = ["both_clients"]
 
 
+async def test_what_a_stopped_turn_had_not_read_yet_can_be_edited_and_sent(tmp_path: Path) -> None:
+    answers = [calls(call("write", filePath="new.txt", content="one\n")), ScriptedAnswer(text="Never said.")]
+    async with rig(tmp_path, answers, permission={"edit": "ask"}) as desk, played(desk, tmp_path / "state") as ui:
+        await ui.type("write it", "enter")
+        await ui.until(lambda: ui.ui.tab.panel.is_ready)
+        ui.ui.tab.prompt.focus()
+        await ui.type("rather not", "enter")
+        await ui.sees("at the next step  rather not")
+        await ui.pilot.press("escape", "escape")
+        await ui.until(lambda: ui.ui.tab.prompt.entry.text == "rather not")
+        assert "rather not" not in str(desk.project.store.conversation(ui.ui.session.id).entries)
+
+
 @pytest.mark.slow
 async def test_a_prompt_for_after_the_turn_waits_for_its_end(tmp_path: Path) -> None:
     answers = [

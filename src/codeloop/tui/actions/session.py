@@ -18,7 +18,10 @@ async def interrupt(ui: Ui, _words: str) -> None:
         ui.tab.forget_notices()
         ui.tab.sync()
     elif ui.again(f"{ui.keys.shown('session_interrupt')} again to stop the turn"):
+        prompt, waiting = ui.tab.prompt, [*ui.tab.prompt.queue.steered]
         await ui.client.call(ABORT, SessionId(session_id=view.session.id))
+        unheard = [message for message in waiting if not view.log.turn(message.info.id)]
+        await prompt.queue.give_back(unheard, to_editor=not prompt.entry.text)
 
 
 async def undo(ui: Ui, _words: str) -> None:

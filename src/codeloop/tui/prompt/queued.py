@@ -1,6 +1,7 @@
 """The prompts that wait while the model works, above the one that is being written."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 
 from rich.segment import Segment
 from textual import events
@@ -106,6 +107,25 @@ class QueuedPrompts(SteadyWidget):
         else:
             self._spawn(self._withdraw(self.steered[place]))
         return True
+
+    async def give_back(self, messages: Sequence[MessageWithParts], *, to_editor: bool) -> None:
+        """Take back prompts that a turn had not taken up when it was stopped, as nobody answers them: into the editor.
+
+        Not `to_editor`: they wait here instead.
+        """
+        entries: list[PromptEntry] = []
+        for message in messages:
+            if self._client is not None:
+                with suppress(CodeloopError):  # then it stays in the conversation
+                    ids = MessageId(session_id=self._session, message_id=message.info.id)
+                    await self._client.call(MESSAGE_DELETE, ids)
+                    entries.append(entry_of(message))
+        if entries and to_editor:
+            files = tuple(file for entry in entries for file in entry.files)
+            self._edit(PromptEntry("\n\n".join(entry.text for entry in entries), files=files))
+        elif entries:
+            self._set([*entries, *self.held])
+        await self.look()
 
     async def _withdraw(self, message: MessageWithParts) -> None:
         if self._client is None:
