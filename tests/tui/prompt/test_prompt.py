@@ -104,6 +104,12 @@ async def test_the_mouse_points_and_selects(tmp_path: Path) -> None:
         await hand.pilot.hover(editor, offset=(2 + 3, 0))
         await hand.pilot.mouse_up(editor, offset=(2 + 3, 0))
         assert editor.buffer.selection == (0, 3)
+        await hand.pilot.click(editor, offset=(2 + 5, 0), times=2)
+        assert editor.buffer.selection == (4, 7)
+        await hand.pilot.click(editor, offset=(2 + 6, 1), times=3)
+        assert editor.buffer.selection == (8, 16)
+        await hand.pilot.press("x")
+        assert editor.buffer.text == "one two\nx"
 
 
 async def test_shell_mode_begins_with_an_exclamation_mark_and_ends_with_escape(tmp_path: Path) -> None:

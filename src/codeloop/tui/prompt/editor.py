@@ -12,11 +12,12 @@ from textual.strip import Strip
 from codeloop.tui.prompt.bindings import arrived
 from codeloop.tui.prompt.entry import Mode
 from codeloop.tui.prompt.memory.kept import KeptPrompt
-from codeloop.tui.prompt.pointing import PointedWidget
+from codeloop.tui.prompt.pointing import PointedWidget, Unit
 from codeloop.tui.prompt.text.actions import EDITS
 from codeloop.tui.prompt.text.buffer import Buffer
 from codeloop.tui.prompt.text.chips import adopted, is_chip, used
 from codeloop.tui.prompt.text.layout import Layout
+from codeloop.tui.prompt.text.words import around
 from codeloop.tui.prompt.vim.vim import Vim
 
 _CURSOR = Style(reverse=True)
@@ -180,9 +181,14 @@ class PromptEditor(PointedWidget, can_focus=True):
         event.stop()
         self.pasted(event.text)
 
-    def point(self, at: Offset, *, select: bool) -> None:
-        """Put the cursor in a cell."""
-        self.buffer.move(self.rows.offset(self._top + at.y, at.x), select=select)
+    def point(self, at: Offset, *, select: bool, unit: Unit = "character") -> None:
+        """Put the cursor in a cell, or select what is there."""
+        buffer, place = self.buffer, self.rows.offset(self._top + at.y, at.x)
+        if unit != "character":
+            is_line = unit == "line"
+            start, place = (buffer.line_start(place), buffer.line_end(place)) if is_line else around(buffer.text, place)
+            buffer.move(start)
+        buffer.move(place, select=select)
         self.update()
 
     def scroll_rows(self, step: int) -> bool:

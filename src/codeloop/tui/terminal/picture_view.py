@@ -8,6 +8,7 @@ import struct
 import sys
 import tempfile
 import termios
+import tty
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +20,14 @@ from codeloop.tui.terminal.images import PictureBox, Protocol, data_of, placehol
 from codeloop.tui.terminal.pictures.encode import drawn
 
 _CLEAR = "\x1b[2J\x1b[H"
+_OWN_SCREEN, _MAIN_SCREEN = "\x1b[?1049h", "\x1b[?1049l"
 _BELOW = 4
 """Rows for the words around the picture."""
 _SUFFIXES = {"image/png": ".png", "image/jpeg": ".jpg", "image/gif": ".gif", "image/webp": ".webp"}
 
 
 async def show_picture(app: App[Any], part: FilePart) -> str:
-    """Show a picture until Enter is pressed, in a window of its own where the terminal can't.
+    """Show a picture until a key is pressed, in a window of its own where the terminal can't.
 
     Returns what a person has to be told; empty, if it was shown.
     """
@@ -37,7 +39,7 @@ async def show_picture(app: App[Any], part: FilePart) -> str:
         return await _opened(part, data)
     try:
         with app.suspend():
-            await asyncio.to_thread(_shown_until_enter, part, data, protocol)
+            await asyncio.to_thread(_shown_until_key, part, data, protocol)
     except SuspendNotSupported:
         return await _opened(part, data)
     except OSError as error:
@@ -49,18 +51,22 @@ async def show_picture(app: App[Any], part: FilePart) -> str:
     return ""
 
 
-def _shown_until_enter(part: FilePart, data: bytes, protocol: Protocol) -> None:
+def _shown_until_key(part: FilePart, data: bytes, protocol: Protocol) -> None:
     with Path("/dev/tty").open("r+b", buffering=0) as terminal:
-        terminal.write(picture_screen(part, data, protocol, _room(terminal.fileno())).encode())
-        terminal.readline()
-        terminal.write(_CLEAR.encode())
+        screen = picture_screen(part, data, protocol, _room(terminal.fileno()))
+        before = termios.tcgetattr(terminal.fileno())
+        tty.setcbreak(terminal.fileno())
+        terminal.write(f"{_OWN_SCREEN}{screen}".encode())
+        terminal.read(1)
+        termios.tcsetattr(terminal.fileno(), termios.TCSAFLUSH, before)
+        terminal.write(f"{_CLEAR}{_MAIN_SCREEN}".encode())
 
 
 def picture_screen(part: FilePart, data: bytes, protocol: Protocol, box: PictureBox) -> str:
     """Return a cleared screen with the picture and how to go back. Raises ValueError when it is no picture."""
     room = PictureBox(box.columns, max(box.rows - _BELOW, 1), box.cell)
     picture = drawn(data, protocol, room)
-    return f"{_CLEAR}{inert(placeholder(part))}  Press Enter to go back.\r\n\r\n{picture}\r\n"
+    return f"{_CLEAR}{inert(placeholder(part))}  Press any key to go back.\r\n\r\n{picture}\r\n"
 
 
 def _room(descriptor: int) -> PictureBox:

@@ -110,5 +110,15 @@ def before_blank(text: str, at: int) -> int:
     return start
 
 
+def around(text: str, at: int) -> tuple[int, int]:
+    """Return where what stands at a place begins and ends: a word, blanks, or marks."""
+    start = end = at
+    while start > 0 and text[start - 1] != "\n" and at < len(text) and _same(text, at, start - 1, big=False):
+        start -= 1
+    while end < len(text) and text[end] != "\n" and (end == at or _same(text, at, end, big=False)):
+        end += 1
+    return start, end
+
+
 def _is_letter(char: str) -> bool:
     return class_of(char) == "word"
