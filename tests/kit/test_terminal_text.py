@@ -68,6 +68,15 @@ def test_an_answer_holds_nothing_that_turns_text_around(text: str, before: str) 
     assert not [c for c in shown if unicodedata.category(c) in {"Cc", "Cs", "Cf"} and c not in "\n\t\u200c\u200d"]
 
 
+def test_marks_beyond_what_any_language_has_are_named() -> None:
+    flood = "c" + "\u0301" * 300
+    for shown in (inert(flood), inert_answer(flood)):
+        assert shown.startswith("c" + "\u0301" * 8 + "<U+0301>")
+        assert shown.count("\u0301") == 8
+    assert inert_answer("\u0301", "c" + "\u0301" * 8) == "<U+0301>"
+    assert inert("บ้านที่ שָׁלוֹם Việt") == "บ้านที่ שָׁלוֹם Việt"
+
+
 def test_ordinary_text_stays_as_it_is() -> None:
     words = "Grüße, 世界! 🙂 — naïve\n\t- ok"
     assert inert(words) == words

@@ -11,11 +11,21 @@ _HIDDEN = (
 )
 """Controls, halves of pairs, and what Unicode calls Default_Ignorable, Cf (formats, bidirectional ones too), Zl and Zp;
 the empty Braille pattern; and what stands for a cell of a picture in kitty."""
+_MARK = (
+    r"[\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u06d6-\u06dc\u0e31\u0e34-\u0e3a\u0e47-\u0e4e"
+    r"\u0f71-\u0f84\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20f0\u302a-\u302f\u3099\u309a\ufe20-\ufe2f]"
+)
+"""What stands above or below the letter before it; more of them than any language has would cover other rows."""
+_MARKS = 8
+_FLOOD = rf"(?<={_MARK}{{{_MARKS}}}){_MARK}"
 _PICTURE = r"\u00a9\u00ae\u203c-\u3299\U0001f000-\U0001faff"
 _JOINING = r"\u0600-\u08ff\u0900-\u0dff"
-_ANY = re.compile(f"[{_HIDDEN}]")
+_ANY = re.compile(f"[{_HIDDEN}]|{_FLOOD}")
 # Compiled (and kept by `re`) when first used: only answers need it.
-_STRANGE = rf"(?<=[{_PICTURE}#*0-9])\ufe0f|(?<=[{_PICTURE}\ufe0f])\u200d|(?<=[{_JOINING}])[\u200c\u200d]|([{_HIDDEN}])"
+_STRANGE = (
+    rf"(?<=[{_PICTURE}#*0-9])\ufe0f|(?<=[{_PICTURE}\ufe0f])\u200d|(?<=[{_JOINING}])[\u200c\u200d]"
+    rf"|([{_HIDDEN}]|{_FLOOD})"
+)
 
 
 def inert(text: str) -> str:
@@ -30,7 +40,7 @@ def inert_answer(text: str, before: str = "") -> str:
     """
     if text.isascii() and text.isprintable():
         return text
-    last = before[-1:]
+    last = before[-_MARKS:]
     begin = len(last)
     shown = re.sub(_STRANGE, lambda at: _shown(at[0]) if at[1] and at.start() >= begin else at[0], last + text)
     return shown[begin:]

@@ -14,7 +14,7 @@ from textual.screen import Screen
 from textual.signal import Signal
 from textual.strip import Strip
 
-from codeloop.kit.terminal_text import one_line
+from codeloop.kit.terminal_text import inert, one_line
 from codeloop.tui.terminal.outward import clipboard_sequence, copy_programs, give, notification
 from codeloop.tui.terminal.sequences import HIDDEN, SHOWN, UNDERLINE, needs_cursor
 
@@ -78,6 +78,11 @@ class TerminalApp(App[int], inherit_bindings=False):
         self.tell_terminal(clipboard_sequence(text, os.environ))
         if programs := copy_programs(os.environ):
             self.run_worker(give(text, programs, shutil.which), exit_on_error=False)
+
+    def notify(self, message: str, *, title: str = "", markup: bool = False, **how: Any) -> None:
+        """Show a message for a while; what others wrote in it is text alone."""
+        del markup
+        super().notify(inert(message), title=inert(title), markup=False, **how)
 
     def call_back(self, title: str, text: str, *, has_bell: bool, has_notice: bool) -> None:
         """Have a person look here, who looks elsewhere as far as the terminal knows."""
