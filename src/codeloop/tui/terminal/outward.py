@@ -2,7 +2,7 @@
 
 import base64
 import sys
-from asyncio import create_subprocess_exec, timeout
+from asyncio import create_subprocess_exec, sleep, timeout
 from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -55,8 +55,14 @@ def copy_programs(environment: Environment, platform: str = sys.platform) -> lis
     return programs
 
 
-async def give(text: str, programs: list[tuple[str, ...]], which: Callable[[str], str | None]) -> None:
-    """Write a text to the stdin of each program that is installed; `xsel` only if no other has taken it."""
+async def give(
+    text: str, programs: list[tuple[str, ...]], which: Callable[[str], str | None], after: float = 0.0
+) -> None:
+    """Write a text to the stdin of each program that is installed; `xsel` only if no other has taken it.
+
+    `after`: seconds that others have first.
+    """
+    await sleep(after)
     is_given = False
     for program in programs:
         if which(program[0]) is None or (is_given and program[0] == "xsel"):

@@ -23,6 +23,10 @@ MUTE = {"linux", "dumb"}
 _NAME = 80
 
 
+TERMINAL_FIRST = 0.2
+"""Seconds in which the terminal takes the clipboard: some complain when a program takes it away at that moment."""
+
+
 class Changes(ChopsUpdate):
     """The parts of rows that have changed, as the library gathers them.
 
@@ -77,7 +81,7 @@ class TerminalApp(App[int], inherit_bindings=False):
         self._clipboard = text
         self.tell_terminal(clipboard_sequence(text, os.environ))
         if programs := copy_programs(os.environ):
-            self.run_worker(give(text, programs, shutil.which), exit_on_error=False)
+            self.run_worker(give(text, programs, shutil.which, TERMINAL_FIRST), exit_on_error=False)
 
     def notify(self, message: str, *, title: str = "", markup: bool = False, **how: Any) -> None:
         """Show a message for a while; what others wrote in it is text alone."""
