@@ -7,7 +7,7 @@ import msgspec
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.errors import UsageProblem
 from codeloop.tui.dialogs.settings import ON_OFF, Setting
-from codeloop.tui.prompt.vim.vim import Vim
+from codeloop.tui.prompt.vim.use import use_vim
 from codeloop.tui.settings.settings import UiSettings, read_settings, unset_setting, write_setting
 from codeloop.tui.ui import Ui
 
@@ -75,9 +75,8 @@ async def change(ui: Ui, setting: Setting, value: Any) -> None:
     ui.choices.settings = settings = sources.settings
     ui.appearance.adopt(settings)
     ui.scroll_sensitivity_y = settings.scroll_speed
-    for editor in (tab.prompt.editor for tab in ui.tabs):
-        if settings.vim != (editor.vim is not None):
-            editor.vim = Vim(editor.buffer, editor.do) if settings.vim else None
+    for tab in ui.tabs:
+        use_vim(tab.prompt.editor, wanted=settings.vim)
     ui.restyle()
 
 

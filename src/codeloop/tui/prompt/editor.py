@@ -31,6 +31,8 @@ class PromptEditor(PointedWidget, can_focus=True):
     do. `changed` is called after each change of the text or the cursor.
     """
 
+    remark = ""
+    """What is said at the end of the first row."""
     COMPONENT_CLASSES = {"editor--selection", "editor--chip", "editor--placeholder"}
     DEFAULT_CSS = """
     PromptEditor {
@@ -60,7 +62,7 @@ class PromptEditor(PointedWidget, can_focus=True):
         self.placeholder = ""
         self.vim: Vim | None = None
         self.pasted: Callable[[str], None] = self.buffer.insert
-        self._keys = keys
+        self.keys = keys
         self._run = run
         self._on_change = changed
         self._top = 0
@@ -78,7 +80,7 @@ class PromptEditor(PointedWidget, can_focus=True):
         if self.vim is not None and self.vim.press(key, character):
             self.update()
             return True
-        for action in self._keys.get(key, ()):
+        for action in self.keys.get(key, ()):
             if self.do(action):
                 return True
         if character is None:
@@ -204,7 +206,7 @@ class PromptEditor(PointedWidget, can_focus=True):
         base, cells = self.rich_style, self.content_size.width
         row = self._top + y
         muted = base + self.get_component_rich_style("editor--placeholder", partial=True)
-        mode = "" if y or self.vim is None or self.is_writing else self.vim.mode.upper()
+        mode = "" if y else self.remark or (self.vim.shown if self.vim is not None else "")
         if not self.buffer.text:
             hint = "" if y else SHELL_HINT if self.mode == "shell" else self.placeholder
             return _row(_hint(hint, muted, has_focus=self.has_focus and not y), cells, base, Segment(mode, muted))

@@ -23,3 +23,11 @@ class PromptSlashCommand(Message):
         self.name = name
         self.words = words
         self.files = files
+
+
+class CommandPressed(Message):
+    """A key of the prompt runs a command of the program; `command`: its id."""
+
+    def __init__(self, command: str) -> None:
+        super().__init__()
+        self.command = command

@@ -1,6 +1,7 @@
 """The prompt: where a person writes what is to be done."""
 
 from collections.abc import Awaitable, Callable
+from time import monotonic
 
 from textual.app import ComposeResult
 
@@ -16,7 +17,7 @@ from codeloop.tui.prompt.entry import Delivery, PromptEntry
 from codeloop.tui.prompt.memory.keeping import NEW, Keeping
 from codeloop.tui.prompt.memory.kept import KeptPrompt
 from codeloop.tui.prompt.memory.recalling import Recalling
-from codeloop.tui.prompt.messages import PromptSlashCommand, PromptSubmitted
+from codeloop.tui.prompt.messages import CommandPressed, PromptSlashCommand, PromptSubmitted
 from codeloop.tui.prompt.outside.external_editor import edit_outside
 from codeloop.tui.prompt.outside.pasting import Pasting
 from codeloop.tui.prompt.queued import QueuedPrompts
@@ -24,7 +25,8 @@ from codeloop.tui.prompt.sending import Call, Sending, UnknownCommand, kept_of
 from codeloop.tui.prompt.settings import PromptSettings
 from codeloop.tui.prompt.store import PromptStore
 from codeloop.tui.prompt.text.chips import expanded
-from codeloop.tui.prompt.vim.vim import Vim
+from codeloop.tui.prompt.vim.grammar import SCROLLS
+from codeloop.tui.prompt.vim.use import copy_from, use_vim
 from codeloop.tui.screen.bare import BareWidget, app_of
 from codeloop.tui.terminal.sequences import learn_keys
 
@@ -32,6 +34,8 @@ from codeloop.tui.terminal.sequences import learn_keys
 class PromptInput(BareWidget):
     """An editor, and above it what can be completed."""
 
+    calls_since: float | None = None
+    """When a command was sent that does not run yet (monotonic seconds)."""
     DEFAULT_CSS = "PromptInput { height: auto; width: 1fr; layout: vertical; }"
 
     def __init__(self, completer: Completer, store: PromptStore, settings: PromptSettings | None = None) -> None:
@@ -42,8 +46,7 @@ class PromptInput(BareWidget):
             keymap(self.settings.keys), lambda name: self._actions.get(name, bool)(), self._changed
         )
         self.editor.placeholder = self.settings.placeholder
-        if self.settings.vim:
-            self.editor.vim = Vim(self.editor.buffer, self.editor.do)
+        use_vim(self.editor, wanted=self.settings.vim)
         self._popup = CompletionPopup()
         self.queue = QueuedPrompts(store, self.set_entry, self._spawn, self._note)
         self._completing = Completing(self.editor, self._popup, Candidates(completer, store), store, self._spawn)
@@ -76,6 +79,7 @@ class PromptInput(BareWidget):
             "editor_open": lambda: self._spawn(edit_outside(self.editor, app_of(self), self._note)),
             "input_paste": self._pasting.from_clipboard,
             "queue_edit": lambda: not self.editor.buffer.text and self.queue.take_back(),
+            **{name: lambda name=name: self.post_message(CommandPressed(name)) for name in SCROLLS.values()},
             "shell_leave": self._leave_shell,
             "shell_erase": lambda: self._leave_shell(at_start=True),
         }
@@ -155,6 +159,7 @@ class PromptInput(BareWidget):
             self.editor.vim.reset()
         self.clear()
         self.keeping.write()
+        self.calls_since = monotonic() if kept.text.startswith("/") else None
         self._spawn(self._send(kept, delivery))
         return True
 
@@ -162,12 +167,14 @@ class PromptInput(BareWidget):
         try:
             ready = await self._sending.prepared(kept)
         except UnknownCommand as error:
+            self.calls_since = None
             self._note(str(error))
             self.keeping.give_back(kept)
             return
         if isinstance(ready, Call):
             self.post_message(PromptSlashCommand(ready.name, ready.words, ready.files))
         else:
+            self.calls_since = None
             self.post_message(PromptSubmitted(ready, delivery))
 
     def _changed(self) -> None:
@@ -178,11 +185,12 @@ class PromptInput(BareWidget):
         self.keeping.changed()
 
     def _clear_or_copy(self) -> bool:
+        if self._recalling.is_searching:
+            return self._recalling.cancel()
         buffer = self.editor.buffer
         start, end = self.editor.selection
         if start < end:
-            app_of(self).copy_to_clipboard(expanded(buffer.chips, buffer.text[start:end]))
-            return True
+            return copy_from(self.editor, buffer.text[start:end])
         if not buffer.text and self.editor.mode == "prompt":
             return False
         self.clear()

@@ -28,7 +28,7 @@ def keys(vim: Vim, typed: str) -> None:
             vim.press("escape", None)
         elif char == REDO:
             vim.press("ctrl+r", None)
-        elif not vim.press(char, char) and vim.mode == "insert":
+        elif not vim.press("enter" if char == "\n" else char, char) and vim.mode == "insert":
             vim.buffer.type(char)
 
 
@@ -75,7 +75,40 @@ def shown(vim: Vim) -> str:
         ("|ab", "h", "|ab"),
         ("|one\n\ntwo\n\nthree", "}", "one\n|\ntwo\n\nthree"),
         ("one\n\ntwo\n\nth|ree", "{", "one\n\ntwo\n|\nthree"),
+        ("|0123456789ab", "10l", "0123456789|ab"),
+        ("|0123456789ab", "10x", "|ab"),
+        ("one two th|ree", "ge", "one tw|o three"),
+        ("one a.b th|ree", "gE", "one a.|b three"),
+        ("|one two  ", "g_", "one tw|o  "),
+        ("one t|wo", "3|", "on|e two"),
+        ("o|ne\n  two", "+", "one\n  |two"),
+        ("  one\nt|wo", "-", "  |one\ntwo"),
+        ("|One. Two! Three", "))", "One. Two! |Three"),
+        ("One. Two! T|hree", "((", "One. |Two! Three"),
+        ("|one two one", "/two\n", "one |two one"),
+        ("|one two one", "/one\nn", "|one two one"),
+        ("one two |one", "?o\nN", "one two |one"),
+        ("|one two one", "*", "one two |one"),
+        ("|one\ntwo\nthree", ":2\n", "one\n|two\nthree"),
+        ("on|e two\nx\nthree four", "$jj", "one two\nx\nthree fou|r"),
+        ("|one\ntwo", "5j", "one\n|two"),
         # operators
+        ("o|ne two", "gUiw", "|ONE two"),
+        ("O|NE two", "guu", "|one two"),
+        ("|oNe two", "g~w", "|OnE two"),
+        ("|one\ntwo\nthree", ">j", "    |one\n    two\nthree"),
+        ("    |one", "<<", "|one"),
+        ("|one two", "d/two\n", "|two"),
+        ("One. T|wo! Three", "das", "One. |Three"),
+        ("One. T|wo! Three", "cisx" + ESC, "One. |x Three"),
+        ("|one\ntwo\n\nthree", "dap", "|three"),
+        ("|one\n\ntwo", "d}", "|\ntwo"),
+        ("a ba|r two three", "c2wx" + ESC, "a ba|x three"),
+        # registers
+        ("|one two", '"ayiww"aP', "one on|etwo"),
+        ("|one\ntwo", '"ayyj"Ayy"ap', "one\ntwo\n|one\ntwo"),
+        ("|one two", 'yiww"_diwP', "oneon|e "),
+        ("|one two", 'yiwwdiw"0P', "oneon|e "),
         ("one |two three", "dw", "one |three"),
         ("one |two", "dw", "one| "),
         ("|one two three", "d2w", "|three"),
@@ -147,6 +180,12 @@ def shown(vim: Vim) -> str:
         ("one\nt|wo", "Ox" + ESC, "one\n|x\ntwo"),
         ("|one\n  two", "J", "one| two"),
         ("|one\ntwo\nthree", "3J", "one two| three"),
+        ("|one two", "Rab" + ESC, "a|be two"),
+        ("|ab", "Rxyz" + ESC, "xy|z"),
+        ("|x", "3ia" + ESC, "aa|ax"),
+        ("|x", "2oy" + ESC, "x\ny\n|y"),
+        ("|one\n two", "gJ", "one| two"),
+        ("|ab cd", "ax" + ESC + "$giy" + ESC, "ax|yb cd"),
         # undo, redo, again
         ("|one two", "dwu", "|one two"),
         ("|one two", "dwu" + REDO, "|two"),
@@ -169,15 +208,27 @@ def shown(vim: Vim) -> str:
         ("|ab cd", "yiwwviwp", "ab a|b"),
         ("|one\ntwo", "VjJ", "one| two"),
         ("|one two", "verx", "|xxx two"),
+        ("|one two\nthree", "v$d", "|three"),
+        ("on|e two\nthree", "vD", "|three"),
+        ("|one two", "v" + ESC + "wgvd", "|ne two"),
+        ("|one\ntwo", "Vj>", "    |one\n    two"),
+        ("|one\ntwo\nthree", "yyjVp", "one\n|one\nthree"),
+        ("|one\n\ntwo", "vipd", "|\ntwo"),
+        ("|one two", "vec!" + ESC, "|! two"),
         # what is not finished or means nothing changes nothing
         ("|one two", "d" + ESC + "x", "|ne two"),
-        ("|one two", "dzx", "|ne two"),
+        ("|one two", "dzx", "|one two"),
         ("|one two", "fz", "|one two"),
         ("|one two", "dfz", "|one two"),
         ("|one", "di(", "|one"),
         ("a| f(b) c", "di(", "a f(|) c"),
         ("one|  \ntwo", "J", "one  |two"),
         ("one\ntw|o", "ygg", "|one\ntwo"),
+        ("|one two", "mxgzzzZZ@aqb[[", "|one two"),
+        ("|one two", "d'a", "|one two"),
+        ("|one two", ":wq\n", "|one two"),
+        ("|one two", "/gone\n", "|one two"),
+        ("|one two", "/abc" + ESC + "x", "|ne two"),
         ("|", "x", "|"),
         ("|", "dw", "|"),
         ("|", "dd", "|"),
@@ -229,7 +280,9 @@ def test_keys_that_mean_nothing_here_are_left_to_others() -> None:
 
 
 WRITTEN = st.text(alphabet="ab .,()\"'\n漢e\u0301👍🏽", max_size=30)
-KEYS = st.text(alphabet="hjklwbeWBE0^$gGfFtT;,%dcyiaoOIAxXrpPuJ~vVsSCDYU. 23\"'(pw" + ESC + REDO, max_size=25)
+KEYS = st.text(
+    alphabet="hjklwbeWBE0^$gGfFtT;,%dcyiaoOIAxXrRpPuJ~vVsSCDYU. 123\"'()<>/?\nn*:_|+-mpw" + ESC + REDO, max_size=25
+)
 
 
 @given(WRITTEN, KEYS)

@@ -10,6 +10,7 @@ from codeloop.tui.prompt.memory.kept import KeptPrompt
 from codeloop.tui.prompt.store import PromptStore
 from codeloop.tui.prompt.text.chips import Chip, expanded
 
+SEARCHING, NOTHING = "history", "nothing in the history fits"
 _SHOWN = 50
 
 
@@ -90,12 +91,14 @@ class Recalling:
             for shown, each in seen.items()
         ]
         self._popup.show(rows)
+        self._editor.remark = SEARCHING if rows else NOTHING
+        self._editor.refresh()
 
     def accept(self, index: int) -> bool:
-        """Take a hit into the prompt; nothing is sent."""
-        if self._hits:
-            found = self._store.contents.whole(self._hits[max(index, 0)])
-            self.end_search()
+        """Take a hit into the prompt, or what is typed if there is none; nothing is sent."""
+        found = self._store.contents.whole(self._hits[max(index, 0)]) if self._hits else None
+        self.end_search()
+        if found is not None:
             self._editor.load(KeptPrompt(found.text, found.mode, found.chips))
         return True
 
@@ -113,6 +116,8 @@ class Recalling:
             self.is_searching = False
             self._hits = []
             self._popup.show(())
+            self._editor.remark = ""
+            self._editor.refresh()
 
 
 def _labels(prompt: KeptPrompt) -> dict[str, Chip]:

@@ -1,12 +1,15 @@
 """Where the motions of vi go. Pure."""
 
+import re
 from typing import Literal
 
 from msgspec import Struct
 
 from codeloop.tui.prompt.text.graphemes import next_edge, previous_edge, snapped
-from codeloop.tui.prompt.text.words import next_word, previous_word, word_end
+from codeloop.tui.prompt.text.words import class_of, next_word, previous_word, word_end
 
+_SENTENCE_END = re.compile(r"[.!?][\])\"']*\s+")
+_BETWEEN = re.compile(r"\n\n+")
 Reach = Literal["exclusive", "inclusive", "lines"]
 """What an operator takes: up to the target, with the character there, or whole lines."""
 
@@ -121,11 +124,15 @@ def simple(text: str, at: int, keys: str, count: int | None) -> MotionEnd | None
             return MotionEnd(_right(text, at, times))
         case "0":
             return MotionEnd(line_start(text, at))
-        case "^" | "_":
+        case "^":
             return MotionEnd(first_letter(text, at))
         case "$":
             below = vertical(text, at, times - 1, 0) if times > 1 else at
             return MotionEnd(last_of_line(text, at if below is None else below), "inclusive")
+        case "(" | ")":
+            for _ in range(times):
+                at = _sentence(text, at, 1 if keys == ")" else -1)
+            return MotionEnd(at)
         case "gg":
             return MotionEnd(first_letter(text, line(text, times)), "lines")
         case "G":
@@ -137,16 +144,86 @@ def simple(text: str, at: int, keys: str, count: int | None) -> MotionEnd | None
         case "%":
             return _pair(text, at)
         case _:
-            return _words(text, at, keys, times)
+            return _on_lines(text, at, keys, times) or _words(text, at, keys, times)
+
+
+def _on_lines(text: str, at: int, keys: str, times: int) -> MotionEnd | None:
+    """Return where a motion goes to a place of its line, or of one below or above."""
+    match keys:
+        case "_" | "+" | "-":
+            below = vertical(text, at, {"_": times - 1, "+": times, "-": -times}[keys], 0)
+            return None if below is None else MotionEnd(first_letter(text, below), "lines")
+        case "|":
+            start = line_start(text, at)
+            return MotionEnd(snapped(text, min(start + times - 1, last_of_line(text, at))))
+        case "g_":
+            start = vertical(text, at, times - 1, 0)
+            row = text[line_start(text, start) : line_end(text, start)].rstrip() if start is not None else ""
+            return None if start is None else MotionEnd(snapped(text, start + max(len(row) - 1, 0)), "inclusive")
+        case _:
+            return None
 
 
 def _words(text: str, at: int, keys: str, times: int) -> MotionEnd | None:
-    if keys not in {"w", "b", "e", "W", "B", "E"}:
+    step = _STEPS.get(keys.lower())
+    if step is None:
         return None
-    step = {"w": next_word, "b": previous_word, "e": word_end}[keys.lower()]
     for _ in range(times):
-        at = step(text, at, big=keys.isupper())
-    return MotionEnd(snapped(text, at), "inclusive" if keys in "eE" else "exclusive")
+        at = step(text, at, big=keys[-1].isupper())
+    return MotionEnd(snapped(text, at), "inclusive" if keys[-1] in "eE" else "exclusive")
+
+
+def _previous_end(text: str, at: int, *, big: bool = False) -> int:
+    """Return where the word before ends."""
+    place, kind = at, class_of(text[at], big=big) if at < len(text) else "blank"
+    while kind != "blank" and place > 0 and class_of(text[place], big=big) == kind:
+        place -= 1
+    if kind == "blank" or place == at:
+        place = max(place - 1, 0)
+    while place > 0 and text[place].isspace() and not (text[place] == text[place - 1] == "\n"):
+        place -= 1
+    return place
+
+
+_STEPS = {"w": next_word, "b": previous_word, "e": word_end, "ge": _previous_end}
+
+
+def sentences(text: str) -> list[int]:
+    """Return where sentences begin; the blank lines between paragraphs are one."""
+    starts = {0, *(end.end() for end in _SENTENCE_END.finditer(text))}
+    starts -= {place for place in starts if text[place : place + 1] == "\n"}
+    starts |= {place for gap in _BETWEEN.finditer(text) for place in (gap.start() + 1, gap.end())}
+    return sorted(place for place in starts if place < len(text))
+
+
+def _sentence(text: str, at: int, step: int) -> int:
+    if step > 0:
+        return min((place for place in sentences(text) if place > at), default=len(text))
+    return max((place for place in sentences(text) if place < at), default=0)
+
+
+def searched(text: str, at: int, wanted: str, step: int) -> int | None:
+    """Return the next place of a text, or the one before; from the other end again if there is none."""
+    if step > 0:
+        place = text.find(wanted, at + 1)
+        place = text.find(wanted) if place < 0 else place
+    else:
+        place = text.rfind(wanted, 0, max(at + len(wanted) - 1, 0))
+        place = text.rfind(wanted) if place < 0 else place
+    return None if place < 0 or not wanted else place
+
+
+def word_here(text: str, at: int) -> str:
+    """Return the word under the cursor, or the next one of the line."""
+    end = line_end(text, at)
+    while at < end and class_of(text[at]) != "word":
+        at += 1
+    start = last = at
+    while start > 0 and class_of(text[start - 1]) == "word":
+        start -= 1
+    while last < end and class_of(text[last]) == "word":
+        last += 1
+    return text[start:last]
 
 
 def _pair(text: str, at: int) -> MotionEnd | None:

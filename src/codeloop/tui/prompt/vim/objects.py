@@ -1,10 +1,10 @@
 """The text objects of vi: what `iw`, `a"`, `i(` mean around a place. Pure."""
 
 from codeloop.tui.prompt.text.words import class_of
-from codeloop.tui.prompt.vim.motions import line_end, line_start
+from codeloop.tui.prompt.vim.motions import line_end, line_start, sentences
 
 _PAIRS = {"(": "()", ")": "()", "b": "()", "[": "[]", "]": "[]", "{": "{}", "}": "{}", "B": "{}", "<": "<>", ">": "<>"}
-KINDS = frozenset({"w", "W", "p", '"', "'", "`", *_PAIRS})
+KINDS = frozenset({"w", "W", "p", "s", '"', "'", "`", *_PAIRS})
 
 
 def text_object(text: str, at: int, kind: str, *, around: bool) -> tuple[int, int] | None:
@@ -13,6 +13,8 @@ def text_object(text: str, at: int, kind: str, *, around: bool) -> tuple[int, in
         return _word(text, at, around=around, big=kind == "W")
     if kind == "p":
         return _paragraph(text, at, around=around)
+    if kind == "s":
+        return _sentence(text, at, around=around)
     if kind in _PAIRS:
         return _bracketed(text, at, _PAIRS[kind], around=around)
     return _quoted(text, at, kind, around=around)
@@ -30,9 +32,15 @@ def _word(text: str, at: int, *, around: bool, big: bool) -> tuple[int, int] | N
         return start, _run(text, end, low, high, big=big)[1] if end < high else end
     if end < high and text[end].isspace():
         return start, _run(text, end, low, high, big=big)[1]
-    while start > low and text[start - 1].isspace():
-        start -= 1
-    return start, end
+    return _with_blanks_before(text, start, low), end
+
+
+def _with_blanks_before(text: str, start: int, low: int) -> int:
+    """Return where the blanks before a place begin; the indentation of a line is not meant."""
+    place = start
+    while place > low and text[place - 1].isspace():
+        place -= 1
+    return place if place > low else start
 
 
 def _run(text: str, at: int, low: int, high: int, *, big: bool) -> tuple[int, int]:
@@ -47,14 +55,53 @@ def _run(text: str, at: int, low: int, high: int, *, big: bool) -> tuple[int, in
     return start, end
 
 
-def _paragraph(text: str, at: int, *, around: bool) -> tuple[int, int] | None:
-    start = text.rfind("\n\n", 0, at + 1)
-    start = 0 if start < 0 else start + 2
-    end = text.find("\n\n", at)
-    end = len(text) if end < 0 else end + 1
-    while around and end < len(text) and text[end] == "\n":
-        end += 1
-    return min(start, end), end
+def _paragraph(text: str, at: int, *, around: bool) -> tuple[int, int]:
+    """Return the lines of a paragraph, or the blank lines between two; around: with those that follow, or go before."""
+    lines, now = _lines(text), text.count("\n", 0, at)
+    first, last = _alike(lines, now)
+    if around:
+        if last + 1 < len(lines):
+            last = _alike(lines, last + 1)[1]
+        elif first > 0 and not _is_blank(lines[now]):
+            first = _alike(lines, first - 1)[0]
+    return lines[first][0], lines[last][1]
+
+
+def _lines(text: str) -> list[tuple[int, int, str]]:
+    """Return where each line begins and ends, and the line."""
+    found: list[tuple[int, int, str]] = []
+    start = 0
+    for line in text.split("\n"):
+        found.append((start, start + len(line), line))
+        start += len(line) + 1
+    return found
+
+
+def _is_blank(line: tuple[int, int, str]) -> bool:
+    return not line[2]
+
+
+def _alike(lines: list[tuple[int, int, str]], at: int) -> tuple[int, int]:
+    """Return the first and the last of the lines around one that are blank as it is, or not."""
+    kind, first, last = _is_blank(lines[at]), at, at
+    while first > 0 and _is_blank(lines[first - 1]) == kind:
+        first -= 1
+    while last + 1 < len(lines) and _is_blank(lines[last + 1]) == kind:
+        last += 1
+    return first, last
+
+
+def _sentence(text: str, at: int, *, around: bool) -> tuple[int, int]:
+    """Return the sentence of a place, around: with the blanks behind it, or else before it."""
+    starts = sentences(text)
+    start = max((place for place in starts if place <= at), default=0)
+    end = min((place for place in starts if place > at), default=len(text))
+    words = start + len(text[start:end].rstrip())
+    if at >= words > start:  # on the blanks behind it
+        return (words, min((p for p in starts if p > end), default=len(text))) if around else (words, end)
+    if not around:
+        return start, words
+    return (start, end) if end > words else (_with_blanks_before(text, start, 0), end)
 
 
 def _bracketed(text: str, at: int, pair: str, *, around: bool) -> tuple[int, int] | None:
@@ -90,5 +137,5 @@ def _quoted(text: str, at: int, quote: str, *, around: bool) -> tuple[int, int] 
             end = last + 1
             while end < high and text[end].isspace():
                 end += 1
-            return first, end
+            return (first if end > last + 1 else _with_blanks_before(text, first, low)), end
     return None
