@@ -14,6 +14,7 @@ from codeloop.tui.app import TerminalUI
 from codeloop.tui.choices import Choices
 from codeloop.tui.commands import BY_SLASH, COMMANDS
 from codeloop.tui.prompt.completion import PromptCommand
+from codeloop.tui.settings.key_names import unknown_names
 from codeloop.tui.settings.keys import Keymap
 from codeloop.tui.settings.launch import UiLaunch
 from codeloop.tui.settings.look import Appearance
@@ -37,9 +38,14 @@ def made(launch: UiLaunch, terminal: TerminalColours | None = None) -> TerminalU
     keys = Keymap(defaults, settings.keybinds, settings.leader_timeout / 1000)
     appearance = Appearance(settings, launch.theme_folders, terminal)
     appearance.child_key = keys.shown("session_child_first")
-    own = [PromptCommand(name, row.arguments, row.title) for name, row in BY_SLASH.items()]
+    own = [PromptCommand(name, row.arguments, row.title, also=row.also) for name, row in BY_SLASH.items()]
     ui = TerminalUI(launch, appearance, keys, Choices(launch, settings, own))
-    ui.problems = [*sources.problems, *keys.problems, *filter(None, [appearance.problem])]
+    ui.problems = [
+        *sources.problems,
+        *keys.problems,
+        *unknown_names(settings.keybinds),
+        *filter(None, [appearance.problem]),
+    ]
     return ui
 
 
@@ -49,7 +55,7 @@ async def _run(launch: UiLaunch) -> int:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:
-            loop.add_signal_handler(number, ui.leave)
+            loop.add_signal_handler(number, ui.interrupted if number == signal.SIGINT else ui.leave)
     settled = asyncio.create_task(_settled(ui))
     try:
         await ui.run_async(mouse=ui.choices.settings.mouse)

@@ -55,3 +55,17 @@ def test_who_looks_elsewhere_is_called_by_the_desktop_and_the_bell(desk: Desk) -
     terminal.wait_for(";A question is asked\x1b\\\x07")
     terminal.child.send_signal(signal.SIGTERM)
     assert terminal.end() == 0
+
+
+def test_an_editor_that_is_interrupted_and_fails_gives_the_terminal_back(desk: Desk) -> None:
+    editor = desk.home / "editor"
+    editor.write_text("#!/bin/sh\ntrap '' INT\nkill -INT 0\nexit 3\n")
+    editor.chmod(0o755)
+    terminal = ScreenTerminal(desk, VISUAL=str(editor))
+    terminal.wait_for(READY)
+    terminal.type("keep this\x18e")
+    terminal.wait_for("code 3: the prompt is as it was.")
+    assert terminal.lost()
+    terminal.child.send_signal(signal.SIGINT)
+    assert terminal.end() == 0
+    assert terminal.lost() == ""

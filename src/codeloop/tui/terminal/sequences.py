@@ -23,6 +23,8 @@ UNDERLINE, ANY_CURSOR = "\x1b[4 q", "\x1b[0 q"
 """The terminal's cursor as a line, which covers nothing of the one that the app draws; and as the person has it."""
 SHOWN, HIDDEN = "\x1b[?25h", "\x1b[?25l"
 """The terminal's cursor."""
+_AS_BYTES = {"\x1b[91;5u": "\x1b[27u", "\x1b[105;5u": "\x1b[9u", "\x1b[109;5u": "\x1b[13u"}
+"""Ctrl with [, i and m, which are Escape, Tab and Enter on every other terminal, and for who is used to that."""
 _HELD = re.compile(r"\x1b\[27;(\d+);(\d+)~")
 _SHIFT = 1
 
@@ -61,7 +63,7 @@ def as_kitty_writes(sequence: str) -> str:
     """Return a key that xterm has written as kitty writes it; anything else as it is."""
     found = _HELD.fullmatch(sequence)
     if found is None:
-        return sequence
+        return _AS_BYTES.get(sequence, sequence)
     held, code = int(found[1]), int(found[2])
     if (held - 1) & _SHIFT and code < 0x110000:
         code = ord(chr(code).lower()[:1])

@@ -2,7 +2,8 @@
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from operator import attrgetter, methodcaller
 from typing import Any, Protocol
 
@@ -70,6 +71,20 @@ class TerminalApp(App[int], inherit_bindings=False):
     _is_cursor_shown = False
     _named = ""
     """What the terminal's window was called last."""
+    is_lent = False
+    """Whether another program has the terminal: an interrupt that is typed there is for that one."""
+
+    @contextmanager
+    def suspend(self) -> Generator[None]:
+        """Lend the terminal to another program. It is taken back whatever happens; the library would not do that."""
+        lending = super().suspend()
+        lending.__enter__()
+        self.is_lent = True
+        try:
+            yield
+        finally:
+            self.is_lent = False
+            lending.__exit__(None, None, None)
 
     @property
     def is_stalled(self) -> bool:
