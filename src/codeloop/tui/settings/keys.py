@@ -16,10 +16,12 @@ SPELLINGS = {
     "del": "delete",
     "ins": "insert",
     "space": "space",
+    "control": "ctrl",
     "meta": "alt",
     "option": "alt",
     "cmd": "super",
     "command": "super",
+    "win": "super",
 }
 NAMES = {
     "/": "slash",
@@ -39,6 +41,25 @@ NAMES = {
 """What Textual calls a key that people write as its character."""
 _WRITTEN = ("ctrl", "alt", "shift", "super")
 """The order in which people write the keys that are held."""
+_PLAIN = [
+    "backspace",
+    "down",
+    "end",
+    "escape",
+    "home",
+    "left",
+    "pagedown",
+    "pageup",
+    "right",
+    "space",
+    "tab",
+    "up",
+    "enter",
+    "delete",
+    "insert",
+]
+_NAMED = frozenset({*NAMES.values(), *_PLAIN, *(f"f{number}" for number in range(1, 25))})
+"""Keys that are no character."""
 SHOWN = {"escape": "esc", "pageup": "pgup", "pagedown": "pgdn", **{name: key for key, name in NAMES.items()}}
 
 
@@ -46,7 +67,8 @@ class UiCommand(Struct, frozen=True):
     """A command. `keys`: its default keys, under the names of the reference's `keybinds`; `slash`: its name after `/`.
 
     `run`: where the function is that is called with the app and the words after the name;
-    it is loaded when it is first called. `early`: its keys go before what has the focus.
+    it is loaded when it is first called. `also`: other names after `/`, for those who know them from other programs.
+    `early`: its keys go before what has the focus.
     """
 
     id: str
@@ -56,6 +78,7 @@ class UiCommand(Struct, frozen=True):
     keys: str = "none"
     slash: str = ""
     arguments: str = ""
+    also: tuple[str, ...] = ()
     early: bool = False
 
 
@@ -81,6 +104,7 @@ class Keymap:
                 continue
             if not isinstance(keys, str) and keys is not False:
                 self.problems.append(f'keybinds.{name} is not a text such as "ctrl+p" or "<leader>n,f2".')
+            self.problems += [f"keybinds.{name}: there is no key {key}." for key in wrong_keys(keys)]
         self._patience, self._until = patience, 0.0
         self._commands: dict[str, tuple[str, ...]] = {}
         for name, keys in defaults.items():
@@ -116,9 +140,15 @@ class Keymap:
 
     def shown(self, name: str) -> str:
         """Return the first key of a command as a person reads it; "" if it has none."""
-        key = next(iter(self.keys.get(name, ())), "")
+        return next(iter(self.all_shown(name)), "")
+
+    def all_shown(self, name: str) -> list[str]:
+        """Return all keys of a command as a person reads them."""
+        return [self._as_read(key) for key in self.keys.get(name, ())]
+
+    def _as_read(self, key: str) -> str:
         before = f"{self.leader} " if key.startswith(LEADER) else ""
-        return before + _written(key.removeprefix(LEADER)) if key else ""
+        return before + _written(key.removeprefix(LEADER))
 
 
 def _written(key: str) -> str:
@@ -126,6 +156,21 @@ def _written(key: str) -> str:
     *held, last = key.split("+")
     parts = [*sorted(held, key=_WRITTEN.index), last]
     return "+".join(SHOWN.get(part, part) for part in parts)
+
+
+def wrong_keys(keys: object) -> list[str]:
+    """Return those of some keys, with commas between them, that no keyboard has."""
+    if not isinstance(keys, str) or keys == ",":
+        return []
+    names = [each.strip() for each in keys.split(",")]
+    return [name for name in names if name and name != "none" and not _is_key(name.removeprefix(LEADER))]
+
+
+def _is_key(name: str) -> bool:
+    held = name.removesuffix("++").removesuffix("+").lower().split("+")[: -1 if name[-1:] != "+" else None]
+    last = _key(name).split("+")[-1]
+    is_held = {SPELLINGS.get(each, each) for each in held if each} <= {*_WRITTEN}
+    return bool(name) and is_held and (len(last) == 1 or last in _NAMED)
 
 
 def _parsed(keys: str) -> Iterable[str]:

@@ -3,10 +3,10 @@
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Annotated, Any, Literal, cast
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from codeloop.kit.jsonc import Document, JsoncError, is_object, parse
 from codeloop.kit.small_files import make_private, write_atomically
@@ -34,10 +34,10 @@ class UiSettings(Struct, frozen=True, kw_only=True):
     theme: str = "codeloop"
     mode: Literal["auto", "dark", "light"] = "auto"
     keybinds: dict[str, Any] = {}
-    leader_timeout: int = 2000
+    leader_timeout: Annotated[int, Meta(ge=100)] = 2000
     """Milliseconds that the leader key waits for another one."""
     mouse: bool = True
-    scroll_speed: float = 2
+    scroll_speed: Annotated[float, Meta(gt=0)] = 2
     """Rows that one turn of the mouse wheel scrolls."""
     diff_style: Literal["auto", "unified", "split", "stacked"] = "auto"
     thinking: bool = True
@@ -81,7 +81,7 @@ def read_settings(files: Sequence[Path]) -> Sources:
             try:
                 msgspec.convert({key: value}, UiSettings)
             except msgspec.ValidationError as error:
-                problems.append(f"{file}: {error} Left out.".replace(" - at `$", " at `"))
+                problems.append(f"{file}: {error}. It is left out.".replace(" - at `$.", " at `"))
                 continue
             if key == "keybinds":
                 known = {ALIASES.get(name, name): keys for name, keys in cast("dict[str, object]", value).items()}
