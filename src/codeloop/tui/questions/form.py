@@ -21,11 +21,12 @@ class FormRow(Struct, frozen=True):
 
 
 class FormEntry(Struct, frozen=True):
-    """A line that is to be typed: what for, and what stands in it at first."""
+    """A line that is to be typed: what for, what stands in it at first, and what Enter does with it."""
 
     label: str
     text: str = ""
     placeholder: str = ""
+    does: str = "sends"
 
 
 class FormText(Struct, frozen=True):
@@ -115,8 +116,8 @@ class Form(Protocol):
         """Take the line that was asked for."""
         ...
 
-    def leave_entry(self) -> None:
-        """Type nothing after all."""
+    def leave_entry(self, typed: str = "") -> None:
+        """Go back to the choices; what was typed so far stands there again the next time."""
         ...
 
     def begin_words(self, text: str) -> bool:

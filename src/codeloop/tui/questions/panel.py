@@ -40,6 +40,8 @@ _LONG = "   {} of {:,} rows are shown, PgDn shows the others, f all on the whole
 _HINT = "↑↓ Enter choose · PgUp PgDn read · f whole screen · Esc Esc reject"
 _MARKING = "Space or Enter marks · Enter again goes on · f whole screen · Esc Esc reject"
 _NARROW = "Esc Esc reject"
+_ONE, _SEVERAL = "f whole screen", "←→ questions"
+"""What hints say of one question, and in its place of several."""
 _WHOLE = "f"
 _SCROLLS = {"pageup": -1.0, "pagedown": 1.0, "ctrl+u": -0.5, "ctrl+d": 0.5, "shift+up": 0.0, "shift+down": 0.0}
 
@@ -164,7 +166,9 @@ class RequestPanel(Widget, can_focus=True):
     def on_key(self, event: events.Key) -> None:
         """Answer, choose, scroll; hand back what came too early."""
         form = self._form
-        if form is None:
+        if form is None:  # answered just now: what is typed next is for the prompt
+            event.stop()
+            self.post_message(self.Early(events.Key(event.key, event.character)))
             return
         if form.entry is not None:
             self._typed(event, form)
@@ -188,7 +192,7 @@ class RequestPanel(Widget, can_focus=True):
         """Take a key while a line is typed: those that came before it was there are its beginning."""
         if event.key == "escape":
             event.stop()
-            form.leave_entry()
+            form.leave_entry(self._entry.value)
             self._after(form)
         elif self.has_focus and event.is_printable:
             event.stop()
@@ -278,9 +282,10 @@ class RequestPanel(Widget, can_focus=True):
 def _hint_rows(form: Form, styles: Styles, width: int, *, is_ready: bool) -> list[Row]:
     muted = styles.of("text_muted")
     if form.entry is not None:
-        label = f"{form.entry.label}  (Enter sends it, Esc goes back)"
+        label = f"{form.entry.label}  (Enter {form.entry.does} it, Esc goes back)"
         return [[Segment(line, styles.of("primary"))] for line in wrap(label, width)]
     if form.notice:
         return [[Segment(line, styles.of("warning", "bold"))] for line in wrap(form.notice, width)]
     hint = _MARKING if form.is_marking else _HINT
+    hint = hint.replace(_ONE, _SEVERAL) if form.tabs else hint
     return [[Segment(hint if width >= len(hint) else _NARROW, muted)]] if is_ready else [[]]

@@ -35,6 +35,8 @@ class PermissionForm:
         self._second = SecondTime()
         self._typed: list[str] | None = None
         """The patterns that were edited so far, while that goes on."""
+        self._reason = ""
+        """What was typed of a reason before the person went back."""
 
     def text(self, width: int) -> FormText:
         """Return what will happen, and all of the command or the diff."""
@@ -113,13 +115,13 @@ class PermissionForm:
             case "reject":
                 self._end("reject")
             case _:
-                self._ask_reason("")
+                self._ask_reason(self._reason)
 
     def begin_words(self, text: str) -> bool:
         """Take what is no key here as the beginning of a reason: it is not to be taken for an answer, nor lost."""
         self._begin()
         self.cursor = self._choices.index("reason")
-        self._ask_reason(text)
+        self._ask_reason(self._reason + text)
         return True
 
     def _ask_reason(self, text: str) -> None:
@@ -138,15 +140,18 @@ class PermissionForm:
         else:
             self._take_patterns(tuple(pattern for pattern in self._typed if pattern))
 
-    def leave_entry(self) -> None:
-        """Go back to the choices; nothing was typed."""
-        self.entry = None
-        self._typed = None
+    def leave_entry(self, typed: str = "") -> None:
+        """Go back to the choices; a reason that was begun stands there again the next time."""
+        self._reason = typed if self._typed is None else self._reason
+        self.entry = self._typed = None
 
     def _ask_pattern(self) -> None:
-        patterns, done = self._offered, len(self._typed or [])
+        edited, done = tuple(self._request.always), len(self._typed or [])
+        patterns = edited if len(edited) == len(self._offered) else self._offered
         which = f" ({done + 1} of {len(patterns)}; empty leaves it out)" if len(patterns) > 1 else ""
-        self.entry = FormEntry(f"Allow always{which}:", patterns[done], "* stands for any text, ? for one character")
+        self.entry = FormEntry(
+            f"Allow always{which}:", patterns[done], "* stands for any text, ? for one character", "takes"
+        )
 
     def _take_patterns(self, patterns: tuple[str, ...]) -> None:
         """Show what was edited; only the next key answers with it."""

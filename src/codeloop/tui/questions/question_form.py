@@ -26,6 +26,8 @@ class QuestionForm:
         self._asking = asking
         self._chosen: list[list[str]] = [[] for _ in request.questions]
         self._own = [""] * len(request.questions)
+        self._begun: dict[int, str] = {}
+        """What was typed of an answer before the person went back to the options."""
         self._second = SecondTime()
 
     @property
@@ -118,7 +120,7 @@ class QuestionForm:
         if row < len(question.options):
             self._take(question, question.options[row].label)
         elif self.rows()[row].key == _OWN_KEY:
-            self.entry = FormEntry("Your answer:", self._own[self.tab])
+            self.entry = FormEntry("Your answer:", self._begun.get(self.tab) or self._own[self.tab])
         else:
             self._go_on()
 
@@ -127,21 +129,23 @@ class QuestionForm:
         row = self._with_key(_OWN_KEY)
         if row is not None:
             self.cursor = row
-            self.entry = FormEntry("Your answer:", text)
+            self.entry = FormEntry("Your answer:", self._begun.get(self.tab, "") + text)
         return row is not None
 
     def typed(self, text: str) -> None:
         """Take the person's own words; without any, none."""
         self.entry = None
+        self._begun.pop(self.tab, None)
         question = self._question
         self._own[self.tab] = text.strip()
         if question is not None and not question.multiple and text.strip():
             self._chosen[self.tab] = []
             self._go_on()
 
-    def leave_entry(self) -> None:
-        """Type nothing after all."""
+    def leave_entry(self, typed: str = "") -> None:
+        """Go back to the options; what was typed so far stands there again the next time."""
         self.entry = None
+        self._begun[self.tab] = typed
 
     def _is_marked(self, row: FormRow) -> bool:
         """Return whether Enter would take back what was just chosen of several: it goes on instead."""
@@ -184,7 +188,9 @@ class QuestionForm:
 
     def _show(self, tab: int) -> None:
         self.tab = tab
-        self.cursor = 0
+        chosen, question = self._chosen[tab] if tab < len(self._chosen) else [], self._question
+        labels = [option.label for option in question.options] if question is not None else []
+        self.cursor = labels.index(chosen[0]) if chosen and not self.is_marking else 0
 
 
 def _looking(look: Look | None, rows: list[str]) -> list[tuple[Look | None, str]]:
