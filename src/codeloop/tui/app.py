@@ -11,12 +11,12 @@ from codeloop.tui.actions.opening import open_target
 from codeloop.tui.actions.sending import run_slash, send
 from codeloop.tui.commands import BY_ID, BY_SLASH, COMMANDS
 from codeloop.tui.dialogs.trust import TrustScreen
-from codeloop.tui.prompt.messages import PromptSlashCommand, PromptSubmitted
+from codeloop.tui.prompt.entry import PromptEntry
+from codeloop.tui.prompt.messages import CommandPressed, PromptSlashCommand, PromptSubmitted
 from codeloop.tui.questions.panel import RequestPanel
 from codeloop.tui.questions.send import send as send_answer
-from codeloop.tui.screen.asking_ui import AskingUi
 from codeloop.tui.screen.bare import BareHorizontal, BareVertical, GroundScreen
-from codeloop.tui.screen.leading import led
+from codeloop.tui.screen.keyed_ui import KeyedUi
 from codeloop.tui.screen.session_tab import SessionTab
 from codeloop.tui.screen.sidebar import Sidebar
 from codeloop.tui.screen.status_bar import StatusBar
@@ -25,7 +25,7 @@ from codeloop.tui.screen.transcript.transcript import Transcript
 from codeloop.tui.terminal.driver import TerminalGone
 
 
-class TerminalUI(AskingUi):
+class TerminalUI(KeyedUi):
     """The program on the screen."""
 
     ENABLE_COMMAND_PALETTE = False
@@ -40,8 +40,6 @@ class TerminalUI(AskingUi):
     """None until the project is being opened."""
     problems: Sequence[str] = ()
     """What is wrong with the settings; said on the first screen."""
-    _before: Sequence[events.Event] = ()
-    """Typed before there was a prompt to type into."""
 
     def get_default_screen(self) -> GroundScreen:
         """Return the screen that everything stands on."""
@@ -71,6 +69,11 @@ class TerminalUI(AskingUi):
         if self.opening is not None:
             self.exit(0)
 
+    def interrupted(self) -> None:
+        """End the program, unless the interrupt was typed for the one that has the terminal."""
+        if not self.is_lent:
+            self.leave()
+
     def show_tab(self, tab: SessionTab) -> None:
         """Show one of the tabs, and what stands beside it."""
         super().show_tab(tab)
@@ -85,34 +88,10 @@ class TerminalUI(AskingUi):
         self.choices.close()
 
     async def on_event(self, event: events.Event) -> None:
-        """Take the keys that go before what has the focus: the leader, what follows it, and a few others."""
-        if isinstance(event, events.Key) and not self.screen_stack:  # the program ends, and this key came too late
-            return
-        if self.opening is None and isinstance(event, events.Key | events.Paste):
-            self._before = [*self._before, event]
-            return
-        if isinstance(event, events.Key) and not event.is_forwarded and len(self.screen_stack) == 1:
-            was_waiting = self.keys.is_waiting
-            press = self.keys.press(event.key)
-            rows = [BY_ID[name] for name in press.commands if name in BY_ID]
-            if press.waits or was_waiting:
-                led(self, rows)
-                return
-            if early := next((row for row in rows if row.early), None):
-                self.run_command(early)
-                return
+        """Draw what another size has room for."""
         await super().on_event(event)
         if isinstance(event, events.Resize) and self.hearing is not None:
             self.hearing.turned()
-
-    def on_key(self, event: events.Key) -> None:
-        """Run the command of a key that nothing else has taken."""
-        if len(self.screen_stack) > 1:
-            return
-        row = next((BY_ID[name] for name in self.keys.press(event.key).commands if name in BY_ID), None)
-        if row is not None:
-            event.stop()
-            self.run_command(row)
 
     @on(PromptSubmitted)
     def _submitted(self, event: PromptSubmitted) -> None:
@@ -120,10 +99,18 @@ class TerminalUI(AskingUi):
 
     @on(PromptSlashCommand)
     def _slash(self, event: PromptSlashCommand) -> None:
-        if (row := BY_SLASH.get(event.name)) is not None:
+        self.tab.prompt.calls_since = None
+        if (row := BY_SLASH.get(event.name)) is not None and event.words and not row.arguments:
+            self.tab.prompt.set_entry(PromptEntry(f"/{event.name} {event.words}"))
+            self.say(f"/{event.name} takes no words. To say this to the model, put a space first.", "warning")
+        elif row is not None:
             self.run_command(row, event.words)
         else:
             self.aside(run_slash(self, self.tab, event.name, event.words, event.files))
+
+    @on(CommandPressed)
+    def _command(self, event: CommandPressed) -> None:
+        self.run_command(BY_ID[event.command])
 
     @on(RequestPanel.Answered)
     def _answered(self, event: RequestPanel.Answered) -> None:
@@ -171,9 +158,7 @@ class TerminalUI(AskingUi):
             return
         self.hearing = Hearing(self)
         self.opening = asyncio.create_task(open_target(self, self._trusts, self.hearing.hear))
-        for event in self._before:
-            self.post_message(event)
-        self._before = ()
+        self.type_before()
 
     async def _trusts(self, question: str) -> bool:
         answered: asyncio.Future[bool | None] = asyncio.get_running_loop().create_future()

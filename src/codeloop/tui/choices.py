@@ -6,9 +6,11 @@ from urllib.parse import urlsplit
 
 from codeloop.client.target import Target
 from codeloop.kit.small_files import from_home
+from codeloop.kit.suggest import meant, near
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.agent import Agent
 from codeloop.schema.api.providers import Model, UsableProviders
+from codeloop.schema.errors import UsageProblem
 from codeloop.schema.message import NO_VARIANT, ModelRef, model_named
 from codeloop.schema.operation import AGENT_LIST, CONFIG_PROVIDERS, NoArguments
 from codeloop.schema.permission import PROFILE
@@ -74,7 +76,7 @@ class Choices:
 
     def prompt(self) -> PromptInput:
         """Return a new prompt."""
-        keys = {name: keys for name, keys in self.settings.keybinds.items() if isinstance(keys, str)}
+        keys = {name: keys for name, keys in self.settings.keybinds.items() if isinstance(keys, str) or keys is False}
         return PromptInput(
             ClientCompleter(self.client, self._own, self._launch.directory),
             self._store,
@@ -142,6 +144,20 @@ class Choices:
                 variant = variants.get(name)
                 found.append(replace(ref, variant=variant if variant in (details.variants or {}) else None))
         return found
+
+    def named(self, name: str) -> ModelRef:
+        """Return the model that is called so, with or without its provider. Raises UsageProblem."""
+        names = [
+            f"{each.id}/{model}"
+            for each in (self.providers.providers if self.providers else ())
+            for model in each.models
+        ]
+        fitting = [each for each in names if each == name] or [each for each in names if each.partition("/")[2] == name]
+        if len(fitting) == 1:
+            return self.usable(fitting)[0]
+        if fitting:
+            raise UsageProblem(f"Several providers have {name}: {', '.join(fitting)}.")
+        raise UsageProblem(f"There is no model {name}.{meant(near(name, names, parts=True))} /models lists all.")
 
     def take(self, tab: SessionTab, model: ModelRef) -> None:
         """Let a model answer a tab's next prompts, and the first ones of the sessions to come."""

@@ -5,8 +5,10 @@ from codeloop.tui.settings.keys import UiCommand
 SESSION, PROMPT, CHOOSE, VIEW, MOVE, APP = "Session", "Prompt", "Choose", "View", "Scroll", "Program"
 
 COMMANDS: tuple[UiCommand, ...] = (
-    UiCommand("session_new", "New session", SESSION, "actions.tabs:new", "<leader>n", "new"),
-    UiCommand("session_list", "Switch session", SESSION, "actions.dialogs:sessions", "<leader>l", "sessions"),
+    UiCommand("session_new", "New session", SESSION, "actions.tabs:new", "<leader>n", "new", "[PROMPT]", ("clear",)),
+    UiCommand(
+        "session_list", "Switch session", SESSION, "actions.dialogs:sessions", "<leader>l", "sessions", also=("resume",)
+    ),
     UiCommand("session_timeline", "Go to a prompt", SESSION, "actions.dialogs:timeline", "<leader>g", "timeline"),
     UiCommand("session_changes", "Show the changed files", SESSION, "actions.changes:show", slash="diff"),
     UiCommand("messages_undo", "Undo the last turn", SESSION, "actions.session:undo", "<leader>u", "undo"),
@@ -37,14 +39,18 @@ COMMANDS: tuple[UiCommand, ...] = (
     UiCommand("tab_next", "Next tab", SESSION, "actions.tabs:following", "ctrl+alt+right,<leader>right"),
     UiCommand("tab_previous", "Previous tab", SESSION, "actions.tabs:preceding", "ctrl+alt+left,<leader>left"),
     UiCommand("tab_close", "Close the tab", SESSION, "actions.tabs:close", "<leader>w"),
-    UiCommand("model_list", "Switch model", CHOOSE, "actions.dialogs:models", "<leader>m", "models", "[NAME]"),
-    UiCommand("variant_list", "Thinking effort", CHOOSE, "actions.dialogs:variants", slash="effort"),
+    UiCommand(
+        "model_list", "Switch model", CHOOSE, "actions.dialogs:models", "<leader>m", "models", "[NAME]", ("model",)
+    ),
+    UiCommand("variant_list", "Thinking effort", CHOOSE, "actions.dialogs:variants", "none", "effort", "[NAME]"),
     UiCommand("variant_cycle", "Next thinking effort", CHOOSE, "actions.choose:next_variant", "ctrl+t"),
     UiCommand("model_cycle_recent", "Model used before", CHOOSE, "actions.choose:next_recent", "f2"),
     UiCommand("model_cycle_recent_reverse", "Model used after", CHOOSE, "actions.choose:previous_recent", "shift+f2"),
     UiCommand("model_cycle_favorite", "Next favourite model", CHOOSE, "actions.choose:next_favourite"),
     UiCommand("model_cycle_favorite_reverse", "Previous favourite model", CHOOSE, "actions.choose:previous_favourite"),
-    UiCommand("agent_list", "Switch agent", CHOOSE, "actions.dialogs:agents", "<leader>a", "agents", "[NAME]"),
+    UiCommand(
+        "agent_list", "Switch agent", CHOOSE, "actions.dialogs:agents", "<leader>a", "agents", "[NAME]", ("agent",)
+    ),
     UiCommand("agent_cycle", "Next agent", CHOOSE, "actions.choose:next_agent", "tab"),
     UiCommand("agent_cycle_reverse", "Previous agent", CHOOSE, "actions.choose:previous_agent", "shift+tab"),
     UiCommand(
@@ -57,7 +63,9 @@ COMMANDS: tuple[UiCommand, ...] = (
     ),
     UiCommand("provider_connect", "Connect a provider", CHOOSE, "actions.dialogs:providers", slash="connect"),
     UiCommand("mcp_list", "MCP servers", CHOOSE, "actions.dialogs:mcp", slash="mcp"),
-    UiCommand("theme_list", "Switch theme", VIEW, "actions.dialogs:themes", "<leader>t", "themes", "[NAME]"),
+    UiCommand(
+        "theme_list", "Switch theme", VIEW, "actions.dialogs:themes", "<leader>t", "themes", "[NAME]", ("theme",)
+    ),
     UiCommand("theme_switch_mode", "Switch between dark and light", VIEW, "actions.view:switch_mode"),
     UiCommand("sidebar_toggle", "Show or hide the sidebar", VIEW, "actions.beside:toggle", "<leader>b", "sidebar"),
     UiCommand("display_thinking", "Show or hide thinking", VIEW, "actions.view:thinking", slash="thinking"),
@@ -92,7 +100,7 @@ COMMANDS: tuple[UiCommand, ...] = (
     UiCommand("settings", "Settings", APP, "actions.dialogs:settings", slash="settings"),
     UiCommand("tour", "Five keys to begin with", APP, "actions.tour:show", slash="tour"),
     UiCommand("terminal_suspend", "Suspend to the shell", APP, "actions.view:suspend", "ctrl+z", early=True),
-    UiCommand("app_exit", "Leave", APP, "actions.tabs:leave", "ctrl+c,ctrl+d,<leader>q", "exit"),
+    UiCommand("app_exit", "Leave", APP, "actions.tabs:leave", "ctrl+c,ctrl+d,<leader>q", "exit", also=("quit", "q")),
 )
 BY_ID = {command.id: command for command in COMMANDS}
-BY_SLASH = {command.slash: command for command in COMMANDS if command.slash} | {"quit": BY_ID["app_exit"]}
+BY_SLASH = {command.slash: command for command in COMMANDS if command.slash}

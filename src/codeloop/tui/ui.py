@@ -46,6 +46,8 @@ class Ui(TerminalApp, inherit_bindings=False):
 
     table: Sequence[UiCommand] = ()
     """All commands."""
+    commands: dict[asyncio.Task[Any], float]
+    """The commands that run, and since when they have not had a dialog (monotonic seconds)."""
 
     def __init__(self, launch: UiLaunch, appearance: Appearance, keys: Keymap, choices: Choices) -> None:
         super().__init__(ansi_color=None if appearance.has_colours else True)
@@ -122,11 +124,14 @@ class Ui(TerminalApp, inherit_bindings=False):
 
     async def close_tab(self, tab: SessionTab) -> None:
         """Take a tab away; what its session does goes on."""
-        others = [each for each in self.tabs if each is not tab]
+        tabs = self.tabs
+        place = tabs.index(tab)
+        others = [*tabs[:place], *tabs[place + 1 :]]
+        is_shown = tab is self.shown
         await self._forget(tab)
         if others:
             await tab.remove()
-            self.show_tab(others[-1])
+            self.show_tab(others[min(place, len(others) - 1)] if is_shown else self.tab)
         else:
             self.show_tab(tab)
 
@@ -171,7 +176,9 @@ class Ui(TerminalApp, inherit_bindings=False):
 
     def run_command(self, command: UiCommand, words: str = "") -> None:
         """Run a command."""
-        self.aside(load(f"tui.{command.run}")(self, words))
+        task = self.aside(load(f"tui.{command.run}")(self, words))
+        self.commands[task] = time.monotonic()
+        task.add_done_callback(self.commands.pop)
 
     async def read_until(self, message_id: str) -> None:
         """Read older messages of the session that is shown until one of them is known. Raises CodeloopError."""

@@ -28,7 +28,7 @@ async def next_variant(ui: Ui, _words: str) -> None:
     model = ui.choices.answering(ui.tab)
     variants = ui.choices.variants(ui.tab)
     if model is None or not variants:
-        raise UsageProblem("This model has no variants.")
+        raise UsageProblem("This model has one way of thinking only.")
     names: list[str | None] = [None, *variants]
     at = names.index(model.variant) if model.variant in names else 0
     ui.choices.take(ui.tab, replace(model, variant=names[(at + 1) % len(names)]))

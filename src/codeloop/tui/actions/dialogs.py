@@ -1,6 +1,7 @@
 """Commands that open a dialog, and do what was chosen in it."""
 
 import asyncio
+import time
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -8,10 +9,12 @@ from typing import Any, TypeVar
 from textual.screen import Screen
 
 from codeloop.kit.suggest import meant, near
+from codeloop.kit.terminal_text import one_line
 from codeloop.schema.api.session_requests import SessionId, UpdateSession
 from codeloop.schema.errors import UsageProblem
-from codeloop.schema.message import model_named
+from codeloop.schema.message import NO_VARIANT, ModelRef
 from codeloop.schema.operation import SESSION_DELETE, SESSION_GET, SESSION_UPDATE
+from codeloop.schema.wire import replace
 from codeloop.tui.actions.beside import refresh
 from codeloop.tui.actions.own_settings import change, own_settings
 from codeloop.tui.dialogs.agents import agent_picker
@@ -28,10 +31,14 @@ from codeloop.tui.dialogs.sessions import ChildPicker, ForkPicker, SessionPicker
 from codeloop.tui.dialogs.settings import SettingsPicker
 from codeloop.tui.dialogs.themes import ThemePicker
 from codeloop.tui.dialogs.timeline import Timeline
+from codeloop.tui.prompt.bindings import BINDINGS
 from codeloop.tui.prompt.entry import PromptEntry
+from codeloop.tui.settings.keys import Keymap
 from codeloop.tui.ui import Ui
 
 T = TypeVar("T")
+ROOMY = 60
+"""Columns from which on all keys of a command are named, not only the first."""
 
 
 async def ask(ui: Ui, screen: Screen[T]) -> T | None:
@@ -40,6 +47,8 @@ async def ask(ui: Ui, screen: Screen[T]) -> T | None:
     ui.push_screen(screen, answered.set_result)
     result = await answered
     ui.tab.take_focus()
+    if (task := asyncio.current_task()) in ui.commands:
+        ui.commands[task] = time.monotonic()
     return result
 
 
@@ -68,6 +77,7 @@ async def rename(ui: Ui, words: str) -> None:
         title = (typed or "").strip()
     if title:
         await ui.client.call(SESSION_UPDATE, UpdateSession(session_id=session.id, title=title))
+        ui.notify(f"The session is called “{one_line(title, 60)}”.", markup=False)
 
 
 async def children(ui: Ui, session_id: str) -> None:
@@ -104,21 +114,27 @@ async def timeline(ui: Ui, _words: str) -> None:
 
 async def models(ui: Ui, words: str) -> None:
     """Choose the model of the next prompts, or take the one that is named."""
-    chosen = model_named(words)
-    if words and chosen is None:
-        raise UsageProblem(f"/models takes PROVIDER/MODEL, not {words}. Without it, all are listed.")
-    if not words:
-        await ui.choices.look()
+    await ui.choices.look()
+    if words:
+        chosen: ModelRef | None = ui.choices.named(words)
+    else:
         chosen = await ask(ui, ModelPicker(context_of(ui), ui.choices.memory, ui.choices.answering(ui.tab)))
     if chosen is not None:
         ui.choices.take(ui.tab, chosen)
         ui.draw()
 
 
-async def variants(ui: Ui, _words: str) -> None:
-    """Choose how much the model thinks."""
-    model = ui.choices.answering(ui.tab)
-    chosen = await ask(ui, variant_picker(context_of(ui), model)) if model is not None else None
+async def variants(ui: Ui, words: str) -> None:
+    """Choose how much the model thinks, or take the effort that is named."""
+    model, names = ui.choices.answering(ui.tab), [NO_VARIANT, *ui.choices.variants(ui.tab)]
+    if words and words not in names:
+        raise UsageProblem(
+            f"There is no effort {words} here.{meant(near(words, names))} There are: {', '.join(names)}."
+        )
+    if model is not None and words:
+        chosen = replace(model, variant=None if words == NO_VARIANT else words)
+    else:
+        chosen = await ask(ui, variant_picker(context_of(ui), model)) if model is not None else None
     if chosen is not None:
         ui.choices.take(ui.tab, chosen)
         ui.draw()
@@ -187,7 +203,6 @@ async def delete(ui: Ui, _words: str) -> None:
     question = f"Delete “{session.title}” with all that was said in it?"
     if await ask(ui, Confirm("Delete session", question, "delete it", lambda: ui.appearance.styles)):
         await ui.client.call(SESSION_DELETE, SessionId(session_id=session.id))
-        await ui.close_tab(ui.tab)
 
 
 def rows_of(ui: Ui) -> list[PaletteRow]:
@@ -203,7 +218,18 @@ async def show_palette(ui: Ui, _words: str) -> None:
 
 
 async def show_help(ui: Ui, _words: str) -> None:
-    """Show every command and its keys."""
-    chosen = await ask(ui, help_list(rows_of(ui), lambda: ui.appearance.styles))
-    if chosen:
-        ui.run_command(next(row for row in ui.table if row.id == chosen))
+    """Show every command and its keys, and what keys do in the prompt."""
+    keymap = Keymap({row.id: row.keys for row in BINDINGS}, ui.choices.settings.keybinds)
+    commands = {row.id: row for row in ui.table}
+
+    def keys(name: str) -> str:
+        shown = (ui.keys if name in commands else keymap).all_shown(name)
+        return ", ".join(shown[: None if ui.size.width >= ROOMY else 1])
+
+    rows = [replace(row, keys=keys(row.id)) for row in rows_of(ui)]
+    rows += [PaletteRow(row.id, row.text, "In the prompt", keys(row.id)) for row in BINDINGS if row.id not in commands]
+    chosen = await ask(ui, help_list(rows, lambda: ui.appearance.styles))
+    if chosen in commands:
+        ui.run_command(commands[chosen])
+    elif chosen:
+        ui.tab.prompt.run(chosen)

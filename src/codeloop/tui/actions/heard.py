@@ -4,7 +4,7 @@ import time
 from typing import Literal
 
 from codeloop.kit.terminal_text import inert
-from codeloop.schema.event import Event, MessageUpdated, PermissionAsked, QuestionAsked
+from codeloop.schema.event import Event, MessageUpdated, PermissionAsked, QuestionAsked, SessionDeleted
 from codeloop.schema.live_events import (
     BranchUpdated,
     FileEdited,
@@ -21,6 +21,7 @@ from codeloop.schema.live_events import (
 )
 from codeloop.tui.actions.beside import refresh
 from codeloop.tui.actions.sending import look_for_queued, send_next
+from codeloop.tui.actions.tabs import gone
 from codeloop.tui.screen.pace import Frames, Lull
 from codeloop.tui.ui import Ui
 
@@ -77,6 +78,8 @@ class Hearing:
                 self._queued.want()
             case InstanceDisposed() | GlobalDisposed():
                 self._choices.want()
+            case SessionDeleted(properties=p):
+                ui.aside(gone(ui, p.session_id))
             case ToastShown(properties=p):
                 self._show(p)
             case _:

@@ -69,7 +69,7 @@ async def compact(ui: Ui, _words: str) -> None:
     if model is None:
         raise UsageProblem("No model can be used yet. /connect sets one up.")
     asked = Summarize(session_id=session.id, provider_id=model.provider_id, model_id=model.model_id)
-    await ui.client.call(SUMMARIZE, asked)
+    ui.aside(ui.client.call(SUMMARIZE, asked))  # nobody waits for it: what is typed meanwhile is for the prompt
 
 
 async def fork(ui: Ui, _words: str) -> None:

@@ -28,6 +28,13 @@ async def close(ui: Ui, _words: str) -> None:
     await ui.close_tab(ui.tab)
 
 
+async def gone(ui: Ui, session_id: str) -> None:
+    """Close the tab of a session that was deleted, here or elsewhere; what is written in it is put aside."""
+    for tab in [tab for tab in ui.tabs if tab.session is not None and tab.session.id == session_id]:
+        tab.prompt.keeping.push()
+        await ui.close_tab(tab)
+
+
 async def following(ui: Ui, _words: str) -> None:
     """Show the next tab."""
     _step(ui, 1)

@@ -20,7 +20,7 @@ async def show(ui: Ui, _words: str) -> None:
     """Show them."""
     shown = ui.keys.shown
     rows = [
-        (shown("command_list"), "every command, with its keys; f1 is the help"),
+        (shown("command_list"), f"every command, with its keys; {shown('help') or '/help'} is the help"),
         ("@  /  !", "name a file · run a command · run a line in the shell"),
         (shown("agent_cycle"), "the next agent: plan only reads and thinks, build changes files"),
         (f"{shown('session_interrupt')} twice", "stop the turn"),

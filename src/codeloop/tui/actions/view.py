@@ -79,12 +79,18 @@ async def thinking(ui: Ui, _words: str) -> None:
     """Show or hide the model's thinking."""
     ui.appearance.thinking = not ui.appearance.thinking
     ui.restyle()
+    ui.notify(f"Thinking is {_state(ui.appearance.thinking)}.", timeout=2)
 
 
 async def details(ui: Ui, _words: str) -> None:
     """Show or hide what calls gave."""
     ui.appearance.details = not ui.appearance.details
     ui.restyle()
+    ui.notify(f"Details of calls are {_state(ui.appearance.details)}.", timeout=2)
+
+
+def _state(is_on: bool) -> str:
+    return "shown" if is_on else "hidden"
 
 
 async def toggle_lowest(ui: Ui, _words: str) -> None:

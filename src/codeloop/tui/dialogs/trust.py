@@ -85,5 +85,5 @@ class TrustScreen(Dialog[bool]):
             self.typed += event.character if event.is_printable and event.character else ""
         elif event.key in _SCROLLS:
             self.query_one("#trust-about", RowsView).scroll_relative(y=_SCROLLS[event.key], animate=False)
-        elif event.key in {"y", "n", "escape"}:
-            self.dismiss(event.key == "y")
+        elif (key := event.key.lower()) in {"y", "n", "escape"}:
+            self.dismiss(key == "y")

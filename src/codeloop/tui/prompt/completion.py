@@ -41,13 +41,14 @@ class CompletionRow(Struct, frozen=True):
 class PromptCommand(Struct, frozen=True):
     """A command for `/`: its name, its arguments as they are written in the help, and what it does.
 
-    `is_completed`: whoever it is from can say what its arguments can be.
+    `is_completed`: whoever it is from can say what its arguments can be. `also`: other names, if no command has them.
     """
 
     name: str
     arguments: str = ""
     text: str = ""
     is_completed: bool = False
+    also: tuple[str, ...] = ()
 
 
 class Completer(Protocol):

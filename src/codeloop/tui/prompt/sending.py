@@ -3,14 +3,14 @@
 import asyncio
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from msgspec.structs import replace
 
 from codeloop.kit.suggest import meant, near
 from codeloop.schema.api.session_inputs import AgentPartInput, FilePartInput
 from codeloop.schema.part import FilePartSourceText, FileSource, ResourceSource
-from codeloop.tui.prompt.completion import Completer
+from codeloop.tui.prompt.completion import Completer, PromptCommand
 from codeloop.tui.prompt.entry import PromptEntry
 from codeloop.tui.prompt.memory.kept import KeptPrompt
 from codeloop.tui.prompt.outside.images import typed_images
@@ -48,10 +48,12 @@ class Sending:
                 return PromptEntry(text, "shell")
             called = _COMMAND.match(kept.text)
             if called is not None:
-                names = [row.name for row in await self._completer.commands()]
-                if called[1] in names:
+                commands = await self._completer.commands()
+                names = [row.name for row in commands]
+                name = called[1] if called[1] in names else _also(called[1], commands)
+                if name is not None:
                     words = expanded(kept.chips, called[2] or "")
-                    return Call(called[1], words.strip(), _images(kept))
+                    return Call(name, words.strip(), _images(kept))
                 if not os.path.lexists(f"/{called[1]}"):
                     close = meant(f"/{each}" for each in near(called[1], names))
                     raise UnknownCommand(
@@ -77,6 +79,11 @@ class Sending:
             _placed(image, FilePartSourceText(value=text[start:end], start=start, end=end))
             for start, end, image in found
         ]
+
+
+def _also(name: str, commands: Iterable[PromptCommand]) -> str | None:
+    """Return which command has this as another name."""
+    return next((row.name for row in commands if name in row.also), None)
 
 
 def _images(kept: KeptPrompt) -> tuple[FilePartInput, ...]:

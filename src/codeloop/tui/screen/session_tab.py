@@ -100,7 +100,8 @@ class SessionTab(BareWidget):
             self.prompt.focus()
 
     def say(self, notice: NoticeItem) -> None:
-        """Show something that the program says, until the next prompt."""
+        """Show something that the program says, until the next prompt; said again, it stands there once."""
+        self._notices = [each for each in self._notices if (each.text, each.look) != (notice.text, notice.look)]
         self._notices.append(notice)
         self.sync()
 

@@ -9,7 +9,7 @@ from codeloop.tui.dialogs.parts.rows_view import RowsView
 
 
 class Confirm(Dialog[bool]):
-    """Asks before something that can't be taken back; only y and Enter on it mean yes. `yes`: what that does."""
+    """Asks before something that can't be taken back; only y means yes. `yes`: what that does."""
 
     def __init__(self, title: str, text: str, yes: str, colours: Colours) -> None:
         super().__init__(colours)
@@ -34,5 +34,5 @@ class Confirm(Dialog[bool]):
     def on_key(self, event: events.Key) -> None:
         """Answer."""
         event.stop()
-        if event.key in {"y", "n", "escape"}:
-            self.dismiss(event.key == "y")
+        if (key := event.key.lower()) in {"y", "n", "escape"}:
+            self.dismiss(key == "y")

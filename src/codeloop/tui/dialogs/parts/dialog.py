@@ -1,5 +1,6 @@
 """What every dialog has: a box in the middle with a title, a body and a line of keys."""
 
+import time
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
@@ -14,6 +15,7 @@ from codeloop.tui.dialogs.parts.rows import between, wrap
 from codeloop.tui.dialogs.parts.rows_view import PRESSES
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.screen.bare import app_of
+from codeloop.tui.screen.key_order import GRACE
 from codeloop.tui.themes.styles import Styles
 
 Result = TypeVar("Result")
@@ -39,6 +41,18 @@ class Dialog(ModalScreen[Result]):
         self.colours = colours
         self.is_over = False
         """Whether it closes: what comes to it from then on is dropped, because its parts may be gone."""
+        self._acts_since: float | None = None
+        """When an action began that may open another dialog (monotonic seconds)."""
+
+    @property
+    def takes_keys(self) -> bool:
+        """Whether it can be typed into: not before it stands, nor while it closes or another one is to follow."""
+        is_acting = self._acts_since is not None and time.monotonic() - self._acts_since < GRACE
+        return self.is_mounted and not self.is_over and not is_acting
+
+    def acts(self, *, now: bool) -> None:
+        """Take in that an action begins that may open another dialog, or that it has ended."""
+        self._acts_since = time.monotonic() if now else None
 
     def on_mount(self) -> None:
         """Follow the theme."""

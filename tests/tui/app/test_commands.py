@@ -1,0 +1,62 @@
+"""Commands that are typed with words, under other names, or again; and what closes by itself."""
+
+from pathlib import Path
+
+from codeloop.model.testing.script import ScriptedAnswer
+from codeloop.schema.api.session_requests import CreateSession, SessionId
+from codeloop.schema.operation import SESSION_CREATE, SESSION_DELETE
+from tests.support.project import rig
+from tests.tui.app.played import played
+
+
+async def test_words_after_a_command_are_understood_or_refused(tmp_path: Path) -> None:
+    async with rig(tmp_path, [ScriptedAnswer(text="Hello.")]) as desk, played(desk, tmp_path / "state") as ui:
+        await ui.type("hello", "enter")
+        await ui.sees("Hello.")
+        await ui.type("/undo it", "enter")
+        await ui.sees("/undo takes no words.")
+        assert ui.ui.tab.prompt.entry.text == "/undo it"
+        assert len(desk.project.store.conversation(ui.ui.session.id).entries) == 2
+        await ui.type("", "ctrl+c")
+        await ui.type("/theme nord", "enter")
+        await ui.until(lambda: ui.ui.appearance.name == "nord")
+        for _ in range(2):
+            await ui.type("/model fake/nope", "enter")
+            await ui.sees("There is no model fake/nope.")
+        assert ui.screen().count("There is no model") == 1
+        model = ui.ui.choices.answering(ui.ui.tab)
+        assert model is not None
+        await ui.type(f"/models {model.model_id}", "enter")
+        await ui.until(lambda: ui.ui.tab.model is not None)
+        assert ui.ui.tab.model == model
+
+
+async def test_the_tab_of_a_session_that_is_deleted_elsewhere_closes(tmp_path: Path) -> None:
+    async with rig(tmp_path, []) as desk, played(desk, tmp_path / "state", size=(100, 24)) as ui:
+        made = [await desk.client.call(SESSION_CREATE, CreateSession(title=f"Title {n}")) for n in range(3)]
+        for session in made:
+            await ui.ui.open_tab(session)
+        await ui.ui.open_tab(made[1])
+        await ui.type("unsent")
+        await desk.client.call(SESSION_DELETE, SessionId(session_id=made[1].id))
+        await ui.until(lambda: len(ui.ui.tabs) == 2)
+        assert ui.ui.session.id == made[2].id  # the next one, not the first
+        await ui.pilot.press("alt+shift+s")
+        await ui.until(lambda: ui.ui.tab.prompt.entry.text == "unsent")
+
+
+async def test_keys_of_lists_go_before_the_palette_and_every_dialog_closes(tmp_path: Path) -> None:
+    async with rig(tmp_path, []) as desk, played(desk, tmp_path / "state") as ui:
+        await ui.type("/the")
+        await ui.sees("/themes [NAME]")
+        await ui.pilot.press("ctrl+p")
+        assert len(ui.ui.screen_stack) == 1
+        await ui.pilot.press("ctrl+c", "f1")
+        await ui.sees("Keys and commands")
+        await ui.type("cut to the start", "enter")
+        await ui.until(lambda: len(ui.ui.screen_stack) == 1)
+        await ui.pilot.press("ctrl+p")
+        await ui.sees("Commands")
+        await ui.pilot.press("ctrl+c")
+        await ui.until(lambda: len(ui.ui.screen_stack) == 1)
+        assert ui.ui.is_running

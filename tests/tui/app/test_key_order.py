@@ -1,0 +1,32 @@
+"""Keys that are typed faster than what they are for can open."""
+
+from pathlib import Path
+
+from textual import events
+
+from codeloop.model.testing.script import ScriptedAnswer
+from tests.support.project import rig
+from tests.tui.app.played import Played, played
+
+
+def burst(ui: Played, *keys: str) -> None:
+    """Press keys at once; a text is its letters."""
+    for key in keys:
+        for each in [key] if key in {"enter", "escape", "f1"} or "+" in key else key:
+            name = {" ": "space", "/": "slash"}.get(each, each)
+            ui.ui.post_message(events.Key(name, {"enter": "\r"}.get(each, each) if len(each) == 1 else None))
+
+
+async def test_what_is_typed_right_after_a_command_goes_to_what_it_opens(tmp_path: Path) -> None:
+    async with rig(tmp_path, [ScriptedAnswer(text="Hello.")]) as desk, played(desk, tmp_path / "state") as ui:
+        await ui.type("hello", "enter")
+        await ui.sees("Hello.")
+        burst(ui, "ctrl+p", "show the status", "enter")
+        await ui.sees(f"{ui.ui.session.id}  ")
+        burst(ui, "/themes", "enter", "nord", "enter")
+        await ui.until(lambda: ui.ui.appearance.name == "nord" and len(ui.ui.screen_stack) == 1)
+        burst(ui, "ctrl+x", "n", "for the new one")
+        await ui.until(lambda: ui.ui.tab.session is None and ui.ui.tab.prompt.entry.text == "for the new one")
+        burst(ui, "f1", "previous tab", "enter", "back")
+        await ui.until(lambda: ui.ui.tab.session is not None and ui.ui.tab.prompt.entry.text == "back")
+        assert len(desk.project.store.conversation(ui.ui.session.id).entries) == 2
