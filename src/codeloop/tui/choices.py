@@ -145,20 +145,6 @@ class Choices:
                 found.append(replace(ref, variant=variant if variant in (details.variants or {}) else None))
         return found
 
-    def named(self, name: str) -> ModelRef:
-        """Return the model that is called so, with or without its provider. Raises UsageProblem."""
-        names = [
-            f"{each.id}/{model}"
-            for each in (self.providers.providers if self.providers else ())
-            for model in each.models
-        ]
-        fitting = [each for each in names if each == name] or [each for each in names if each.partition("/")[2] == name]
-        if len(fitting) == 1:
-            return self.usable(fitting)[0]
-        if fitting:
-            raise UsageProblem(f"Several providers have {name}: {', '.join(fitting)}.")
-        raise UsageProblem(f"There is no model {name}.{meant(near(name, names, parts=True))} /models lists all.")
-
     def take(self, tab: SessionTab, model: ModelRef) -> None:
         """Let a model answer a tab's next prompts, and the first ones of the sessions to come."""
         tab.model = model
@@ -219,3 +205,18 @@ def _hint(tab: SessionTab, keys: Keymap) -> tuple[str, str]:
         if is_wanted and (key := keys.shown(command)):
             return command, f"{key} {words}"
     return "", ""
+
+
+def model_called(choices: Choices, name: str) -> ModelRef:
+    """Return the model that is called so, with or without its provider. Raises UsageProblem."""
+    names = [
+        f"{each.id}/{model}"
+        for each in (choices.providers.providers if choices.providers else ())
+        for model in each.models
+    ]
+    fitting = [each for each in names if each == name] or [each for each in names if each.partition("/")[2] == name]
+    if len(fitting) == 1:
+        return choices.usable(fitting)[0]
+    if fitting:
+        raise UsageProblem(f"Several providers have {name}: {', '.join(fitting)}.")
+    raise UsageProblem(f"There is no model {name}.{meant(near(name, names, parts=True))} /models lists all.")

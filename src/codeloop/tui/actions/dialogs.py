@@ -17,6 +17,7 @@ from codeloop.schema.operation import SESSION_DELETE, SESSION_GET, SESSION_UPDAT
 from codeloop.schema.wire import replace
 from codeloop.tui.actions.beside import refresh
 from codeloop.tui.actions.own_settings import change, own_settings
+from codeloop.tui.choices import model_called
 from codeloop.tui.dialogs.agents import agent_picker
 from codeloop.tui.dialogs.export import export_session
 from codeloop.tui.dialogs.mcp import McpPicker
@@ -116,7 +117,7 @@ async def models(ui: Ui, words: str) -> None:
     """Choose the model of the next prompts, or take the one that is named."""
     await ui.choices.look()
     if words:
-        chosen: ModelRef | None = ui.choices.named(words)
+        chosen: ModelRef | None = model_called(ui.choices, words)
     else:
         chosen = await ask(ui, ModelPicker(context_of(ui), ui.choices.memory, ui.choices.answering(ui.tab)))
     if chosen is not None:
