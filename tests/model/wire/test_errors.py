@@ -98,3 +98,6 @@ async def test_an_unreachable_service_is_named(openai: Any, asking: Any) -> None
 async def test_an_unknown_host_is_named(openai: Any, asking: Any) -> None:
     got = await asking(openai("http://no-such-host.invalid/v1"))
     assert "no-such-host.invalid:80" in got.message
+    assert "Check the network, and that acme runs there." in got.message
+    got = await asking(openai("https://no-such-host.invalid/v1"))
+    assert "Check the network and acme's base URL." in got.message

@@ -60,7 +60,9 @@ class ServiceErrors(Struct, frozen=True):
         reason = f" ({detail})" if (detail := self._without_key(str(failure))) else ""
         match failure.kind:
             case "connect" | "refused":
-                message = f"Could not connect to {host}{reason}. Check the network, and that {provider} runs there."
+                is_remote = self.endpoint.base_url.startswith("https:")
+                check = f" and {provider}'s base URL" if is_remote else f", and that {provider} runs there"
+                message = f"Could not connect to {host}{reason}. Check the network{check}."
             case "connect-timeout":
                 seconds = self.endpoint.connect
                 message = f"No connection to {host} after {seconds:g} s. Check the network and {provider}'s base URL."
