@@ -8,7 +8,7 @@ from operator import attrgetter, methodcaller
 from typing import Any, Protocol
 
 from rich.console import Console, RenderableType
-from textual._compositor import ChopsUpdate
+from textual._compositor import ChopsUpdate, LayoutUpdate
 from textual.app import App
 from textual.geometry import Offset
 from textual.screen import Screen
@@ -16,6 +16,7 @@ from textual.signal import Signal
 from textual.strip import Strip
 
 from codeloop.kit.terminal_text import inert, one_line
+from codeloop.tui.terminal.in_place import Whole, in_place
 from codeloop.tui.terminal.outward import clipboard_sequence, copy_programs, give, notification
 from codeloop.tui.terminal.sequences import HIDDEN, SHOWN, UNDERLINE, needs_cursor
 
@@ -44,7 +45,7 @@ class Changes(ChopsUpdate):
     def render_segments(self, console: Console) -> str:
         """Return what writes them to the terminal."""
         return "".join(
-            f"\x1b[{y + 1};{x + 1}H{strip.crop(0, end - x).render(console)}" for y, x, end, strip in self.parts()
+            f"\x1b[{y + 1};{x + 1}H{in_place(strip.crop(0, end - x), x, console)}" for y, x, end, strip in self.parts()
         )
 
 
@@ -126,6 +127,8 @@ class TerminalApp(App[int], inherit_bindings=False):
     def _display(self, screen: Screen[object], renderable: RenderableType | None) -> None:
         if isinstance(renderable, ChopsUpdate):
             renderable = Changes(renderable.chops, renderable.spans, renderable.chop_ends)
+        elif isinstance(renderable, LayoutUpdate):
+            renderable = Whole(renderable.strips, renderable.region)
         if self.painter is not None and renderable is not None:
             self.painter.erased(renderable)
         if (place := self.writing_at) is not None:
