@@ -24,7 +24,7 @@ from bench.server import Scenario, Server
 from bench.subject import CODELOOP, Place
 
 ROWS, COLUMNS = 45, 140
-READY = "or name a task"
+READY = "or describe a task"
 """The prompt's words while it is empty."""
 PACED = Scenario("paced", 20_000)
 """About 2,000 deltas a second for ten seconds."""

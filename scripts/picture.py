@@ -29,6 +29,8 @@ PLAIN, BACKGROUND, FRAME = "#d4d4d8", "#18181b", "#27272a"
 COLOURS = {31: "#f87171", 32: "#4ade80", 33: "#facc15", 36: "#22d3ee"}
 DIM = "#9a9aa5"
 
+WORDS = re.compile(r"\S+(?: \S+)*")
+"""Without two blanks in a row, which some viewers make one."""
 ESCAPE = re.compile(r"\x1b\[([0-9;]*)([A-Za-z])|(\x1b)")
 
 
@@ -148,16 +150,17 @@ def draw(rows: list[list[Cell]], title: str) -> str:
 
 
 def draw_row(row: list[Cell], number: int) -> list[str]:
-    """Return one text element for each run of one look; its length is fixed, so that columns hold in any font."""
+    """Return text elements for each run of one look; their length is fixed, so that columns hold in any font."""
     drawn: list[str] = []
     column = 0
     for look, cells in groupby(row, key=lambda cell: cell[1]):
         text = "".join(character for character, _ in cells)
-        start, column = column + len(text) - len(text.lstrip()), column + len(text)
-        if shown := text.strip():
-            x, y = MARGIN + start * CELL, BAR + MARGIN + number * LINE + 14
+        for words in WORDS.finditer(text):
+            shown = words[0]
+            x, y = MARGIN + (column + words.start()) * CELL, BAR + MARGIN + number * LINE + 14
             length = f' textLength="{len(shown) * CELL:g}"' if len(shown) > 1 else ""
             drawn.append(f'<text x="{x:g}" y="{y:g}"{length} {look.attributes}>{escape(shown)}</text>')
+        column += len(text)
     return drawn
 
 

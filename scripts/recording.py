@@ -44,7 +44,7 @@ async def frames(folder: Path) -> list[Frame]:
         prompt, look, edit, test, done, end = messages[:6]
         words = "".join(part.text for part in prompt.parts if isinstance(part, TextPart))
         it.session(title="New session", cost=None, tokens=None)
-        await take(1.5, "New session", "Ask, or name a task")
+        await take(1.5, "New session", "Ask, or describe a task")
         it.ui.tab.prompt.set_entry(PromptEntry(words))
         await take(1.5, words)
         it.ui.tab.prompt.clear()

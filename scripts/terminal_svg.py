@@ -40,6 +40,8 @@ def draw_line(line: Line, ground: str) -> str:
         look = f' fill="{ink}"' if ink else ""
         look += ' font-weight="bold"' if style is not None and style.bold else ""
         look += ' font-style="italic"' if style is not None and style.italic else ""
+        look += ' text-decoration="line-through"' if style is not None and style.strike else ""
+        look += ' text-decoration="underline"' if style is not None and style.underline else ""
         for words in WORDS.finditer(text):
             x, size = (start + cell_len(text[: words.start()])) * CELL, cell_len(words[0])
             length = f' textLength="{size * CELL:g}"' if size > 1 else ""

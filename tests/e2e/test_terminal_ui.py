@@ -28,7 +28,7 @@ def test_a_whole_piece_of_work(desk: EndToEnd, how: str) -> None:
     with server as url:
         command = [str(CODELOOP), "attach", url] if url else [str(CODELOOP)]
         with pane(command, desk.project, desk.environment) as screen:
-            screen.sees("Ask, or name a task", "build", "ctrl+p commands")
+            screen.sees("Ask, or describe a task", "build", "ctrl+p commands")
             prompts_tools_and_a_permission(screen, desk)
             undone_and_redone(screen, desk)
             a_question(screen)
@@ -41,9 +41,9 @@ def prompts_tools_and_a_permission(screen: Pane, desk: EndToEnd) -> None:
     screen.type("please mend the total", "Enter")
     screen.sees("please mend the total", "I look at the code and the test.", "✓ read cart.py", "✓ edit cart.py  +1 -1")
     assert RIGHT in (desk.project / "cart.py").read_text()
-    screen.sees("Run a command", "python3 test_cart.py", "waits for you", "Esc Esc reject")
+    screen.sees("Run a command", "python3 test_cart.py", "waits for you", "esc esc reject")
     screen.type("", "y")
-    screen.sees("✓ bash python3 test_cart.py", "Ran 1 test", "the test passes", "4 steps", without=["Esc Esc reject"])
+    screen.sees("✓ bash python3 test_cart.py", "Ran 1 test", "the test passes", "4 steps", without=["esc esc reject"])
     screen.sees("Mending the total", "Tasks", "[x] Find out", "Changed files (1)")
 
 
@@ -52,7 +52,7 @@ def undone_and_redone(screen: Pane, desk: EndToEnd) -> None:
     screen.sees("Undone from here on", "▌ please mend the total")
     assert (desk.project / "cart.py").read_text() == CART
     screen.type("", "C-x", "r")
-    screen.sees("Redone", "▌ Ask, or name a task")
+    screen.sees("Redone", "▌ Ask, or describe a task")
     assert RIGHT in (desk.project / "cart.py").read_text()
 
 
@@ -60,7 +60,7 @@ def a_question(screen: Pane) -> None:
     screen.type("ask me", "Enter")
     screen.sees("How should half cents be rounded?", "Half even", "as shops do", "reject")
     screen.type("", "Down", "Enter")
-    screen.sees("→ Half up", "Then it is rounded half up.", without=["Esc Esc reject"])
+    screen.sees("→ Half up", "Then it is rounded half up.", without=["esc esc reject"])
 
 
 def a_theme_from_the_palette(screen: Pane) -> None:

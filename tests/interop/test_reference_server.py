@@ -36,17 +36,17 @@ def url(desk: EndToEnd) -> Generator[str]:
 def test_a_piece_of_work_on_the_references_server(desk: EndToEnd, url: str) -> None:
     command = [str(CODELOOP), "attach", url, "--password", PASSWORD]
     with pane(command, desk.project, desk.environment, (120, 50)) as screen:
-        screen.sees("Ask, or name a task", "build", "ctrl+p commands")
+        screen.sees("Ask, or describe a task", "build", "ctrl+p commands")
         screen.type("please mend the total", "Enter")
         screen.sees("please mend the total", "✓ read cart.py", "✓ grep total", "✓ edit cart.py  +1 -1")
-        screen.sees("Tasks", "[x] Find out", "Run a command", "python3 test_cart.py", "Esc Esc reject")
+        screen.sees("Tasks", "[x] Find out", "Run a command", "python3 test_cart.py", "esc esc reject")
         screen.type("", "y")
         screen.sees("✓ bash python3 test_cart.py", "Ran 1 test", "the test passes", "4 steps", "Mending the total")
         assert RIGHT in (desk.project / "cart.py").read_text()
         screen.type("ask me", "Enter")
-        screen.sees("How should half cents be rounded?", "as shops do", "Esc Esc reject")
+        screen.sees("How should half cents be rounded?", "as shops do", "esc esc reject")
         screen.type("", "Down", "Enter")
-        screen.sees("→ Half up", "Then it is rounded half up.", "2 steps", without=["Esc Esc reject"])
+        screen.sees("→ Half up", "Then it is rounded half up.", "2 steps", without=["esc esc reject"])
         screen.type("/undo", "Enter")
         screen.sees("Undone from here on", "▌ ask me")
         screen.type("", "C-x", "u")

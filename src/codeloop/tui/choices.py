@@ -173,7 +173,8 @@ class Choices:
     def standing(self, tab: SessionTab, keys: Keymap, hint: str) -> Standing:
         """Return what the status bar says besides the session."""
         model, details = self.answering(tab), self.details(tab)
-        name = reference(model) if model is not None else ""
+        none = "no model: /connect" if self.providers is not None else ""
+        name = reference(model) if model is not None else none
         variant = f" ({model.variant})" if model is not None and model.variant else ""
         directory = tab.session.directory if tab.session else self._launch.directory
         home = str(from_home("~"))

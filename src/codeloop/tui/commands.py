@@ -55,7 +55,7 @@ COMMANDS: tuple[UiCommand, ...] = (
     UiCommand("agent_cycle_reverse", "Previous agent", CHOOSE, "actions.choose:previous_agent", "shift+tab"),
     UiCommand(
         "profile",
-        "Set what needs no question",
+        "Switch permission profile",
         CHOOSE,
         "actions.choose:profile",
         slash="profile",
@@ -92,15 +92,15 @@ COMMANDS: tuple[UiCommand, ...] = (
         "<leader>e",
         "editor",
     ),
-    UiCommand("stash_push", "Put the prompt aside", PROMPT, "actions.writing:put_aside", "alt+s"),
-    UiCommand("stash_pop", "Take back what was put aside last", PROMPT, "actions.writing:take_back", "alt+shift+s"),
-    UiCommand("stash_list", "Show what was put aside", PROMPT, "actions.writing:list_aside", slash="stash"),
+    UiCommand("stash_push", "Stash the prompt", PROMPT, "actions.writing:put_aside", "alt+s"),
+    UiCommand("stash_pop", "Restore the latest stashed prompt", PROMPT, "actions.writing:take_back", "alt+shift+s"),
+    UiCommand("stash_list", "Show the stashed prompts", PROMPT, "actions.writing:list_aside", slash="stash"),
     UiCommand("command_list", "Show all commands", APP, "actions.dialogs:show_palette", "ctrl+p", early=True),
     UiCommand("help", "Help: keys and commands", APP, "actions.dialogs:show_help", "f1", "help"),
     UiCommand("settings", "Settings", APP, "actions.dialogs:settings", slash="settings"),
     UiCommand("tour", "Five keys to begin with", APP, "actions.tour:show", slash="tour"),
     UiCommand("terminal_suspend", "Suspend to the shell", APP, "actions.view:suspend", "ctrl+z", early=True),
-    UiCommand("app_exit", "Leave", APP, "actions.tabs:leave", "ctrl+c,ctrl+d,<leader>q", "exit", also=("quit", "q")),
+    UiCommand("app_exit", "Quit", APP, "actions.tabs:leave", "ctrl+c,ctrl+d,<leader>q", "exit", also=("quit", "q")),
 )
 BY_ID = {command.id: command for command in COMMANDS}
 BY_SLASH = {command.slash: command for command in COMMANDS if command.slash}

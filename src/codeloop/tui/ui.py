@@ -27,8 +27,8 @@ from codeloop.tui.state.items import Look, NoticeItem
 from codeloop.tui.state.open_sessions import OpenSessions
 from codeloop.tui.terminal.terminal_app import TerminalApp
 
-SIGNS = (("@", "name a file or an agent"), ("/", "run a command"), ("!", "run a line in the shell"))
-GREETING = (("session_list", "go on with an earlier session"), ("command_list", "everything else"))
+SIGNS = (("@", "mention a file or an agent"), ("/", "run a command"), ("!", "run a shell command"))
+GREETING = (("session_list", "resume an earlier session"), ("command_list", "everything else"))
 """What an empty session tells of: signs in the prompt, and the keys of commands."""
 TICK = 1 / TURNS
 """Seconds between two turns of what moves while a turn runs."""

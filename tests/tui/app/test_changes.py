@@ -28,7 +28,7 @@ async def test_changed_files_are_listed_and_one_is_read_over_the_whole_screen(tm
         await ui.type("/diff", "enter")
         await ui.sees("▸   new.txt", "+2 -0", "│ 2 + two")
         await ui.pilot.press("enter")
-        await ui.sees("↑↓ PgUp PgDn", "│ 1 + one")
+        await ui.sees("↑↓ pgup pgdn", "│ 1 + one")
         await ui.pilot.press("escape")
         await ui.until(lambda: len(ui.ui.screen_stack) == 1)
         await ui.type("/undo", "enter")

@@ -198,7 +198,7 @@ async def test_a_profile_is_chosen_from_a_list(tmp_path: Path) -> None:
         await ui.type("go on", "enter")
         await ui.sees("Done.")
         await ui.type("/profile", "enter")
-        await ui.sees("What needs no question", "changes nothing")
+        await ui.sees("Permission profile", "changes nothing")
         await ui.type("plan", "enter")
         await ui.sees("From the next call on, profile plan holds")
 

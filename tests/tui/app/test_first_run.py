@@ -85,7 +85,7 @@ async def test_what_is_typed_while_the_dialog_opens_goes_to_the_prompt(
     async with desk(tmp_path, monkeypatch) as it, played(it, tmp_path / "state") as ui:
         await ui.sees(ASKS, "Anthropic")
         await ui.type("fix qqxzj now", "enter")
-        await ui.sees("Nothing fits")
+        await ui.sees("Nothing matches")
         await ui.pilot.press("escape")
         await ui.until(lambda: ui.ui.tab.prompt.entry.text == "fix qqxzj now")
 

@@ -97,7 +97,7 @@ async def test_what_is_typed_filters_and_finds_more() -> None:
         await pilot.press(*"hidden")
         assert "An old thing" in app.shown()
         await pilot.press("x")
-        assert "Nothing fits what you typed." in app.shown()
+        assert "Nothing matches what you typed." in app.shown()
 
 
 async def test_a_click_chooses() -> None:
@@ -200,7 +200,7 @@ async def test_enter_before_the_rows_have_come_chooses_when_they_do() -> None:
         await app.sees("Loading")
         await pilot.press(*"docs", "enter", "x")
         came.set()
-        await app.sees("Nothing fits what you typed.")
+        await app.sees("Nothing matches what you typed.")
         assert app.results == [2], "what is typed after Enter takes it back"
 
 

@@ -32,7 +32,7 @@ def test_what_was_typed_survives_kill_9(tmp_path: Path) -> None:
         os.execv(sys.executable, [sys.executable, "-c", PROGRAM, str(tmp_path)])
     end = time.monotonic() + 60
     shown = b""
-    while b"name a task" not in shown:
+    while b"describe a task" not in shown:
         assert time.monotonic() < end, shown
         shown += drain(terminal, 0.1)
     os.write(terminal, b"half a thou")

@@ -15,12 +15,12 @@ from tests.tui.prompt.driver import QueueServer, prompting
 
 async def test_keys_become_a_prompt_and_enter_sends_it(tmp_path: Path) -> None:
     async with prompting(tmp_path) as hand:
-        assert hand.screen() == "▌ Ask, or name a task"
+        assert hand.screen() == "▌ Ask, or describe a task"
         await hand.type("hello")
         assert hand.screen() == "▌ hello"
         await hand.press("enter")
         await hand.until(lambda: hand.app.texts == ["hello"])
-        assert hand.screen() == "▌ Ask, or name a task"
+        assert hand.screen() == "▌ Ask, or describe a task"
         await hand.press("enter", "space", "enter")
         await hand.press("ctrl+c")
         for key in ("shift+enter", "ctrl+enter", "alt+enter", "ctrl+j"):
@@ -173,6 +173,7 @@ async def test_history_is_searched_as_it_is_typed(tmp_path: Path) -> None:
         await hand.type("fix")
         assert hand.screen().split() == ["fix", "the", "bug", "fix", "the", "test", "▌", "fix", "history"]
         await hand.press("ctrl+r", "enter")
+        assert hand.screen() == "▌ fix the test"
         assert hand.app.text == "fix the test"
         assert hand.app.texts[4:] == []
         await hand.press("ctrl+c", "ctrl+r")
@@ -280,7 +281,7 @@ async def test_waiting_prompts_are_shown_and_can_be_taken_back(tmp_path: Path) -
             "  at the next step  fix the tests first\n"
             "  after this turn  then write the docs\n"
             "  after this turn  ! make                                     ↑ edits\n"
-            "▌ Ask, or name a task"
+            "▌ Ask, or describe a task"
         )
         await hand.press("up")
         assert (hand.app.text, hand.app.prompt.editor.mode) == ("make", "shell")

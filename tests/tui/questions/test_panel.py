@@ -159,7 +159,7 @@ async def test_escape_rejects_only_when_it_is_pressed_twice(tmp_path: Path) -> N
     async with rig(tmp_path, []) as it, asked() as (app, pilot):
         await show(app, command("git push"), it)
         await app.typed(pilot, "escape")
-        assert "once more to reject it, and stop the turn" in app.shown()
+        assert "again to reject it and stop the turn" in app.shown()
         await app.typed(pilot, "down", "escape")
         assert not app.answers
         await app.typed(pilot, "escape")
@@ -220,7 +220,7 @@ async def test_all_of_a_long_command_can_be_read_and_the_choices_stay(tmp_path: 
     long = "\n".join(f"echo line {number}" for number in range(60))
     async with rig(tmp_path, []) as it, asked() as (app, pilot):
         await show(app, command(long), it)
-        assert re.search(r"[0-9]+ of 60 rows are shown, PgDn shows the others", app.shown())
+        assert re.search(r"[0-9]+ of 60 rows are shown: pgdn scrolls", app.shown())
         seen: set[str] = set()
         for _ in range(8):
             assert "y Allow once" in app.shown()
@@ -244,7 +244,7 @@ async def test_what_stands_behind_many_blanks_is_announced(tmp_path: Path) -> No
         for hidden in (" " * 3_000, "\n" * 300):
             await show(app, command(f"git status{hidden}; rm -rf x", always=()), it)
             assert "rm -rf x" not in app.shown()
-            assert "rows are shown, PgDn shows the others" in app.shown()
+            assert "rows are shown: pgdn scrolls" in app.shown()
 
 
 async def test_what_was_answered_elsewhere_closes(tmp_path: Path) -> None:
@@ -311,7 +311,7 @@ async def test_questions_of_the_model_are_answered_one_after_the_other(tmp_path:
         assert "│ Which database?" in app.shown()
         await app.typed(pilot, "2")
         assert "✓ Database" in app.shown()
-        assert "Space or Enter marks · Enter again goes on" in app.shown()
+        assert "space or enter mark   enter again go on" in app.shown()
         await app.typed(pilot, "1", "down", "space", "t", *"mypy", "enter")
         assert "[x] ruff" in app.shown()
         assert "[x] Your own words: mypy" in app.shown()

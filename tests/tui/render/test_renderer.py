@@ -37,10 +37,10 @@ def test_a_mentioned_agent_is_a_chip() -> None:
 
 def test_thinking_is_one_row_until_it_is_opened_and_none_when_it_is_not_wanted() -> None:
     closed = thought("First I look.\n\nThen I think.")
-    assert plain(draw(closed, 60)) == "▸ Thought 3.2 s: First I look.  3 lines"
+    assert plain(draw(closed, 60)) == "▸ Thought for 3.2 s: First I look.  3 lines"
     assert "toggle=prt_think" in styled(draw(closed))
     opened = thought("First I look.\n\nThen I think.", is_open=True)
-    assert plain(draw(opened, 60)) == "▾ Thought 3.2 s\n  First I look.\n\n  Then I think."
+    assert plain(draw(opened, 60)) == "▾ Thought for 3.2 s\n  First I look.\n\n  Then I think."
     assert draw(closed, thinking=False) == []
 
 
@@ -58,7 +58,7 @@ def test_an_error_is_shown_with_what_to_do_and_an_abort_as_a_word() -> None:
     shown = plain(draw(end(error=ProviderAuthError(data=ProviderAuthData(provider_id="openai", message="No key.")))))
     assert shown.startswith("▌ No key.\n▌ Enter a key with /connect")
     aborted = plain(draw(end(error=MessageAbortedError(data=ErrorText(message="Aborted by the user")))))
-    assert "· aborted ·" in aborted
+    assert "· stopped ·" in aborted
     assert "Aborted by the user" not in aborted
 
 

@@ -27,7 +27,7 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
 def test_it_ends_with_a_terminal_that_is_gone_although_nobody_tells_it(desk: Desk) -> None:
     deaf = ["/bin/sh", "-c", 'trap "" HUP; exec "$@"', "sh", *desk.command]
     terminal = ScreenTerminal(desk, command=deaf)
-    terminal.wait_for("or name a task")
+    terminal.wait_for("or describe a task")
     terminal.close()
     terminal.child.wait(timeout=60)
 

@@ -35,7 +35,7 @@ async def show(ui: Ui, words: str) -> None:
         return drawn(name, width)
 
     source = PickSource(
-        title="Changed files", load=listed, preview=preview, empty="No file was changed.", choose="show it"
+        title="Changed files", load=listed, preview=preview, empty="No file was changed.", choose="show"
     )
     if words:
         await listed()

@@ -13,7 +13,7 @@ from codeloop.kit.terminal_text import one_line
 from codeloop.schema.api.session_requests import SessionId, UpdateSession
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.message import NO_VARIANT, ModelRef
-from codeloop.schema.operation import SESSION_DELETE, SESSION_GET, SESSION_UPDATE
+from codeloop.schema.operation import SESSION_CHILDREN, SESSION_DELETE, SESSION_GET, SESSION_UPDATE
 from codeloop.schema.wire import replace
 from codeloop.tui.actions.beside import refresh
 from codeloop.tui.actions.own_settings import change, own_settings
@@ -28,7 +28,7 @@ from codeloop.tui.dialogs.parts.context import DialogContext
 from codeloop.tui.dialogs.parts.pins import SessionPins
 from codeloop.tui.dialogs.parts.text_input import TextInput
 from codeloop.tui.dialogs.providers.picker import ProviderPicker
-from codeloop.tui.dialogs.sessions import ChildPicker, ForkPicker, SessionPicker
+from codeloop.tui.dialogs.sessions import ChildPicker, ForkPicker, SessionPicker, deletion
 from codeloop.tui.dialogs.settings import SettingsPicker
 from codeloop.tui.dialogs.themes import ThemePicker
 from codeloop.tui.dialogs.timeline import Timeline
@@ -74,7 +74,7 @@ async def rename(ui: Ui, words: str) -> None:
     """Rename the session to the words given, else to what is then typed."""
     session, title = ui.session, words.strip()
     if not title:
-        typed = await ask(ui, TextInput("Rename", lambda: ui.appearance.styles, session.title))
+        typed = await ask(ui, TextInput("Rename session", lambda: ui.appearance.styles, session.title))
         title = (typed or "").strip()
     if title:
         await ui.client.call(SESSION_UPDATE, UpdateSession(session_id=session.id, title=title))
@@ -201,8 +201,9 @@ async def export(ui: Ui, _words: str) -> None:
 async def delete(ui: Ui, _words: str) -> None:
     """Delete the session, after asking."""
     session = ui.session
-    question = f"Delete “{session.title}” with all that was said in it?"
-    if await ask(ui, Confirm("Delete session", question, "delete it", lambda: ui.appearance.styles)):
+    children = await ui.client.call(SESSION_CHILDREN, SessionId(session_id=session.id))
+    text = deletion(session.title, len(children))
+    if await ask(ui, Confirm("Delete session?", text, "delete", lambda: ui.appearance.styles)):
         await ui.client.call(SESSION_DELETE, SessionId(session_id=session.id))
 
 

@@ -16,18 +16,18 @@ ABOUT = {
     "theme": "the colours; /themes shows them while you choose",
     "mode": "dark or light colours; auto: as the terminal is",
     "leader_timeout": "milliseconds that the leader key waits for the next key",
-    "mouse": "whether the mouse is used; holds from the next start on",
+    "mouse": "whether the mouse is used; takes effect at the next start",
     "scroll_speed": "rows that one turn of the mouse wheel scrolls",
     "diff_style": "changes in one column, or side by side; auto: by the width",
     "thinking": "whether the model's thinking is shown",
     "details": "whether what calls gave is shown",
     "sidebar": "the sidebar; auto: from 120 columns on",
-    "pictures": "whether pictures are shown in the conversation, where the terminal can; else a line in their place",
+    "pictures": "whether pictures are shown in the conversation, where the terminal can",
     "vim": "the keys of vi in the prompt",
     "motion": "whether anything moves by itself",
-    "bell": "whether the bell rings when a long turn is over or a question waits while you look elsewhere",
-    "title": "whether the terminal's window is called as the session is, with * while one works and ? while one waits",
-    "notifications": "whether the desktop says so as well, where the terminal can have it do that",
+    "bell": "ring when a long turn ends or a question waits while you look elsewhere",
+    "title": "name the terminal's window after the session: * works, ? waits",
+    "notifications": "say so on the desktop as well, where the terminal can",
 }
 
 

@@ -21,11 +21,12 @@ async def show(ui: Ui, _words: str) -> None:
     shown = ui.keys.shown
     rows = [
         (shown("command_list"), f"every command, with its keys; {shown('help') or '/help'} is the help"),
-        ("@  /  !", "name a file · run a command · run a line in the shell"),
-        (shown("agent_cycle"), "the next agent: plan only reads and thinks, build changes files"),
+        ("@  /  !", "mention a file · run a command · run a shell command"),
+        (shown("agent_cycle"), "next agent: plan only reads and thinks, build changes files"),
         (f"{shown('session_interrupt')} twice", "stop the turn"),
         (shown("messages_undo"), "undo the last turn, with what it did to files"),
     ]
     width = max(len(keys) for keys, _ in rows)
     lines = [f"{keys:{width}}  {what}" for keys, what in rows if keys]
-    ui.say("\n".join(["Five keys to begin with", *lines, "escape takes this away, /tour shows it again"]))
+    end = f"{shown('session_interrupt') or 'esc'} hides this; /tour shows it again"
+    ui.say("\n".join(["Five keys to begin with", *lines, end]))

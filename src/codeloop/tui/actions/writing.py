@@ -13,7 +13,7 @@ async def edit_outside(ui: Ui, _words: str) -> None:
 async def put_aside(ui: Ui, _words: str) -> None:
     """Put the prompt aside."""
     if not ui.tab.prompt.run("stash_push"):
-        ui.notify("There is nothing to put aside: the prompt is empty.")
+        ui.notify("There is nothing to stash: the prompt is empty.")
 
 
 async def take_back(ui: Ui, _words: str) -> None:

@@ -7,6 +7,9 @@ from codeloop.tui.dialogs.parts.choices import Pick, PickSource
 from codeloop.tui.dialogs.parts.context import DialogContext
 from codeloop.tui.dialogs.picker import Picker
 
+_SHORT = 55
+"""Characters of a description that a row has room for."""
+
 
 def agent_picker(context: DialogContext, current: str = "") -> Picker[str]:
     """Return a list that closes with an agent's name."""
@@ -20,6 +23,7 @@ def agent_picker(context: DialogContext, current: str = "") -> Picker[str]:
                 agent.description or "",
                 agent.model.model_id if agent.model is not None else "",
                 mark="●" if agent.name == current else "",
+                note=agent.description or "" if len(agent.description or "") > _SHORT else "",
             )
             for agent in agents
             if agent.mode != "subagent" and not agent.hidden

@@ -19,8 +19,8 @@ from codeloop.tui.dialogs.picker import Picker
 
 FORMATS = (
     ("html", "HTML", "one page for a browser, without scripts"),
-    ("md", "Markdown", "for an issue or a wiki; calls are folded"),
-    ("json", "JSON", "everything; codeloop import reads it"),
+    ("md", "Markdown", "for an issue or a wiki, with calls folded"),
+    ("json", "JSON", "everything, for codeloop import"),
 )
 
 
@@ -40,7 +40,7 @@ async def export_session(context: DialogContext, session_id: str, folder: Path) 
         return None
     file = folder / from_home(name.strip())
     if file.exists():
-        ask = Confirm("Write over it?", f"{file} exists.", "write over it", context.colours)
+        ask = Confirm("Overwrite the file?", f"{file} exists already.", "overwrite", context.colours)
         if not await context.ask(ask):
             return None
     messages = await context.client.call(SESSION_MESSAGES, ListMessages(session_id=session_id))

@@ -26,7 +26,10 @@ from codeloop.tui.dialogs.parts.dialog import Colours
 from codeloop.tui.dialogs.parts.text_input import TextInput
 from codeloop.tui.dialogs.picker import Picker
 from codeloop.tui.screen.bare import app_of
-from codeloop.tui.state.servers import CONNECTING, ServerState, mcp_state
+from codeloop.tui.state.servers import CONNECTING, HEALTH, ServerState, mcp_state
+
+_SHORT = 50
+"""Characters of a state that a row has room for."""
 
 
 class SignIn(TextInput):
@@ -38,7 +41,7 @@ class SignIn(TextInput):
             "If that browser is on another machine, paste the address that it ends at, or the code in it."
         )
         super().__init__(f"Sign in at {one_line(server, 40)}", colours, about=about)
-        self.keys = (("enter", "take it"), ("ctrl+y", "copy the address"), ("esc", "leave it"))
+        self.keys = (("enter", "continue"), ("ctrl+y", "copy the address"), ("esc", "cancel"))
         self._url = url
 
     def on_key(self, event: events.Key) -> None:
@@ -78,7 +81,10 @@ class McpPicker(Picker[str]):
     def _pick(self, name: str, status: MCPStatus) -> Pick[str]:
         state = ServerState(CONNECTING) if name in self._connecting else mcp_state(status)
         mark = "●" if state.words == "connected" else ""
-        return Pick(name, name, f"{state.words}: {state.reason}" if state.reason else state.words, mark=mark)
+        look = HEALTH[state.health] if state.health in {"wanting", "bad"} else "text_muted"
+        detail = f"{state.words}: {state.reason}" if state.reason else state.words
+        note = state.reason if len(detail) > _SHORT else ""
+        return Pick(name, name, detail, mark=mark, note=note, look=look)
 
     def chosen(self, value: str) -> None:
         """Connect a server; the list shows how that goes, and others can be connected meanwhile."""
@@ -132,8 +138,8 @@ class McpPicker(Picker[str]):
     async def _sign_out(self, name: str | None) -> bool:
         if name is None:
             return False
-        text = "It is used with you signed in only: its tools can't be called until you sign in again."
-        if not await self._given.ask(Confirm("Forget the sign-in?", text, "forget it", self.colours)):
+        text = "Its tools can't be called until you sign in again."
+        if not await self._given.ask(Confirm("Sign out?", text, "sign out", self.colours)):
             return False
         await self._given.client.call(MCP_AUTH_REMOVE, McpName(name=name))
         return True

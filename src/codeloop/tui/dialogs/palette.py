@@ -42,10 +42,9 @@ def _list(rows: Sequence[PaletteRow], colours: Colours, title: str, choose: str)
                 f"/{row.slash}" if row.slash else "",
                 row.keys,
                 row.group,
-                also=row.id,
                 problem=row.problem,
             )
             for row in sorted(rows, key=lambda row: groups.index(row.group))
         ]
 
-    return Picker(PickSource(title=title, load=listed, choose=choose), colours)
+    return Picker(PickSource(title=title, load=listed, choose=choose, finds_groups=False), colours)

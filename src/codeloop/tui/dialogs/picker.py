@@ -11,7 +11,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.widgets import Input
 
-from codeloop.kit.terminal_text import inert
+from codeloop.kit.terminal_text import inert, one_line
 from codeloop.schema.errors import CodeloopError
 from codeloop.tui.dialogs.parts.choices import Pick, PickAction, PickSource, T
 from codeloop.tui.dialogs.parts.dialog import Colours, Dialog, key_rows, text_rows, title_row
@@ -28,12 +28,14 @@ PREVIEW_FROM = 110
 """Cells of the screen from which on there is a preview."""
 _AROUND = 10
 """Rows of the screen that are not the list's."""
+_NOTE = 250
+"""Characters of what is said of a row."""
 _PAUSE = 0.12
 """Seconds without a key before more is looked for, or a preview is made."""
 _MOVES = {"up": -1, "ctrl+p": -1, "down": 1, "ctrl+n": 1}
 _KEYS = frozenset({"enter", "escape", "pageup", "pagedown", "ctrl+home", "ctrl+end"})
 LOADING = "Loading…"
-NOTHING = "Nothing fits what you typed."
+NOTHING = "Nothing matches what you typed."
 
 
 class FilterInput(LineInput):
@@ -119,7 +121,9 @@ class Picker(Dialog[T | None], Generic[T]):
 
     def _renew(self, keep: T | None) -> None:
         """Index what there is now."""
-        self._index = FuzzyIndex([f"{pick.title} {pick.detail} {pick.group} {pick.also}" for pick in self._picks])
+        groups = [pick.group if self.source.finds_groups else "" for pick in self._picks]
+        named = zip(self._picks, groups, strict=True)
+        self._index = FuzzyIndex([f"{pick.title} {pick.detail} {group} {pick.also}" for pick, group in named])
         self._filter(keep)
 
     def _filter(self, keep: T | None = None) -> None:
@@ -131,7 +135,7 @@ class Picker(Dialog[T | None], Generic[T]):
             self._found = [at for at in self._found if at < known] + list(range(known, len(self._picks)))
         if query.strip() and self._picks and not self._found:
             self._message = NOTHING
-        self._rows = PickRows(self._picks, self._found, query)
+        self._rows = PickRows(self._picks, self._found, query, tells_groups=self.source.finds_groups)
         places = (number for number, at in enumerate(self._found) if self._picks[at].value == keep)
         self._rows.cursor = next(places, 0) if keep is not None else 0
         self.draw()
@@ -146,7 +150,7 @@ class Picker(Dialog[T | None], Generic[T]):
         self.query_one("#dialog-box").styles.width = outer
         self.query_one("#picker-title", RowsView).show([title_row(self.source.title, styles, width)], 1)
         keys = [("enter", self.source.choose), *((action.key, action.title) for action in self.source.actions)]
-        foot = key_rows(keys, styles, width)
+        foot = [*self._note(styles, width), *key_rows(keys, styles, width)]
         self.query_one("#picker-keys", RowsView).show([[], *foot], len(foot) + 1)
         room = max(self.size.height - _AROUND - len(foot), 3)
         view, preview = self.query_one("#picker-list", RowsView), self.query_one("#picker-preview", RowsView)
@@ -154,7 +158,7 @@ class Picker(Dialog[T | None], Generic[T]):
             self._shown, self._drawn_in = None, styles
             self.call_after_refresh(self._tell)
         preview.display = has_preview
-        list_width = width * 5 // 9 if has_preview else width
+        list_width = width * 4 // 9 if has_preview else width
         view.styles.width = list_width
         preview.styles.width = width - list_width - 2
         self._rows.styles = styles
@@ -168,6 +172,11 @@ class Picker(Dialog[T | None], Generic[T]):
             message = text_rows(self._message, styles, list_width, "text_muted")
             view.show(message, room if has_preview else len(message))
         preview.styles.height = room
+
+    def _note(self, styles: Styles, width: int) -> list[Row]:
+        """Return what is said of the row under the cursor."""
+        note = self._picks[self._found[self._rows.cursor]].note if self._found else ""
+        return [*text_rows(one_line(note, _NOTE), styles, width, "text_muted"), []] if note else []
 
     def press(self, key: str) -> bool:
         """Take a key; return whether it means something in the list."""

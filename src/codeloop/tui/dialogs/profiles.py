@@ -8,10 +8,10 @@ from codeloop.tui.dialogs.parts.dialog import Colours
 from codeloop.tui.dialogs.picker import Picker
 
 WORDS: dict[Profile, str] = {
-    "ask": "reads without a question; asks before it edits or runs anything",
+    "ask": "reads without asking; asks before it edits or runs anything",
     "auto": "edits in the project, runs in the sandbox; asks beyond both",
     "plan": "reads and plans; changes nothing",
-    "yolo": "does everything without a question",
+    "yolo": "does everything without asking",
 }
 
 
@@ -21,5 +21,5 @@ def profile_picker(current: str, colours: Colours) -> Picker[str]:
     async def listed() -> Sequence[Pick[str]]:
         return [Pick(name, name, WORDS[name], mark="●" if name == current else "") for name in PROFILES]
 
-    source = PickSource(title="What needs no question", load=listed, start=current or None, choose="use it")
+    source = PickSource(title="Permission profile", load=listed, start=current or None, choose="use it")
     return Picker(source, colours)

@@ -1,5 +1,6 @@
 """The sessions of a project: find one by title or by what was said in it, look into it, rename, fork, delete it."""
 
+import time
 from collections.abc import Sequence
 from datetime import date, datetime, timedelta
 from functools import partial
@@ -118,7 +119,7 @@ class SessionPicker(Picker[str]):
     async def _rename(self, session_id: str | None) -> bool:
         if session_id is None:
             return False
-        title = await self._given.ask(TextInput("Rename", self.colours, self._sessions[session_id].title))
+        title = await self._given.ask(TextInput("Rename session", self.colours, self._sessions[session_id].title))
         if not title or not title.strip():
             return False
         await self._given.client.call(SESSION_UPDATE, UpdateSession(session_id=session_id, title=title.strip()))
@@ -135,9 +136,8 @@ class SessionPicker(Picker[str]):
             return False
         client = self._given.client
         children = await client.call(SESSION_CHILDREN, SessionId(session_id=session_id))
-        with_them = f" and its {len(children)} subagent sessions" if children else ""
-        text = f"“{one_line(self._sessions[session_id].title, 80)}”{with_them}: all that was said is gone then."
-        if not await self._given.ask(Confirm("Delete the session?", text, "delete it", self.colours)):
+        text = deletion(self._sessions[session_id].title, len(children))
+        if not await self._given.ask(Confirm("Delete session?", text, "delete", self.colours)):
             return False
         return await client.call(SESSION_DELETE, SessionId(session_id=session_id))
 
@@ -155,6 +155,12 @@ async def _states(client: Client) -> dict[str, str]:
     return found
 
 
+def deletion(title: str, children: int) -> str:
+    """Return what is deleted with a session that has so many subagents."""
+    with_them = f" and {children} session{'' if children == 1 else 's'} of its subagents" if children else ""
+    return f"“{one_line(title, 80)}”{with_them} will be deleted, with everything said there."
+
+
 async def latest(context: DialogContext, session_id: str, width: int) -> Sequence[Row]:
     """Return the end of what was said in a session."""
     query = ListMessages(session_id=session_id, limit=_PREVIEWED)
@@ -163,7 +169,7 @@ async def latest(context: DialogContext, session_id: str, width: int) -> Sequenc
 
 def day_name(day: date) -> str:
     """Return what people call a day."""
-    today = datetime.now().astimezone().date()
+    today = datetime.fromtimestamp(time.time()).astimezone().date()
     if day == today:
         return "Today"
     return "Yesterday" if day == today - timedelta(days=1) else f"{day:%A, %d %B %Y}"
@@ -247,7 +253,7 @@ class ChildPicker(Picker[str]):
             preview=partial(latest, context),
             start=current or None,
             empty="No subagent was started here.",
-            choose="look into it",
+            choose="open",
         )
         super().__init__(source, context.colours)
 

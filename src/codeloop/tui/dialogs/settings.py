@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import Any, cast
 
 import msgspec
@@ -75,8 +76,8 @@ class SettingsPicker(Picker[str]):
         source = PickSource(
             title="Settings",
             load=self._listed,
-            actions=(PickAction("ctrl+d", "back to the default", self._clear),),
-            choose="change it",
+            actions=(PickAction("ctrl+d", "reset to default", self._clear),),
+            choose="change",
         )
         super().__init__(source, context.colours)
 
@@ -98,6 +99,7 @@ class SettingsPicker(Picker[str]):
                 _short(each.origin),
                 each.group,
                 also=each.about,
+                note=each.about,
             )
             for name, each in self._settings.items()
         ]
@@ -135,18 +137,24 @@ def _values(setting: Setting, context: DialogContext) -> Picker[str]:
     async def listed() -> Sequence[Pick[str]]:
         now = setting.value or setting.default
         return [
-            Pick(choice, choice, "default" if choice == setting.default else "", mark="●" if choice == now else "")
+            Pick(
+                choice,
+                choice,
+                "default" if choice == setting.default else "",
+                mark="●" if choice == now else "",
+                note=setting.about,
+            )
             for choice in setting.choices
         ]
 
-    source = PickSource(
-        title=f"{setting.name}: {setting.about}", load=listed, start=setting.value or setting.default or None
-    )
+    source = PickSource(title=setting.name, load=listed, start=setting.value or setting.default or None)
     return Picker(source, context.colours)
 
 
 def _short(place: str) -> str:
-    """Return the end of a place: the file and line."""
+    """Return a place below the home folder from there; of a long one the end: the file and line."""
+    home = f"{Path.home()}/"
+    place = f"~/{place.removeprefix(home)}" if place.startswith(home) else place
     return place if len(place) <= _PLACE else f"…{place[1 - _PLACE :]}"
 
 

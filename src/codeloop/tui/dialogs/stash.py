@@ -1,4 +1,4 @@
-"""Prompts that were put aside."""
+"""The stashed prompts."""
 
 from collections.abc import Sequence
 
@@ -24,10 +24,10 @@ def stash_list(store: PromptStore, colours: Colours) -> Picker[int]:
             raise UsageProblem(f"{store.folder} can't be written: {error.strerror or error}.") from error
 
     source = PickSource(
-        title="Put aside",
+        title="Stashed prompts",
         load=listed,
-        actions=(PickAction("ctrl+d", "forget it", forget),),
-        empty="No prompt was put aside.",
-        choose="take it back",
+        actions=(PickAction("ctrl+d", "delete", forget),),
+        empty="No prompt is stashed.",
+        choose="restore",
     )
     return Picker(source, colours)

@@ -13,7 +13,10 @@ NARROWEST = 36
 class ThemePicker(Picker[str]):
     """Closes with a theme's name. `show` puts a theme on the screen; closed without a choice, the first one again."""
 
-    DEFAULT_CSS = "ThemePicker, ThemePicker.-opaque { background: transparent; align: right top; }"
+    DEFAULT_CSS = """
+    ThemePicker, ThemePicker.-opaque { background: transparent; align: right top; }
+    ThemePicker #dialog-box { height: 1fr; margin: 0 0 1 0; }
+    """
 
     def __init__(self, names: Sequence[str], current: str, show: Callable[[str], None], colours: Colours) -> None:
         self._names = names

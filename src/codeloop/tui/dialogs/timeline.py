@@ -50,7 +50,7 @@ class Timeline(Picker[TimelineStep]):
         actions = (
             PickAction("ctrl+y", "copy", self._copy),
             PickAction("ctrl+f", "fork before it", self._fork),
-            PickAction("ctrl+u", "undo to before it", self._undo),
+            PickAction("ctrl+u", "undo from here", self._undo),
         )
         source = PickSource(
             title="Timeline",
@@ -109,7 +109,7 @@ class Timeline(Picker[TimelineStep]):
         dry = RevertSession(session_id=target[0], message_id=target[1], dry_run=True)
         outcome = (await client.call(SESSION_REVERT, dry)).outcome
         text = outcome_text(outcome) if outcome is not None else "No file changes."
-        ask = Confirm("Undo to before this prompt?", text, "undo it (redo takes it back)", self.colours)
+        ask = Confirm("Undo this prompt and what follows?", text, "undo (/redo brings it back)", self.colours)
         if await self._given.ask(ask):
             await client.call(SESSION_REVERT, RevertSession(session_id=target[0], message_id=target[1]))
             self.dismiss(TimelineStep("undo", step.message_id, step.text, self._session_id))

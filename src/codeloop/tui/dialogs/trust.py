@@ -17,7 +17,7 @@ TITLE = "Trust this project?"
 MEANING = (
     "Its files can run programs on this machine: hooks, servers, commands.",
     "They can choose where your prompts and keys go, and what is allowed without asking.",
-    "Trust it if you know who wrote them. Without trust you can work all the same: risky settings are left out.",
+    "Trust it only if you know who wrote them. You can work without trust, too: risky settings are left out.",
 )
 SETTLE = 0.3
 """Seconds after the question was drawn in which nobody can have read it."""
@@ -59,7 +59,7 @@ class TrustScreen(Dialog[bool]):
             about += [
                 [Segment("│ ", styles.of("border")), Segment(row, styles.of(colour))] for row in wrap(line, width - 3)
             ]
-        keys = [("y", "trust it from now on"), ("n", "leave its risky settings out"), ("↑↓", "read")]
+        keys = [("y", "trust it from now on"), ("n", "leave its risky settings out"), ("↑↓", "scroll")]
         foot: list[Row] = [[], *key_rows(keys, styles, width)]
         room = max(self.size.height - len(head) - len(foot) - 5, 2)
         self.query_one("#trust-title", RowsView).show([*head, []], len(head) + 1)

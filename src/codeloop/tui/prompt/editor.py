@@ -19,9 +19,10 @@ from codeloop.tui.prompt.text.chips import adopted, is_chip, used
 from codeloop.tui.prompt.text.layout import Layout
 from codeloop.tui.prompt.text.words import around
 from codeloop.tui.prompt.vim.vim import Vim
+from codeloop.tui.screen.bare import muted
 
 _CURSOR = Style(reverse=True)
-SHELL_HINT = "A command for the shell; Esc leaves"
+SHELL_HINT = "A shell command; esc leaves"
 
 
 class PromptEditor(PointedWidget, can_focus=True):
@@ -202,14 +203,14 @@ class PromptEditor(PointedWidget, can_focus=True):
         return True
 
     def render_line(self, y: int) -> Strip:
-        """Draw a row; at the end of the first, vi's mode where letters are not inserted."""
+        """Draw a row; at the end of the first, the mode."""
         base, cells = self.rich_style, self.content_size.width
         row = self._top + y
-        muted = base + self.get_component_rich_style("editor--placeholder", partial=True)
-        mode = "" if y else self.remark or (self.vim.shown if self.vim is not None else "")
+        faint = muted(self, "editor--placeholder", base)
+        mode = "" if y else _mode(self)
         if not self.buffer.text:
             hint = "" if y else SHELL_HINT if self.mode == "shell" else self.placeholder
-            return _row(_hint(hint, muted, has_focus=self.has_focus and not y), cells, base, Segment(mode, muted))
+            return _row(_hint(hint, faint, has_focus=self.has_focus and not y), cells, base, Segment(mode, faint))
         if row >= self.rows.rows:
             return Strip.blank(cells, base)
         offset, text = self.rows.row(row)
@@ -227,7 +228,13 @@ class PromptEditor(PointedWidget, can_focus=True):
             segments.append(Segment(glyph.shown, style))
         if cursor == len(text) and self.rows.place(self.buffer.cursor)[0] == row:
             segments.append(Segment(" ", base + _CURSOR))
-        return _row(Segment.simplify(segments), cells, base, Segment(mode, muted))
+        return _row(Segment.simplify(segments), cells, base, Segment(mode, faint))
+
+
+def _mode(editor: PromptEditor) -> str:
+    """Return a remark, or that what is written is for the shell and in which of vi's modes."""
+    shell = "shell" if editor.mode == "shell" and editor.buffer.text else ""
+    return editor.remark or " ".join(filter(None, (shell, editor.vim.shown if editor.vim is not None else "")))
 
 
 def _row(segments: Iterable[Segment], cells: int, base: Style, end: Segment) -> Strip:

@@ -18,7 +18,7 @@ from codeloop.schema.part import FilePart, TextPart
 from codeloop.tui.prompt.entry import PromptEntry
 from codeloop.tui.prompt.store import PromptStore
 from codeloop.tui.prompt.text.graphemes import width
-from codeloop.tui.screen.bare import SteadyWidget
+from codeloop.tui.screen.bare import SteadyWidget, muted
 
 _ROWS = 4
 _STEERED, _HELD = "at the next step", "after this turn"
@@ -173,18 +173,18 @@ class QueuedPrompts(SteadyWidget):
     def render_line(self, y: int) -> Strip:
         """Draw a row: when it takes effect, and its words."""
         base, cells = self.rich_style, self.content_size.width
-        muted = base + self.get_component_rich_style("queued--muted", partial=True)
+        faint = muted(self, "queued--muted", base)
         rows = self._shown
         if y >= len(rows):
             return Strip.blank(cells, base)
         if y == _ROWS - 1 and len(rows) > _ROWS:
-            return Strip([Segment(f"and {len(rows) - y} more", muted)]).adjust_cell_length(cells, base)
+            return Strip([Segment(f"and {len(rows) - y} more", faint)]).adjust_cell_length(cells, base)
         when, text = rows[y]
         hint = "  ↑ edits" if y == len(rows) - 1 and cells >= 60 else ""
         label = f"{when}  " if cells >= 40 else ""
         room = cells - width(label) - width(hint)
         words = Strip([Segment(one_line(text, room), base)]).adjust_cell_length(room, base)
-        return Strip([Segment(label, muted), *words, Segment(hint, muted)]).adjust_cell_length(cells, base)
+        return Strip([Segment(label, faint), *words, Segment(hint, faint)]).adjust_cell_length(cells, base)
 
 
 def entry_of(message: MessageWithParts) -> PromptEntry:

@@ -16,6 +16,6 @@ class PromptSettings(Struct, frozen=True):
     keys: Mapping[str, object] = field(default_factory=dict[str, object])
     delivery: Delivery = "steer"
     vim: bool = False
-    placeholder: str = "Ask, or name a task"
+    placeholder: str = "Ask, or describe a task"
     chip_lines: int = 6
     chip_characters: int = 1_000

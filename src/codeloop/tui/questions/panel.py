@@ -16,6 +16,7 @@ from textual.widgets import Input
 
 from codeloop.client.permission_text import Asking
 from codeloop.schema.permission import PermissionRequest
+from codeloop.tui.dialogs.parts.dialog import key_rows
 from codeloop.tui.dialogs.parts.line_input import LineInput
 from codeloop.tui.dialogs.parts.rows import wrap
 from codeloop.tui.dialogs.parts.rows_view import RowsView
@@ -36,12 +37,14 @@ OTHERS = 5
 LEAST = 3
 """Rows of what is asked about that are shown on the smallest screen."""
 _LOOK = 0.02
-_LONG = "   {} of {:,} rows are shown, PgDn shows the others, f all on the whole screen"
-_HINT = "↑↓ Enter choose · PgUp PgDn read · f whole screen · Esc Esc reject"
-_MARKING = "Space or Enter marks · Enter again goes on · f whole screen · Esc Esc reject"
-_NARROW = "Esc Esc reject"
-_ONE, _SEVERAL = "f whole screen", "←→ questions"
-"""What hints say of one question, and in its place of several."""
+_LONG = (
+    "   {} of {:,} rows are shown: pgdn scrolls, f shows them on the whole screen",
+    "   {} of {:,} rows: pgdn scrolls",
+)
+_REJECT, _WIDER = ("esc esc", "reject"), ("f", "whole screen")
+_SEVERAL = ("←→", "questions")
+_HINT = [("↑↓ enter", "choose"), ("pgup pgdn", "scroll")]
+_MARKING = [("space or enter", "mark"), ("enter again", "go on")]
 _WHOLE = "f"
 _SCROLLS = {"pageup": -1.0, "pagedown": 1.0, "ctrl+u": -0.5, "ctrl+d": 0.5, "shift+up": 0.0, "shift+down": 0.0}
 
@@ -149,7 +152,9 @@ class RequestPanel(Widget, can_focus=True):
         height = min(len(about), max(most - foot_height, 1))
         if height < len(about):  # what hides below blanks is not to be missed
             height = max(height - 1, 1)
-            head = [*head, [Segment(_LONG.format(height, len(about))[:width], styles.of("warning"))]]
+            notes = [each.format(height, len(about)) for each in _LONG]
+            note = next((each for each in notes if len(each) <= width), notes[-1][:width])
+            head = [*head, [Segment(note, styles.of("warning"))]]
         self.query_one("#request-head", RowsView).show(head, len(head))
         self.query_one("#request-about", RowsView).show(about, height)
         view = self.query_one("#request-choices", RowsView)
@@ -280,12 +285,13 @@ class RequestPanel(Widget, can_focus=True):
 
 
 def _hint_rows(form: Form, styles: Styles, width: int, *, is_ready: bool) -> list[Row]:
-    muted = styles.of("text_muted")
     if form.entry is not None:
-        label = f"{form.entry.label}  (Enter {form.entry.does} it, Esc goes back)"
+        label = f"{form.entry.label}  (enter {form.entry.does} it, esc goes back)"
         return [[Segment(line, styles.of("primary"))] for line in wrap(label, width)]
     if form.notice:
         return [[Segment(line, styles.of("warning", "bold"))] for line in wrap(form.notice, width)]
-    hint = _MARKING if form.is_marking else _HINT
-    hint = hint.replace(_ONE, _SEVERAL) if form.tabs else hint
-    return [[Segment(hint if width >= len(hint) else _NARROW, muted)]] if is_ready else [[]]
+    if not is_ready:
+        return [[]]
+    keys = [*(_MARKING if form.is_marking else _HINT), _SEVERAL if form.tabs else _WIDER, _REJECT]
+    rows = key_rows(keys, styles, width)
+    return rows if len(rows) == 1 else key_rows([_REJECT], styles, width)

@@ -10,8 +10,8 @@ from codeloop.schema.wire import replace
 from codeloop.tui.questions.form import MOVES, FormAnswer, FormEntry, FormRow, FormText, SecondTime
 
 WIDER = "That is wider than what was offered: it allows more than this request is about."
-BROAD = "That is broad: {}. Press it once more to allow it from now on, or e to edit it."
-SURE = "Press escape or Enter once more to reject it, and stop the {}."
+BROAD = "That is broad: {}. Press a again to allow it from now on, or e to edit it."
+SURE = "Press esc or enter again to reject it and stop the {}."
 
 _FREE = re.compile(r"\A[^ *?]*( )?[*?]")
 """A pattern that leaves all but the first word free."""

@@ -6,7 +6,7 @@ from codeloop.kit.terminal_text import one_line
 from codeloop.schema.question import QuestionInfo, QuestionRequest
 from codeloop.tui.questions.form import MOVES, FormAnswer, FormEntry, FormRow, FormText, SecondTime
 
-SURE = "Press escape once more to answer nothing, and stop the {}."
+SURE = "Press esc again to answer nothing and stop the {}."
 OWN = "Your own words"
 SEND = "Send these answers"
 _OWN_KEY = "t"
@@ -182,7 +182,7 @@ class QuestionForm:
         for number in range(len(self._chosen)):
             if not self._said(number):
                 self._show(number)
-                self.notice = "Choose at least one, or say it in your own words."
+                self.notice = "Choose at least one, or answer in your own words."
                 return
         self.answer = FormAnswer(answers=tuple(tuple(self._said(number)) for number in range(len(self._chosen))))
 

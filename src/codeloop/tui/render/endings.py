@@ -30,12 +30,18 @@ def end_rows(item: EndItem, canvas: Canvas) -> list[Row]:
         rows += _said(error_message(error), "error", canvas)
         rows += _said(advice, "warning", canvas) if (advice := _advice(error)) else []
     style, room = canvas.styles.of("text_muted"), max(canvas.width - 2, 4)
-    sums = [row for line in _lines(_sums(item), room) for row in wrap([Segment(line, style)], room)]
+    sums = [row for line in _lines(*_sums(item), room) for row in wrap([Segment(line, style)], room)]
     return [*rows, *framed(sums, Segment("  "))]
 
 
-def _lines(words: list[str], room: int) -> list[str]:
-    """Return words with points between, in lines that end after a whole one."""
+def _lines(who: list[str], used: list[str], room: int) -> list[str]:
+    """Return words with points between in one line, or in lines of each kind that end after a whole one."""
+    if cell_len(whole := " · ".join([*who, *used])) <= room:
+        return [whole]
+    return [*_filled(who, room), *_filled(used, room)]
+
+
+def _filled(words: list[str], room: int) -> list[str]:
     lines = [words[0]]
     for word in words[1:]:
         longer = f"{lines[-1]} · {word}"
@@ -46,20 +52,23 @@ def _lines(words: list[str], room: int) -> list[str]:
     return lines
 
 
-def _sums(item: EndItem) -> list[str]:
+def _sums(item: EndItem) -> tuple[list[str], list[str]]:
+    """Return who answered and for how long, and what that has used."""
     message = item.message
     about = "~" if item.is_estimated else ""
     cached = f" ({count(item.cached)} cached)" if item.cached else ""
-    words = [
+    who = [
         one_line(message.agent, _NAME),
         one_line(message.model_id, _NAME),
-        *(["aborted"] if isinstance(message.error, MessageAbortedError) else []),
+        *(["stopped"] if isinstance(message.error, MessageAbortedError) else []),
         duration(item.ms),
         *([f"{item.steps} steps"] if item.steps > 1 else []),
+    ]
+    used = [
         f"{about}{count(item.tokens_in)} in{cached}, {count(item.tokens_out)} out",
         *([about + dollars(item.cost)] if item.cost else []),
     ]
-    return [word for word in words if word]
+    return [word for word in who if word], used
 
 
 def _advice(error: MessageError) -> str:

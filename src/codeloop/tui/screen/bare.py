@@ -27,6 +27,12 @@ app_of: Callable[[Widget], App[None]] = attrgetter("app")
 """Returns the app of a widget; the library's own property leaves the app's type open."""
 
 
+def muted(widget: Widget, part: str, base: Style) -> Style:
+    """Return the style of a part that stays behind the rest, also where a theme has no colour for it."""
+    style = base + widget.get_component_rich_style(part, partial=True)
+    return style + Style(dim=True) if style.color is None or style.color.is_default else style
+
+
 class GroundScreen(Screen[None]):
     """A screen of one colour, below everything else. A key is on it at once, without a wait for the next frame."""
 

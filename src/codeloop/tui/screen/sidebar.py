@@ -16,7 +16,7 @@ from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.layout import cut_text
 from codeloop.tui.screen.bare import CommandWidget, runs
 from codeloop.tui.screen.status_bar import Standing
-from codeloop.tui.state.servers import ServerState
+from codeloop.tui.state.servers import HEALTH, ServerState
 from codeloop.tui.state.session_view import SessionView
 from codeloop.tui.themes.styles import Styles
 
@@ -28,7 +28,6 @@ REASON = 3
 """Rows of why a server fails."""
 LEAST = 6
 """Cells in which a state says something."""
-HEALTH = {"good": "success", "resting": "text_muted", "wanting": "warning", "bad": "error"}
 
 
 class SideInfo(Struct, frozen=True):

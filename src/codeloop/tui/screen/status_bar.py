@@ -19,6 +19,8 @@ from codeloop.tui.themes.styles import Styles
 WHEEL = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 TURNS = 4
 """A second: as often as the screen is drawn while a turn runs and nothing comes. Text that comes changes nothing."""
+LEAST = 60
+"""Cells from which on there is room for a key."""
 
 
 class Standing(Struct, frozen=True):
@@ -75,13 +77,25 @@ class StatusBar(CommandWidget):
 
     def _row(self) -> Row:
         width = self.size.width
-        right = self._sums()
-        left = self._left(max(width - sum(cell_len(each.text) for each in right) - 3, 10))
-        if sum(cell_len(each.text) for each in (*left, *right)) + 1 > width:  # what waits for a key comes first
+        right = self._sums(self._standing.hint)
+        if width < LEAST or self._least() + _cells(right) > width:  # who answers is worth more than a key
+            right = self._sums("")
+        left = self._left(max(width - _cells(right) - 3, 10))
+        if _cells(left) + _cells(right) + 1 > width:  # what waits for a key comes first
             right = []
-        used = sum(cell_len(each.text) for each in (*left, *right))
-        gap = Segment(" " * max(width - used - 2, 0))
+        if (problem := self._standing.problem) and cell_len(problem) + _cells(right) + 3 > width:
+            left, right = self._left(width - 3), []
+        gap = Segment(" " * max(width - _cells(left) - _cells(right) - 2, 0))
         return [Segment(" "), *left, gap, *right, Segment(" ")]
+
+    def _least(self) -> int:
+        """Return the cells that are needed to say whole what goes on and who answers; 0 where that can be cut."""
+        view, standing = self._view, self._standing
+        if standing.waiting or standing.problem or (view is not None and isinstance(view.status, Retry)):
+            return 0
+        busy = _cells(self._busy(view, self.styles_of, LEAST)) + 2 if view is not None and view.is_busy else 0
+        profile = cell_len(standing.profile) + 2 if standing.profile else 0
+        return busy + cell_len(_who(standing)) + profile + 5
 
     def _left(self, room: int) -> Row:
         styles, standing = self.styles_of, self._standing
@@ -102,7 +116,7 @@ class StatusBar(CommandWidget):
         if standing.profile == "yolo":  # is seen on the narrowest screen, too
             named.insert(0, named.pop(2))
         for text, style, gap, fit in named:
-            left = room - sum(cell_len(each.text) for each in row)
+            left = room - _cells(row)
             if text and left > 8:
                 row += [Segment(fit(text, left - 2), style), Segment(gap)]
         return row
@@ -117,7 +131,7 @@ class StatusBar(CommandWidget):
         asks = "waits for you" if view.requests else f"{max(now - self._since, 0):.0f}s"
         return [Segment(f"{frame} {asks}", styles.of("warning" if view.requests else "primary"))]
 
-    def _sums(self) -> Row:
+    def _sums(self, hint: str) -> Row:
         styles, standing = self.styles_of, self._standing
         parts: list[tuple[str, str, str]] = []
         if self._view is not None:
@@ -130,12 +144,20 @@ class StatusBar(CommandWidget):
                 parts.append((count(used), "text_muted", "status_view"))
             if cost := self._view.session.cost:
                 parts.append((dollars(cost, self._view.session.tokens), "text_muted", "status_view"))
-        if standing.hint and self.size.width >= 60:
-            parts.append((standing.hint, "text_muted", standing.hinted))
+        if hint:
+            parts.append((hint, "text_muted", standing.hinted))
         row: Row = []
         for text, colour, command in parts:
             row += [Segment("  "), Segment(text, runs(styles.of(colour), command))]
         return row[1:]
+
+
+def _cells(row: Row) -> int:
+    return sum(cell_len(each.text) for each in row)
+
+
+def _who(standing: Standing) -> str:
+    return " ".join(filter(None, (standing.agent, standing.model)))
 
 
 def _cut(text: str, room: int) -> str:

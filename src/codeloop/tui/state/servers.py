@@ -24,6 +24,8 @@ _HEALTH: dict[str, Health] = {
     "failed": "bad",
     "error": "bad",
 }
+HEALTH: dict[Health, str] = {"good": "success", "resting": "text_muted", "wanting": "warning", "bad": "error"}
+"""The colours that these are shown in."""
 
 
 class ServerState(Struct, frozen=True):

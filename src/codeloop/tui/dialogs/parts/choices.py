@@ -15,6 +15,7 @@ class Pick(Struct, Generic[T], frozen=True):
 
     `detail` stands beside the title, `hint` at the right end, `mark` before it (one cell); `also`: searched, not shown.
     `problem`: why it can't be chosen, "" if it can; the row shows what stands before the first colon.
+    `note`: said below the list while the cursor is on the row. `look`: the colour of the detail.
     """
 
     value: T
@@ -25,6 +26,8 @@ class Pick(Struct, Generic[T], frozen=True):
     mark: str = ""
     also: str = ""
     problem: str = ""
+    note: str = ""
+    look: str = "text_muted"
 
 
 class PickAction(Struct, Generic[T], frozen=True):
@@ -55,3 +58,5 @@ class PickSource(Struct, Generic[T], frozen=True):
     empty: str = "There is nothing here yet."
     choose: str = "choose"
     """What Enter does."""
+    finds_groups: bool = True
+    """Whether what is typed may also be the name of a group."""

@@ -27,7 +27,7 @@ class Confirm(Dialog[bool]):
         styles, outer = self.colours(), self.box_width(70)
         width = outer - 4
         self.query_one("#dialog-box").styles.width = outer
-        keys = key_rows([("y", self._yes), ("n", "leave it")], styles, width)
+        keys = key_rows([("y", self._yes), ("n", "cancel")], styles, width)
         rows = [title_row(self._title, styles, width), [], *text_rows(self._text, styles, width), [], *keys]
         self.query_one(RowsView).show(rows, min(len(rows), max(self.size.height - 4, 5)))
 

@@ -23,13 +23,17 @@ _SAMPLE = 500
 class PickRows(Sequence[Row]):
     """Rows of picks and of the groups that they are in. `at(row)`: the pick of a row; `row_of(place)`: its row.
 
-    `found`: the picks that are shown, as places in `picks`; with a query there are no headings.
+    `found`: the picks that are shown, as places in `picks`; with a query there are no headings, but each row tells
+    its group if it `tells_groups`.
     """
 
-    def __init__(self, picks: Sequence[AnyPick], found: Sequence[int], query: str) -> None:
+    def __init__(
+        self, picks: Sequence[AnyPick], found: Sequence[int], query: str, *, tells_groups: bool = True
+    ) -> None:
         self._picks = picks
         self._found = found
         self._query = query
+        self._tells_groups = tells_groups and bool(query.strip())
         self._headings = {} if query.strip() else _headings(picks, found)
         self._lines: Sequence[int | str] = _lines(found, self._headings)
         lines = self._lines if self._headings else ()
@@ -84,12 +88,12 @@ class PickRows(Sequence[Row]):
             *_marked(shown, marks, styles, look, "bold" if is_here else ""),
         ]
         column = min(self._title_width, max(width * 2 // 5, 24))
-        group = f"{pick.group}" if self._query.strip() and pick.group else ""
+        group = pick.group if self._tells_groups else ""
         detail = " · ".join(one_line(text, _LONGEST) for text in (pick.detail, group) if text)
         gap = max(column - cell_len(shown), 0) + 2
         left = room - cell_len(shown) - gap
         if detail and left >= 8:
-            row += [Segment(" " * gap), Segment(fit(detail, left), muted)]
+            row += [Segment(" " * gap), Segment(fit(detail, left), styles.of(pick.look))]
         if hint:
             row = between(row, [Segment(hint, styles.of("warning") if pick.problem else muted)], width)
         return on(row, styles.of("", on="background_element"), width) if is_here else row

@@ -39,7 +39,7 @@ class ReadingScreen(Dialog[None]):
         self.query_one("#reading-title", RowsView).show([title_row(self._title, styles, width), []], 2)
         rows = self._rows(width - 1)
         self.query_one("#reading-rows", RowsView).show(rows, min(len(rows), max(self.size.height - _AROUND, 3)))
-        keys = key_rows([("↑↓ PgUp PgDn", "read")], styles, width)
+        keys = key_rows([("↑↓ pgup pgdn", "scroll")], styles, width)
         self.query_one("#reading-keys", RowsView).show([[], *keys], len(keys) + 1)
 
     def on_key(self, event: events.Key) -> None:

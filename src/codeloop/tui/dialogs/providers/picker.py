@@ -126,7 +126,7 @@ class ProviderPicker(Picker[ModelRef]):
             return False
         self.is_used = True
         provider = self._provider(model)
-        about = f"It is stored for {one_line(provider.name, 60)} alone, and tried at once with one short request."
+        about = f"The key is stored for {one_line(provider.name, 60)} alone, and tried at once with one short request."
         title = f"Key for {one_line(provider.name, 60)}"
         key = await self._given.ask(TextInput(title, self.colours, about=about, hidden=True))
         if not key:
@@ -142,6 +142,6 @@ class ProviderPicker(Picker[ModelRef]):
         if model is None:
             return False
         text = "Its models can't be used any more until a key is entered again."
-        if not await self._given.ask(Confirm("Forget the stored key?", text, "forget it", self.colours)):
+        if not await self._given.ask(Confirm("Forget the stored key?", text, "forget", self.colours)):
             return False
         return await self._given.client.call(AUTH_REMOVE, ProviderId(provider_id=model.provider_id))

@@ -12,6 +12,7 @@ from textual.widget import Widget
 from codeloop.kit.terminal_text import one_line
 from codeloop.tui.prompt.completion import CompletionRow
 from codeloop.tui.prompt.text.graphemes import width
+from codeloop.tui.screen.bare import muted
 
 ROWS = 8
 
@@ -88,15 +89,15 @@ class CompletionPopup(Widget):
         if index >= len(self.rows):
             return Strip.blank(cells, base)
         row = self.rows[index]
-        style, muted = base, base + self.get_component_rich_style("popup--muted", partial=True)
+        style, faint = base, muted(self, "popup--muted", base)
         if index == self.chosen:
-            style = muted = base + self.get_component_rich_style("popup--chosen", partial=True)
+            style = faint = base + self.get_component_rich_style("popup--chosen", partial=True)
         label = _label(row, cells)
         column = min(max((width(_label(each, cells)) for each in self._visible()), default=0) + 2, cells // 2)
         segments = [Segment(label, style), Segment(" " * max(column - width(label), 2), style)]
         room = cells - sum(width(each.text) for each in segments)
         if row.detail and room > 8:
-            segments.append(Segment(one_line(row.detail, room), muted))
+            segments.append(Segment(one_line(row.detail, room), faint))
         return Strip(segments).adjust_cell_length(cells, style)
 
     def _visible(self) -> tuple[CompletionRow, ...]:

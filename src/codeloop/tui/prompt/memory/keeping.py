@@ -104,10 +104,10 @@ class Keeping:
         try:
             found = self._store.pop(index)
         except OSError as error:
-            self._note(f"What was put aside can't be taken from {self._store.folder}: {error.strerror or error}.")
+            self._note(f"The stashed prompt can't be taken from {self._store.folder}: {error.strerror or error}.")
             return True
         if found is None:
-            self._note("Nothing is put aside.")
+            self._note("No prompt is stashed.")
             return True
         self.put(KeptPrompt(found.text, found.mode, found.chips))
         return True
@@ -137,7 +137,7 @@ class Keeping:
         try:
             self._store.push(kept)
         except OSError as error:
-            self._note(f"It can't be put aside in {self._store.folder}: {error.strerror or error}.")
+            self._note(f"It can't be stashed in {self._store.folder}: {error.strerror or error}.")
             return False
-        self._note(f"Put aside: {one_line(kept.text, 40)}")
+        self._note(f"Stashed: {one_line(kept.text, 40)}")
         return True
