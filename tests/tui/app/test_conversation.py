@@ -87,7 +87,7 @@ async def test_a_wider_terminal_shows_the_sidebar_and_a_narrower_one_hides_it(tm
         for words, shown in ((" commands", "Commands"), ("build scripted", "Agents"), ("scripted/", "Models")):
             await ui.click(words)
             await ui.sees("Type to filter", shown)
-            await ui.click("esc")
+            await ui.click(" esc")
             await ui.until(lambda: len(ui.ui.screen_stack) == 1)
         await ui.pilot.resize_terminal(80, 24)
         await ui.until(lambda: "Context" not in ui.screen())

@@ -1,17 +1,13 @@
-"""Every screen at two sizes, in a dark and in a light theme, over a project that is always the same.
+"""Every screen at two sizes, in a dark and in a light theme, over a project that is always the same."""
 
-CODELOOP_GOLDEN=write renews the files: read the diff. CODELOOP_PICTURES=FOLDER draws each screen: look at them.
-"""
-
-import os
 from collections.abc import Awaitable, Callable
-from difflib import unified_diff
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 
 from codeloop.schema.event import PermissionAsked, QuestionAsked
+from codeloop.schema.message import FORK
 from codeloop.schema.operation import PERMISSION_LIST, QUESTION_LIST, NoArguments
 from codeloop.tui.commands import BY_ID
 from codeloop.tui.dialogs.export import FORMATS
@@ -19,17 +15,11 @@ from codeloop.tui.dialogs.parts.confirm import Confirm
 from codeloop.tui.dialogs.trust import TrustScreen
 from codeloop.tui.prompt.entry import PromptEntry
 from codeloop.tui.prompt.memory.kept import KeptPrompt
-from codeloop.tui.screen.sidebar import Sidebar
 from codeloop.tui.themes.styles import Styles
-from scripts.terminal_svg import draw
-from tests.tui.screens.snapshot import written
+from tests.tui.screens.album import SIZES, Album, told
 from tests.tui.stored.client import StoredClient
 from tests.tui.stored.play import NOW, Stored, stored
 
-GOLDEN = Path(__file__).parent / "golden"
-WIDE = 140
-SIZES = ((80, 24), (WIDE, 45))
-Mode = Literal["dark", "light"]
 TRUST = """codeloop.json wants:
 + hook  after each edit: ./format.sh
 + server  tracker: npx tracker-mcp
@@ -43,6 +33,7 @@ DIALOGS = {
     "diff": ("session_changes", "cart.py"),
     "servers": ("mcp_list", "wants you to sign in"),
     "subagents": ("session_child_first", "Look for other totals"),
+    "tree": ("session_tree", "before “ask"),
     "effort": ("variant_list", "as the service decides"),
     "stash": ("stash_list", "A thing for later"),
     "models": ("model_list", "Claude Sonnet 5"),
@@ -51,8 +42,8 @@ DIALOGS = {
     "settings": ("settings", "Settings"),
     "providers": ("provider_connect", "OpenAI"),
     "export": ("session_export", FORMATS[0][2]),
-    "rename": ("session_rename", "take it"),
-    "delete": ("session_delete", "Delete “Mending the cart's total”"),
+    "rename": ("session_rename", "confirm"),
+    "delete": ("session_delete", "of its subagents"),
 }
 """The command that opens each, and what is on the screen when it is complete."""
 
@@ -63,59 +54,7 @@ PREVIEWED = {
     "subagents": "only cart.py",
 }
 """What the preview shows where there is room for one."""
-SERVERS = {
-    "time": {"status": "connected"},
-    "notes": {"status": "connected", "state": "known"},
-    "tracker": {"status": "needs_auth"},
-    "browser": {
-        "status": "failed",
-        "error": "npx ended with code 127 before it answered: there is no such program",
-    },
-    "mail": {"status": "disabled"},
-}
-LANGUAGES = [
-    {"id": "pyright", "name": "pyright", "root": ".", "status": "connected"},
-    {"id": "eslint", "name": "eslint", "root": ".", "status": "error", "error": "it ended three times"},
-]
-CHILD = "ses_00000000000000000000000004"
-
-
-class Album:
-    """Takes snapshots of what is shown, and compares them with those that are kept."""
-
-    def __init__(self, it: Stored) -> None:
-        self._it = it
-        self.wrong: list[str] = []
-
-    async def take(self, name: str, *texts: str) -> None:
-        """Take one at each size and in each theme, once the texts are there."""
-        it = self._it
-        for columns, rows in SIZES:
-            await it.pilot.resize_terminal(columns, rows)
-            taken: dict[str, Any] = {}
-            modes: tuple[Mode, ...] = ("light", "dark")
-            for mode in modes:
-                it.ui.appearance.mode = mode
-                it.ui.appearance.choose("codeloop")
-                it.ui.restyle()
-                is_dialog = len(it.ui.screen_stack) > 1
-                await it.sees(*texts, PREVIEWED.get(name, "") if columns == WIDE and is_dialog else "")
-                await it.settle(lambda wide=columns == WIDE: not wide or it.ui.query_one(Sidebar).beside.lsp)
-                await it.settle(lambda: all(worker.is_finished for worker in it.ui.workers))
-                taken[mode] = await it.steady()
-                if folder := os.environ.get("CODELOOP_PICTURES"):
-                    picture = draw([(taken[mode], 1)], it.ui.appearance.styles.theme.background, name)
-                    (Path(folder) / f"{name}-{columns}-{mode}.svg").write_text(picture)
-            self._compare(f"{name}-{columns}", written(taken["dark"], taken["light"]))
-
-    def _compare(self, name: str, text: str) -> None:
-        file = GOLDEN / f"{name}.txt"
-        if os.environ.get("CODELOOP_GOLDEN") == "write":
-            file.parent.mkdir(exist_ok=True)
-            file.write_text(text)
-        elif not file.exists() or file.read_text() != text:
-            before = file.read_text() if file.exists() else ""
-            self.wrong += unified_diff(before.splitlines(), text.splitlines(), name, "now", lineterm="", n=1)
+CHILD, FORKED = "ses_00000000000000000000000004", "ses_00000000000000000000000005"
 
 
 async def asked(it: Stored) -> tuple[Any, Any]:
@@ -134,7 +73,7 @@ async def conversation(it: Stored, album: Album) -> None:
     await album.take("status", "theme codeloop")
     it.ui.tab.forget_notices()
     it.ui.run_command(BY_ID["session_new"])
-    await album.take("tabs", "2 New session", "Ask, or name a task")
+    await album.take("tabs", "2 New session", "Ask, or describe a task")
     it.ui.run_command(BY_ID["tab_close"])
     await it.sees("Then it is rounded")
 
@@ -171,16 +110,27 @@ def a_subagent(client: StoredClient) -> None:
     answers[f"session.messages {CHILD}"] = [prompt, {**answer, "parts": [said]}]
 
 
+def a_fork(client: StoredClient) -> None:
+    """Let there be a fork of the session, from before its last prompt."""
+    answers, main = client.answers, client.main
+    prompt = next(each for each in reversed(answers[f"session.messages {main}"]) if each["info"]["role"] == "user")
+    origin = {FORK: {"sessionID": main, "messageID": prompt["info"]["id"]}}
+    session = {**answers[f"session.get {main}"], "id": FORKED, "title": "Rounding half even", "metadata": origin}
+    answers["session.list"] = [*answers["session.list"], session]
+    answers |= {f"session.get {FORKED}": session, f"session.messages {FORKED}": [], "session.message": prompt}
+
+
 async def dialogs(it: Stored, album: Album) -> None:
     a_subagent(it.client)
+    a_fork(it.client)
     it.ui.tab.prompt.store.push(KeptPrompt("A thing for later, that was half written", at=int(NOW - 7200) * 1000))
     for name, (command, shown) in DIALOGS.items():
         it.ui.run_command(BY_ID[command])
         await it.settle(lambda: len(it.ui.screen_stack) == 2)
-        await album.take(name, shown)
+        await album.take(name, shown, beside=PREVIEWED.get(name, ""))
         if name == "diff":
             await it.pilot.press("enter")
-            await album.take("reading", "PgDn read")
+            await album.take("reading", "pgdn scroll")
         await it.pilot.press("escape")
         await it.settle(lambda: len(it.ui.screen_stack) == 1)
 
@@ -189,7 +139,7 @@ async def dialogs(it: Stored, album: Album) -> None:
 
     for name, screen, shown in (
         ("trust", TrustScreen(TRUST, colours), "tracker-mcp"),
-        ("confirm", Confirm("Write over it?", "notes.md exists.", "write over it", colours), "write over it"),
+        ("confirm", Confirm("Overwrite the file?", "notes.md exists already.", "overwrite", colours), "overwrite"),
     ):
         it.ui.push_screen(screen)
         await it.settle(lambda: len(it.ui.screen_stack) == 2)
@@ -221,9 +171,7 @@ PARTS = (*(pytest.param(part, marks=pytest.mark.slow) for part in (conversation,
 async def test_every_screen_is_as_it_was_when_somebody_looked_at_it(
     tmp_path: Path, part: Callable[[Stored, Album], Awaitable[None]]
 ) -> None:
-    client = StoredClient()
-    client.answers |= {"mcp.status": SERVERS, "lsp.status": LANGUAGES}
-    async with stored(tmp_path, size=SIZES[0], client=client) as it:
+    async with stored(tmp_path, size=SIZES[0], client=told()) as it:
         album = Album(it)
         await part(it, album)
     assert not album.wrong, "\n".join(album.wrong)
@@ -231,11 +179,9 @@ async def test_every_screen_is_as_it_was_when_somebody_looked_at_it(
 
 @pytest.mark.slow
 async def test_the_first_screen_is_as_it_was(tmp_path: Path) -> None:
-    client = StoredClient()
-    client.answers |= {"mcp.status": SERVERS, "lsp.status": LANGUAGES}
-    async with stored(tmp_path, size=SIZES[0], resumed=False, client=client) as it:
+    async with stored(tmp_path, size=SIZES[0], resumed=False, client=told()) as it:
         album = Album(it)
-        await album.take("first", "Ask, or name a task")
+        await album.take("first", "Ask, or describe a task")
         it.ui.run_command(BY_ID["tour"])
         await album.take("tour", "Five keys")
     assert not album.wrong, "\n".join(album.wrong)

@@ -29,6 +29,7 @@ from codeloop.schema.message import AssistantMessage
 from codeloop.schema.part import Part, ToolPart, ToolStart, ToolStateRunning
 from codeloop.schema.wire import replace
 from codeloop.tui.app import TerminalUI
+from codeloop.tui.render.items import Renderer
 from tests.tui.stored.client import StoredClient, stored_ui
 
 NOW = 1_790_000_020.0
@@ -113,7 +114,12 @@ def running(part: ToolPart, output: str | None = None) -> ToolPart:
 
 @asynccontextmanager
 async def stored(
-    folder: Path, *, size: tuple[int, int], resumed: bool = True, client: StoredClient | None = None
+    folder: Path,
+    *,
+    size: tuple[int, int],
+    resumed: bool = True,
+    client: StoredClient | None = None,
+    toasts: bool = False,
 ) -> AsyncGenerator[Stored]:
     """Run the UI over what is stored, at a time that stands still."""
     (folder / "state").mkdir()
@@ -123,10 +129,11 @@ async def stored(
     ui.choices.settings = replace(ui.choices.settings, motion=False)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(time, "time", lambda: NOW)
+        patch.setattr(Renderer.__init__, "__defaults__", (time.time,))
         patch.setattr(Input, "_toggle_cursor", lambda _input: None)  # it would be on some of the pictures
         patch.setenv("TZ", "UTC")
         time.tzset()
-        async with ui.run_test(size=size) as pilot:
+        async with ui.run_test(size=size, notifications=toasts) as pilot:
             shown = Stored(ui, pilot, answering)
             await shown.settle(ui.is_open.is_set)
             yield shown

@@ -91,13 +91,13 @@ def test_a_signal_stops_the_turn_which_is_stored(desk: Desk) -> None:
 def test_it_has_the_terminal_again_after_an_editor_that_fails_and_after_any_stop(desk: Desk) -> None:
     wrapped = ["/bin/sh", "-c", JOB, "sh", "/bin/sh", "-c", '"$@"; exit 0', "sh", *desk.command]
     terminal = ScreenTerminal(desk, command=wrapped, VISUAL="/bin/false")
-    terminal.wait_for("name a task")
+    terminal.wait_for("describe a task")
     terminal.type("\x18e")
     terminal.wait_for("ended with code 1")
     for stop in (lambda: terminal.type("\x1a"), lambda: os.killpg(os.tcgetpgrp(terminal.main), signal.SIGSTOP)):
         stop()
         terminal.wait_for("back in the shell")
-        terminal.wait_for("name a task")
+        terminal.wait_for("describe a task")
         assert terminal.lost()
     terminal.type("\x04")
     assert terminal.end() == 0

@@ -109,7 +109,7 @@ async def status(ui: Ui, _words: str) -> None:
     name = f"{model.provider_id}/{model.model_id}" if model is not None else "none yet (/connect)"
     lines.append(f"agent {ui.choices.agent_of(ui.tab) or 'as configured'}, model {name}, theme {ui.appearance.name}")
     if profile := ui.choices.profile_of(ui.tab):
-        lines.append(f"profile {profile}: what needs no question (/profile)")
+        lines.append(f"permission profile {profile} (/profile changes it)")
     ui.say("\n".join(filter(None, lines)))
 
 

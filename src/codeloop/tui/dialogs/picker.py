@@ -150,7 +150,9 @@ class Picker(Dialog[T | None], Generic[T]):
         self.query_one("#dialog-box").styles.width = outer
         self.query_one("#picker-title", RowsView).show([title_row(self.source.title, styles, width)], 1)
         keys = [("enter", self.source.choose), *((action.key, action.title) for action in self.source.actions)]
-        foot = [*self._note(styles, width), *key_rows(keys, styles, width)]
+        note = self._picks[self._found[self._rows.cursor]].note if self._found else ""
+        said = [*text_rows(one_line(note, _NOTE), styles, width, "text_muted"), list[Segment]()] if note else []
+        foot = [*said, *key_rows(keys, styles, width)]
         self.query_one("#picker-keys", RowsView).show([[], *foot], len(foot) + 1)
         room = max(self.size.height - _AROUND - len(foot), 3)
         view, preview = self.query_one("#picker-list", RowsView), self.query_one("#picker-preview", RowsView)
@@ -172,11 +174,6 @@ class Picker(Dialog[T | None], Generic[T]):
             message = text_rows(self._message, styles, list_width, "text_muted")
             view.show(message, room if has_preview else len(message))
         preview.styles.height = room
-
-    def _note(self, styles: Styles, width: int) -> list[Row]:
-        """Return what is said of the row under the cursor."""
-        note = self._picks[self._found[self._rows.cursor]].note if self._found else ""
-        return [*text_rows(one_line(note, _NOTE), styles, width, "text_muted"), []] if note else []
 
     def press(self, key: str) -> bool:
         """Take a key; return whether it means something in the list."""

@@ -17,7 +17,7 @@ class TextInput(Dialog[str | None]):
 
     def __init__(self, title: str, colours: Colours, text: str = "", *, about: str = "", hidden: bool = False) -> None:
         super().__init__(colours)
-        self.keys: tuple[tuple[str, str], ...] = (("enter", "save"), ("esc", "cancel"))
+        self.keys: tuple[tuple[str, str], ...] = (("enter", "confirm"), ("esc", "cancel"))
         self._title = title
         self._text = text
         self._about = about
