@@ -122,7 +122,7 @@ class TerminalUI(KeyedUi):
     @on(Transcript.Pointed)
     def _pointed(self, event: Transcript.Pointed) -> None:
         if event.kind == "link":
-            self.open_url(event.value)
+            self.aside(self.visit(event.value))
         else:
             name = "picture_view" if event.kind == "image" else "session_child_first"
             self.run_command(BY_ID[name], event.value)

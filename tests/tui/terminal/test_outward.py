@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.tui.terminal.outward import clipboard_sequence, copy_programs, give, handed_on, notification
+from codeloop.tui.terminal.outward import clipboard_sequence, copy_programs, give, handed_on, notification, opener
 
 SSH = {"SSH_CONNECTION": "10.0.0.1 22 10.0.0.2 22"}
 TMUX = {"TMUX": "/tmp/tmux-0/default,1,0"}
@@ -41,6 +41,26 @@ def test_programs_are_those_of_the_persons_desktop(
     environment: dict[str, str], platform: str, names: list[str]
 ) -> None:
     assert [program[0] for program in copy_programs(environment, platform)] == names
+
+
+@pytest.mark.parametrize(
+    ("link", "environment", "platform", "program"),
+    [
+        ("https://a.example", {"DISPLAY": ":0"}, "linux", "xdg-open"),
+        ("mailto:a@b.example", {"WAYLAND_DISPLAY": "wayland-0"}, "linux", "xdg-open"),
+        ("http://a.example", {}, "darwin", "open"),
+        ("http://a.example", {"WSL_DISTRO_NAME": "Debian"}, "linux", "wslview"),
+        ("http://a.example", {}, "linux", ""),
+        ("http://a.example", {**SSH, "DISPLAY": ":10"}, "linux", ""),
+        ("--version", {"DISPLAY": ":0"}, "linux", ""),
+        ("file:///etc/passwd", {}, "darwin", ""),
+        ("src/main.py", {}, "darwin", ""),
+    ],
+)
+def test_a_link_is_opened_on_the_desktop_or_not_at_all(
+    link: str, environment: dict[str, str], platform: str, program: str
+) -> None:
+    assert opener(link, environment, platform) == ((program, link) if program else ())
 
 
 async def test_a_program_gets_the_text_and_one_that_fails_is_followed_by_the_next(tmp_path: Path) -> None:

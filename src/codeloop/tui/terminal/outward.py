@@ -75,6 +75,31 @@ async def give(
             is_given = process.returncode == 0
 
 
+def opener(link: str, environment: Environment, platform: str = sys.platform) -> tuple[str, ...]:
+    """Return the program that opens a link on the person's desktop; none for what is no address, or far from one.
+
+    The library would run a browser in this very terminal, and takes words that begin with a dash for its options.
+    """
+    if not link.startswith(("http://", "https://", "mailto:")):
+        return ()
+    if environment.get("SSH_CONNECTION") or environment.get("SSH_TTY"):
+        return ()
+    if platform == "darwin":
+        return ("open", link)
+    if environment.get("WSL_DISTRO_NAME"):
+        return ("wslview", link)
+    return ("xdg-open", link) if _is_any(environment, "WAYLAND_DISPLAY", "DISPLAY") else ()
+
+
+async def opened(program: tuple[str, ...]) -> bool:
+    """Run what opens a link, apart from this terminal; return whether it could be run."""
+    try:
+        await create_subprocess_exec(*program, stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL, start_new_session=True)
+    except OSError:
+        return False
+    return True
+
+
 def notification(title: str, text: str, environment: Environment) -> str:
     """Return what shows a notification on the desktop; "" for a terminal that can't."""
     title, text = (one_line(each, most).replace(";", ",") for each, most in ((title, _TITLE), (text, _TEXT)))

@@ -17,7 +17,7 @@ from textual.strip import Strip
 
 from codeloop.kit.terminal_text import inert, one_line
 from codeloop.tui.terminal.in_place import Whole, in_place
-from codeloop.tui.terminal.outward import clipboard_sequence, copy_programs, give, notification
+from codeloop.tui.terminal.outward import clipboard_sequence, copy_programs, give, notification, opened, opener
 from codeloop.tui.terminal.sequences import HIDDEN, SHOWN, UNDERLINE, needs_cursor
 
 MUTE = {"linux", "dumb"}
@@ -98,6 +98,13 @@ class TerminalApp(App[int], inherit_bindings=False):
         self.tell_terminal(clipboard_sequence(text, os.environ))
         if programs := copy_programs(os.environ):
             self.run_worker(give(text, programs, shutil.which, TERMINAL_FIRST), exit_on_error=False)
+
+    async def visit(self, link: str) -> None:
+        """Open a link on the person's desktop; where that can't be, copy it."""
+        program = opener(link, os.environ)
+        if not program or not await opened(program):
+            self.copy_to_clipboard(link)
+            self.notify("The link is copied.")
 
     def notify(self, message: str, *, title: str = "", markup: bool = False, **how: Any) -> None:
         """Show a message for a while; what others wrote in it is text alone."""
