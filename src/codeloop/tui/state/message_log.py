@@ -68,6 +68,21 @@ class MessageLog:
             for part in message.parts:
                 self._growing.pop(part.id, None)
 
+    def renew(self, newest: list[MessageWithParts], *, is_all: bool) -> bool:
+        """Take in the newest messages as they are stored; return whether they follow those that are known.
+
+        Known ones that should be among them are gone, and those before a hole are forgotten, to be read again.
+        `is_all`: there are no older ones.
+        """
+        ids = {message.info.id for message in newest}
+        is_joined = not is_all and bool(newest) and newest[0].info.id in self.messages
+        for created, message_id in list(self._order):
+            is_older = is_joined and (created, message_id) < (newest[0].info.time.created, newest[0].info.id)
+            if message_id not in ids and not is_older:
+                self._remove(message_id)
+        self.add(newest)
+        return is_joined
+
     def clear(self) -> None:
         """Forget everything."""
         self.changed.update(self.messages)

@@ -41,6 +41,8 @@ class OpenSessions:
         self._lost = lost
         self._following: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
+        self._reading: list[tuple[SessionView, list[Event]]] = []
+        """Views whose messages are being read, and what happens meanwhile."""
 
     @property
     def client(self) -> Client:
@@ -102,10 +104,18 @@ class OpenSessions:
         self.changed.add(view.session.id)
 
     async def _page(self, view: SessionView, cursor: str | None) -> None:
-        client = self.client_of(view.session)
+        client, since = self.client_of(view.session), list[Event]()
         asked = ListMessages(session_id=view.session.id, limit=PAGE, before=cursor)
-        page = await client.call(SESSION_MESSAGES, asked)
-        view.load(page, cursor_to(page[0].info) if len(page) == PAGE else None)
+        self._reading.append((view, since))
+        try:
+            page = await client.call(SESSION_MESSAGES, asked)
+        finally:
+            self._reading = [each for each in self._reading if each[1] is not since]
+        older = cursor_to(page[0].info) if len(page) == PAGE else None
+        if cursor is None:
+            view.load(page, older, since)
+        else:
+            view.load_older(page, older)
         self.changed.add(view.session.id)
 
     async def _follow(self) -> None:
@@ -127,6 +137,9 @@ class OpenSessions:
         for session_id, view in self.views.items():
             if view.take(event):
                 self.changed.add(session_id)
+                for reading, since in self._reading:
+                    if reading is view:
+                        since.append(event)
         self._heard(event)
 
     def _read_again(self) -> None:

@@ -20,7 +20,7 @@ from codeloop.schema.event import (
     TodoUpdated,
     session_of,
 )
-from codeloop.schema.live_events import Busy, Idle, Retry, SessionIdle, Status, StatusChanged
+from codeloop.schema.live_events import Busy, Idle, PartDelta, Retry, SessionIdle, Status, StatusChanged
 from codeloop.schema.message import AssistantMessage, Session, Todo
 from codeloop.schema.permission import PermissionRequest
 from codeloop.schema.question import QuestionRequest
@@ -84,8 +84,18 @@ class SessionView:
         """Return the items of a message."""
         return items_of(self.log, message_id, self.showing)
 
-    def load(self, page: list[MessageWithParts], cursor: str | None) -> None:
-        """Take in a page of messages, the newest or those before the oldest known one."""
+    def load(self, page: list[MessageWithParts], cursor: str | None, since: Iterable[Event] = ()) -> None:
+        """Take in the newest messages. `since`: the events that came while they were read, which may be newer."""
+        if not self.log.renew(page, is_all=cursor is None):
+            self.cursor = cursor
+        ids = {message.info.id for message in page}
+        for event in since:
+            if not isinstance(event, PartDelta) or event.properties.message_id not in ids:
+                self.take(event)
+        self._look_for_queued()
+
+    def load_older(self, page: list[MessageWithParts], cursor: str | None) -> None:
+        """Take in the messages before the oldest known one."""
         self.log.add(page)
         self.cursor = cursor
         self._look_for_queued()

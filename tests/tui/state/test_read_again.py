@@ -1,0 +1,46 @@
+"""What is known of a session is what is stored of it, also when events were missed, or came while it was read."""
+
+from codeloop.schema.event import PartInfo, PartUpdated
+from codeloop.schema.part import TextPart
+from codeloop.schema.wire import replace
+from codeloop.tui.state.message_log import MessageLog
+from codeloop.tui.state.session_view import SessionView
+from tests.tui.stored.client import StoredClient
+
+STORED = StoredClient().messages()
+OLDER, NEWER = STORED[:2], STORED[2:]
+IDS = [message.info.id for message in STORED]
+
+
+def log_of_all() -> MessageLog:
+    log = MessageLog()
+    log.add(STORED)
+    return log
+
+
+def test_what_was_removed_meanwhile_is_gone_and_what_is_older_stays() -> None:
+    log = log_of_all()
+    assert log.renew(NEWER[:-1], is_all=False)
+    assert log.ids == IDS[:-1]
+
+
+def test_what_stands_before_a_hole_is_read_again() -> None:
+    log = MessageLog()
+    log.add(OLDER)
+    assert not log.renew(NEWER[1:], is_all=False)
+    assert log.ids == IDS[3:]
+
+
+def test_where_nothing_older_is_stored_nothing_older_is_known() -> None:
+    log = log_of_all()
+    assert not log.renew(NEWER, is_all=True)
+    assert log.ids == IDS[2:]
+
+
+def test_an_event_that_came_while_messages_were_read_is_newer_than_they() -> None:
+    view = SessionView(StoredClient().session())
+    part = next(part for message in STORED for part in message.parts if isinstance(part, TextPart))
+    newer = replace(part, text="All of it.")
+    event = PartUpdated(properties=PartInfo(session_id=part.session_id, part=newer, time=1))
+    view.load(STORED, None, [event])
+    assert view.log.messages[part.message_id].parts[part.id] == newer
