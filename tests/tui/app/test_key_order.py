@@ -18,7 +18,11 @@ def burst(ui: Played, *keys: str) -> None:
 
 
 async def test_what_is_typed_right_after_a_command_goes_to_what_it_opens(tmp_path: Path) -> None:
-    async with rig(tmp_path, [ScriptedAnswer(text="Hello.")]) as desk, played(desk, tmp_path / "state") as ui:
+    own = tmp_path / "tui.json"
+    async with (
+        rig(tmp_path, [ScriptedAnswer(text="Hello.")]) as desk,
+        played(desk, tmp_path / "state", settings=(own,), own_settings=own) as ui,
+    ):
         await ui.type("hello", "enter")
         await ui.sees("Hello.")
         burst(ui, "ctrl+p", "show the status", "enter")
@@ -29,4 +33,7 @@ async def test_what_is_typed_right_after_a_command_goes_to_what_it_opens(tmp_pat
         await ui.until(lambda: ui.ui.tab.session is None and ui.ui.tab.prompt.entry.text == "for the new one")
         burst(ui, "f1", "previous tab", "enter", "back")
         await ui.until(lambda: ui.ui.tab.session is not None and ui.ui.tab.prompt.entry.text == "back")
+        burst(ui, "ctrl+p", "settings", "enter", "vim", "enter", "true", "enter")
+        await ui.until(lambda: ui.ui.tab.prompt.editor.vim is not None)
+        assert ui.ui.tab.prompt.entry.text == "back"
         assert len(desk.project.store.conversation(ui.ui.session.id).entries) == 2

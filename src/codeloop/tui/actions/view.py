@@ -95,7 +95,8 @@ def _state(is_on: bool) -> str:
 
 async def toggle_lowest(ui: Ui, _words: str) -> None:
     """Show all of the lowest call on the screen, or its end again."""
-    ui.tab.transcript.toggle(reversed(range(ui.tab.transcript.size.height)))
+    if not ui.tab.transcript.toggle(reversed(range(ui.tab.transcript.size.height))):
+        ui.notify("No call is in sight that could be opened.")
 
 
 async def status(ui: Ui, _words: str) -> None:

@@ -196,8 +196,7 @@ class Picker(Dialog[T | None], Generic[T]):
             case _ if key in _MOVES:
                 self._go((self._rows.cursor + _MOVES[key]) % max(len(self._found), 1))
             case _:
-                self.acts(now=True)
-                self.run_worker(partial(self._act, actions[key]), exclusive=True, group="act")
+                self.perform(partial(self._act, actions[key]))
         return True
 
     def leave(self) -> None:
@@ -233,8 +232,6 @@ class Picker(Dialog[T | None], Generic[T]):
                 await self._load()
         except CodeloopError as error:
             self.notify(inert(str(error)), severity="error", markup=False)
-        finally:
-            self.acts(now=False)
 
     def take_typed(self) -> None:
         """Show what fits what is typed, if that is something else than before."""

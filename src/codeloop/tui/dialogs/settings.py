@@ -107,7 +107,7 @@ class SettingsPicker(Picker[str]):
     def chosen(self, value: str) -> None:
         """Ask for another value."""
         setting = self._settings[value]
-        self.run_worker(partial(self._set, setting), exclusive=True, group="act")
+        self.perform(partial(self._set, setting))
 
     async def _set(self, setting: Setting) -> None:
         if setting.choices:

@@ -1,7 +1,7 @@
 """What every dialog has: a box in the middle with a title, a body and a line of keys."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar, cast
 
 from rich.segment import Segment
@@ -50,9 +50,17 @@ class Dialog(ModalScreen[Result]):
         is_acting = self._acts_since is not None and time.monotonic() - self._acts_since < GRACE
         return self.is_mounted and not self.is_over and not is_acting
 
-    def acts(self, *, now: bool) -> None:
-        """Take in that an action begins that may open another dialog, or that it has ended."""
-        self._acts_since = time.monotonic() if now else None
+    def perform(self, work: Callable[[], Awaitable[object]]) -> None:
+        """Do something that may open another dialog: what is typed now is for that one."""
+
+        async def performed() -> None:
+            try:
+                await work()
+            finally:
+                self._acts_since = None
+
+        self._acts_since = time.monotonic()
+        self.run_worker(performed, exclusive=True, group="act")
 
     def on_mount(self) -> None:
         """Follow the theme."""

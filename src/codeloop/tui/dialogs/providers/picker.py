@@ -81,7 +81,7 @@ class ProviderPicker(Picker[ModelRef]):
     def chosen(self, value: ModelRef) -> None:
         """Ask for a key where one is needed; then try the provider."""
         self.is_used = True
-        self.run_worker(partial(self._use, value), exclusive=True, group="act")
+        self.perform(partial(self._use, value))
 
     async def _use(self, model: ModelRef) -> None:
         if not model.provider_id:

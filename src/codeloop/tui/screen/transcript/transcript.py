@@ -202,13 +202,16 @@ class Transcript(SelectingView, can_focus=False):
             return
         self.toggle([event.y], is_marked="toggle" in meta)
 
-    def toggle(self, rows: Iterable[int], *, is_marked: bool = False) -> None:
-        """Open or close what is on the first of these rows of the screen that can be; `is_marked`: they say so."""
+    def toggle(self, rows: Iterable[int], *, is_marked: bool = False) -> bool:
+        """Open or close what is on the first of these rows of the screen that can be; return whether something is.
+
+        `is_marked`: they say so.
+        """
         blocks = (self._blocks.block_at(y + round(self.scroll_y)) for y in rows)
         for block in blocks:
             if block is not None and (is_marked or isinstance(block.item, ToolItem | ReasoningItem | SummaryItem)):
-                self.post_message(self.Toggled(block.item.key, block.message_id))
-                return
+                return self.post_message(self.Toggled(block.item.key, block.message_id))
+        return False
 
     def _go(self, row: float) -> None:
         self.follows = row >= self.max_scroll_y
