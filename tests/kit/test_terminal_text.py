@@ -102,3 +102,8 @@ def test_one_line_is_cut_with_an_ellipsis() -> None:
     assert one_line("a  b\n c", 10) == "a b c"
     assert one_line("abcdef", 6) == "abcdef"
     assert one_line("abcdefg", 6) == "abcde…"
+
+
+def test_a_title_may_hold_a_picture_of_several_characters() -> None:
+    assert one_line("the 👩\u200d👧\n\u202e", 40, inert_answer) == "the 👩\u200d👧 <U+202E>"
+    assert one_line("the 👩\u200d👧", 40) == "the 👩<U+200D>👧"

@@ -1,7 +1,7 @@
 """Text from models, files and programs, made safe to print: nothing in it can steer a terminal or hide."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 _HIDDEN = (
     r"\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160"
@@ -51,10 +51,10 @@ def inert_json(text: str) -> str:
     return _ANY.sub(lambda found: _escaped(found[0]), text)
 
 
-def one_line(text: str, width: int) -> str:
-    """Return the text inert, on one line, cut to `width` characters with an ellipsis."""
+def one_line(text: str, width: int, shown: Callable[[str], str] = inert) -> str:
+    """Return the text inert, on one line, cut to `width` characters with an ellipsis; `shown` makes it inert."""
     most = 64 * (width + 1)  # longer texts are not looked through
-    line = " ".join(inert(text[:most]).split())
+    line = " ".join(shown(text[:most]).split())
     return line if len(line) <= width and len(text) <= most else line[: max(0, width - 1)] + "…"
 
 

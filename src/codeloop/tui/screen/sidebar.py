@@ -10,7 +10,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from codeloop.client.numbers import count, dollars
-from codeloop.kit.terminal_text import one_line
+from codeloop.kit.terminal_text import inert_answer, one_line
 from codeloop.schema.message import SnapshotFileDiff
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.layout import cut_text
@@ -72,7 +72,7 @@ class Sidebar(CommandWidget, ScrollView):
     def _sections(self, view: SessionView | None, beside: SideInfo, standing: Standing) -> list[Row]:
         styles = self._colours
         title = view.session.title if view is not None else "New session"
-        rows: list[Row] = [[], *_wrapped(one_line(title, 200), styles, "bold")]
+        rows: list[Row] = [[], *_wrapped(one_line(title, 200, inert_answer), styles, "bold")]
         if beside.branch:
             rows.append([Segment(cut_text(f"on {one_line(beside.branch, 200)}", WIDTH - 4), styles.of("text_muted"))])
         if view is not None:

@@ -7,7 +7,7 @@ from textual import events
 from textual.message import Message
 from textual.strip import Strip
 
-from codeloop.kit.terminal_text import one_line
+from codeloop.kit.terminal_text import inert_answer, one_line
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.screen.bare import SteadyWidget, app_of
 from codeloop.tui.screen.session_tab import SessionTab
@@ -78,7 +78,7 @@ def _cut(title: str, most: int) -> str:
     return (
         one_line(name, most - len(fork + number)) + fork + number
         if fork and most >= 2 * LEAST
-        else one_line(title, most)
+        else one_line(title, most, inert_answer)
     )
 
 

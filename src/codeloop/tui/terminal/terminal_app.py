@@ -15,7 +15,7 @@ from textual.screen import Screen
 from textual.signal import Signal
 from textual.strip import Strip
 
-from codeloop.kit.terminal_text import inert, one_line
+from codeloop.kit.terminal_text import inert, inert_answer, one_line
 from codeloop.tui.terminal.in_place import Whole, in_place
 from codeloop.tui.terminal.outward import clipboard_sequence, copy_programs, give, notification, opened, opener
 from codeloop.tui.terminal.sequences import HIDDEN, SHOWN, UNDERLINE, needs_cursor
@@ -178,7 +178,7 @@ class TerminalApp(App[int], inherit_bindings=False):
         """Have the terminal's window, or its tab, called so."""
         if name != self._named and os.environ.get("TERM") not in MUTE:
             self._named = name
-            self.tell_terminal(f"\x1b]2;{one_line(name, _NAME)}\x1b\\")
+            self.tell_terminal(f"\x1b]2;{one_line(name, _NAME, inert_answer)}\x1b\\")
 
     def tell_terminal(self, sequence: str) -> None:
         """Write something that is no text."""

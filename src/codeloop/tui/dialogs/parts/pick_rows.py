@@ -6,7 +6,7 @@ from typing import Any, overload
 from rich.cells import cell_len
 from rich.segment import Segment
 
-from codeloop.kit.terminal_text import one_line
+from codeloop.kit.terminal_text import inert_answer, one_line
 from codeloop.tui.dialogs.parts.choices import Pick
 from codeloop.tui.dialogs.parts.fuzzy import places
 from codeloop.tui.dialogs.parts.rows import between, fit, on
@@ -74,7 +74,7 @@ class PickRows(Sequence[Row]):
     def _pick(self, pick: AnyPick, styles: Styles, *, is_here: bool) -> Row:
         width, muted = self.width, styles.of("text_muted")
         look = "text_muted" if pick.problem else "text"
-        title = one_line(pick.title, _LONGEST)
+        title = one_line(pick.title, _LONGEST, inert_answer)
         hint = (
             fit(one_line(pick.problem, 60).split(":")[0], width * 2 // 5) if pick.problem else one_line(pick.hint, 60)
         )
