@@ -128,6 +128,9 @@ async def dialogs(it: Stored, album: Album) -> None:
         it.ui.run_command(BY_ID[command])
         await it.settle(lambda: len(it.ui.screen_stack) == 2)
         await album.take(name, shown, beside=PREVIEWED.get(name, ""))
+        if name == "servers":
+            await it.pilot.press("down", "down", "down")
+            await album.take("server-failed", "there is no such program")
         if name == "diff":
             await it.pilot.press("enter")
             await album.take("reading", "pgdn scroll")
