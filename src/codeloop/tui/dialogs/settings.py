@@ -20,7 +20,7 @@ from codeloop.tui.dialogs.parts.text_input import TextInput
 from codeloop.tui.dialogs.picker import Picker
 from codeloop.tui.settings.configured import configuration_of
 
-_PLACE = 44
+_PLACE = 34
 ON_OFF = ("true", "false")
 
 
