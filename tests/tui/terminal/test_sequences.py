@@ -38,6 +38,8 @@ def test_a_key_held_with_control_and_alt_is_one_key(written: str, command: str) 
         ("\x1b[27;5;46~", "ctrl+full_stop"),
         ("\x1b[27;6;65~", "ctrl+shift+a"),
         ("\x1b[27;5;9~", "ctrl+tab"),
+        ("\x1bb", "alt+b"),
+        ("\x1bf", "alt+f"),
         ("\x1b[91;5u", "escape"),
         ("\x1b[105;5u", "tab"),
         ("\x1b[109;5u", "enter"),

@@ -43,6 +43,8 @@ _SEQUENCES = {
     "\x1b\r": "alt+enter",
     "\x1b\n": "alt+enter",
     "\x1bOM": "shift+enter",
+    "\x1bb": "alt+b",
+    "\x1bf": "alt+f",
 }
 
 

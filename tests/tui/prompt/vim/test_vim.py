@@ -272,6 +272,17 @@ def test_the_first_and_the_last_line_lead_into_the_history() -> None:
     assert asked == ["history_previous", "history_next"]
 
 
+def test_an_escape_and_a_letter_that_arrive_as_one_are_two() -> None:
+    vim = at("one tw|o")
+    keys(vim, "i")
+    assert vim.press("alt+b", None)
+    keys(vim, "x")
+    assert (shown(vim), vim.mode) == ("one |wo", "normal")
+    keys(vim, "i")
+    vim.press("alt+shift+a", None)
+    assert (shown(vim), vim.mode) == ("one wo|", "insert")
+
+
 def test_keys_that_mean_nothing_here_are_left_to_others() -> None:
     vim = at("one|")
     assert not vim.press("enter", None)
