@@ -105,7 +105,9 @@ def a_subagent(client: StoredClient) -> None:
     prompt, *_, answer = answers[f"session.messages {client.main}"]
     said = {**answer["parts"][1], "text": "`total` is called by **only cart.py**, and by its test."}
     child = {"id": CHILD, "parentID": client.main, "agent": "explore", "title": "Look for other totals"}
-    answers[f"session.children {client.main}"] = [{**answers[f"session.get {client.main}"], **child}]
+    answers[f"session.get {CHILD}"] = {**answers[f"session.get {client.main}"], **child}
+    answers[f"session.children {client.main}"] = [answers[f"session.get {CHILD}"]]
+    answers |= {f"session.todo {CHILD}": [], f"session.diff {CHILD}": []}
     answers[f"session.children {CHILD}"] = []
     answers[f"session.messages {CHILD}"] = [prompt, {**answer, "parts": [said]}]
 
@@ -128,6 +130,13 @@ async def dialogs(it: Stored, album: Album) -> None:
         it.ui.run_command(BY_ID[command])
         await it.settle(lambda: len(it.ui.screen_stack) == 2)
         await album.take(name, shown, beside=PREVIEWED.get(name, ""))
+        if name == "subagents":
+            await it.pilot.press("enter")
+            await it.settle(lambda: len(it.ui.screen_stack) == 1)
+            await album.take("child", "2 Look for other totals", "only cart.py")
+            it.ui.run_command(BY_ID["tab_close"])
+            await it.sees("Then it is rounded")
+            continue
         if name == "servers":
             await it.pilot.press("down", "down", "down")
             await album.take("server-failed", "there is no such program")
