@@ -80,6 +80,17 @@ async def test_each_key_does_what_it_says() -> None:
         assert table.moves[:2] == [2, 3]
 
 
+async def test_a_closed_one_is_not_held_by_the_app() -> None:
+    app = Stage()
+    async with staged(app) as pilot:
+        picker = Picker(Table().source(), app.colours)
+        app.open(picker)
+        await app.sees("Write the docs")
+        assert picker in app.theme_changed_signal._subscriptions
+        await pilot.press("escape")
+        await until(lambda: picker not in app.theme_changed_signal._subscriptions)
+
+
 async def test_what_is_typed_filters_and_finds_more() -> None:
     table, app = Table(), Stage()
     async with staged(app) as pilot:

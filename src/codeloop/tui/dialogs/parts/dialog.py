@@ -67,6 +67,10 @@ class Dialog(ModalScreen[Result]):
         self._fit_ground()
         cast("Any", self).app.theme_changed_signal.subscribe(self, self._in_theme)
 
+    def on_unmount(self) -> None:
+        """Hear of no more themes: who subscribes is held in memory with all its rows."""
+        cast("Any", self).app.theme_changed_signal.unsubscribe(self)
+
     def _in_theme(self, _theme: Theme) -> None:
         if not self.is_over:
             self._fit_ground()
