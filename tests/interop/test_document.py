@@ -36,6 +36,8 @@ NOT_BY_SHAPE = {
     "mcp.add": "a definition must make sense",
     "part.update": "the ids in the body must be those of the path",
     "permission.respond": "the question must be open",
+    "provider.add": "the address must be one, and a model named",
+    "provider.models": "a server must answer at the address",
     "pty.connect": "answers WebSockets only",
     "pty.update": "a title may be too long",
     "session.command": "the command and the model must be there",

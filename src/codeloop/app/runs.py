@@ -1,7 +1,7 @@
 """The turns that run in this process: at most one task a session."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any, Literal, TypeVar
 from weakref import WeakValueDictionary
@@ -55,6 +55,8 @@ class Runs:
         """The tools that a turn of a session begins with."""
         self._runs: WeakValueDictionary[str, SessionRun] = WeakValueDictionary()
         """By session; what goes on in one holds it."""
+        self._tasks: set[asyncio.Task[Any]] = set()
+        """Turns and titles: what they wait for may hold nothing, and then the loop would lose them."""
 
     def _run(self, session_id: str) -> SessionRun:
         run = self._runs.get(session_id)
@@ -73,10 +75,16 @@ class Runs:
             self.check_free(session_id)
             self._engine.store.leases.take(session_id)
             engine = replace(self._engine, policy=policy, toolbox=self.toolbox_of(session_id))
-            run.turn = asyncio.create_task(self._drive(run, session_id, engine, first))
+            run.turn = self._begin(self._drive(run, session_id, engine, first))
             run.state = "running"
             show_status(self._engine, session_id, Busy())
         return run.turn
+
+    def _begin(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
 
     @property
     def any_running(self) -> bool:
@@ -223,7 +231,7 @@ class Runs:
                     continue
                 prompt, model = "\n".join(texts), model_ref(entry.info.model)
                 store_first_line(self._engine, session_id, prompt)
-                task = asyncio.create_task(make_title(self._engine, session_id, prompt, model))
+                task = self._begin(make_title(self._engine, session_id, prompt, model))
                 run.naming.add(task)
                 task.add_done_callback(lambda done: run.naming.discard(done))
                 return
