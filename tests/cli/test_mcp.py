@@ -21,6 +21,7 @@ def configured(desk: Desk) -> dict[str, object]:
     return json.loads((desk.home / "config" / "codeloop.json").read_text()).get("mcp", {})
 
 
+@pytest.mark.slow
 def test_a_server_is_tried_added_shown_and_removed(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     desk.configure(share="disabled")

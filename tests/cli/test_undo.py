@@ -59,6 +59,7 @@ def played(desk: Desk, *commands: str) -> None:
             assert desk.run("run", "--auto", *flags, f"turn {number}").returncode == 0
 
 
+@pytest.mark.slow
 def test_undo_of_files_puts_only_these_back_and_the_conversation_stays(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     (desk.work / "a").write_text("0\n")

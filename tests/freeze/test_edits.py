@@ -93,6 +93,7 @@ PATCHES: dict[str, Callable[[], tuple[str, str]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PATCHES)
 async def test_the_loop_turns_during_a_patch_of(name: str, tmp_path: Path) -> None:
     content, patch = PATCHES[name]()

@@ -95,6 +95,7 @@ async def test_html_that_is_nested_without_end_is_converted_as_far_as_it_goes() 
     assert "nested too deeply" in page.note
 
 
+@pytest.mark.slow
 async def test_five_megabytes_of_html_are_converted() -> None:
     html = "<p>word <b>bold</b> <a href='x'>y</a></p>\n" * (WEB_BYTES.value // 42)
     page = await shown(html, "text/html")

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_requests import CreateSession, SessionId
 from codeloop.schema.operation import SESSION_CREATE, SESSION_DELETE
@@ -9,6 +11,7 @@ from tests.support.project import rig
 from tests.tui.app.played import played
 
 
+@pytest.mark.slow
 async def test_words_after_a_command_are_understood_or_refused(tmp_path: Path) -> None:
     async with rig(tmp_path, [ScriptedAnswer(text="Hello.")]) as desk, played(desk, tmp_path / "state") as ui:
         await ui.type("hello", "enter")
@@ -45,6 +48,7 @@ async def test_the_tab_of_a_session_that_is_deleted_elsewhere_closes(tmp_path: P
         await ui.until(lambda: ui.ui.tab.prompt.entry.text == "unsent")
 
 
+@pytest.mark.slow
 async def test_keys_of_lists_go_before_the_palette_and_every_dialog_closes(tmp_path: Path) -> None:
     async with rig(tmp_path, []) as desk, played(desk, tmp_path / "state") as ui:
         await ui.type("/the")

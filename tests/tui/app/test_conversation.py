@@ -3,6 +3,7 @@
 import time
 from pathlib import Path
 
+import pytest
 from textual.geometry import Region
 
 from codeloop.model.testing.script import ScriptedAnswer
@@ -75,6 +76,7 @@ async def test_a_question_is_answered_on_the_screen_and_what_was_done_is_undone(
         assert "Undone from" not in ui.screen()
 
 
+@pytest.mark.slow
 async def test_a_wider_terminal_shows_the_sidebar_and_a_narrower_one_hides_it(tmp_path: Path) -> None:
     async with rig(tmp_path, [ScriptedAnswer(text="An answer.")]) as desk, played(desk, tmp_path / "state") as ui:
         await ui.type("say something", "enter")
@@ -93,6 +95,7 @@ async def test_a_wider_terminal_shows_the_sidebar_and_a_narrower_one_hides_it(tm
         await ui.until(lambda: "Context" not in ui.screen())
 
 
+@pytest.mark.slow
 async def test_a_command_that_a_person_runs_leaves_the_size_of_the_context(tmp_path: Path) -> None:
     async with rig(tmp_path, [ScriptedAnswer(text="An answer.")]) as desk, played(desk, tmp_path / "state") as ui:
         await ui.type("say something", "enter")
@@ -104,6 +107,7 @@ async def test_a_command_that_a_person_runs_leaves_the_size_of_the_context(tmp_p
         assert ui.ui.tab.view.log.context_used == used
 
 
+@pytest.mark.slow
 async def test_a_session_is_renamed_in_a_dialog(tmp_path: Path) -> None:
     async with rig(tmp_path, [ScriptedAnswer(text="An answer.")]) as desk, played(desk, tmp_path / "state") as ui:
         await ui.type("say something", "enter")
@@ -143,6 +147,7 @@ async def test_a_turn_is_stopped_with_the_key_pressed_twice(tmp_path: Path) -> N
         assert "word word" in ui.screen()
 
 
+@pytest.mark.slow
 async def test_two_sessions_work_at_once_in_two_tabs(tmp_path: Path) -> None:
     answers = [ScriptedAnswer(text="slow " * 200, deltas=200, delay_ms=200), ScriptedAnswer(text="From the second.")]
     async with rig(tmp_path, answers) as desk, played(desk, tmp_path / "state") as ui:
@@ -193,6 +198,7 @@ async def test_a_key_that_was_to_stop_a_turn_does_not_leave_when_the_turn_has_ju
         assert ui.ui.return_code == 0
 
 
+@pytest.mark.slow
 async def test_a_profile_is_chosen_from_a_list(tmp_path: Path) -> None:
     async with rig(tmp_path, [ScriptedAnswer(text="Done.")]) as desk, played(desk, tmp_path / "state") as ui:
         await ui.type("go on", "enter")

@@ -4,12 +4,15 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.support.answers import Answer
 from tests.support.project import Rig, in_process, startup
 from tests.support.provider import ModelServer
 from tests.tui.app.played import played
 
 
+@pytest.mark.slow
 async def test_an_effort_that_is_chosen_arrives_at_the_service(tmp_path: Path) -> None:
     work, config = tmp_path / "work", tmp_path / "home" / "config" / "codeloop.json"
     work.mkdir()

@@ -38,6 +38,7 @@ class Shown:
         return sorted({row for row, _ in self.terminal.tiles()})
 
 
+@pytest.mark.slow
 async def test_a_picture_is_drawn_below_its_words_while_nothing_covers_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

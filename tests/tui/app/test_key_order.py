@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from textual import events
 
 from codeloop.model.testing.script import ScriptedAnswer
@@ -17,6 +18,7 @@ def burst(ui: Played, *keys: str) -> None:
             ui.ui.post_message(events.Key(name, {"enter": "\r"}.get(each, each) if len(each) == 1 else None))
 
 
+@pytest.mark.slow
 async def test_what_is_typed_right_after_a_command_goes_to_what_it_opens(tmp_path: Path) -> None:
     own = tmp_path / "tui.json"
     async with (

@@ -16,6 +16,7 @@ from tests.tui.app.played import played
 __all__ = ["both_clients"]
 
 
+@pytest.mark.slow
 async def test_what_a_stopped_turn_had_not_read_yet_can_be_edited_and_sent(tmp_path: Path) -> None:
     answers = [calls(call("write", filePath="new.txt", content="one\n")), ScriptedAnswer(text="Never said.")]
     async with rig(tmp_path, answers, permission={"edit": "ask"}) as desk, played(desk, tmp_path / "state") as ui:

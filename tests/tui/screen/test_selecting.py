@@ -119,6 +119,7 @@ async def test_a_call_that_is_selected_over_stays_closed_and_a_click_opens_it() 
         assert page.toggled
 
 
+@pytest.mark.slow
 async def test_the_edge_scrolls_and_a_growing_text_waits_for_the_mouse() -> None:
     page = Page(answer("\n\n".join(f"line {number}" for number in range(36))))
     async with staged(page) as pilot:

@@ -110,6 +110,7 @@ def test_what_can_not_be_opened_is_said_with_exit_code_one(desk: Desk) -> None:
     assert (terminal.lost(), "ses_none" in terminal.shown) == ("", True)
 
 
+@pytest.mark.slow
 def test_a_terminal_that_reads_nothing_keeps_it_from_nothing(desk: Desk) -> None:
     terminal = ScreenTerminal(desk, "count to a thousand")
     terminal.wait_for("word")
