@@ -185,7 +185,8 @@ async def test_directories_that_are_read_anew_by_many_at_once_are_closed_once(tm
                 await it.project(tmp_path / name)
             ending = [carry_out(it, GLOBAL_DISPOSE, NoArguments(), work) for _ in range(10)]
             assert all(await asyncio.gather(*ending, *(made(it, work) for _ in range(10))))
-        await it.tidy(idle=0)
+        it.idle = 0
+        await it.tidy()
         assert it.stores.all() == ()
 
 
@@ -214,15 +215,18 @@ async def test_an_idle_project_is_closed_unless_somebody_follows_it_or_it_works(
         await until((work / "begun").exists)
         watched = {inner}
         it.keep_open_while(lambda directory: directory in watched)
-        await it.tidy(idle=0)
+        it.idle = 0
+        await it.tidy()
         assert {project.settings.place.directory for project in it.projects} == {work, inner}
         (work / "go").touch()
         await within(turn, 20)
         await until(lambda: not any(project.is_busy for project in it.projects))
         watched.clear()
-        await it.tidy(idle=3600)
+        it.idle = 3600
+        await it.tidy()
         assert len(it.projects) == 2
-        await it.tidy(idle=0)
+        it.idle = 0
+        await it.tidy()
         assert it.projects == ()
         assert it.stores.all() == ()
         assert await it.project(work), "it opens again by itself"

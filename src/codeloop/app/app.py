@@ -27,15 +27,16 @@ class App:
     """The projects of one process. Close it: that closes them, with their turns and child processes.
 
     `startup`: what the process was started with; its directory is meant where a request names none. `models` stands
-    in for the provider table.
+    in for the provider table. `idle`: seconds after which a project that nobody asks for or follows is closed.
     """
 
-    def __init__(self, startup: Startup, models: Source | None = None) -> None:
+    def __init__(self, startup: Startup, models: Source | None = None, *, idle: float = PROJECT_IDLE.seconds) -> None:
         self.startup = startup
         self.stores = Stores()
         self._watchers: list[Callable[[Path], bool]] = []
         self._watched: WeakSet[Project] = WeakSet()
         self._models = models
+        self.idle = idle
         self._opening: dict[Path, asyncio.Task[None]] = {}
         self._projects: dict[Path, Project] = {}
         self._used: dict[Project, float] = {}
@@ -167,9 +168,9 @@ class App:
     def _is_watched(self, project: Project) -> bool:
         return any(is_watched(project.settings.place.directory) for is_watched in self._watchers)
 
-    async def tidy(self, idle: float = PROJECT_IDLE.seconds) -> None:
-        """Close what nobody has asked for during `idle` seconds, and what has finished its last turn."""
-        oldest = time.monotonic() - idle
+    async def tidy(self) -> None:
+        """Close what nobody has asked for in a while, and what has finished its last turn."""
+        oldest = time.monotonic() - self.idle
         for project in {project for project in self._projects.values() if self._used.get(project, 0) <= oldest}:
             if not project.is_busy and not self._is_watched(project):
                 self._retire(project)

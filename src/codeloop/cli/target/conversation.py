@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from math import inf
 
 from codeloop.app.app import App
 from codeloop.app.app_client import AppClient
@@ -25,7 +26,7 @@ async def _opened(options: Options, ask_trust: AskTrust | None) -> AsyncGenerato
     startup = startup_of(options, None)
     if ask_trust is not None:
         await trusted(startup, ask_trust)
-    app = App(startup)
+    app = App(startup, idle=inf)  # what the model has read is not forgotten over a long break
     try:
         directory = app.directory(None)
         project = await app.project(directory)
