@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from codeloop.cli.commands.access.trust import trust
-from codeloop.cli.commands.debug import debug
+from codeloop.cli.commands.examine.debug import debug
 from codeloop.schema.limits import all_limits
 
 

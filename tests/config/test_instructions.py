@@ -92,7 +92,7 @@ def test_a_long_file_is_cut_between_characters(world: World) -> None:
         assert "only its start" in found.warnings[0]
 
 
-def test_a_link_out_of_an_untrusted_project_is_not_followed(world: World) -> None:
+def test_a_link_out_of_a_project_is_not_followed_trusted_or_not(world: World) -> None:
     secret = world.write(world.top / "secret/id.md", "secret")
     (world.root / "AGENTS.md").symlink_to(secret)
     (world.root / "docs").symlink_to(secret.parent)
@@ -103,7 +103,10 @@ def test_a_link_out_of_an_untrusted_project_is_not_followed(world: World) -> Non
         str(world.root / "AGENTS.md"),
         str(world.root / "docs/id.md"),
     ]
-    assert texts(read(world, "docs/*.md", trusted=True)) == ["secret"]
+    (world.root / "CLAUDE.md").symlink_to(secret)
+    assert texts(read(world, "docs/*.md", "docs/id.md", "AGENTS.md", "inner.md", trusted=True)) == ["inside"]
+    assert texts(read(world, "../secret/id.md", trusted=True)) == ["secret"]  # as the configuration itself spells it
+    assert texts(read(world, "../secret/id.md", trusted=False)) == []
 
 
 def test_an_untrusted_project_s_own_files_are_read(world: World) -> None:

@@ -27,6 +27,12 @@ def test_variables_and_files_are_put_in(world: World) -> None:
     assert config.username == "home"
 
 
+@pytest.mark.parametrize(("zone", "used"), [(None, "Europe/Oslo"), ("", "Europe/Oslo"), ("Asia/Tokyo", "Asia/Tokyo")])
+def test_a_variable_can_have_a_default(world: World, zone: str | None, used: str) -> None:
+    world.globally({"username": "{env:TZNAME:-Europe/Oslo}"})
+    assert world.load(environment={} if zone is None else {"TZNAME": zone}).config.username == used
+
+
 def test_a_project_s_files_are_relative_to_their_own_folder(world: World) -> None:
     world.write("sub/.codeloop/prompt.md", "Be brief.")
     world.write("sub/.codeloop/codeloop.json", {"agent": {"build": {"prompt": "{file:./prompt.md}"}}})

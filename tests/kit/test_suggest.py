@@ -38,6 +38,10 @@ def test_fewer_edits_can_be_asked_for() -> None:
     assert near("export", ["explore"], most_edits=1) == []
 
 
+def test_a_name_that_is_much_farther_than_the_nearest_is_not_suggested() -> None:
+    assert near("sesion_list", ["session_cost", "session_list"]) == ["session_list"]
+
+
 def test_the_question_names_each_of_them() -> None:
     assert meant(()) == ""
     assert meant(("a",)) == " Did you mean `a`?"

@@ -5,6 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from codeloop.app.models.open_models import OpenModels
 from codeloop.model.catalog.catalog import Catalog
 from codeloop.model.catalog.vendors import LocalServer
 from codeloop.model.chat import Finished, ModelRequest, TextDelta, TextPiece, UserTurn
@@ -313,6 +314,16 @@ def test_the_small_model_is_the_configured_one_or_the_providers(world: World) ->
     assert world.providers().small("openai/gpt-6-sol") == "openai/gpt-6-luna"
     world.config = {"small_model": "openai/gpt-6-sol"}
     assert world.providers().small("anthropic/claude-opus-5") == "openai/gpt-6-sol"
+
+
+def test_the_cheapest_model_is_one_of_the_provider_that_costs_less_else_the_same(world: World) -> None:
+    world.config = {"provider": {"acme": {"options": {"baseURL": "http://127.0.0.1:1/v1"}, "models": {
+        "large": {"cost": {"input": 3, "output": 15}}, "cheap": {"cost": {"input": 1, "output": 2}}, "unknown": {}
+    }}}}  # fmt: skip
+    models = OpenModels(world.providers())
+    assert models.cheapest("acme/large") == "acme/cheap"
+    assert models.cheapest("acme/cheap") == "acme/cheap"
+    assert models.cheapest("acme/unknown") == "acme/unknown"
 
 
 def test_a_local_server_has_no_small_model(world: World) -> None:

@@ -123,7 +123,7 @@ ERRORS: list[tuple[dict[str, Any], str]] = [
     ({"name": "MessageAbortedError", "data": {"message": "Aborted"}}, "Aborted"),
     ({"name": "ContextOverflowError", "data": {"message": "long", "responseBody": "b"}}, "long"),
     ({"name": "ProviderAuthError", "data": {"providerID": "p", "message": "no key"}}, "no key"),
-    ({"name": "MessageOutputLengthError", "data": {}}, "The answer reached the model's output limit."),
+    ({"name": "MessageOutputLengthError", "data": {}}, "The answer reached the model's output limit. Ask it to go on."),
     ({"name": "StructuredOutputError", "data": {"message": "s", "retries": 2}}, "s"),
     ({"name": "ContentFilterError", "data": {"message": "f"}}, "f"),
     ({"name": "UnknownError", "data": {"message": "u", "ref": "err_1"}}, "u"),

@@ -11,7 +11,7 @@ from codeloop.config.files import read_text, reason, write_private
 from codeloop.config.paths import Paths
 from codeloop.config.project_root import ProjectRoot
 from codeloop.config.sources import OWN_FILES
-from codeloop.config.substitute import REFERENCE
+from codeloop.config.substitute import REFERENCE, variable
 from codeloop.kit.jsonc import is_list, is_object
 from codeloop.kit.small_files import from_home
 from codeloop.schema.errors import CodeloopError
@@ -35,9 +35,9 @@ def resolved(value: Any, folder: Path, environment: Mapping[str, str]) -> Any:
     def content(found: re.Match[str]) -> str:
         kind, name = found[1], found[2].strip()
         if kind == "env":
-            if name not in environment:
+            if name not in environment and ":-" not in name:
                 raise CodeloopError(f"The variable {name} is not set, which the entry takes a value from.")
-            return environment[name]
+            return variable(name, environment)
         file = folder / from_home(name)
         text = read_text(file, CONFIG_BYTES.value)
         if text is None:

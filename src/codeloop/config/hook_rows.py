@@ -44,6 +44,10 @@ def _is_switch(value: Any) -> bool:
     return isinstance(value, bool)
 
 
+def _is_sandbox(value: Any) -> bool:
+    return isinstance(value, bool) or is_object(value)
+
+
 def _are_texts(value: Any) -> bool:
     return is_list(value) and all(isinstance(each, str) for each in value)
 
@@ -65,7 +69,12 @@ _TEXTS = HookField("a list of texts", _are_texts)
 _PROMPT = HookField("a text", _is_text, is_needed=True)
 _MODEL = HookField("a model", _is_text)
 _FIELDS: dict[str, dict[str, HookField]] = {
-    "command": {"command": HookField("a command", _is_text, is_needed=True), "args": _TEXTS},
+    "command": {
+        "command": HookField("a command", _is_text, is_needed=True),
+        "args": _TEXTS,
+        "allowedEnvVars": _TEXTS,
+        "sandbox": HookField("true, false or an object", _is_sandbox),
+    },
     "http": {
         "url": HookField("an address that begins with http:// or https://", _is_address, is_needed=True),
         "headers": HookField("an object of texts, by the names of headers", _are_headers),

@@ -93,7 +93,8 @@ class _Reading(Struct):
     def add(self, file: Path, *, is_ours: bool = False, is_exact: bool = True) -> bool:
         """Read a file once; return whether there is one. `is_ours`: the person named it, not the project.
 
-        What a pattern finds (not `is_exact`) is not part of what was trusted, so its links stay inside too.
+        A project's file is not read where a link leads out of the project, trusted or not: a command may have made
+        the link since. One outside counts where a trusted configuration spells its path out (`is_exact`).
         """
         try:
             real = file.resolve(strict=True)
@@ -101,8 +102,9 @@ class _Reading(Struct):
             return False
         if real in self.seen:
             return True
-        if not ((self.trusted and is_exact) or is_ours or real.is_relative_to(self.place.root)):
-            where = "the project; name it without a pattern" if self.trusted else "a directory that is not trusted"
+        is_named = self.trusted and is_exact and os.path.normpath(file) == str(real)
+        if not (is_named or is_ours or real.is_relative_to(self.place.root)):
+            where = "the project" if self.trusted else "a directory that is not trusted"
             self.warnings.append(f"{file} leads out of {where}: not read.")
             return False
         if len(self.files) >= INSTRUCTION_FILES.value:

@@ -67,8 +67,9 @@ class Loaded(Struct, frozen=True):
         names = [found[2].strip() for found in references]
         shown = " and ".join(f"{{{found[1]}:{name}}}" for found, name in zip(references, names, strict=True))
         if references[0][1] == "env":
-            where = f"the environment variable {names[0]}"
-            return f"{where}, by `{shown}` at {place}", f"Set {names[0]} to another one and start codeloop again."
+            variable = names[0].partition(":-")[0]
+            where = f"the environment variable {variable}"
+            return f"{where}, by `{shown}` at {place}", f"Set {variable} to another one and start codeloop again."
         return f"the file {names[0]}, by `{shown}` at {place}", "Put another one into that file."
 
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from codeloop.config.files import reason, write_private
 from codeloop.config.paths import Paths
-from codeloop.kit.git import common_folder, git_call, git_folder
+from codeloop.kit.git import common_folder, find_blocking_file, git_call, git_folder
 from codeloop.kit.small_files import read_start
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import PROJECT_ID
@@ -164,11 +164,14 @@ def _root_commit(repository: Path, environment: Mapping[str, str]) -> tuple[str,
     from hashlib import sha1
 
     by_path = sha1(os.fsencode(repository), usedforsecurity=False).hexdigest()
+    if find_blocking_file(repository) is not None:
+        return by_path, False
     call = git_call(repository, "rev-list", "--max-parents=0", "HEAD", environment=environment)
     try:
         done = subprocess.run(
             call.command,
             env=call.environment,
+            cwd="/",
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

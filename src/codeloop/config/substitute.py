@@ -17,13 +17,20 @@ from codeloop.schema.limits import CONFIG_BYTES
 REFERENCE = re.compile(r"\{(env|file):([^{}]+)\}")
 
 
+def variable(name: str, environment: Mapping[str, str]) -> str:
+    """Return what stands behind `env:` in a reference: a variable's value, or the default after `:-`."""
+    name, _, default = name.partition(":-")
+    return environment.get(name, "") or default
+
+
 def substituted(
     layer: Layer, paths: Paths, environment: Mapping[str, str], files: dict[Path, FileState] | None = None
 ) -> Any:
     """Return a layer's values with every reference replaced, once: what comes in is not looked at again.
 
-    An unset variable is the empty text. A file is relative to the layer's own folder, or starts with `~`; blanks
-    around its content are dropped. `files` receives the files with their states from before they were read.
+    An unset variable is the empty text; `{env:NAME:-text}` is the text where the variable is unset or empty. A file is
+    relative to the layer's own folder, or starts with `~`; blanks around its content are dropped. `files` receives the
+    files with their states from before they were read.
     Raises CodeloopError for a file that is missing or can't be read.
     """
 
@@ -38,7 +45,7 @@ def substituted(
 
     def content(kind: str, name: str, keys: Keys) -> str:
         if kind == "env":
-            return environment.get(name, "")
+            return variable(name, environment)
         file = layer.base / paths.expand(name)
         try:
             if files is not None:

@@ -1,14 +1,24 @@
 """How git is called (it runs nothing that a repository or a variable configures), and where a repository is kept."""
 
 import os
+import stat
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
 
+from codeloop.kit.processes import which
 from codeloop.kit.small_files import read_start
 
 _POINTER_BYTES = 4096
+_NO_GIT = "/nonexistent/git"
+"""What is said not to be there where git is not installed."""
+_LARGEST = 1024**3  # bytes; an index of ten million files
+_READ_BY_GIT = (
+    *("HEAD", "config", "config.worktree", "commondir", "gitdir", "packed-refs", "shallow", "index"),
+    *("info/attributes", "info/exclude", "info/grafts", "objects/info/alternates"),
+)
 
 # A repository's own configuration can name programs; none of them may run.
 _OPTIONS = (
@@ -45,15 +55,16 @@ class GitCall(Struct, frozen=True):
 
 
 def git_call(
-    folder: Path, *arguments: str, environment: Mapping[str, str], own_settings: bool = False, program: str = "git"
+    folder: Path, *arguments: str, environment: Mapping[str, str], own_settings: bool = False, program: str = ""
 ) -> GitCall:
     """Return how git is called on a git directory: it seeks no other, and runs, fetches and writes nothing.
 
-    No variable leads it elsewhere. `own_settings`: the person's own configuration is read as well.
+    No variable leads it elsewhere. `own_settings`: the person's own configuration is read as well. `program`: its path;
+    left out, git is the one on the PATH, never one in the folder that it runs in.
     """
     kept = {name: value for name, value in environment.items() if not name.startswith("GIT_")}
     return GitCall(
-        [program, *_OPTIONS, f"--git-dir={folder}", *arguments],
+        [program or which("git", environment.get("PATH")) or _NO_GIT, *_OPTIONS, f"--git-dir={folder}", *arguments],
         {**kept, **_ENVIRONMENT, **({} if own_settings else _NO_SETTINGS)},
     )
 
@@ -68,6 +79,28 @@ def git_folder(top: Path) -> Path | None:
         return None
 
 
+def find_blocking_file(folder: Path) -> Path | None:
+    """Return a file of a git directory for which git would wait: a pipe, a device, or one that is far too large.
+
+    None: git can read the directory. Looks at what every call of git reads, not at each reference and object.
+    """
+    names = list(_READ_BY_GIT)
+    with suppress(OSError):
+        head = read_start(folder / "HEAD", _POINTER_BYTES)
+        if head.startswith(b"ref: refs/") and b"\0" not in head:
+            names.append(os.fsdecode(head.removeprefix(b"ref:").strip()))
+    return next((path for path in (folder / name for name in names) if not _is_readable(path)), None)
+
+
+def _is_readable(path: Path) -> bool:
+    """Return whether git gets through with a path: it is absent, a folder or a regular file of a possible size."""
+    try:
+        status = path.stat()
+    except OSError:
+        return True  # git finds out at once, too
+    return stat.S_ISDIR(status.st_mode) or (stat.S_ISREG(status.st_mode) and status.st_size <= _LARGEST)
+
+
 def common_folder(folder: Path) -> Path:
     """Return the git directory that holds the objects: that of the main work tree, for another one's."""
     return _pointed(folder / "commondir", b"", folder) or folder
@@ -79,4 +112,6 @@ def _pointed(file: Path, start: bytes, base: Path) -> Path | None:
         content = read_start(file, _POINTER_BYTES)
     except OSError:
         return None
-    return base / os.fsdecode(content.removeprefix(start).strip()) if content.startswith(start) and content else None
+    if not content.startswith(start) or not content or b"\0" in content:
+        return None
+    return base / os.fsdecode(content.removeprefix(start).strip())

@@ -3,11 +3,15 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
+
+if TYPE_CHECKING:
+    from asyncio.subprocess import Process as ChildProcess
 
 OWN_PROGRAMS = (".venv/bin", "venv/bin", "env/bin", "node_modules/.bin", "vendor/bin")
 """Where a project has programs that were installed for it alone."""
@@ -53,6 +57,44 @@ def which(name: str, path: str | None) -> str | None:
         if candidate.startswith("/") and os.access(candidate, os.X_OK) and not Path(candidate).is_dir():
             return candidate
     return None
+
+
+def with_absolute_path(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return an environment whose PATH has no folder that is another one wherever a program runs."""
+    folders = environment.get("PATH", os.defpath).split(os.pathsep)
+    return {**environment, "PATH": os.pathsep.join(folder for folder in folders if folder.startswith("/"))}
+
+
+async def start_outside(
+    program: Sequence[str],
+    *,
+    folder: str = "/",
+    stdin: int | None = None,
+    output: int | None = None,
+    is_apart: bool = False,
+) -> "ChildProcess":
+    """Start a program of the user's desktop, where nothing that lies in a project decides what it runs.
+
+    `stdin` and `output`, for stdout, as in asyncio; what it says of errors goes where its output goes, or to nobody.
+    `is_apart`: in a session of its own, which no signal to ours reaches. Raises OSError, also when it is not installed.
+    """
+    from asyncio import create_subprocess_exec
+    from asyncio.subprocess import DEVNULL, PIPE
+
+    environment = with_absolute_path(os.environ)
+    found = program[0] if program[0].startswith("/") else which(program[0], environment["PATH"])
+    if found is None:
+        raise FileNotFoundError(2, f"{program[0]} is not installed", program[0])
+    errors = DEVNULL if output == PIPE else output
+    return await create_subprocess_exec(
+        *(found, *program[1:]),
+        cwd=folder,
+        env=environment,
+        stdin=stdin,
+        stdout=output,
+        stderr=errors,
+        start_new_session=is_apart,
+    )
 
 
 @cache

@@ -1,5 +1,6 @@
 """Small files of our own: private folders, bounded reads that never block, writes that are whole or nothing, locks."""
 
+import errno
 import fcntl
 import os
 import stat
@@ -10,6 +11,7 @@ from pathlib import Path
 
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 _LOCK_POLL = 0.02
+_PIECE = 1024 * 1024  # a buffer of the whole size would be made before anything is read
 FileState = tuple[int, int, int] | None
 """Inode, ns of the last change, bytes; None: there is no such file."""
 CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -49,11 +51,25 @@ def opened(path: Path) -> Generator[int]:
 def read_start(path: Path, most: int) -> bytes:
     """Return the first `most` bytes of a regular file. Raises OSError."""
     with opened(path) as descriptor:
-        pieces: list[bytes] = []
-        while most > 0 and (piece := os.read(descriptor, most)):
-            pieces.append(piece)
-            most -= len(piece)
-        return b"".join(pieces)
+        return _read(descriptor, most)
+
+
+def read_whole(path: Path, most: int) -> bytes:
+    """Return the bytes of a regular file. Raises OSError, also for a file of more than `most` bytes."""
+    with opened(path) as descriptor:
+        # A file of many gigabytes is refused before anything of it is read.
+        data = _read(descriptor, most + 1) if os.fstat(descriptor).st_size <= most else b""
+        if len(data) > most or os.fstat(descriptor).st_size > most:
+            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(path))
+        return data
+
+
+def _read(descriptor: int, most: int) -> bytes:
+    pieces: list[bytes] = []
+    while most > 0 and (piece := os.read(descriptor, min(most, _PIECE))):
+        pieces.append(piece)
+        most -= len(piece)
+    return b"".join(pieces)
 
 
 def file_state(path: Path) -> FileState:

@@ -12,7 +12,8 @@ SHORTEST_PART = 4
 def near(name: str, known: Iterable[str], *, parts: bool = False, most_edits: int | None = None) -> list[str]:
     """Return at most three known names that `name` may be a misspelling of, the nearest first; case does not count.
 
-    One edit (a swap counts as one) for every three characters is near, or `most_edits` in all.
+    One edit (a swap counts as one) for every three characters is near, or `most_edits` in all, but no more than twice
+    the edits of the nearest.
     `parts`: names that hold `name` are near too.
     """
     from rapidfuzz.distance import OSA
@@ -27,7 +28,8 @@ def near(name: str, known: Iterable[str], *, parts: bool = False, most_edits: in
             found.append((edits, abs(len(wanted) - len(each)), place, each))
         elif parts and len(wanted) >= SHORTEST_PART and wanted in each.lower():
             found.append((edits + len(wanted), 0, place, each))
-    return [each for *_, each in sorted(found)[:MOST]]
+    nearest = min(found, default=(0,))[0]
+    return [each for edits, *_, each in sorted(found)[:MOST] if edits <= 2 * nearest or edits >= len(wanted)]
 
 
 def meant(names: Iterable[str]) -> str:

@@ -172,3 +172,12 @@ def is_within(pattern: str, offered: Sequence[str]) -> bool:
     start, words = (pattern[:-2], WORDS) if pattern.endswith(" *") else (pattern, "")
     known = start.replace("*", ANY).replace("?", ANY) + words
     return pattern in offered or any(covers(known, each) for each in offered)
+
+
+def smart_pattern(query: str, between: str = r"\s+") -> re.Pattern[str]:
+    """Return what finds a text as people type it: case counts if it has a capital letter.
+
+    `between`: what may stand where the text has blanks.
+    """
+    words = between.join(map(re.escape, query.split()))
+    return re.compile(words, 0 if any(map(str.isupper, query)) else re.IGNORECASE)

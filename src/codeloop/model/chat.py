@@ -22,12 +22,13 @@ class Limits(msgspec.Struct, frozen=True):
 
 
 class Prices(msgspec.Struct, frozen=True):
-    """Dollars per million tokens."""
+    """Dollars per million tokens. `is_known`: False where neither catalog nor configuration names a price."""
 
     input: float = 0.0
     output: float = 0.0
     cache_read: float = 0.0
     cache_write: float = 0.0
+    is_known: bool = False
 
     def cost(self, tokens: Tokens) -> float:
         """Return the dollars that `tokens` cost. Reasoning tokens are part of `output`."""

@@ -35,27 +35,47 @@ class ProviderHints(Struct, frozen=True):
     environment: Mapping[str, str]
     written: Written
     models: Callable[[], Iterable[str]]
+    is_signed_in: bool = False
+    """Whether a plugin that somebody signed in with sends the requests."""
 
     def key(self) -> str:
         """Return where the key that was sent comes from and how to change it, or how to set one; never the key."""
+        if (found := self._origin()) is not None:
+            return f"It comes from {found[0]}. {found[1]}{self._empty()}"
+        return f"There is no key for it.{self._empty() or ' ' + how_to_set(self.provider)}"
+
+    def account(self) -> str:
+        """Return where the key that was sent comes from, as a sentence; empty when there is none."""
+        found = self._origin()
+        return "" if found is None else f" The key comes from {found[0]}."
+
+    def _origin(self) -> tuple[str, str] | None:
+        """Return the one source of the key that was sent, and how to change it there."""
         name = self.provider.id
+        if self.is_signed_in:
+            return "a sign-in with a plugin", f"Sign in again: `codeloop auth login {name}`."
         if (found := self._header()) is not None:
-            return _sentences(found)
-        found = self.written(("provider", name, "options", "apiKey"))
-        if found is not None and self.provider.configured_key:
-            return _sentences(found)
-        empty = f" `apiKey` is empty: it comes from {found[0]}. {found[1]}" if found is not None else ""
+            return found
+        if self.provider.configured_key:
+            found = self.written(("provider", name, "options", "apiKey"))
+            return found or ("the configuration", "Correct it there.")
         held = environment_key(self.provider.env, self.environment)
-        stored = self._is_stored()
         if held is not None:
-            other = f", or unset it to use the stored key of {name}" if stored else ""
+            other = f", or unset it to use the stored key of {name}" if self._is_stored() else ""
             return (
-                f"It comes from the environment variable {held[0]}. "
-                f"Set {held[0]} to another key and start codeloop again{other}.{empty}"
+                f"the environment variable {held[0]}",
+                f"Set {held[0]} to another key and start codeloop again{other}.",
             )
-        if stored:
-            return f"It is the stored key ({self.credentials.path}). Replace it: codeloop auth login {name}{empty}"
-        return f"There is no key for it.{empty or ' ' + how_to_set(self.provider)}"
+        if self._is_stored():
+            return f"the stored key ({self.credentials.path})", f"Replace it: `codeloop auth login {name}`."
+        return None
+
+    def _empty(self) -> str:
+        """Return where the configuration sets an `apiKey` that is empty, which is why it does not count."""
+        found = (
+            None if self.provider.configured_key else self.written(("provider", self.provider.id, "options", "apiKey"))
+        )
+        return f" `apiKey` is empty: it comes from {found[0]}. {found[1]}" if found is not None else ""
 
     def url(self) -> str:
         """Return the setting that holds the base URL, with its place."""
@@ -101,7 +121,3 @@ def how_to_set(provider: Provider) -> str:
     """Return how a key of the provider is set."""
     login = f"run `codeloop auth login {provider.id}`"
     return f"Set {' or '.join(provider.env)}, or {login}." if provider.env else f"{login.capitalize()}."
-
-
-def _sentences(found: tuple[str, str]) -> str:
-    return f"It comes from {found[0]}. {found[1]}"

@@ -23,7 +23,7 @@ from codeloop.model.catalog.vendors import (
     LocalServer,
     Protocol,
 )
-from codeloop.model.chat import ChatModel, ModelInfo
+from codeloop.model.chat import ChatModel, ModelInfo, Prices
 from codeloop.model.credentials.environment import clean_environment, environment_key
 from codeloop.model.credentials.store import Credentials
 from codeloop.model.errors import ModelUnavailable, NoKey, NoModel, UnknownModel, UnspokenProtocol, WrongOrigin
@@ -173,7 +173,8 @@ class Providers:
             return found
         provider = self.provider(provider_id)
         if (provider.open_ended or not provider.lists_models) and listed(model_id, provider.config):
-            return ModelInfo(provider_id=provider_id, id=model_id, name=model_id, npm=provider.npm)
+            free = Prices(is_known=provider.open_ended)
+            return ModelInfo(provider_id=provider_id, id=model_id, name=model_id, npm=provider.npm, prices=free)
         names = [f"{provider_id}/{name}" for name in near(model_id, models, parts=True)]
         raise UnknownModel(
             f"The provider `{provider_id}` has no model `{model_id}`.{meant(names)} `codeloop models {provider_id}` "
@@ -200,7 +201,13 @@ class Providers:
         provider = self.provider(info.provider_id)
         endpoint = through or endpoint_of(provider, self.credentials, self._environment)
         hints = ProviderHints(
-            provider, info, self.credentials, self._environment, self._written, lambda: self.models(provider.id)
+            provider,
+            info,
+            self.credentials,
+            self._environment,
+            self._written,
+            lambda: self.models(provider.id),
+            is_signed_in=through is not None,
         )
         endpoint = replace(endpoint, hints=hints)
         adapter: Callable[[ModelInfo, Endpoint, Quirks], ChatModel] = load(ADAPTERS[protocol])

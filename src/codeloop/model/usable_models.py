@@ -12,6 +12,7 @@ from codeloop.model.chat import ModelInfo
 from codeloop.model.provider import Provider
 from codeloop.model.providers import DISABLED, Providers
 from codeloop.net.origin import is_loopback
+from codeloop.schema.message import ModelRef
 
 SILENT = "local server not answering"
 ABSENT = "not on the server"
@@ -60,3 +61,20 @@ def _why_not(provider: Provider, model: ModelInfo) -> str:
     if not listed(model.id, provider.config):
         return DISABLED
     return "" if model.npm in PROTOCOLS else f"protocol not spoken yet ({model.npm})"
+
+
+def newest_model(providers: Providers, name: str, chosen: str) -> ModelRef | None:
+    """Return the newest usable model that a name without a provider means: its id, the start of it, or its family.
+
+    The provider of `chosen`, the model in use, comes first.
+    """
+    own = chosen.partition("/")[0]
+    for usable in sorted(providers.usable(), key=lambda usable: usable.provider.id != own):
+        models = providers.models(usable.provider.id).values()
+        by_id = [model for model in models if model.id == name]
+        meant = by_id or [model for model in models if name in model.id.split("/")[-1].split("-")]
+        meant = meant or [model for model in models if model.id.startswith(name)]
+        if meant:
+            found = max(meant, key=lambda model: model.release_date)
+            return ModelRef(provider_id=usable.provider.id, model_id=found.id)
+    return None

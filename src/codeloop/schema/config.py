@@ -71,7 +71,10 @@ class ProviderConfig(Wire):
 
 
 class AgentConfig(Wire, rename=None):
-    """`agent.<name>`; `permission` is normalised to rules in their order. `restrictions`: as in Config."""
+    """`agent.<name>`; `permission` is normalised to rules in their order. `restrictions`: as in Config.
+
+    `only`: the permissions of the tools that it has; None: all.
+    """
 
     model: str | None = None
     variant: str | None = None
@@ -84,6 +87,7 @@ class AgentConfig(Wire, rename=None):
     color: str | None = None
     hidden: bool = False
     disable: bool = False
+    only: list[str] | None = None
     permission: list[PermissionRule] = []
     restrictions: list[PermissionRule] = []
     options: JSON = {}
@@ -124,19 +128,33 @@ class SearchConfig(Wire, rename={"base_url": "baseURL", "api_key": "apiKey"}):
     api_key: str | None = None
 
 
+class ProgramSandboxConfig(Wire):
+    """`sandbox` of a server, formatter or extensions: what the program may do besides in its sandbox.
+
+    Paths as in SandboxConfig. `network`: left out, that of its kind; `hosts` then means those and the usual registries.
+    """
+
+    writable: list[str] = []
+    readable: list[str] = []
+    network: Literal["off", "on", "hosts"] | None = None
+    hosts: list[str] = []
+
+
 class SandboxConfig(Wire):
     """`sandbox`: a mode, or an object. `hosts`: also reached beside the usual registries in network mode `hosts`.
 
-    `writable` and `hidden`: paths, from the project's root unless absolute or with `~/`. `extensions`: whether those
-    run in it, too; left out: those that come with a project.
+    `writable`, `readable` and `hidden`: paths, from the project's root unless absolute or with `~/`. `extensions`:
+    whether the user's own extensions and hooks run in it, too; False: in none; left out, or what they may do besides:
+    in one of their own. Those of a project run in it.
     """
 
     mode: Literal["auto", "off", "required"] = "auto"
     network: Literal["off", "on", "hosts"] = "hosts"
     hosts: list[str] = []
     writable: list[str] = []
+    readable: list[str] = []
     hidden: list[str] = []
-    extensions: bool | None = None
+    extensions: bool | ProgramSandboxConfig | None = None
 
 
 class LspServerConfig(Wire):
@@ -148,6 +166,7 @@ class LspServerConfig(Wire):
     env: dict[str, str] = {}
     initialization: JSON | None = None
     warnings: bool | None = None
+    sandbox: bool | ProgramSandboxConfig = True
 
 
 class ToolOutputConfig(Wire, rename=None):
@@ -167,6 +186,7 @@ class FormatterConfig(Wire):
     command: list[str] | None = None
     environment: dict[str, str] = {}
     extensions: list[str] | None = None
+    sandbox: bool | ProgramSandboxConfig = True
 
 
 class CommandHookConfig(Wire):
@@ -175,6 +195,7 @@ class CommandHookConfig(Wire):
     `type`: what is asked: a `command` with its `args`; the `url`, with `headers` in which variables of
     `allowed_env_vars` may stand; a model (`prompt`), or a subagent (`agent`), by its `prompt`.
     `condition`: the calls that it is about, as `Bash(git *)`.
+    `sandbox`: of a command, False for none, or what it may do besides; left out: what `sandbox.extensions` says.
     `place`: the file and line where it is written. `is_project`: it came with the project.
     """
 
@@ -192,6 +213,7 @@ class CommandHookConfig(Wire):
     matcher: str = ""
     timeout: float | None = None
     policy: bool = False
+    sandbox: bool | ProgramSandboxConfig | None = None
     place: str = ""
     is_project: bool = False
 

@@ -118,7 +118,7 @@ def error_message(error: MessageError) -> str:
     """Return the one line that a person is shown."""
     match error:
         case MessageOutputLengthError():
-            return "The answer reached the model's output limit."
+            return "The answer reached the model's output limit. Ask it to go on."
         case _:
             return error.data.message
 
@@ -166,3 +166,12 @@ class OperationError(CodeloopError):
     def __init__(self, kind: Kind, message: str) -> None:
         super().__init__(message)
         self.kind: Kind = kind
+
+
+class SessionNotFound(OperationError):
+    """There is no session with this id: it was never made, or it is deleted."""
+
+    def __init__(self, session_id: str) -> None:
+        super().__init__("NotFoundError", f"Session not found: {session_id}")
+        self.session_id = session_id
+        """The id that was asked for."""

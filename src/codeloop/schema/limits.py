@@ -46,6 +46,9 @@ COMMAND_FILES = Limit("extend.command_files", 50, "count", "files that one comma
 MCP_START = Limit("mcp.start", 30_000, "ms", "starting a server and greeting it, then it counts as failed")
 MCP_SIGN_IN = Limit("mcp.sign_in", 300_000, "ms", "a person signing in at a server, then it is given up")
 MCP_LIST = Limit("mcp.list", 15_000, "ms", "a server listing what it offers, then it counts as failed")
+MCP_LIST_OTHER = Limit(
+    "mcp.list_other", 5_000, "ms", "a server listing its resources or prompts, then they are left out"
+)
 MCP_CALL = Limit("mcp.call", 600_000, "ms", "a server working on a call without a sign of progress, then an error")
 MCP_COMPLETE = Limit("mcp.complete", 2_000, "ms", "a server completing an argument, then nothing is offered")
 MCP_STOP = Limit("mcp.stop", 1_000, "ms", "a server ending by itself when its input ends; then it is killed")
@@ -57,9 +60,16 @@ MCP_PAGES = Limit("mcp.pages", 100, "count", "pages of a server's list; further 
 MCP_TOOLS = Limit("mcp.tools", 1_000, "count", "tools, resources or prompts of one server; further ones are left out")
 MCP_DESCRIPTION = Limit("mcp.description", 4_000, "characters", "of a tool's description; the rest is cut")
 MCP_SHARE = Limit("mcp.share", 10, "percent", "of a model's window that tools of servers may take")
+MCP_DIRECT = Limit("mcp.direct", 2_000, "tokens", "that tools of servers may take in all, then they are searched for")
+MCP_SAID = Limit("mcp.said", 160, "characters", "of a server's instructions, which stand beside its tools")
+MCP_ABOUT = Limit(
+    "mcp.about", 600, "characters", "of what all servers say beside the search; further ones are left out"
+)
 MCP_NAMED = Limit("mcp.named", 400, "characters", "names of servers in a request; further ones are counted")
-MCP_FOUND = Limit("mcp.found", 10, "count", "tools that one search gives with their parameters")
+MCP_FOUND = Limit("mcp.found", 2, "count", "tools that one search gives with their parameters")
+MCP_LINES = Limit("mcp.lines", 40, "count", "tools that one search gives by name; further ones are counted")
 MCP_FILE = Limit("mcp.file", 16 * 1024 * 1024, "bytes", "a larger file of remembered servers is made anew")
+MCP_CODE = Limit("mcp.code", 50_000, "count", "files of a project; with more, servers without a sandbox always ask")
 MCP_ALIVE = Limit("mcp.alive", 10_000, "ms", "`mcp serve` working in silence, then it says that it still works")
 STORE_BUSY = Limit("store.busy", 10_000, "ms", "waiting for another process's transaction, then an error")
 STORE_POLL = Limit("store.poll", 40, "ms", "how often a follower looks for other processes' events")
@@ -242,23 +252,6 @@ PROXY_CONNECT = Limit("sandbox.proxy_connect", 15_000, "ms", "finding a host or 
 PROXY_IDLE = Limit("sandbox.proxy_idle", 600_000, "ms", "a connection of the sandbox that carries nothing is cut")
 PROXY_LINGER = Limit("sandbox.proxy_linger", 1_000, "ms", "an answered client closes its side, then it is cut")
 PROXY_REFUSALS = Limit("sandbox.proxy_refusals", 200, "count", "refused connections remembered, the newest ones")
-PTY_COUNT = Limit("pty.count", 32, "count", "terminals of one project; one more is refused")
-PTY_WATCHERS = Limit("pty.watchers", 32, "count", "clients of one terminal; one more is refused")
-PTY_TITLE = Limit("pty.title", 200, "characters", "a longer title of a terminal is refused")
-PTY_KEPT = Limit(
-    "pty.kept", 2 * 1024 * 1024, "characters", "a terminal's newest output, for clients that connect later or lag"
-)
-PTY_AHEAD = Limit("pty.ahead", 1024 * 1024, "characters", "a program is ahead of its quickest client; then it waits")
-PTY_PATIENCE = Limit("pty.patience", 2_000, "ms", "a program waits for clients that read nothing, then drops them")
-PTY_BURST = Limit("pty.burst", 256 * 1024, "bytes", "read of one terminal at a time, then there is a pause")
-PTY_PAUSE = Limit("pty.pause", 10, "ms", "the pause after a burst of output, so that a flood leaves time for others")
-PTY_FRAME = Limit("pty.frame", 64 * 1024, "characters", "output of a terminal in one message; more goes in several")
-PTY_INPUT = Limit("pty.input", 4 * 1024 * 1024, "bytes", "typed that a program has not read; then its clients wait")
-PTY_STALL = Limit(
-    "pty.stall", 20_000, "ms", "a client takes no output, or a program no input; then the connection is ended"
-)
-PTY_TICKET = Limit("pty.ticket", 60_000, "ms", "a ticket for a terminal can be used, once")
-PTY_TICKETS = Limit("pty.tickets", 64, "count", "unused tickets of one project; the oldest makes place for one more")
 SEARCH_TIME = Limit("search.time", 30_000, "ms", "a search is stopped and what it found is given")
 SEARCH_RESULTS = Limit("search.results", 100, "count", "files or matches shown, newest files first")
 SEARCH_MATCHES = Limit("search.matches", 20_000, "count", "matches collected before a search is stopped")
@@ -343,6 +336,13 @@ IMPORT_BYTES = Limit("app.import_bytes", 256 * 1024 * 1024, "bytes", "a larger f
 BATCH_CALLS = Limit("tool.batch_calls", 25, "count", "calls of one batch; more are refused")
 FACTS = Limit("agent.facts", 512, "bytes", "what a request says of the project; more is left out and counted")
 TITLE = Limit("agent.title", 20_000, "ms", "making a title, then the prompt's first line stays the title")
+TITLE_PAUSE = Limit(
+    "agent.title.pause", 500, "ms", "between a turn and asking its own model for a title; a run that exits asks nothing"
+)
+TITLE_PROMPTS = Limit("agent.title.prompts", 3, "count", "prompts after whose turns a title is tried that is missing")
+TITLE_THINKING = Limit(
+    "agent.title.thinking", 2_000, "tokens", "the answer of a model that thinks before it says a title"
+)
 SNAPSHOT_QUICK = Limit("snapshot.quick", 5, "ms", "a look that took less is made without a thread the next time")
 SNAPSHOT_TIME = Limit("snapshot.time", 2_000, "ms", "waiting for a snapshot; then the turn continues without it")
 SNAPSHOT_AGAIN = Limit(
@@ -393,7 +393,7 @@ FILES_STALE = Limit("files.stale", 10_000, "ms", "who finds an older list of fil
 
 def all_limits() -> tuple[Limit, ...]:
     """Return every row of this module and of those in `bounds/`, by name."""
-    rooms = ("tui", "language", "structured", "extension")
+    rooms = ("tui", "language", "structured", "extension", "program", "sandbox", "terminal")
     more: list[Callable[[], dict[str, object]]] = [load(f"schema.bounds.{room}:rows") for room in rooms]
     values = (*globals().values(), *(value for rows in more for value in rows().values()))
     rows = (value for value in values if isinstance(value, Limit))

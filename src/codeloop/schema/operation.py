@@ -80,6 +80,15 @@ from codeloop.schema.api.session_inputs import (
     ToolsOffered,
     WithdrawTools,
 )
+from codeloop.schema.api.session_reports import (
+    FindInSession,
+    PermissionQuery,
+    PermissionsInForce,
+    RevokeGrant,
+    SessionContext,
+    SessionCost,
+    TextMatches,
+)
 from codeloop.schema.api.session_requests import (
     CreateSession,
     ForkSession,
@@ -163,6 +172,9 @@ SESSION_GET = Operation("session.get", "GET", "/session/{sessionID}", SessionId,
 SESSION_UPDATE = Operation("session.update", "PATCH", "/session/{sessionID}", UpdateSession, Session)
 SESSION_DELETE = Operation("session.delete", "DELETE", "/session/{sessionID}", SessionId, bool)
 SESSION_CHILDREN = Operation("session.children", "GET", "/session/{sessionID}/children", SessionId, list[Session])
+SESSION_FIND = Operation("session.find", "GET", "/session/{sessionID}/find", FindInSession, TextMatches)
+SESSION_COST = Operation("session.cost", "GET", "/session/{sessionID}/cost", SessionId, SessionCost)
+SESSION_CONTEXT = Operation("session.context", "GET", "/session/{sessionID}/context", SessionId, SessionContext)
 SESSION_TODO = Operation("session.todo", "GET", "/session/{sessionID}/todo", SessionId, list[Todo])
 SESSION_FORK = Operation("session.fork", "POST", "/session/{sessionID}/fork", ForkSession, Session)
 SESSION_QUEUED = Operation("session.queued", "GET", "/session/{sessionID}/queued", SessionId, list[MessageWithParts])
@@ -190,6 +202,8 @@ COMMAND = Operation("session.command", "POST", "/session/{sessionID}/command", I
 SUMMARIZE = Operation("session.summarize", "POST", "/session/{sessionID}/summarize", Summarize, bool)
 ABORT = Operation("session.abort", "POST", "/session/{sessionID}/abort", SessionId, bool)
 PERMISSION_LIST = Operation("permission.list", "GET", "/permission", NoArguments, list[PermissionRequest])
+PERMISSION_RULES = Operation("permission.rules", "GET", "/permission/rules", PermissionQuery, PermissionsInForce)
+PERMISSION_REVOKE = Operation("permission.revoke", "DELETE", "/permission/grant/{grantID}", RevokeGrant, bool)
 PERMISSION_REPLY = Operation("permission.reply", "POST", "/permission/{requestID}/reply", AnswerPermission, bool)
 QUESTION_LIST = Operation("question.list", "GET", "/question", NoArguments, list[QuestionRequest])
 QUESTION_REPLY = Operation("question.reply", "POST", "/question/{requestID}/reply", AnswerQuestion, bool)

@@ -124,6 +124,19 @@ class ToolStateRunning(Wire, tag_field="status", tag="running"):
     metadata: JSON | None = None
 
 
+SHELL_NOTES = "\n\n<shell_metadata>\n"
+"""Comes between a command's output and the notes for the model; those for users are `notes` of the metadata."""
+
+
+NOTE = "note"
+"""In the metadata of a call: what the model was told of its arguments, which ends the output."""
+
+
+def without_notes(output: str) -> str:
+    """Return a command's output without the notes for the model."""
+    return output.rsplit(SHELL_NOTES, 1)[0]
+
+
 class ToolStateCompleted(Wire, tag_field="status", tag="completed"):
     """The call is done. `output` is what the model reads, `metadata` what a client shows."""
 
@@ -134,14 +147,30 @@ class ToolStateCompleted(Wire, tag_field="status", tag="completed"):
     time: ToolTime
     attachments: list[FilePart] | None = None
 
+    @property
+    def for_user(self) -> str:
+        """The output without what was added for the model alone."""
+        text = self.output.removesuffix(f"\n\n{self.metadata.get(TOLD)}").removesuffix(f"\n\n{self.metadata.get(NOTE)}")
+        return without_notes(text)
+
+
+ADVICE = "advice"
+"""In the metadata of a failed call: what the model is told to do about it, which no user interface shows."""
+
 
 class ToolStateError(Wire, tag_field="status", tag="error"):
-    """The call failed, was refused or was interrupted (`metadata.interrupted`)."""
+    """The call failed, was refused or was interrupted (`metadata.interrupted`); `error` is for users and models."""
 
     input: JSON
     error: str
     time: ToolTime
     metadata: JSON | None = None
+
+    @property
+    def for_model(self) -> str:
+        """The error with the advice that is for the model alone."""
+        advice = (self.metadata or {}).get(ADVICE)
+        return f"{self.error} {advice}" if isinstance(advice, str) else self.error
 
 
 ToolState = ToolStatePending | ToolStateRunning | ToolStateCompleted | ToolStateError

@@ -18,6 +18,8 @@ Trait = Literal["read-only", "sandboxed"]
 """`read-only`: it is proved to change nothing; `sandboxed`: it will run inside a sandbox that holds."""
 TRAITS: dict[str, Trait] = {f"<{trait}>": trait for trait in get_args(Trait)}
 """The patterns of rules that are about a trait."""
+REMOTE = "<remote>"
+"""The pattern of rules about commands that change something on another machine or service."""
 
 
 def is_named(pattern: str) -> bool:
@@ -36,7 +38,7 @@ class PermissionRule(Wire):
     action: Action
 
 
-NOBODY = "Nobody is there to answer, so this was refused. Find another way or say in your answer what you could not do."
+NOBODY = "Nobody is there to answer, so this was refused."
 """The words of a rejection that no person gave."""
 Ruleset = tuple[PermissionRule, ...]
 
@@ -62,7 +64,8 @@ class Need(Wire):
     certain, so that no rule for particular commands allows it; "": it is certain. `spellings`: for a pattern, what else
     rules that deny or ask for particular commands may know it by. `once`: a person who allows it where a rule for a
     kind of file asks is not asked again in the session. `hooked`: what an extension said of the call: what would be
-    asked is allowed, or what would be allowed is asked; what is denied stays denied.
+    asked is allowed, or what would be allowed is asked; what is denied stays denied. `remote`: which of `patterns` and
+    `possible` change something on another machine or service; rules for `<remote>` are about these.
     """
 
     permission: str
@@ -76,6 +79,7 @@ class Need(Wire):
     spellings: dict[str, tuple[str, ...]] = {}
     once: bool = False
     hooked: Literal["ask", "allow"] | None = None
+    remote: tuple[str, ...] = ()
 
 
 class QuestionTool(Wire):

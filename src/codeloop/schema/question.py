@@ -5,12 +5,14 @@ import re
 from codeloop.schema.permission import QuestionTool
 from codeloop.schema.wire import Wire
 
-_WITHHELD = r"(?i)pass(word|phrase|code)|secret|token|api.?key|credential|\bpin\b|private.?key|cvv"
+_WITHHELD = re.compile(r"(?i)pass(word|phrase|code)|passwd|secret|token|api.?key|credential|private.?key|\bcv[vc]\b")
+_PIN = re.compile(r"\bPIN\b|(?i:\b(your|card|security|digit|sim|bank|login)[\s-]+pin\b)")
+"""The number: notes are pinned, too, so the bare word says nothing in a sentence."""
 
 
 def asks_for_secret(text: str) -> bool:
     """Return whether words ask for a password, a key, a token or the like: no form of another program shows those."""
-    return re.search(_WITHHELD, text) is not None
+    return _WITHHELD.search(text) is not None or _PIN.search(text) is not None
 
 
 class QuestionOption(Wire):

@@ -1,6 +1,6 @@
 """Reading that the loop does not need: filtered lists, pages of messages, searches, sums. Never changes anything."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -177,6 +177,15 @@ class Queries:
             if len(found) >= limit:
                 break
         return found
+
+    def parts_with(self, session_id: str, word: str) -> Iterator[tuple[Message, Part]]:
+        """Yield the parts of a session, oldest first, whose stored form holds a word, in any case; "": all parts."""
+        sql = """
+            SELECT part.data, message.data FROM part JOIN message ON message.id = part.message_id
+            WHERE part.session_id = ?1 AND (?2 = '' OR CAST(part.data AS TEXT) LIKE ?2 ESCAPE '!')
+            ORDER BY message.created, message.id, part.id"""
+        for data, info in self._db.all(sql, session_id, like(word) if word else ""):
+            yield _message.decode(info), _part.decode(data)
 
     def steps(self, since: int) -> list[RequestCount]:
         """Return every step since a time (ms since the epoch), and what was used beside them.

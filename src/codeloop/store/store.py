@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from codeloop.kit import fault_injection
-from codeloop.schema.errors import OperationError
+from codeloop.schema.errors import SessionNotFound
 from codeloop.schema.event import (
     Event,
     MessageRemoved,
@@ -131,7 +131,7 @@ class Store:
         """Return a session. Raises OperationError (NotFoundError)."""
         found = self.find_session(session_id)
         if found is None:
-            raise OperationError("NotFoundError", f"Session not found: {session_id}")
+            raise SessionNotFound(session_id)
         return found
 
     def find_session(self, session_id: str) -> Session | None:

@@ -59,7 +59,7 @@ def test_a_model_comes_back_with_everything_that_is_used(tmp_path: Path) -> None
     assert model.ref == "acme/big"
     assert model.npm == "@ai-sdk/anthropic"
     assert model.limits == Limits(context=200_000, output=64_000, input=136_000)
-    assert model.prices == Prices(input=1.25, output=10, cache_read=0.125, cache_write=2)
+    assert model.prices == Prices(1.25, 10, 0.125, 2, is_known=True)
     assert model.input == {"text", "image", "pdf"}
     assert (model.reasoning, model.attachment, model.temperature) == (True, True, False)
     assert (model.reasoning_field, model.status, model.family) == ("reasoning_content", "beta", "bigs")

@@ -12,15 +12,17 @@ from msgspec import field as struct_field
 
 from codeloop.config.paths import Paths, plugin_name, plugin_path
 from codeloop.config.sources import FOLDERS, PROJECT_FILES
-from codeloop.config.substitute import REFERENCE
+from codeloop.config.substitute import REFERENCE, variable
 from codeloop.kit.jsonc import JsoncError, is_list, is_object, parse
-from codeloop.kit.small_files import read_start
+from codeloop.kit.small_files import opened, read_start
 from codeloop.schema.limits import CONFIG_BYTES, CONFIG_DEPTH, TRUST_BYTES, TRUST_FILES
 
 PAGES = frozenset(("agent", "agents", "mode", "modes", "command", "commands"))
 SKILLS = frozenset(("skill", "skills"))
 OWN_HOMES = (".opencode", ".codeloop")
 SKILL_HOMES = (".claude", ".agents")
+CLAUDE_HOMES = (".claude",)
+CLAUDE_PAGES = frozenset(("agents", "commands"))
 PROGRAMS = frozenset(("plugin", "plugins", "tool", "tools"))
 _HOMES = frozenset((*OWN_HOMES, *SKILL_HOMES))
 _INSTRUCTIONS = ("AGENTS.md", "CLAUDE.md")
@@ -32,6 +34,7 @@ _QUOTED = re.compile(r"""'[^']*'|"[^"]*\"""")
 _FOLDER = re.compile(r"""\bcd\s+["']?([^\s"'`;|&()<>=$]+)""")
 _MAGIC = frozenset("*?[")
 _UNREADABLE = b"\0unreadable"
+_LARGEST_HASHED = 256 * 1024 * 1024  # bytes, a tenth of a second of hashing
 
 
 class TooManyFiles(Exception):
@@ -131,8 +134,16 @@ class _Reading:
             return
         from hashlib import file_digest
 
-        with suppress(OSError), file.open("rb") as opened:
-            self.found.hidden[stored_path(self.root, file)] = file_digest(opened, "sha256").digest()
+        key = stored_path(self.root, file)
+        with suppress(OSError), opened(file) as descriptor:
+            state = os.fstat(descriptor)
+            if state.st_size > _LARGEST_HASHED:
+                # Nobody can set back the time of the inode.
+                row = (state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino)
+                self.found.hidden[key] = repr(row).encode()
+                return
+            with os.fdopen(descriptor, "rb", closefd=False) as program:
+                self.found.hidden[key] = file_digest(program, "sha256").digest()
 
     def is_inside(self, file: Path) -> bool:
         """Return whether a file is in the work tree, links followed."""
@@ -152,9 +163,9 @@ def _extensions(step: Path) -> Iterator[Path]:
             continue
         for name in sorted(present & SKILLS):
             yield from (file for file in _below(step / home / name) if file.name == "SKILL.md")
-        if home in OWN_HOMES:
-            for name in sorted(present & (PAGES | PROGRAMS)):
-                yield from _below(step / home / name)
+        wanted = PAGES | PROGRAMS if home in OWN_HOMES else CLAUDE_PAGES if home in CLAUDE_HOMES else frozenset[str]()
+        for name in sorted(present & wanted):
+            yield from _below(step / home / name)
 
 
 def _below(folder: Path) -> Iterator[Path]:
@@ -208,7 +219,7 @@ def _filled(value: Any, base: Path, paths: Paths) -> Any:
     def content(found: re.Match[str]) -> str:
         name = found[2].strip()
         if found[1] == "env":
-            return os.environ.get(name, "")
+            return variable(name, os.environ)
         try:
             return read_start(base / paths.expand(name), CONFIG_BYTES.value).decode("utf-8-sig", "replace").strip()
         except (OSError, ValueError):

@@ -141,7 +141,10 @@ def _output(value: Any, merged: JSON) -> Any:
 
 
 def _sandbox(value: Any, merged: JSON) -> Any:
-    """Keep what makes the sandbox tighter: a stricter mode or network, fewer hosts, more that is hidden."""
+    """Keep what makes the sandbox tighter: a stricter mode or network, fewer hosts, more that is hidden.
+
+    What it opens for writing or reading is left out.
+    """
     before = merged.get("sandbox")
     present: JSON = before if is_object(before) else {}
     if not is_object(value):

@@ -4,9 +4,9 @@ The last matching rule wins, so appending a project's `ask` would lift an earlie
 for each rule of the project, the part of every earlier rule that overlaps it, at the stricter action of the two.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from codeloop.kit.wildcard import expand_home
+from codeloop.kit.wildcard import expand_home, matches
 from codeloop.schema.config import AgentConfig, Config
 from codeloop.schema.limits import CONFIG_OVERLAPS
 from codeloop.schema.permission import Action, PermissionRule, Ruleset, is_named
@@ -54,7 +54,28 @@ def configured_rules(
     """
     own = config.agent.get(agent, AgentConfig())
     rules = (*built_in, *config.permission, *own.permission)
+    if own.only is not None:
+        rules = (*rules, *_limited((*base, *rules), own.only))
     return (*rules, *restricting((*base, *rules), (*config.restrictions, *own.restrictions), overlaps))
+
+
+_NO_TOOLS = ["external_directory", "webfetch_private", "sandbox", "mcp_changed", "mcp_sampling", "doom_loop"]
+"""Permissions that calls of any tool may need besides the tool's own."""
+
+
+def _limited(rules: Sequence[PermissionRule], only: Iterable[str]) -> Iterator[PermissionRule]:
+    """Yield the rules that follow `rules` so that all but some permissions, whose verdicts stay, is denied.
+
+    A name in `only` may be a wildcard.
+    """
+    names = dict.fromkeys((*only, *_NO_TOOLS))
+    yield PermissionRule(permission="*", pattern="*", action="deny")
+    for rule in rules:
+        for name in names:
+            if matches(name, rule.permission):
+                yield _like(rule, name, rule.pattern, rule.action)
+            elif matches(rule.permission, name):
+                yield rule
 
 
 def restricting(base: Ruleset, restrictions: Sequence[PermissionRule], overlaps: Overlaps | None = None) -> Ruleset:

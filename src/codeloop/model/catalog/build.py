@@ -54,7 +54,7 @@ class SourceModel(msgspec.Struct):
     release_date: str = ""
     status: str = ""
     modalities: _Modalities = msgspec.field(default_factory=_Modalities)
-    cost: _Cost = msgspec.field(default_factory=_Cost)
+    cost: _Cost | None = None
     limit: _Limit = msgspec.field(default_factory=_Limit)
     interleaved: bool | JSON = False
     provider: _OwnProtocol = msgspec.field(default_factory=_OwnProtocol)
@@ -130,7 +130,7 @@ def _row(model: SourceModel, provider_npm: str) -> ModelRow:
         family=model.family,
         npm="" if model.provider.npm == provider_npm else model.provider.npm,
         limits=(int(limit.context), int(limit.output), int(limit.input)),
-        prices=(cost.input, cost.output, cost.cache_read, cost.cache_write),
+        prices=(cost.input, cost.output, cost.cache_read, cost.cache_write) if cost else None,
         flags=flags,
         reads=sum(1 << bit for bit, name in enumerate(MODALITIES) if name in model.modalities.input) or 1,
         reasoning_field=field if isinstance(field, str) else "",

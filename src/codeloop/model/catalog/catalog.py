@@ -59,8 +59,8 @@ class ModelRow(msgspec.Struct, frozen=True, array_like=True):
     """Empty: the provider's."""
     limits: tuple[int, int, int]
     """Context, output, input."""
-    prices: tuple[float, float, float, float]
-    """Input, output, cache read, cache write."""
+    prices: tuple[float, float, float, float] | None
+    """Input, output, cache read, cache write; None: unknown."""
     flags: int
     reads: int
     reasoning_field: str
@@ -70,14 +70,13 @@ class ModelRow(msgspec.Struct, frozen=True, array_like=True):
     def info(self, provider: ProviderRow) -> ModelInfo:
         """Return the model as the rest of the program knows it."""
         context, output, limit = self.limits
-        paid, made, read, write = self.prices
         return ModelInfo(
             provider_id=provider.id,
             id=self.id,
             name=self.name,
             npm=self.npm or provider.npm,
             limits=Limits(context=context, output=output, input=limit),
-            prices=Prices(input=paid, output=made, cache_read=read, cache_write=write),
+            prices=Prices(*self.prices, is_known=True) if self.prices else Prices(),
             tool_call=bool(self.flags & TOOLS),
             reasoning=bool(self.flags & REASONING),
             temperature=bool(self.flags & TEMPERATURE),

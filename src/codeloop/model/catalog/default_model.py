@@ -32,6 +32,16 @@ def small_model(models: Iterable[ModelInfo]) -> ModelInfo | None:
     return _newest_of_first(plain, SMALL_MODELS)
 
 
+def cheapest_model(own: ModelInfo, models: Iterable[ModelInfo]) -> ModelInfo:
+    """Return the cheapest of a provider's models by its prices, and `own` where none is known to cost less."""
+
+    def price(model: ModelInfo) -> float:
+        return model.prices.input + model.prices.output
+
+    cheaper = [each for each in models if _possible(each) and not _any(each.id, NOT_BY_DEFAULT) and price(each) > 0]
+    return min([own, *(each for each in cheaper if price(each) < price(own))], key=price)
+
+
 def local_model(ids: Sequence[str]) -> str | None:
     """Return the model of a local server that writes code best, going by the names; None when none can converse."""
     candidates = [model for model in ids if not _any(model, NOT_FOR_CHAT)]

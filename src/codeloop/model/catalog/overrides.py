@@ -81,4 +81,5 @@ def _prices(known: Prices, said: ModelCostConfig | None) -> Prices:
         output=_either(said.output, known.output),
         cache_read=_either(said.cache_read, known.cache_read),
         cache_write=_either(said.cache_write, known.cache_write),
+        is_known=known.is_known or (said.input is not None and said.output is not None),
     )

@@ -19,6 +19,10 @@ class Hints(Protocol):
         """Return where the key comes from and how to change it, in sentences."""
         ...
 
+    def account(self) -> str:
+        """Return where the key comes from, as ` The key comes from ...`; empty when there is none."""
+        ...
+
     def url(self) -> str:
         """Return the setting that holds the base URL."""
         ...

@@ -98,13 +98,18 @@ class ServiceErrors(Struct, frozen=True):
         said = self._without_key(readable(text, payload))[:600]
         code = f"HTTP {status}" if status else "an error"
         if is_overflow(status, payload, text):
-            message = f"The conversation is longer than {self.info.ref} can read ({said}). Compact it or start another."
+            what = f"The conversation is longer than {self.info.ref} can read ({said})."
+            message = f"{what} Compact it with /compact, or start a new session."
             return ContextOverflowError(data=OverflowData(message=message, response_body=body))
         money = asks_for_money(status, payload, text)
         if status in {401, 403} and not money:
-            return ProviderAuthError(data=ProviderAuthData(provider_id=provider, message=self._key_refused(code, said)))
+            message = self._key_refused(status, code, said)
+            return ProviderAuthError(data=ProviderAuthData(provider_id=provider, message=message))
         if money:
-            message = f"{provider} has no credit left ({code}: {said}). Add credit there, or choose another model."
+            account = self.endpoint.hints.account() if self.endpoint.hints else ""
+            message = (
+                f"{provider} has no credit left ({code}: {said}).{account} Add credit there, or choose another model."
+            )
         elif missing_model(status, payload, text, self._model):
             message = (
                 f"{provider} has no model {self._model} at {bare_url(self.endpoint.base_url)} ({code}: {said}).{near} "
@@ -134,12 +139,15 @@ class ServiceErrors(Struct, frozen=True):
             )
         )
 
-    def _key_refused(self, code: str, said: str) -> str:
+    def _key_refused(self, status: int | None, code: str, said: str) -> str:
         provider, headers = self.info.provider_id, {**self.info.headers, **self.endpoint.headers}
         has_key = self.endpoint.key or not KEY_HEADERS.isdisjoint(name.lower() for name in headers)
-        what = "refused the key" if has_key else "wants a key"
+        refused = "refused the key" if status == 401 else "does not allow this request with the key"
+        what = refused if has_key or self.endpoint.client is not None else "wants a key"
         hints = self.endpoint.hints
-        return f"{provider} {what} ({code}: {said}). {hints.key() if hints else f'Run codeloop auth login {provider}.'}"
+        return (
+            f"{provider} {what} ({code}: {said}). {hints.key() if hints else f'Run `codeloop auth login {provider}`.'}"
+        )
 
     def _other_address(self) -> str:
         """Return which base URL is probably meant, or where the present one is set."""

@@ -148,12 +148,13 @@ class MCPStatus(Wire):
     """What an MCP server is doing, in the reference's words; `error` says why it failed.
 
     `state` is ours, where it says more: `configured` (nobody has looked at it), `known` (its tools are offered, the
-    first call starts it), `starting`.
+    first call starts it), `starting`. `sandbox`: False for a program that runs without one.
     """
 
     status: Literal["connected", "disabled", "failed", "needs_auth", "needs_client_registration"]
     error: str | None = None
     state: Literal["configured", "known", "starting"] | None = None
+    sandbox: Literal[False] | None = None
 
 
 class CompleteMcpPrompt(Wire):

@@ -177,11 +177,15 @@ class MessageWithParts(Wire):
 
 
 class ClientTool(Wire):
-    """A tool that a client carries out. `parameters`: a JSON Schema of an object."""
+    """A tool that a client carries out. `parameters`: a JSON Schema of an object.
+
+    `read_only`: it changes nothing, so that calls may run side by side, and the profile `plan` allows them.
+    """
 
     name: Annotated[str, msgspec.Meta(pattern="^[A-Za-z0-9_-]{1,64}$")]
     description: str
     parameters: JSON
+    read_only: bool = False
 
 
 class OfferTools(Wire):

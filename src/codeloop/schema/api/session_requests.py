@@ -72,6 +72,11 @@ def cursor_to(oldest: Message) -> str:
     return b64encode(msgspec.json.encode(cursor)).decode()
 
 
+def cursor_before(time: int) -> str:
+    """Return the cursor of the page of messages that were created before a time (ms since the epoch)."""
+    return b64encode(msgspec.json.encode(MessageCursor(id="", time=time))).decode()
+
+
 class MessageId(Wire):
     """Names a message."""
 

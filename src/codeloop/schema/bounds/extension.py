@@ -25,6 +25,13 @@ HOOK_COMMAND = Limit("hooks.command", 60_000, "ms", "a command of `hooks`, unles
 HOOK_OUTPUT = Limit("hooks.output", 1024 * 1024, "bytes", "what a command of `hooks` prints; with more it has failed")
 HOOK_PROMPT = Limit("hooks.prompt", 30_000, "ms", "a model judging for `hooks`, unless the row has a timeout")
 HOOK_AGENT = Limit("hooks.agent", 60_000, "ms", "a subagent judging for `hooks`, unless the row has a timeout")
+MCP_CALL_LONGEST = Limit(
+    "mcp.call_longest",
+    3_600_000,
+    "ms",
+    "a call with signs of progress, unless its timeout is longer",
+)
+MCP_CHANGES = Limit("mcp.changes", 200, "ms", "changes of a server's lists are taken up together, this long after one")
 HOOK_VERDICTS = Limit(
     "hooks.verdicts", 2, "count", "tries of a model to judge in the form asked for, then it has failed"
 )

@@ -1,0 +1,10 @@
+"""What bounds the programs that look at a project for us: rows of the table in `limits.py`, printed with them."""
+
+from codeloop.kit.limit import Limit
+
+PROGRAM_MEMORY = Limit("program.memory", 4 * 1024**3, "bytes", "memory of one ripgrep or git of ours; then it fails")
+
+
+def rows() -> dict[str, object]:
+    """Return what this module holds."""
+    return globals()

@@ -1,0 +1,21 @@
+"""What bounds sandboxed commands and what they leave: rows of the table in `limits.py`, printed with them."""
+
+from codeloop.kit.limit import Limit
+
+LAUNCHER_LOST = Limit("shell.lost", 10_000, "ms", "a command to start or to end; then all that runs with it is killed")
+SANDBOX_PRIVATE_AGE = Limit(
+    "sandbox.private_age", 2_592_000_000, "ms", "what a project's commands wrote to caches and the home, unused, stays"
+)
+SANDBOX_PRIVATE_SIZE = Limit(
+    "sandbox.private_size", 10_000_000_000, "bytes", "of that; what is larger is removed when nobody has it"
+)
+PLANTED_FOLDERS = Limit("sandbox.git_folders", 4_000, "count", "folders of a project in which git is looked for")
+PLANTED_NEW = Limit("sandbox.git_new", 40_000, "count", "folders looked through so that a command made or changed")
+PLANTED_LINKS = Limit("sandbox.git_links", 5_000, "count", "entries of one git directory that are looked at for links")
+NESTED_REPOSITORIES = Limit("sandbox.repositories", 50, "count", "repositories in a project that the kernel protects")
+DENIED_ENTRIES = Limit("sandbox.denied", 10_000, "count", "entries of a project in which denied files are looked for")
+
+
+def rows() -> dict[str, object]:
+    """Return what this module holds."""
+    return globals()

@@ -1,0 +1,10 @@
+"""What bounds looking at one session: rows of the table in `limits.py`, and printed with them."""
+
+from codeloop.kit.limit import Limit
+
+SESSION_FOUND = Limit("session.found", 10_000, "count", "places of a text in one session; more are left out")
+
+
+def rows() -> dict[str, object]:
+    """Return what this module holds."""
+    return globals()
