@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.freeze.ticker import check
+from tests.tool.context import TestContext
 from tests.tool.small_project import answer, small_project
 
 EQUAL = "a\n" * 200_000
@@ -63,14 +64,18 @@ EDITS: dict[str, Callable[[], Case]] = {
 }
 
 
+async def write_and_read(ctx: TestContext, content: str) -> None:
+    """Write the file as it is before the edit, and read it, as an edit needs."""
+    (ctx.workspace.root / "f.txt").write_text(content, newline="")
+    await answer(ctx, "read", {"filePath": "f.txt"})
+
+
 @pytest.mark.parametrize("name", EDITS)
 async def test_the_loop_turns_during_an_edit_of(name: str, tmp_path: Path) -> None:
     content, old, new, every = EDITS[name]()
     ctx = small_project(tmp_path)
-    (ctx.workspace.root / "f.txt").write_text(content, newline="")
     given = {"filePath": "f.txt", "oldString": old, "newString": new, "replaceAll": every}
-    await answer(ctx, "read", {"filePath": "f.txt"})
-    await check(lambda: answer(ctx, "edit", given))
+    await check(lambda: answer(ctx, "edit", given), lambda: write_and_read(ctx, content))
 
 
 def patched(*lines: str) -> str:
@@ -98,20 +103,19 @@ PATCHES: dict[str, Callable[[], tuple[str, str]]] = {
 async def test_the_loop_turns_during_a_patch_of(name: str, tmp_path: Path) -> None:
     content, patch = PATCHES[name]()
     ctx = small_project(tmp_path)
-    (ctx.workspace.root / "f.txt").write_text(content)
-    await answer(ctx, "read", {"filePath": "f.txt"})
-    await check(lambda: answer(ctx, "apply_patch", {"patchText": patch}))
+    await check(lambda: answer(ctx, "apply_patch", {"patchText": patch}), lambda: write_and_read(ctx, content))
 
 
 @pytest.mark.slow
 async def test_the_loop_turns_during_many_edits_of_a_large_file(tmp_path: Path) -> None:
     ctx = small_project(tmp_path)
-    (ctx.workspace.root / "f.txt").write_text(NUMBERED * 4)
-    await answer(ctx, "read", {"filePath": "f.txt"})
     edits: list[dict[str, Any]] = [
         {"oldString": f"  line  {n}\n  line  {n + 1}", "newString": "x", "replaceAll": True} for n in range(0, 240, 3)
     ]
-    await check(lambda: answer(ctx, "multiedit", {"filePath": "f.txt", "edits": edits}))
+    await check(
+        lambda: answer(ctx, "multiedit", {"filePath": "f.txt", "edits": edits}),
+        lambda: write_and_read(ctx, NUMBERED * 4),
+    )
 
 
 async def test_a_text_that_stands_everywhere_is_refused_with_what_to_do(tmp_path: Path) -> None:

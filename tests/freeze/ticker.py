@@ -2,11 +2,13 @@
 
 import asyncio
 import gc
+import math
 import time
 from collections.abc import Awaitable, Callable
 
 LONGEST = 0.1
 """Seconds of the process's own CPU time between two turns of the loop."""
+TRIES = 3
 MOST = 15.0
 """Seconds of CPU time in all, several times what the slowest row takes; what has no bound takes minutes."""
 
@@ -39,8 +41,18 @@ async def gap_of(work: Callable[[], Awaitable[object]]) -> tuple[float, float]:
     return longest, taken
 
 
-async def check(work: Callable[[], Awaitable[object]]) -> None:
-    """Fail unless the loop keeps turning while `work` runs and `work` comes to an end."""
-    longest, taken = await gap_of(work)
-    assert taken < MOST, f"it took {taken:.1f} s of CPU time"
-    assert longest < LONGEST, f"the loop stood still for {longest * 1000:.0f} ms"
+async def check(work: Callable[[], Awaitable[object]], prepare: Callable[[], Awaitable[object]] | None = None) -> None:
+    """Fail unless the loop keeps turning while `work` runs, after `prepare`, and `work` comes to an end.
+
+    What has no bound stands still each time; a machine that is busy with other things makes it look so once.
+    """
+    shortest = math.inf
+    for _ in range(TRIES):
+        if prepare is not None:
+            await prepare()
+        longest, taken = await gap_of(work)
+        assert taken < MOST, f"it took {taken:.1f} s of CPU time"
+        shortest = min(shortest, longest)
+        if shortest < LONGEST:
+            return
+    raise AssertionError(f"the loop stood still for {shortest * 1000:.0f} ms")

@@ -7,7 +7,7 @@ from codeloop.schema.permission import Action, PermissionRule, Ruleset
 from codeloop.tool.builtin.shell.facts import facts_of
 from codeloop.tool.builtin.shell.line_needs import LineNeeds
 from codeloop.tool.builtin.shell.touched_files import touched_files
-from codeloop.workspace.process.shells import ShellContext, Shells
+from codeloop.workspace.process.shells import ShellContext
 from codeloop.workspace.workspace import Workspace
 from tests.permission.attacks.observed import Stage
 
@@ -19,7 +19,6 @@ class Judge:
         scratch = stage.work.with_name("scratch")
         scratch.mkdir()
         self._workspace = Workspace(stage.work, stage.work, scratch, stage.environment)
-        self._shells = self._workspace.shared(Shells)
         self._place = ShellContext("ses_1", stage.work, stage.environment, scratch)
         self._rules: Ruleset = (
             *(PermissionRule(permission=name, pattern="*", action="allow") for name in ("read", "external_directory")),
@@ -30,7 +29,7 @@ class Judge:
     def allows(self, line: str) -> bool:
         """Return whether nothing would be asked or denied."""
         directory = self._workspace.directory
-        analysis = analyse(line, facts_of(line, directory, self._place, self._workspace, self._shells))
+        analysis = analyse(line, facts_of(line, directory, self._place, self._workspace))
         files = touched_files(analysis.touches, directory, self._workspace)
         needs = LineNeeds(line, analysis, files, directory).all(self._workspace, lambda _, __: {})
         lists = (self._rules, guards(self._rules))

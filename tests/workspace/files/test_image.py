@@ -153,3 +153,41 @@ def test_a_damaged_picture_is_refused_or_given_whole_and_never_breaks_anything(
         return
     assert max(picture.size) <= SIDE
     assert len(picture.data) <= SIZE
+
+
+def with_chunk(image: bytes, kind: bytes, body: bytes, *, is_sound: bool = False) -> bytes:
+    """Return a PNG with one more chunk behind its header; its checksum is wrong unless it is sound."""
+    after_header = 8 + 25
+    checksum = zlib.crc32(kind + body) ^ (0 if is_sound else 1)
+    chunk = struct.pack(">I", len(body)) + kind + body + struct.pack(">I", checksum)
+    return image[:after_header] + chunk + image[after_header:]
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "is_sound"),
+    [
+        (b"tEXt", b"Title\0A picture", False),
+        (b"pHYs", b"\0\0", True),
+        (b"zTXt", b"Title\0\0no zlib", True),
+        (b"tIME", b"", False),
+        (b"eXIf", b"MM\0*broken", True),
+        (b"iCCP", b"p\0\0broken", False),
+        (b"quIz", b"x" * 40, False),
+    ],
+)
+def test_a_damaged_optional_chunk_does_not_keep_a_picture_back(kind: bytes, body: bytes, is_sound: bool) -> None:
+    whole = encoded(plain(10, 8), "PNG")
+    picture = fit_image(with_chunk(whole, kind, body, is_sound=is_sound))
+    assert opened(picture).convert("RGB").getpixel((0, 0)) == RED
+
+
+def test_a_damaged_chunk_of_the_picture_itself_is_refused() -> None:
+    whole = bytearray(with_chunk(encoded(plain(10, 8), "PNG"), b"tEXt", b"x\0y"))
+    whole[whole.index(b"IDAT") + 6] ^= 0xFF
+    with pytest.raises(ImageRefused, match="broken"):
+        fit_image(bytes(whole))
+
+
+def test_a_jpeg_with_broken_exif_data_is_passed_on() -> None:
+    broken = encoded(plain(10, 8), "JPEG", exif=b"Exif\0\0MM\0*\0\0\0\x08\0\x05broken")
+    assert opened(fit_image(broken)).size == (10, 8)

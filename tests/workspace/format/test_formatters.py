@@ -109,6 +109,14 @@ def test_the_configuration_of_the_reference_works(tree: Tree) -> None:
     assert [each.missing for each in tree.formatters(configured).of(tree.root / "a.x")] == ["no-such"]
 
 
+def test_a_formatter_gets_no_variable_but_those_of_tools_and_its_own(tree: Tree) -> None:
+    tree.add(".prettierrc")
+    tree.workspace.environment |= {"MY_TOKEN": "secret", "GOPATH": "/go"}
+    (found,) = tree.formatters({"prettier": {"environment": {"A": "1"}, "sandbox": False}}).of(tree.root / "a.ts")
+    assert found.environment == {"PATH": str(tree.bin), "GOPATH": "/go", "A": "1"}
+    assert found.sandbox is False
+
+
 def test_a_known_one_with_a_command_of_its_own_changes_the_file_in_place(tree: Tree) -> None:
     (found,) = tree.formatters({"ruff": {"command": ["ruff", "check", "--fix", "$FILE"]}}).of(tree.root / "a.py")
     assert (found.is_filter, found.fine) == (False, (0, 1))

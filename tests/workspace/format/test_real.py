@@ -49,7 +49,9 @@ async def workspace(tmp_path: Path) -> AsyncIterator[Workspace]:
     home = str(Path.home())
     environment = {"PATH": f"{home}/.cargo/bin:/usr/local/bin:/usr/bin:/bin", "HOME": home}
     work = tmp_path / "work"
-    made = Workspace(work, work, tmp_path / "scratch", environment, SandboxConfig())
+    # The programs are linked into the project, and the sandbox shows nothing through such a link by itself.
+    config = SandboxConfig(readable=[f"{home}/.cache", str(Path(sys.executable).parent.parent)])
+    made = Workspace(work, work, tmp_path / "scratch", environment, config)
     yield made
     await made.shared(Shells).close()
 

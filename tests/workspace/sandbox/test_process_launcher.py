@@ -60,7 +60,7 @@ async def test_a_daemon_that_closed_everything_goes_on_until_the_shells_are_clos
     shells: Shells, place: ShellContext
 ) -> None:
     name = str(place.directory / "pid")
-    outcome = await run(shells, place, f'env -i {sys.executable} -c "{DAEMON.format(name=name)}"; sleep 0.2')
+    outcome = await run(shells, place, f'env -i "{sys.executable}" -c "{DAEMON.format(name=name)}"; sleep 0.2')
     pid = int(Path(name).read_text())
     assert outcome.left == 0
     assert alive(pid)
@@ -131,7 +131,7 @@ async def test_no_way_to_detach_outlives_us(tmp_path: Path, number: signal.Signa
     commands = (
         f"env -i setsid -f sh -c 'echo $$ > {tmp_path}/emptied; exec sleep 900'",
         f"(env -u CODELOOP_CHILD setsid sh -c 'echo $$ > {tmp_path}/again; exec sleep 900' >/dev/null 2>&1 99>&- &)",
-        f'env -i {sys.executable} -c "{DAEMON.format(name=name)}"',
+        f'env -i "{sys.executable}" -c "{DAEMON.format(name=name)}"',
     )
     script = f"""
 import asyncio

@@ -15,6 +15,7 @@ def place(tmp_path: Path) -> SandboxPlace:
     for folder in (root, home / ".ssh", tmp_path / "scratch"):
         folder.mkdir(parents=True)
     (home / ".ssh/key").write_text("key")
+    (home / ".npm").mkdir()
     environment = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(home)}
     return SandboxPlace(root, root, tmp_path / "scratch", environment)
 
@@ -24,9 +25,9 @@ async def test_every_attempt_is_kept_from_what_it_wants(tmp_path: Path) -> None:
     if not report.backend:
         pytest.skip(f"no sandbox here: {report.refused}")
     assert [attempt.what for attempt in report.attempts if not attempt.ok] == []
-    assert len(report.attempts) == 7
+    assert len(report.attempts) == 10
     assert report.holds
-    assert str(tmp_path / "home/.ssh") in report.hidden
+    assert str(tmp_path / "home") in report.replaced
 
 
 async def test_a_machine_without_any_sandbox_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

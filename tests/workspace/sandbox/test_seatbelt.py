@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from codeloop.cli.commands import debug_sandbox as command
+from codeloop.cli.commands.examine import debug_sandbox as command
 from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.sandbox import seatbelt
 from codeloop.workspace.sandbox.policy import Policies, SandboxGrants, SandboxPlace, SandboxPolicy
@@ -198,7 +198,7 @@ async def test_each_command_is_started_under_the_profile(monkeypatch: pytest.Mon
 
 def test_the_report_says_that_it_was_not_tried_on_a_mac(monkeypatch: pytest.MonkeyPatch) -> None:
     async def found(*_: object) -> SandboxReport:
-        return SandboxReport("auto", "sandbox-exec", {}, "off", [], [], [], [])
+        return SandboxReport("auto", "sandbox-exec", {}, "off", [], [], [], [], [], [])
 
     monkeypatch.setattr(command, "report_on", found)
     assert "not tried on a Mac" in CliRunner().invoke(command.debug_sandbox, []).output

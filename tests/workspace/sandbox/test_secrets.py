@@ -61,9 +61,9 @@ async def test_no_key_in_the_home_is_read(it: Attacked) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(SECRET)
     (it.home / ".npmrc").write_text(f"//registry.npmjs.org/:_authToken={SECRET}")
-    (it.home / "notes").write_text("plain")
+    (it.home / ".gitconfig").write_text("plain")
     it.shells._policies.clear()
-    outcome = await it.run(f"{SEARCH}; cat {{home}}/notes {{home}}/.npmrc".format(home=it.home))
+    outcome = await it.run(f"{SEARCH}; cat {{home}}/.gitconfig {{home}}/.npmrc".format(home=it.home))
     assert SECRET not in outcome.output
     assert "plain" in outcome.output
 
@@ -143,3 +143,16 @@ async def test_no_variable_leads_to_a_socket(short: Attacked) -> None:
     policy = short.shells.policy(short.place, SandboxConfig(network="off"))
     outcome = await short.shells.run(context, ShellCommand("env", 30, None, policy), lambda _: None)
     assert not given.keys() & {line.partition("=")[0] for line in outcome.output.splitlines()}
+
+
+async def test_a_secret_stays_out_of_sight_whatever_is_done_to_the_folders_around_it(it: Attacked) -> None:
+    if it.backend == "landlock":
+        pytest.skip("commands are asked about there, since it can't hide what is in the project")
+    for name in ("sub/.env", "keys/deploy.pem", "cfg/.aws/credentials", "deep/a/b/.env"):
+        (it.root / name).parent.mkdir(parents=True, exist_ok=True)
+        (it.root / name).write_text(f"PRIVATE KEY {SECRET}")
+    await it.run(
+        "mv sub venv; mkdir -p tests target; mv keys tests; mv cfg/.aws cfg/aws; mv cfg target; mkdir $(seq 1000)"
+    )
+    outcome = await it.run(f"grep -rsho {SECRET} .; ls 1000 > /dev/null && echo done")
+    assert outcome.output == "done\n"

@@ -218,16 +218,35 @@ async def test_an_ignored_file_that_a_tool_names_can_be_undone_beside_a_shell_co
         assert (root / ".env").read_text() == "KEY=1\n"
 
 
-@pytest.mark.parametrize("command", ["git clean -fdxq", "git reset -q --hard", "rm -rf build a.txt", "> build/x"])
+@pytest.mark.parametrize("command", ["git clean -fdxq", "git reset -q --hard", "rm -rf data a.txt", "> data/x"])
 async def test_a_destructive_command_can_be_undone_with_ignored_files(tmp_path: Path, command: str) -> None:
-    root = repository(tmp_path / "work", {**FILES, ".gitignore": "build\n*.log\n"})
-    write(root, {"build/x": "1", "build/deep/y": "2", "n.log": "3", "untracked": "4", "a.txt": "dirty\n"})
+    root = repository(tmp_path / "work", {**FILES, ".gitignore": "data\n*.log\n"})
+    write(root, {"data/x": "1", "data/deep/y": "2", "n.log": "3", "untracked": "4", "a.txt": "dirty\n"})
     before = visible(root)
     agent = Agent(root, tmp_path)
     await agent.shell(command, everything=True)
     assert visible(root) != before
     assert agent.undo().conflicts == ()
     assert visible(root) == before
+
+
+async def test_ignored_trees_that_are_rebuilt_are_left_out_but_for_what_a_tool_writes(tmp_path: Path) -> None:
+    root = repository(tmp_path / "work", {**FILES, ".gitignore": "node_modules\n*.local\nbuild/\n"})
+    write(root, {f"node_modules/p{number}/index.js": "1" for number in range(50)})
+    write(root, {"build/x": "1", ".env.local": "KEY=1\n", "node_modules/p1/index.js": "1"})
+    agent = Agent(root, tmp_path)
+    recorder = StepRecorder(agent.snapshots)
+    await recorder.before(everything=True)
+    await recorder.before([root / "node_modules", root / "node_modules/p1/index.js"])
+    write(root, {"node_modules/p1/index.js": "2", ".env.local": "KEY=2\n", "node_modules/p2/index.js": "2"})
+    shutil.rmtree(root / "build")
+    agent.steps = [await recorded(recorder)]
+    assert not agent.steps[0].notes
+    agent.undo()
+    assert (root / ".env.local").read_text() == "KEY=1\n"
+    assert (root / "node_modules/p1/index.js").read_text() == "1"
+    assert (root / "node_modules/p2/index.js").read_text() == "2"
+    assert not (root / "build").exists()
 
 
 async def test_without_snapshots_of_the_whole_what_the_file_tools_wrote_can_be_undone(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from codeloop.kit.processes import processes
 from codeloop.schema.api.pty import CreatePty
-from codeloop.schema.limits import PTY_AHEAD, PTY_COUNT, PTY_KEPT, PTY_WATCHERS
+from codeloop.schema.bounds.terminal import PTY_AHEAD, PTY_COUNT, PTY_KEPT, PTY_WATCHERS
 from codeloop.workspace.terminal.shell_choice import program_of
 from codeloop.workspace.terminal.terminals import Terminal, Terminals
 from codeloop.workspace.terminal.viewers import TooSlow, Viewer

@@ -89,6 +89,7 @@ def _configured(row: ServerRow, own: LspServerConfig | None) -> ServerRow:
         initialization=row.initialization if own.initialization is None else own.initialization,
         needs=[] if own.command else row.needs,
         runs_project_code=row.runs_project_code and not own.command,
+        sandbox=own.sandbox,
     )
 
 

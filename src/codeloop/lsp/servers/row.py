@@ -6,6 +6,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
+from codeloop.schema.config import ProgramSandboxConfig
 from codeloop.schema.wire import JSON
 
 _TABLE = Path(__file__).with_name("servers.json")
@@ -19,7 +20,7 @@ class ServerRow(Struct, frozen=True, forbid_unknown_fields=True):
     `install`: with what and which packages; `by`: what a person has to do.
     `settle`: seconds of silence after which one that names no versions has said everything. `asked`: see ServerSetup.
     `warnings`: they are told like errors. `shared`: one process serves all roots of a project: it is told of them as
-    folders, or needs none; else each root has its own.
+    folders, or needs none; else each root has its own. `sandbox`: as configured.
     """
 
     name: str
@@ -37,6 +38,7 @@ class ServerRow(Struct, frozen=True, forbid_unknown_fields=True):
     asked: Literal["", "tsserver"] = ""
     warnings: bool = False
     shared: Literal["", "folders", "any"] = ""
+    sandbox: bool | ProgramSandboxConfig = True
 
     def language(self, path: Path) -> str | None:
         """Return the id of the language of a file; None: it does not serve this file."""

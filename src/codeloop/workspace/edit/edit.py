@@ -41,7 +41,11 @@ _TAKEN = 0.6  # how alike lines that an approximate match takes out must be to w
 
 
 class EditRefused(CodeloopError):
-    """The old text is not there, is there more than once, or changes nothing."""
+    """The old text is not there, is there more than once, or changes nothing; `advice` is for the model alone."""
+
+    def __init__(self, message: str, advice: str = "") -> None:
+        super().__init__(message)
+        self.advice = advice
 
 
 class Edit(Struct, frozen=True):
@@ -64,9 +68,9 @@ def apply(content: str, edit: Edit) -> EditResult:
     check_new(edit.new)
     old, new = edit.old.replace("\r\n", "\n"), edit.new.replace("\r\n", "\n")
     if old == new:
-        raise EditRefused("oldString and newString are equal; there is nothing to change")
+        raise EditRefused("The new text is equal to the old one; there is nothing to change.")
     if not old:
-        raise EditRefused("oldString is empty; give the text to replace, with enough lines to be unique")
+        raise EditRefused("The text to replace is empty.", "Give it as oldString, with enough lines to be unique.")
     source = NormalizedText(content)
     if edit.every and (replaced := _everywhere(source, old, new)) is not None:
         return EditResult(replaced)
@@ -74,9 +78,9 @@ def apply(content: str, edit: Edit) -> EditResult:
     if not spans or matcher is None:
         at = source.text.find(new) if new.strip() else -1
         done = f"newString is already there, at line {source.text.count(chr(10), 0, at) + 1}. " if at >= 0 else ""
-        raise EditRefused(f"oldString was not found. {done}{nearest(source.text, old)}")
+        raise EditRefused("The text to replace was not found.", f"{done}{nearest(source.text, old)}")
     if len(spans) > 1 and (not edit.every or matcher in APPROXIMATE):
-        raise EditRefused(ambiguous(source.text, spans, exactly=matcher is exact))
+        raise ambiguous(source.text, spans, exactly=matcher is exact)
     return put(source, spans, matcher, Edit(old, new))
 
 
@@ -107,7 +111,8 @@ def find(text: str, old: str, cascade: Sequence[Matcher], *, every: bool = False
             spans = (_apart if every else _first)(matcher(text, old))
         except TooAlike as error:
             raise EditRefused(
-                f"oldString was not found as it is, and {error}. Give the exact text, with lines that only it has."
+                f"The text to replace was not found as it is, and {error}.",
+                "Give the exact text, with lines that only it has.",
             ) from error
         if spans:
             return matcher, spans
@@ -191,25 +196,28 @@ def _check_taken(text: str, start: int, segment: str, edit: Edit) -> None:
         try:
             budget.compare(wanted, there)
         except TooAlike as error:
-            raise EditRefused(f"oldString only resembles the file, and {error}. Give the exact text.") from error
+            raise EditRefused(f"oldString only resembles the file, and {error}.", "Give the exact text.") from error
         if Levenshtein.normalized_similarity(wanted, there) < _TAKEN:
             line = text.count("\n", 0, start) + 1
             raise EditRefused(
-                f"oldString only resembles the block at line {line}, and the part to change differs there. "
-                f"{nearest(text, edit.old)}"
+                f"oldString only resembles the block at line {line}, and the part to change differs there.",
+                nearest(text, edit.old),
             )
 
 
-def ambiguous(text: str, spans: Sequence[Span], *, exactly: bool) -> str:
-    """Say where the text was found more than once, and what to do."""
+def ambiguous(text: str, spans: Sequence[Span], *, exactly: bool, or_else: str = "") -> EditRefused:
+    """Return the error that says where the text was found more than once, and what to do.
+
+    `or_else`: what else the model may do; empty: change every place.
+    """
     lines = [str(text.count("\n", 0, start) + 1) for start, _ in spans[:_SHOWN]]
     more = f" and {len(spans) - _SHOWN} more" if len(spans) > _SHOWN else ""
     least = "at least " if len(spans) == _most(spans[0]) > 2 else ""
     how = "" if exactly else " (ignoring whitespace)"
-    return (
-        f"oldString was found {least}{len(spans)} times{how}, at lines {', '.join(lines)}{more}. "
-        "Add surrounding lines to make it unique, or set replaceAll to change every place.\n"
-        f"{_places(text, spans[:_QUOTED])}"
+    return EditRefused(
+        f"The text to replace was found {least}{len(spans)} times{how}, at lines {', '.join(lines)}{more}.",
+        f"Add surrounding lines{or_else or ' to make it unique, or set replaceAll to change every place'}.\n"
+        f"{_places(text, spans[:_QUOTED])}",
     )
 
 

@@ -44,10 +44,11 @@ def patched(content: str, hunks: tuple[Hunk, ...]) -> EditResult:
             result, done = _applied(content, hunk, done)
         except EditRefused as error:
             reason = str(error).replace("oldString", "the hunk")
-            raise EditRefused(f"hunk {number} of {len(hunks)} (line {hunk.source} of the patch): {reason}") from error
+            where = f"hunk {number} of {len(hunks)} (line {hunk.source} of the patch)"
+            raise EditRefused(f"{where}: {reason}", error.advice.replace("oldString", "the hunk")) from error
         effort += effort_of(content, result.how)
         if effort > MOST_EFFORT and number < len(hunks):
-            raise EditRefused(f"the file is too large for {len(hunks)} hunks at once; send {number} in one patch")
+            raise EditRefused(f"the file is too large for {len(hunks)} hunks at once.", f"Send {number} in one patch.")
         content = result.content
         how += [f"hunk {number} was matched {result.how}"] if result.how else []
     return EditResult(content, "; ".join(how))
@@ -69,7 +70,7 @@ def _applied(content: str, hunk: Hunk, done: int) -> tuple[EditResult, int]:
     spans = [(begin + start, end + start) for begin, end in spans]
     if matcher is None or not spans:
         before = " after the part that the patch changed before it" if start else ""
-        raise EditRefused(f"its lines were not found{before}. {nearest(text, old)}")
+        raise EditRefused(f"its lines were not found{before}.", nearest(text, old))
     span = _only(text, spans, hunk)
     edited = put(source, [span], matcher, Edit(old, new))
     length = len(NormalizedText(edited.content).text) - (len(text) - span[1])
@@ -85,13 +86,11 @@ def _only(text: str, spans: list[Span], hunk: Hunk) -> Span:
     if hunk.sections and not hunk.line:
         return spans[0]
     if not hunk.line:
-        raise EditRefused(
-            ambiguous(text, spans, exactly=True).replace(", or set replaceAll to change every place", " or an @@ line")
-        )
+        raise ambiguous(text, spans, exactly=True, or_else=" to make it unique or an @@ line")
     far = [abs(text.count("\n", 0, start) + 1 - hunk.line) for start, _ in spans]
     best = min(far)
     if far.count(best) > 1:
-        raise EditRefused(ambiguous(text, spans, exactly=True))
+        raise ambiguous(text, spans, exactly=True)
     return spans[far.index(best)]
 
 
@@ -109,10 +108,12 @@ def _after_sections(text: str, hunk: Hunk, done: int) -> Span:
         if matcher is None:
             spans = list(islice(exact(text[begin:], section), 1_000))
         if not spans:
-            raise EditRefused(f"the line `@@ {section}` was not found. {nearest(text, section)}")
+            raise EditRefused(f"the line `@@ {section}` was not found.", nearest(text, section))
         if len(spans) > 1 and index == 0:
             lines = ", ".join(str(text.count("\n", 0, begin + start) + 1) for start, _ in spans[:5])
-            raise EditRefused(f"the line `@@ {section}` occurs at several lines: {lines}; use a line that is unique")
+            raise EditRefused(
+                f"the line `@@ {section}` occurs at several lines: {lines}.", "Use a line that is unique."
+            )
         place = (begin + spans[0][0], begin + spans[0][1])
     return place
 

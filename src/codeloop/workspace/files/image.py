@@ -1,5 +1,6 @@
 """Images as services take them: whole, upright, and no larger than their limits."""
 
+import struct
 from io import BytesIO
 from typing import TYPE_CHECKING
 
@@ -8,6 +9,7 @@ from msgspec import Struct
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import IMAGE_DECODE, READ_IMAGE, READ_PIXELS
 from codeloop.workspace.files.media_type import Size, inspect
+from codeloop.workspace.files.png import without_optional_chunks
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -53,8 +55,14 @@ def fit_image(data: bytes, side: int = READ_PIXELS.value, size: int = READ_IMAGE
     if media.size is None:
         raise ImageRefused(f"it begins like {media.mime}, but is broken")
     _check_size(media.size)
-    image, original = _opened(data, media.mime, side)
-    upright = image.getexif().get(_ORIENTATION, 1) in {0, 1}
+    try:
+        image, original = _opened(data, media.mime, side)
+    except ImageRefused:
+        sound = without_optional_chunks(data) if media.mime == "image/png" else None
+        if sound is None or sound == data:
+            raise
+        return fit_image(sound, side, size)
+    upright = _orientation(image) in {0, 1}
     if upright and max(original) <= side and len(data) <= size:
         return FittedImage(media.mime, data, original)
     try:
@@ -67,6 +75,14 @@ def fit_image(data: bytes, side: int = READ_PIXELS.value, size: int = READ_IMAGE
         return _encoded(image, original, media.mime, size)
     except (OSError, ValueError, KeyError, MemoryError) as error:  # what the library can't do with this kind
         raise ImageRefused(f"its kind of pixels ({image.mode}) can't be scaled: {error}. Convert it first") from error
+
+
+def _orientation(image: "Image") -> int:
+    """Return how a picture is to be turned, as its EXIF data says; 1 where that is broken: it only describes."""
+    try:
+        return int(image.getexif().get(_ORIENTATION, 1))
+    except (OSError, ValueError, SyntaxError, LookupError, TypeError, OverflowError, struct.error):
+        return 1
 
 
 def _eight_bits(image: "Image") -> "Image":
@@ -92,8 +108,6 @@ def _opened(data: bytes, mime: str, side: int) -> tuple["Image", Size]:
 
     A JPEG is decoded at half, a quarter or an eighth when that is still at least `side` a side.
     """
-    import struct
-
     from PIL import Image
 
     form = mime.partition("/")[2].upper()
@@ -103,7 +117,6 @@ def _opened(data: bytes, mime: str, side: int) -> tuple["Image", Size]:
         size = image.size
         image.draft(None, (side, side))
         image.load()
-        image.getexif()
     except ImageRefused:
         raise
     except (

@@ -10,9 +10,10 @@ from msgspec import Struct
 from codeloop.kit.guarded_paths import is_protected, is_secret
 from codeloop.kit.processes import OWN_PROGRAMS, which
 from codeloop.kit.small_files import from_home, read_start
-from codeloop.schema.config import FormatterConfig
+from codeloop.schema.config import FormatterConfig, ProgramSandboxConfig
 from codeloop.workspace.files.safe_open import LoadedFile
 from codeloop.workspace.format.rows import EDITION, FILE, MEND, ROWS, FormatterRow
+from codeloop.workspace.process.program_environment import tool_environment
 from codeloop.workspace.workspace import Workspace
 
 _NOTHING = FormatterConfig()
@@ -26,6 +27,7 @@ class Formatter(Struct, frozen=True):
 
     `is_filter`: it reads its stdin and writes its stdout; else it changes the file in place. `fine`: its exit codes
     when it did its work. `missing`: the program that was not found, then it can't be run.
+    `sandbox`: False for none, or what it may do besides in one of its own.
     """
 
     name: str
@@ -35,6 +37,7 @@ class Formatter(Struct, frozen=True):
     is_filter: bool
     fine: tuple[int, ...] = (0,)
     missing: str = ""
+    sandbox: bool | ProgramSandboxConfig = True
 
 
 class FormattedFile(Struct, frozen=True):
@@ -132,10 +135,11 @@ class Formatters:
         for name, value in (*values.items(), (FILE, str(real))):
             words = tuple(word.replace(name, value) for word in words)
         program = self._program(words[0], real.parent) if words else None
-        environment = {**self._workspace.environment, **config.environment}
+        environment = tool_environment(self._workspace.environment, config.environment)
         missing = "" if program else (words[0] if words else "its command")
         command = (program or "", *words[1:])
-        return Formatter(row.name, command, folder, environment, not (config.command or row.in_place), fine, missing)
+        is_filter = not (config.command or row.in_place)
+        return Formatter(row.name, command, folder, environment, is_filter, fine, missing, config.sandbox)
 
     def _edition(self, start: Path) -> str:
         """Return the edition of Rust that the nearest `Cargo.toml` with one names; a workspace names it at its top."""

@@ -14,8 +14,9 @@ from codeloop.workspace.files.atomic_write import FileChanged, Replacement, repl
 from codeloop.workspace.files.encoding import NotText, decode
 from codeloop.workspace.files.safe_open import FileRefused, LoadedFile, Stamp, load, open_file
 from codeloop.workspace.format.formatters import FormattedFile, Formatter
-from codeloop.workspace.process.confined import run_confined
+from codeloop.workspace.process.confined import profile_in_project, run_confined
 from codeloop.workspace.sandbox.process_launcher import Launch
+from codeloop.workspace.sandbox.program_profile import widen
 from codeloop.workspace.workspace import Workspace
 
 _AT_ONCE = 4  # programs
@@ -73,7 +74,12 @@ async def _formatted(
     output, whole = b"", False
     try:
         async with asyncio.timeout_at(deadline):
-            result = await run_confined(workspace, launch, given, FILE_EDIT.value)
+            boxed, profile = formatter.sandbox, None
+            if not isinstance(boxed, bool):
+                profile = widen(profile_in_project(workspace, formatter.name), boxed, workspace.root)
+            result = await run_confined(
+                workspace, launch, given, FILE_EDIT.value, is_own=boxed is not True, profile=profile
+            )
         if result.code not in formatter.fine:
             raise _Failed(f"failed: {_reason(result.errors or result.output.decode('utf-8', 'replace'), result.code)}")
         output, whole = result.output, True

@@ -9,12 +9,12 @@ from pathlib import Path
 from msgspec import Struct
 
 from codeloop.kit.git import common_folder, git_folder
-from codeloop.kit.small_files import from_home, read_start
+from codeloop.kit.small_files import from_home, read_start, read_whole
+from codeloop.workspace.git.settings import read_settings
 
 _LEADING = ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY")
 _CONFIG_BYTES = 256 * 1024
-_SECTION = re.compile(r'\[([A-Za-z0-9.-]+)(?:[ \t]+"((?:[^"\\]|\\.)*)")?\]')
-_SETTING = re.compile(r"([A-Za-z][A-Za-z0-9-]*)[ \t]*(?:=[ \t]*(.*))?")
+_INDEX_BYTES = 32 * 1024 * 1024
 _SECTIONS = """
 advice am apply author blame branch checkout clean color column commit committer feature fetch format gc gh grep gui
 index init lfs log maintenance merge notes pack pull push rebase receive rerere stash status submodule tag transfer user
@@ -115,7 +115,7 @@ def _has_submodules(index: Path) -> bool:
 def _holds_submodules(index: Path, *_stamp: int) -> bool:
     """Return whether an index may hold a submodule, by the bytes of its kind."""
     try:
-        return _SUBMODULE in index.read_bytes()
+        return _SUBMODULE in read_whole(index, _INDEX_BYTES)
     except OSError:
         return True
 
@@ -127,23 +127,17 @@ def _settings_that_run(file: Path, *_stamp: int) -> tuple[str, str]:
         text = read_start(file, _CONFIG_BYTES).decode("utf-8", "surrogateescape")
     except OSError:
         return "what can't be read", ""
-    section, part, hooks = "", "", ""
-    for number, line in enumerate(text.split("\n"), 1):
-        rest = line.strip()
-        if found := _SECTION.match(rest):
-            section, part = found[1].lower(), found[2] or ""
-            rest = rest[found.end() :].strip()
-        if not rest or rest[0] in "#;":
-            continue
-        setting = _SETTING.fullmatch(rest)
-        if setting is None or rest.endswith("\\") or len(text) >= _CONFIG_BYTES:
-            return f"what can't be understood in line {number}", ""
-        name = ".".join(filter(None, (section, part, setting[1].lower())))
-        value = (setting[2] or "").strip()
+    hooks = ""
+    for setting in read_settings(text):
+        name, value = setting.name, setting.value
+        if not name or len(text) >= _CONFIG_BYTES:
+            return f"what can't be understood in line {setting.line + 1}", ""
         if name == "core.hookspath" and re.fullmatch(r"[\w./~-]+", value):
             hooks = value
         elif name == "core.fsmonitor" and value.lower() == "false":
             continue
-        elif name in _CHECKS_SIGNATURES or not (section in _HARMLESS_SECTIONS or _HARMLESS.fullmatch(name)):
+        elif name in _CHECKS_SIGNATURES or not (
+            name.partition(".")[0] in _HARMLESS_SECTIONS or _HARMLESS.fullmatch(name)
+        ):
             return name, ""
     return "", hooks

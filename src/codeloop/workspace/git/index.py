@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec import field as struct_field
 
 from codeloop.kit.git import common_folder, git_folder
-from codeloop.kit.small_files import read_start
+from codeloop.kit.small_files import read_start, read_whole
 
 _ENTRY = Layout(">IIIIIIIIII20sH")
 _LINK, _SUBMODULE = 0o120000, 0o160000
@@ -18,6 +18,7 @@ _EXTENDED, _STAGE, _LENGTH = 0x4000, 0x3000, 0x0FFF
 _INTENT = 0x2000
 _CONFIG = 64 * 1024
 _LARGEST = 32 * 1024 * 1024
+_LARGEST_READ = 512 * 1024 * 1024  # that of five million files
 _MASK = 0xFFFFFFFF
 
 
@@ -78,7 +79,7 @@ def open_repository(top: Path, *, with_index: bool) -> Repository | None:
         return Repository(folder, common)
     try:
         file = folder / "index"
-        data = file.read_bytes()
+        data = read_whole(file, _LARGEST_READ)
         looked = file.stat().st_mtime_ns
         tracked, trees = parse_index(data, looked)
     except (OSError, ValueError, IndexError):
@@ -101,15 +102,38 @@ def tracked_files(top: Path) -> dict[str, dict[str, Tracked]]:
 @lru_cache(maxsize=4)
 def _tracked(index: Path, looked: int, *_stamp: int) -> dict[str, dict[str, Tracked]]:
     try:
-        return parse_index(index.read_bytes(), looked)[0]
+        return parse_index(read_whole(index, _LARGEST), looked)[0]
     except (OSError, ValueError, IndexError):
         return {}
 
 
-def parse_index(data: bytes, looked: int) -> tuple[dict[str, dict[str, Tracked]], dict[str, bytes]]:
+def submodules(index: Path) -> tuple[str, ...]:
+    """Return the paths that a repository tracks as other repositories; none where its index can't be read."""
+    try:
+        info = index.stat()
+    except OSError:
+        return ()
+    return _submodules(index, info.st_mtime_ns, info.st_size, info.st_ino)
+
+
+@lru_cache(maxsize=16)
+def _submodules(index: Path, *_stamp: int) -> tuple[str, ...]:
+    found: list[str] = []
+    try:
+        data = read_whole(index, _LARGEST)
+        if _SUBMODULE.to_bytes(4, "big") in data:
+            parse_index(data, 0, found)
+    except (OSError, ValueError, IndexError):
+        return ()
+    return tuple(found)
+
+
+def parse_index(
+    data: bytes, looked: int, others: list[str] | None = None
+) -> tuple[dict[str, dict[str, Tracked]], dict[str, bytes]]:
     """Read an index of version 2 to 4: `tracked` and `trees` of a Repository.
 
-    `looked`: its own modification time in ns; a file as young may have changed.
+    `looked`: its own modification time in ns; a file as young may have changed. `others` gets the paths of submodules.
 
     Raises ValueError when it is of another kind, or broken.
     """
@@ -140,6 +164,8 @@ def parse_index(data: bytes, looked: int) -> tuple[dict[str, dict[str, Tracked]]
             end = data.index(0, here)
             path = data[here:end]
             at += (end - at + 8) // 8 * 8
+        if mode & 0o170000 == _SUBMODULE and others is not None:
+            others.append(os.fsdecode(path))
         if flags & _STAGE or mode & 0o170000 == _SUBMODULE:
             continue
         folder, _, name = path.rpartition(b"/")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from codeloop.kit.git import git_call
+from codeloop.kit.git import find_blocking_file, git_call
 from codeloop.kit.processes import which
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import VCS_TIME
@@ -115,6 +115,8 @@ class Git(Struct, frozen=True):
         if program is None:
             raise GitFailed("git was not found on the PATH. Install it, then try again.")
         call = git_call(folder, *arguments, environment=self.environment, own_settings=own_settings, program=program)
+        if blocking := find_blocking_file(folder):
+            raise GitFailed(f"git would wait for {blocking}, which is not a regular file. Remove it, then try again.")
         data = bytearray()
 
         def feed(chunk: bytes) -> bool:

@@ -18,7 +18,7 @@ class JobOutput(Struct, frozen=True):
     """What a job printed since it was asked last, for a model and for a screen, and how it stands.
 
     `code`: negative for a signal, None for none. `notes`: what the sandbox kept it from; `set_aside`: what appeared
-    meanwhile and was moved away.
+    meanwhile and was moved away; `warnings`: what was moved away of what it made, for the user, too.
     """
 
     output: str
@@ -28,6 +28,7 @@ class JobOutput(Struct, frozen=True):
     code: int | None
     notes: tuple[str, ...] = ()
     set_aside: tuple[SetAside, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 class Job:
@@ -63,6 +64,7 @@ class Job:
             code=self.code,
             notes=self.running.notes(taken.text),
             set_aside=self.running.taken_aside(),
+            warnings=self.running.warnings(),
         )
 
     async def kill(self) -> bool:

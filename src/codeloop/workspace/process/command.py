@@ -14,17 +14,21 @@ from codeloop.workspace.process.shell_state import ShellState, exported
 from codeloop.workspace.sandbox.process_launcher import MARK, Forker, Launch, LaunchedProcess, to_the_end
 from codeloop.workspace.sandbox.protected_files import ProtectedFiles, SetAside
 
-# `$1`: the command. At its exit the shell writes its directory and its exports to a pipe of its own, which also tells
-# us, by staying open, that something it started still runs. A command may write there too: nothing of it is ever run.
-# On one line, so that the shell's own messages count the command's lines from one.
-_STATE = 99
-"""The number that this pipe has for the shell: none that a command uses itself."""
-_SCRIPT = (
+# `$1`: the command. At its exit the shell writes its directory and its exports to a pipe of its own. The programs that
+# it starts do not have that one, so none of them can write in the shell's name: it is closed while the command runs.
+# Bash keeps it under the first free number then, which programs do not inherit; an exit within a function finds it
+# there. On one line, so that the shell's own messages count the command's lines from one.
+_STATE, _KEPT = 98, 10
+_ALIVE = 99
+"""The number of a pipe that tells us, by staying open, that something that the command started still runs."""
+_WRITE = """{{ unset {own}; printf "%s\\0" "$PWD"; export -p; printf "\\0"; }}"""
+_BASH = (
     """_codeloop=$1; set --; """
-    """trap '{{ unset {own}; printf "%s\\0" "$PWD"; export -p; printf "\\0"; }} """
-    f""">/dev/fd/{_STATE} 2>/dev/null' EXIT; """
-    """eval "$_codeloop\""""
+    f"""trap 'for _codeloop in {_STATE} {_KEPT}; do {_WRITE} >&$_codeloop && break; done 2>/dev/null' EXIT; """
+    f"""{{{{ eval "$_codeloop"; }}}} {_STATE}>&-"""
 )
+_SH = f"""_codeloop=$1; set --; trap '{_WRITE} >/dev/fd/{_STATE} 2>/dev/null' EXIT; eval "$_codeloop\""""
+"""For other shells, which know no such numbers: there any program can write it."""
 _LONGEST = 100_000  # bytes: Linux allows 128 KiB in one argument
 
 
@@ -39,12 +43,12 @@ class RunningCommand:
         self.blocked: Callable[[str], list[str]] = lambda _output: []
         self._notes: list[str] = []
         self._set_aside: list[SetAside] = []
+        self._warnings: list[str] = []
         self._protected = protected
         self.on_output: Callable[[], None] | None = None
         self._text = text
         self._left = bytearray()
-        self._output = Pipe(self._print)
-        self._state = Pipe(self._keep)
+        self._pipes = (Pipe(self._print), Pipe(self._keep), Pipe(lambda _chunk: None))
         self._file: Path | None = None
         self._child: LaunchedProcess | None = None
 
@@ -62,17 +66,19 @@ class RunningCommand:
         the shell can't be started.
         """
         with ExitStack() as on_failure:
-            on_failure.callback(self._close)
+            on_failure.callback(self._give_up)
             given = environment
             if state.variables is not None:
                 given = {**state.variables, **{name: environment[name] for name in own if name in environment}}
-            script = _SCRIPT.format(own=" ".join((MARK, *own)))
-            arguments = [*shell, "-c", script, Path(shell[0]).name, self._argument()]
-            descriptors = {1: self._output.writer, 2: self._output.writer, _STATE: self._state.writer}
+            name = Path(shell[0]).name
+            script = (_BASH if name == "bash" else _SH).format(own=" ".join((MARK, *own)))
+            arguments = [*shell, "-c", script, name, self._argument()]
+            output, state_pipe, alive = (pipe.writer for pipe in self._pipes)
+            descriptors = {1: output, 2: output, _STATE: state_pipe, _ALIVE: alive}
             self._child = await forker.start(Launch(arguments, state.directory, given, descriptors))
             on_failure.pop_all()
-        self._output.listen()
-        self._state.listen()
+        for pipe in self._pipes:
+            pipe.listen()
 
     async def finish(self) -> tuple[int, int]:
         """Wait for the shell's exit. Returns its code (negative: the signal) and how many processes it left running.
@@ -83,6 +89,7 @@ class RunningCommand:
         code = await asyncio.shield(child.exited)
         left = 0 if await self._silent() else await child.end()
         self._close()
+        await to_the_end(self._look_after())
         return code, left
 
     async def stop(self) -> None:
@@ -91,6 +98,7 @@ class RunningCommand:
             await to_the_end(self._running.end())
         finally:
             self._close()
+            await to_the_end(self._look_after())
 
     @property
     def _running(self) -> LaunchedProcess:
@@ -110,6 +118,11 @@ class RunningCommand:
         found, self._set_aside = self._set_aside, []
         return tuple(found)
 
+    def warnings(self) -> tuple[str, ...]:
+        """Return what was moved away of what it made, as far as nobody was told."""
+        found, self._warnings = self._warnings, []
+        return tuple(found)
+
     def notes(self, output: str) -> tuple[str, ...]:
         """Return what the sandbox kept it from, as far as it was not told: by its output, and by what was put back."""
         told, self._notes = self._notes, []
@@ -119,11 +132,11 @@ class RunningCommand:
         return (*self.blocked(output), *told)
 
     async def _silent(self) -> bool:
-        """Return whether both pipes end within the grace: then no process that could write to them is left."""
-        open_ends = [pipe.ended for pipe in (self._output, self._state) if not pipe.ended.done()]
+        """Return whether all pipes end within the grace: then no process that could write to them is left."""
+        open_ends = [pipe.ended for pipe in self._pipes if not pipe.ended.done()]
         if open_ends:
             await asyncio.wait(open_ends, timeout=SHELL_GRACE.seconds)
-        return self._output.ended.done() and self._state.ended.done()
+        return all(pipe.ended.done() for pipe in self._pipes)
 
     def _argument(self) -> str:
         command = self._text
@@ -142,13 +155,23 @@ class RunningCommand:
             self._left += chunk
 
     def _close(self) -> None:
-        self._output.close()
-        self._state.close()
+        for pipe in self._pipes:
+            pipe.close()
         self.capture.close()
-        if self._protected is not None:
-            self._notes += self._protected.restore()
-            self._set_aside += self._protected.set_aside
-            self._protected = None
         if self._file is not None:
             self._file.unlink(missing_ok=True)
             self._file = None
+
+    def _give_up(self) -> None:
+        self._close()
+        if self._protected is not None:
+            self._protected.restore()
+            self._protected = None
+
+    async def _look_after(self) -> None:
+        """Put back what it changed and look through what it made, in a thread: that may be a lot."""
+        protected, self._protected = self._protected, None
+        if protected is not None:
+            self._notes += await asyncio.to_thread(protected.restore)
+            self._set_aside += protected.set_aside
+            self._warnings += protected.warnings

@@ -9,9 +9,11 @@ from msgspec import Struct
 
 from codeloop.schema.wire import replace
 from codeloop.workspace.process.child_process import Pipe
+from codeloop.workspace.process.program_boxes import boxes_of
 from codeloop.workspace.process.shells import Shells
 from codeloop.workspace.sandbox.policy import NOTHING, SandboxGrants, SandboxPlace, SandboxPolicy
 from codeloop.workspace.sandbox.process_launcher import Launch, LaunchedProcess, keep_from, to_the_end
+from codeloop.workspace.sandbox.program_profile import ProgramProfile
 from codeloop.workspace.sandbox.protected_files import ProtectedFiles
 from codeloop.workspace.sandbox.sandbox import Sandbox, SandboxRefused
 from codeloop.workspace.workspace import Workspace
@@ -29,8 +31,17 @@ class ConfinedResult(Struct, frozen=True):
 
 def policy_of(workspace: Workspace, grants: SandboxGrants = NOTHING) -> SandboxPolicy:
     """Return what a sandboxed command in a work tree may do. Looks at the disk."""
-    place = SandboxPlace(workspace.root, workspace.directory, workspace.scratch, workspace.environment, workspace.own)
-    return workspace.shared(Shells).policy(place, workspace.sandbox, grants)
+    return workspace.shared(Shells).policy(place_of(workspace), workspace.sandbox, grants)
+
+
+def place_of(workspace: Workspace) -> SandboxPlace:
+    """Return what policies of a work tree are made for."""
+    return SandboxPlace(workspace.root, workspace.directory, workspace.scratch, workspace.environment, workspace.own)
+
+
+def profile_in_project(workspace: Workspace, name: str) -> ProgramProfile:
+    """Return what a program that works on the project may do in a sandbox of its own: write it, as commands may."""
+    return ProgramProfile(workspace.scratch.with_name("programs") / name, writable=(workspace.root,))
 
 
 async def sandbox_of(workspace: Workspace, grants: SandboxGrants = NOTHING) -> Sandbox | None:
@@ -40,8 +51,10 @@ async def sandbox_of(workspace: Workspace, grants: SandboxGrants = NOTHING) -> S
     """
     if workspace.sandbox.mode == "off":
         return None
+    shells = workspace.shared(Shells)
+    await shells.survey(place_of(workspace), workspace.sandbox)
     try:
-        return await workspace.shared(Shells).sandboxes.enter(policy_of(workspace, grants))
+        return await shells.sandboxes.enter(policy_of(workspace, grants))
     except SandboxRefused:
         if workspace.sandbox.mode == "required":
             raise
@@ -70,34 +83,42 @@ async def run_confined(
     grants: SandboxGrants = NOTHING,
     *,
     is_own: bool = False,
+    profile: ProgramProfile | None = None,
 ) -> ConfinedResult:
     """Run a program to its end, with `given` on its stdin; of its output, at most `most` bytes and one are kept.
 
-    `is_own`: it is a program of the person's, outside of any sandbox.
+    `is_own`: it is a program of the user's, in a sandbox of its own as `profile` says, or for None in none.
     When the caller is cancelled, it is ended with all that it started. Raises OSError when it can't be started, and
     SandboxRefused, which is one, where there has to be a sandbox.
     """
     sandbox = None if is_own else await sandbox_of(workspace, grants)
     aside = workspace.scratch.with_name("set-aside")
-    protected = ProtectedFiles(sandbox.policy, aside, keep=sandbox.backend == "landlock") if sandbox else None
+    protected: ProtectedFiles | None = None
+    if sandbox is not None:
+        repositories = await workspace.shared(Shells).begin_repositories(sandbox.policy)
+        protected = ProtectedFiles(sandbox.policy, aside, repositories, keep=sandbox.backend == "landlock")
     output, errors = bytearray(), bytearray()
     pipes = (Pipe(partial(_keep, output, most + 1)), Pipe(partial(_keep, errors, _ERRORS)))
     with ExitStack() as closing:
         for pipe in pipes:
             closing.callback(pipe.close)
+        if protected is not None:
+            closing.callback(protected.restore)
         feed = closing.enter_context(tempfile.TemporaryFile())
         feed.write(given)
         feed.seek(0)
         descriptors = {0: feed.fileno(), 1: pipes[0].writer, 2: pipes[1].writer}
-        process = await start_confined(workspace, replace(launch, descriptors=descriptors), sandbox)
+        launch = replace(launch, descriptors=descriptors)
+        if profile is not None:
+            process = await boxes_of(workspace).start(launch, profile)
+        else:
+            process = await start_confined(workspace, launch, sandbox)
         try:
             for pipe in pipes:
                 pipe.listen()
             code = await asyncio.shield(process.exited)
         finally:
             await to_the_end(process.end(0))
-            if protected is not None:
-                protected.restore()
     return ConfinedResult(code, bytes(output), errors.decode("utf-8", "replace"))
 
 

@@ -14,9 +14,11 @@ from codeloop.schema.limits import MCP_STOP, SHELL_TERM
 from codeloop.schema.wire import replace
 from codeloop.workspace.process.child_process import Pipe
 from codeloop.workspace.process.confined import sandbox_of, start_confined
+from codeloop.workspace.process.program_boxes import boxes_of
 from codeloop.workspace.process.shells import Shells
 from codeloop.workspace.sandbox.policy import NOTHING, SandboxGrants
 from codeloop.workspace.sandbox.process_launcher import Launch, LaunchedProcess, to_the_end
+from codeloop.workspace.sandbox.program_profile import ProgramProfile
 from codeloop.workspace.workspace import Workspace
 
 MARK = "CODELOOP_SERVER"
@@ -101,13 +103,15 @@ class ProgramTerms(Struct, frozen=True):
 
     `channel`: the variable that tells it the descriptor to talk over; stdout and stderr then both go to who started it.
     Empty: it talks over stdin and stdout. `confined`: in the sandbox of commands where one holds. `reaches`: the name
-    under which it reaches there what commands reach of the network; empty: nothing.
+    under which it reaches there what commands reach of the network; empty: nothing. `profile`: what one that is not
+    confined so may do in a sandbox of its own; None: it runs without any.
     """
 
     readable: tuple[Path, ...] = ()
     channel: str = ""
     confined: bool = True
     reaches: str = ""
+    profile: ProgramProfile | None = None
 
 
 _PLAIN = ProgramTerms()
@@ -138,7 +142,10 @@ async def start_program(
                 environment[terms.channel] = str(_CHANNEL)
                 descriptors = {_CHANNEL: theirs.fileno(), 1: pipe.writer, 2: pipe.writer}
             given = replace(launch, environment=environment, descriptors=descriptors)
-            process = await start_confined(workspace, given, sandbox)
+            if terms.profile is not None and not terms.confined:
+                process = await boxes_of(workspace).start(given, terms.profile)
+            else:
+                process = await start_confined(workspace, given, sandbox)
         on_failure.pop_all()
     pipe.listen()
     program = RunningProgram(process, ours, mark, pipe)

@@ -1,6 +1,10 @@
 """What programs that run beside us see of our environment: a list of names, none of which is a key's."""
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from codeloop.workspace.sandbox.home_rows import BASE_FOLDERS, FOLDER_VARIABLES
 
 ALLOWED = frozenset(
     (
@@ -14,9 +18,84 @@ ALLOWED = frozenset(
     )
 )
 _STARTS = ("LC_", "XDG_")
+_OF_TOOLS = frozenset(
+    (
+        *FOLDER_VARIABLES,
+        *BASE_FOLDERS,
+        *("GOFLAGS", "GOPROXY", "GOPRIVATE", "GOTOOLCHAIN", "GOMODCACHE", "GOCACHE", "CGO_ENABLED", "RUSTFLAGS", "CI"),
+        *(
+            "RUSTUP_TOOLCHAIN",
+            "CARGO_TARGET_DIR",
+            "DOTNET_CLI_TELEMETRY_OPTOUT",
+            "SDKROOT",
+            "DEVELOPER_DIR",
+            "CC",
+            "CXX",
+        ),
+    )
+)
+"""Where tools of developers are, and how they are set up."""
+_SEARCHED = frozenset(
+    (
+        *(
+            "PATH",
+            "XDG_CONFIG_DIRS",
+            "XDG_DATA_DIRS",
+            "PYTHONPATH",
+            "NODE_PATH",
+            "LD_LIBRARY_PATH",
+            "GEM_PATH",
+            "GOPATH",
+        ),
+        *("PERL5LIB", "RUBYLIB", "CPATH", "LIBRARY_PATH", "PKG_CONFIG_PATH", "MANPATH", "ERL_LIBS"),
+    )
+)
+"""Variables that hold several folders."""
 
 
-def program_environment(environment: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of a program: what is allowed of ours, then what its definition sets."""
+def program_environment(
+    environment: Mapping[str, str], own: Mapping[str, str], kept_from: Iterable[Path] = ()
+) -> dict[str, str]:
+    """Return the environment of a program: what is allowed of ours, then what its definition sets.
+
+    `kept_from`: folders that nothing of ours leads into: what lies there must not decide what the program runs.
+    """
     passed = {name: value for name, value in environment.items() if name in ALLOWED or name.startswith(_STARTS)}
-    return {**passed, **own}
+    return {**_outside(passed, kept_from), **own}
+
+
+def _outside(passed: dict[str, str], kept_from: Iterable[Path]) -> dict[str, str]:
+    """Return variables without what leads into folders."""
+    # A project that is the home itself has all tools of the user's in it.
+    home = os.path.realpath(passed.get("HOME") or "/")
+    folders = [folder for each in kept_from if not _is_below(home, folder := os.path.realpath(each))]
+    if folders:
+        for name in _SEARCHED & passed.keys():
+            found = (each for each in passed[name].split(os.pathsep) if not _leads_into(each, folders))
+            passed[name] = os.pathsep.join(found)
+        passed = {name: value for name, value in passed.items() if name in _SEARCHED or not _is_in(value, folders)}
+    return passed
+
+
+def tool_environment(
+    environment: Mapping[str, str], own: Mapping[str, str], kept_from: Iterable[Path] = ()
+) -> dict[str, str]:
+    """Return the environment of a program that works with tools of developers: as above, and where these are."""
+    more = {name: value for name, value in environment.items() if name in _OF_TOOLS}
+    return program_environment(environment, {**_outside(more, kept_from), **own}, kept_from)
+
+
+def _leads_into(place: str, folders: Iterable[str]) -> bool:
+    """Return whether one folder of a list is relative, so wherever a program runs, or in one of these."""
+    return not place.startswith("/") or _is_in(place, folders)
+
+
+def _is_in(value: str, folders: Iterable[str]) -> bool:
+    if not value.startswith("/"):
+        return value.startswith(("./", "../"))
+    real = os.path.realpath(value)
+    return any(_is_below(real, folder) for folder in folders)
+
+
+def _is_below(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(f"{folder.rstrip('/')}/")

@@ -1,12 +1,15 @@
 """What a program says beside the protocol that it speaks: in a file that never grows beyond its limit."""
 
+import re
 from contextlib import suppress
 from pathlib import Path
 
 from codeloop.kit.small_files import make_private
 from codeloop.schema.limits import MCP_LOG
 
-_LAST = 400  # characters of the end that an error message repeats
+_END = 2_000  # characters of the end that a message shows
+_LINE = 400  # characters of the line that an error message repeats
+_ERROR = re.compile(r"^[\w.]*(Error|Exception)\b|\b(error|fatal|panic)\b.*:", re.IGNORECASE)
 
 
 class ProgramLog:
@@ -19,13 +22,23 @@ class ProgramLog:
 
     @property
     def last_line(self) -> str:
-        """The last line that was written since this was made; "" for none."""
-        lines = self._end.strip().splitlines()
-        return lines[-1].strip() if lines else ""
+        """The last line since the program was started last, of an error if there is one; "" for none."""
+        lines = [line.strip() for line in self.end.splitlines()]
+        errors = [line for line in lines if _ERROR.search(line)]
+        return (errors or lines or [""])[-1][-_LINE:]
+
+    @property
+    def end(self) -> str:
+        """The end of what was written since the program was started last."""
+        return self._end.strip()
+
+    def begin(self) -> None:
+        """Note that the program is started: what an earlier start wrote is in the file only."""
+        self._end = ""
 
     def feed(self, data: bytes) -> None:
         """Take what the program wrote."""
-        self._end = (self._end + data[-_LAST:].decode("utf-8", "replace"))[-_LAST:]
+        self._end = (self._end + data[-_END:].decode("utf-8", "replace"))[-_END:]
         data = data[-MCP_LOG.value :]
         with suppress(OSError):
             if self._size + len(data) > MCP_LOG.value or not self._size:

@@ -1,11 +1,12 @@
 """What runs by a program's bare name: found on the PATH, where nothing of the project can stand in for it."""
 
 import os
-import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
+
+from codeloop.workspace.process.folder_writers import find_foreign_writer
 
 _LOADING = ("LD_AUDIT", "LD_LIBRARY_PATH", "LD_PRELOAD", "DYLD_")
 
@@ -88,17 +89,8 @@ def _doubt_about(folder: str) -> str:
     """Return why a folder of the PATH can't be relied on."""
     if not folder.startswith("/"):
         return "the PATH has a relative folder"
-    place = os.path.realpath(folder)
-    while True:
-        try:
-            mode = Path(place).stat().st_mode
-        except OSError:  # it is not there, so nothing is found in it
-            return ""
-        if mode & stat.S_IWOTH:
-            return f"anybody can write to {folder} on the PATH"
-        if place == "/":
-            return ""
-        place = place.rpartition("/")[0] or "/"
+    writer = find_foreign_writer(folder)
+    return f"{writer} can write to {folder} on the PATH" if writer else ""
 
 
 def _is_inside(path: str, roots: Sequence[str]) -> bool:

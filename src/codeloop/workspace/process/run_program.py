@@ -1,12 +1,16 @@
 """Programs run for their output, which is handed on as it comes; stopped when it suffices or the time is over."""
 
 import asyncio
+import resource
+import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
 from msgspec import Struct
 
+from codeloop.schema.bounds.program import PROGRAM_MEMORY
 from codeloop.workspace.process.child_process import ChildProcess, Pipe, spawn
 
 _ERRORS = 8_192
@@ -25,7 +29,7 @@ async def run_program(
 ) -> ProgramResult:
     """Run a program until its end, its time, or until `feed` returns True, having seen enough.
 
-    Raises OSError when it can't be started. When the caller is cancelled, the program is killed.
+    It may take PROGRAM_MEMORY bytes. Raises OSError when it can't be started. A caller that is cancelled kills it.
     """
     stopped: list[Literal["enough", "time"]] = []
     child: list[ChildProcess] = []
@@ -46,6 +50,7 @@ async def run_program(
             command, directory=folder, environment=environment, output=output.writer, errors=errors_pipe.writer
         )
         child.append(started)
+        _bound_memory(started.pid)
         output.listen()
         errors_pipe.listen()
         try:
@@ -62,3 +67,10 @@ async def run_program(
             one.kill()
         output.close()
         errors_pipe.close()
+
+
+def _bound_memory(pid: int) -> None:
+    """Bound what a program keeps in memory of its own; files that it maps to read them do not count."""
+    if sys.platform == "linux":  # elsewhere a limit can be set only from inside the process
+        with suppress(OSError):  # it has ended already
+            resource.prlimit(pid, resource.RLIMIT_DATA, (PROGRAM_MEMORY.value, PROGRAM_MEMORY.value))

@@ -30,8 +30,8 @@ _LETTERS = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"a": b"\a", b"b": b"\b", b"E
 class ShellState(Struct, frozen=True):
     """What a shell leaves to the next one of its session: where it stood, and the variables that it exported.
 
-    `variables`: None for those that the session began with; `outside`: those for a command that is let out of its
-    sandbox, without what commands inside exported.
+    `variables`: None for those that the session began with; `outside`: those for a command that runs without a sandbox,
+    or in one that is wider than that of others, without what sandboxed commands exported.
     """
 
     directory: Path

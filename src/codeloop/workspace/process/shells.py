@@ -14,11 +14,12 @@ from msgspec import Struct
 from codeloop.kit.processes import which
 from codeloop.schema.config import SandboxConfig
 from codeloop.schema.limits import SHELL_JOBS, SHELL_REPORT
+from codeloop.workspace.git.planted.repositories import PlantedRepositories
 from codeloop.workspace.process.background import Job, Jobs
 from codeloop.workspace.process.command import RunningCommand
 from codeloop.workspace.process.output_buffer import OutputBuffer
 from codeloop.workspace.process.shell_state import ShellState, changed_variables, for_bash, with_changes
-from codeloop.workspace.sandbox.blocked import blocked
+from codeloop.workspace.sandbox.blocked import blocked, strayed
 from codeloop.workspace.sandbox.locations import SOCKETS
 from codeloop.workspace.sandbox.policy import NOTHING, Policies, SandboxGrants, SandboxPlace, SandboxPolicy
 from codeloop.workspace.sandbox.process_launcher import ProcessLauncher, keep_from
@@ -46,15 +47,15 @@ class ShellContext(Struct, frozen=True):
 class ShellCommand(Struct, frozen=True):
     """One command. `directory`: where to run this one only; None: the session's own. `timeout`: seconds.
 
-    `policy`: that of the sandbox to run it in; None: it runs as any program of the person's. `is_let_out`: others of
-    its session run in a sandbox, and what they export must not steer it.
+    `policy`: that of the sandbox to run it in; None: it runs as any program of the user's. `has_grants`: the sandbox
+    opens more for it than for others, so what those exported must not steer it.
     """
 
     text: str
     timeout: float
     directory: Path | None = None
     policy: SandboxPolicy | None = None
-    is_let_out: bool = False
+    has_grants: bool = False
 
 
 class CommandResult(Struct, frozen=True):
@@ -78,6 +79,7 @@ class CommandResult(Struct, frozen=True):
     lines: int
     notes: tuple[str, ...] = ()
     set_aside: tuple[SetAside, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 class Shells:
@@ -90,6 +92,7 @@ class Shells:
         self._refused: WeakKeyDictionary[AllowedHosts, dict[str, int]] = WeakKeyDictionary()
         self._own = set(SOCKETS)
         self._policies: dict[tuple[Path, Path], Policies] = {}
+        self._repositories: dict[Path, PlantedRepositories] = {}
         self._states: dict[str, ShellState] = {}
         self.warned: set[str] = set()
         """What the person was told of these commands, once."""
@@ -99,10 +102,14 @@ class Shells:
         state = self._states.get(place.session)
         return state.directory if state is not None and os.access(state.directory, os.X_OK) else place.directory
 
-    def changed(self, place: ShellContext) -> dict[str, str]:
-        """Return the variables that earlier commands of the session changed, as `changed_variables` does."""
-        state = self._states.get(place.session)
-        changed = changed_variables(state.variables, for_bash(place.environment)) if state is not None else {}
+    def changed(self, place: ShellContext, *, outside: bool) -> dict[str, str]:
+        """Return the variables that earlier commands of the session changed, as `changed_variables` does.
+
+        `outside`: as a command that does not run in a sandbox gets them.
+        """
+        state = self._states.get(place.session, ShellState(place.directory))
+        left = state.outside if outside else state.variables
+        changed = changed_variables(left, for_bash(place.environment))
         return {name: value for name, value in changed.items() if name not in self._own | place.given}
 
     def reset(self, session: str) -> None:
@@ -153,6 +160,7 @@ class Shells:
             duration=time.monotonic() - began,
             notes=running.notes(taken.text),
             set_aside=running.taken_aside(),
+            warnings=running.warnings(),
         )
 
     async def start(self, place: ShellContext, command: ShellCommand) -> Job:
@@ -174,6 +182,8 @@ class Shells:
         await self.jobs.close()
         await self.sandboxes.close()
         await self.launcher.close()
+        for each in self._repositories.values():
+            each.close()
 
     async def _start(self, place: ShellContext, command: ShellCommand, capture: OutputBuffer) -> RunningCommand:
         state = self._states.get(place.session, ShellState(place.directory))
@@ -181,39 +191,72 @@ class Shells:
         keep_from(place.environment)
         shell = find_shell(place.environment)
         given = for_bash(place.environment)
-        state = ShellState(directory, state.outside if command.is_let_out else state.variables)
+        is_apart = command.policy is None or command.has_grants
+        state = ShellState(directory, state.outside if is_apart else state.variables)
         if command.policy is None:
             running = RunningCommand(command.text, capture)
             await running.start(self.launcher, shell, state, given, self._own | place.given)
             return running
         async with self.sandboxes.used(command.policy) as sandbox:
             aside = place.scratch.with_name("set-aside")
-            protected = ProtectedFiles(command.policy, aside, keep=sandbox.backend == "landlock")
+            repositories = await self.begin_repositories(command.policy)
+            protected = ProtectedFiles(command.policy, aside, repositories, keep=sandbox.backend == "landlock")
             running = RunningCommand(command.text, capture, protected)
             environment = await self.sandboxes.environment(sandbox, place.session, given)
             names = environment.keys() | given.keys()
             self._own |= {name for name in names if environment.get(name) != given.get(name)}
-            running.blocked = partial(self._blocked, place, sandbox, directory)
+            running.blocked = partial(self._blocked, place, sandbox, directory, self.sandboxes.now(sandbox))
             await running.start(sandbox.forker, shell, state, environment, self._own | place.given)
             return running
 
-    def _blocked(self, place: ShellContext, sandbox: Sandbox, directory: Path, output: str) -> list[str]:
-        """Return what a sandboxed command was kept from, by its output and by what the proxy refused."""
+    def _blocked(self, place: ShellContext, sandbox: Sandbox, directory: Path, since: int, output: str) -> list[str]:
+        """Return what a sandboxed command was kept from since it began, by its output, its files and the proxy."""
         hosts, refused = self.sandboxes.hosts(sandbox), None
         if hosts is not None:
             seen = self._refused.setdefault(hosts, {})
             refused = hosts.refused(place.session, seen.get(place.session, 0))
             seen[place.session] = hosts.count
         home = Path(place.environment.get("HOME") or "/nonexistent")
-        return blocked(output, sandbox.policy, directory, home, refused)
+        own = self.sandboxes.private_home(sandbox)
+        return blocked(output, sandbox.policy, directory, home, refused) + (strayed(own, since) if own else [])
 
     def policy(self, place: SandboxPlace, config: SandboxConfig, grants: SandboxGrants = NOTHING) -> SandboxPolicy:
         """Return what a sandboxed command in a work tree may do. Looks at the disk."""
+        repositories = self._repositories.get(Path(os.path.realpath(place.root)))
+        more = repositories.guarded() if repositories is not None else ()
+        return self._find_policies(place, config).policy(grants, more)
+
+    def _find_policies(self, place: SandboxPlace, config: SandboxConfig) -> Policies:
         key = (place.root, place.directory)
         found = self._policies.get(key)
         if found is None or found.config != config:
             found = self._policies[key] = Policies(place, config)
-        return found.policy(grants)
+        return found
+
+    async def survey(self, place: SandboxPlace, config: SandboxConfig) -> None:
+        """Look at a work tree before a command, beside the loop: for repositories, at first for what is hidden, too.
+
+        Its policies protect these from then on.
+        """
+        policies = self._find_policies(place, config)
+        if not policies.is_prepared:
+            await asyncio.to_thread(policies.prepare)
+        root, directory = (Path(os.path.realpath(path)) for path in (place.root, place.directory))
+        if root not in self._repositories:
+            roots = (root,) if directory.is_relative_to(root) else (root, directory)
+            made = PlantedRepositories(roots, place.scratch.with_name("set-aside"))
+            await asyncio.to_thread(made.begin)
+            await asyncio.to_thread(made.end)
+            self._repositories.setdefault(root, made)
+        else:
+            await asyncio.to_thread(self._repositories[root].note)
+
+    async def begin_repositories(self, policy: SandboxPolicy) -> PlantedRepositories | None:
+        """Note which repositories there are before a command under a policy; None where nobody looked for them."""
+        found = self._repositories.get(policy.writable[0])
+        if found is not None:
+            await asyncio.to_thread(found.begin)
+        return found
 
     def _carry(self, place: ShellContext, command: ShellCommand, left: ShellState | None) -> None:
         if left is None or left.variables is None:
@@ -221,9 +264,11 @@ class Shells:
         before = self._states.get(place.session, ShellState(place.directory))
         directory = left.directory if command.directory is None else self.directory(place)
         inside, outside = left.variables, before.outside
-        if command.is_let_out:
+        if command.policy is None or command.has_grants:
             began = for_bash(place.environment)
-            inside, outside = with_changes(before.variables or began, outside or began, inside), inside
+            inside = with_changes(before.variables or began, outside or began, left.variables)
+        if command.policy is None:
+            outside = left.variables
         self._states[place.session] = ShellState(directory, inside, outside)
 
 

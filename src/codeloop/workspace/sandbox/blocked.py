@@ -7,11 +7,13 @@ from pathlib import Path
 
 from codeloop.schema.limits import SANDBOX_BLOCKED
 from codeloop.workspace.sandbox.policy import SandboxPolicy
+from codeloop.workspace.sandbox.surroundings import is_below_any
 
 _REFUSAL = re.compile(
     r"read-only file system|permission denied|operation not permitted|device or resource busy|EROFS|EACCES|EPERM|EBUSY",
     re.IGNORECASE,
 )
+_MISSING = re.compile(r"No such file or directory|ENOENT|not found|does not exist|cannot find", re.IGNORECASE)
 _PATH = re.compile(r"""(?:["'`(\u2018\u201c]|(?<=[\s:=])|^)([~.\w@%+-]*/?[^\s"'`():;,\u2018\u2019\u201c\u201d]+)""")
 _NETWORK = re.compile(
     r"could not resolve|name resolution|network is unreachable|ENOTFOUND|EAI_AGAIN|ENETUNREACH|no such host|"
@@ -44,6 +46,7 @@ _TAIL = 20_000  # characters
 _LINES = 400
 _OFF = "the network, which is off for sandboxed commands"
 _DIRECT = "a direct connection; programs reach hosts through the proxy that HTTPS_PROXY names, or not at all"
+_NAME_IT = "To write there, name the path in the command itself, or use `outside` with the reason."
 ASK_OUTSIDE = "If it must be done, call bash again with `outside` and the reason."
 
 
@@ -56,7 +59,12 @@ def blocked(
     """
     found: dict[str, None] = {}
     for line in output.splitlines()[-_LINES:]:
-        if len(line) < 2000 and _REFUSAL.search(line):
+        if len(line) >= 2000:
+            continue
+        if _MISSING.search(line):
+            for named in _PATH.findall(line):
+                found |= dict.fromkeys(_missing(named, policy, directory, home))
+        if _REFUSAL.search(line):
             for named in _PATH.findall(line):
                 # git names its own files as seen from the top.
                 for place in (directory, policy.writable[0]):
@@ -69,6 +77,23 @@ def blocked(
         places.append(_OFF if refused is None else _DIRECT)
     places += [f"connection to localhost:{port}, a service outside the sandbox" for port in _unreached(end, policy)]
     return [f"blocked: {place}. {ASK_OUTSIDE}" if place is places[-1] else f"blocked: {place}." for place in places]
+
+
+def strayed(home: Path, since: int) -> list[str]:
+    """Return a note when something was written below a private home that the user would look for in the real one.
+
+    `since`: a time of files, in ns. What tools write there has a name with a dot, and is of no interest.
+    """
+    try:
+        with os.scandir(home) as entries:
+            rows = [(entry.name, entry.stat(follow_symlinks=False).st_mtime_ns) for entry in entries]
+    except OSError:
+        return []
+    names = sorted(name for name, changed in rows if changed > since and not name.startswith("."))
+    if not names:
+        return []
+    shown = ", ".join(f"~/{name}" for name in names[: SANDBOX_BLOCKED.value])
+    return [f"blocked: write to {shown} in the user's home: only sandboxed commands see it. {_NAME_IT}"]
 
 
 def _unreached(output: str, policy: SandboxPolicy) -> list[int]:
@@ -98,7 +123,7 @@ def _refused(named: str, policy: SandboxPolicy, directory: Path, home: Path) -> 
     if path is None:
         return []
     shown = _shown(path, home)
-    if any(path.is_relative_to(each) for each in policy.hidden):
+    if is_below_any(path, policy.hidden):
         return [f"read of {shown}, which is hidden from sandboxed commands"]
     if any(path.is_relative_to(each) for each in policy.protected):
         return [f"write to {shown}, which is protected"]
@@ -107,6 +132,14 @@ def _refused(named: str, policy: SandboxPolicy, directory: Path, home: Path) -> 
     if any(path.is_relative_to(each) for each in policy.writable) or not os.access(path.parent, os.F_OK):
         return []
     return [f"write to {shown}, outside the project"]
+
+
+def _missing(named: str, policy: SandboxPolicy, directory: Path, home: Path) -> list[str]:
+    """Return that a path is out of sight, in words, when it is there and the sandbox does not show it."""
+    path = _named(named, directory, home)
+    if path is None or not is_below_any(path, policy.replaced) or policy.shows(path) or not os.path.lexists(path):
+        return []
+    return [f"read of {_shown(path, home)}, which sandboxed commands don't see"]
 
 
 def _named(named: str, directory: Path, home: Path) -> Path | None:

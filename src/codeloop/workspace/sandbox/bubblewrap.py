@@ -4,6 +4,9 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from msgspec import Struct
+
+from codeloop.workspace.sandbox.launcher.mount_points import make_link, open_point
 from codeloop.workspace.sandbox.launcher.mounts import (
     PROC_HIDDEN,
     PROC_READ_ONLY,
@@ -13,6 +16,7 @@ from codeloop.workspace.sandbox.launcher.mounts import (
     is_below,
     pinned,
 )
+from codeloop.workspace.sandbox.layers import HOME, make_cache
 from codeloop.workspace.sandbox.policy import SandboxPolicy
 
 _PROGRAMS = ("/usr/bin/bwrap", "/usr/local/bin/bwrap", "/bin/bwrap", "/run/current-system/sw/bin/bwrap")
@@ -28,22 +32,41 @@ def bubblewrap() -> str:
     raise FileNotFoundError("bubblewrap is not installed")
 
 
-def wrapped(program: Sequence[str], policy: SandboxPolicy, temporary: Path) -> list[str]:
+class OwnFolders(Struct, frozen=True):
+    """Folders of ours: what stands for `/tmp`, and the one with a home and caches, where there is one."""
+
+    temporary: Path
+    private: Path | None
+
+
+def wrapped(program: Sequence[str], policy: SandboxPolicy, own: OwnFolders) -> list[str]:
     """Return the command that runs a program under a policy. Raises FileNotFoundError without bubblewrap."""
     writable, protected, hidden = (
         list(map(str, paths)) for paths in (policy.writable, policy.protected, policy.hidden)
     )
+    replaced, layered = (list(map(str, paths)) for paths in (policy.replaced, policy.layered))
     visible = [str(path) for path in policy.visible]
     command = [bubblewrap(), *_ALONE, *(() if policy.network == "on" else ("--unshare-net",))]
     command += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", *_proc(), *_run()]
     for place in TEMPORARY:
         if os.path.realpath(place) == place and Path(place).is_dir():
-            command += ["--bind", str(temporary), place]
-    opened = dict.fromkeys(visible, "--ro-bind") | dict.fromkeys(writable, "--bind")
+            command += ["--bind", str(own.temporary), place]
+    emptied = [path for path in sorted(replaced) if path != str(policy.home) and Path(path).is_dir()]
+    emptied = [path for path in emptied if not is_below(str(Path(path).parent), emptied)]
+    for path in sorted((*emptied, *filter(None, (str(policy.home or ""),)))):
+        command += ("--tmpfs", path) if path in emptied else ("--bind", f"{own.private}/{HOME}", path)
+    opened = dict.fromkeys(visible, "--ro-bind") | dict.fromkeys((*writable, *layered), "--bind")
     for path in sorted(opened):
-        if path in writable or is_below(path, REPLACED):
+        _make_point(Path(path), policy, own)
+        if path in layered:  # two sandboxes can't have one layer, so it is a folder that stands for the cache
+            command += ("--bind", str(make_cache(own.private, path)), path)
+        elif path in writable or is_below(path, (*REPLACED, *replaced)):
             command += _at(opened[path], path)
-    for path in pinned(writable, protected):
+    for path, target in policy.links:
+        command += _link(path, target, policy, own)
+    for path in emptied:
+        command += ("--remount-ro", path)
+    for path in pinned(writable, (*protected, *filter(os.path.lexists, hidden))):
         command += _at("--bind", path)
     for path in protected:
         command += _at("--ro-bind", path)
@@ -57,6 +80,32 @@ def wrapped(program: Sequence[str], policy: SandboxPolicy, temporary: Path) -> l
             command += _at(opened[each], each)
         command += ("--remount-ro", path) if Path(path).is_dir() else ()
     return [*command, "--chdir", "/", "--", *program]
+
+
+def _link(path: Path, target: str, policy: SandboxPolicy, own: OwnFolders) -> Iterable[str]:
+    """Make a link in our own folder for its place, where there is one; elsewhere return the option that makes it."""
+    place = _own_place(path, policy, own)
+    if place is None:
+        return ("--symlink", target, str(path))
+    make_link(str(place), target)
+    return ()
+
+
+def _make_point(path: Path, policy: SandboxPolicy, own: OwnFolders) -> None:
+    """Make what a path is bound to in our own folders: bubblewrap would follow a link that a command left there."""
+    place = _own_place(path, policy, own)
+    if place is not None:
+        os.close(open_point(str(place), is_folder=path.is_dir(), is_ours=True))
+
+
+def _own_place(path: Path, policy: SandboxPolicy, own: OwnFolders) -> Path | None:
+    """Return where a path lies in our own folders, which stand for the home and for `/tmp`."""
+    places = {policy.home: own.private / HOME} if policy.home and own.private else {}
+    places |= {Path(place): own.temporary for place in TEMPORARY}
+    for place, folder in places.items():
+        if path.is_relative_to(place) and path != place:
+            return folder / path.relative_to(place)
+    return None
 
 
 def _proc() -> Iterable[str]:

@@ -1,49 +1,43 @@
 """What a sandboxed command may read and write: the settings, the rows of `locations` and this project, put together."""
 
-import fnmatch
 import itertools
 import os
-import re
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
-from codeloop.kit.guarded_paths import PLAIN_NAMES, SECRET_FOLDERS, SECRET_NAMES
-from codeloop.kit.processes import OWN_PROGRAMS, which
 from codeloop.schema.config import SandboxConfig
-from codeloop.schema.limits import SANDBOX_FOLDERS
-from codeloop.workspace.sandbox.locations import (
-    CACHES,
-    GIT_NAMES,
-    OWN_NAMES,
-    SKIPPED,
-    SOCKETS,
-    SYSTEM_SECRETS,
-    TEST_FOLDERS,
-    TOKEN_FILES,
+from codeloop.workspace.files.path_states import PathStates
+from codeloop.workspace.git.planted.layout import GIT_NAMES, git_folders
+from codeloop.workspace.sandbox.locations import OWN_NAMES
+from codeloop.workspace.sandbox.secrets import ProjectSecrets
+from codeloop.workspace.sandbox.surroundings import (
+    Surroundings,
+    SurroundingsInput,
+    is_below_any,
+    look_around,
+    outermost,
+    real,
+    times_of,
+    watched_paths,
 )
 
-_KEY_FILES, _STORES = (".pem", ".key"), (".jks", ".keystore")
-_SECRET, _PLAIN = (
-    re.compile("|".join(map(fnmatch.translate, names)), re.IGNORECASE) for names in (SECRET_NAMES, PLAIN_NAMES)
-)
-_TOKENS = {name.rpartition("/")[2]: token for name, token in TOKEN_FILES.items()}
-_SECRET_TOPS = frozenset(name.partition("/")[0] for name in SECRET_FOLDERS)
-_REPLACED = tuple(f"/{name}/" for name in ("tmp", "var/tmp", "run", "dev", "proc"))
 _FRESH = 10.0  # seconds
 _NEIGHBOURS = 500  # files beside one that was granted
-_HEAD = 4096  # bytes in which a private key says that it is one
 
 
 class SandboxPolicy(Struct, frozen=True):
     """What commands in one sandbox may do. Every path is absolute, without links, and there; but those in `absent`.
 
-    `writable`: folders and files; `protected`: what below them may only be read; `visible`: seen wherever it lies;
-    `hidden`: unreadable; `absent`: may not appear, unless it is in `granted`. `network`: of the machine, none, or by
-    host through the proxy.
+    `writable`: folders and files, the project's root first; `layered`: caches of the user, whose changes go into a
+    layer of the project's own; `protected`: what below these may only be read; `hidden`: unreadable wherever it lies.
+    `replaced`: folders of which only what is named here is there, as of `/tmp`; `visible`: what of them may be read;
+    `links`: links among that, with where they lead. `home`: the one of them that a private folder stands for.
+    `private`: our folder that holds that one and the layers. `absent`: may not appear, unless it is in `granted`.
+    `network`: of the machine, none, or by host through the proxy.
     """
 
     writable: tuple[Path, ...]
@@ -54,18 +48,37 @@ class SandboxPolicy(Struct, frozen=True):
     network: Literal["off", "on", "hosts"]
     hosts: tuple[str, ...]
     granted: tuple[Path, ...] = ()
+    layered: tuple[Path, ...] = ()
+    replaced: tuple[Path, ...] = ()
+    links: tuple[tuple[Path, str], ...] = ()
+    home: Path | None = None
+    private: Path | None = None
 
     @property
     def has_secrets(self) -> bool:
         """Return whether something is hidden in what may be written: not every kind of sandbox can do that."""
         return any(path.is_relative_to(folder) for path in self.hidden for folder in self.writable)
 
+    def shows(self, path: Path) -> bool:
+        """Return whether a command may read what a resolved path leads to, if the file itself lets it."""
+        if path in self.visible or path in self.writable:
+            return True
+        if is_below_any(path, self.hidden):
+            return False
+        named = (*self.writable, *self.visible, *self.layered)
+        return not is_below_any(path, self.replaced) or is_below_any(path, named)
+
 
 class SandboxGrants(Struct, frozen=True):
-    """What a person or a rule allowed for one command: places to write, secrets to read. Paths without links."""
+    """What the user or a rule allowed for one command: places to write, secrets to read. Paths without links.
+
+    `kept` and `unseen`: what rules deny to write and to read, also in the project.
+    """
 
     writable: tuple[Path, ...] = ()
     readable: tuple[Path, ...] = ()
+    kept: tuple[Path, ...] = ()
+    unseen: tuple[Path, ...] = ()
 
 
 NOTHING = SandboxGrants()
@@ -85,72 +98,139 @@ class SandboxPlace(Struct, frozen=True):
         """The home directory."""
         return Path(self.environment.get("HOME") or "/nonexistent")
 
+    @property
+    def private(self) -> Path:
+        """Our folder for what commands of this work tree write to the home and to caches."""
+        return self.scratch.with_name(f"{self.scratch.name}.sandbox")
+
+
+class _Usual(NamedTuple):
+    """The policy of commands that nothing more was allowed. `states`: of the paths that it was made from."""
+
+    made_from: tuple[Surroundings, frozenset[Path], SandboxGrants, tuple[Path, ...]]
+    states: PathStates
+    policy: SandboxPolicy
+
 
 class Policies:
-    """Makes the policies of one work tree. What lies outside the project is looked at again after a while only."""
+    """Makes the policies of one work tree. What lies outside the project is looked at again when it changed."""
 
     def __init__(self, place: SandboxPlace, config: SandboxConfig) -> None:
         self._place = place
         self.config = config
-        self._roots = list(dict.fromkeys(_real(path) for path in (place.root, place.directory)))
-        self._looked = -_FRESH
-        self._programs: list[int] = []
-        self._caches: list[Path] = []
-        self._hidden: set[Path] = set()
+        self._roots = tuple(dict.fromkeys(real(path) for path in (place.root, place.directory)))
+        self._secrets = [ProjectSecrets(root) for root in self._roots]
+        self._given = self._input()
+        self._watched = watched_paths(self._given)
+        self._around: Surroundings | None = None
+        self._seen: tuple[int, ...] = ()
+        self._looked = 0.0
+        self._usual: _Usual | None = None
 
-    def policy(self, grants: SandboxGrants = NOTHING) -> SandboxPolicy:
-        """Return the policy of one command. Looks at the disk; makes absent caches and granted files."""
-        place, roots = self._place, self._roots
-        self._look()
-        git = [_real(path) for path in _git_folders(place.root)]
+    def policy(self, grants: SandboxGrants = NOTHING, more: Sequence[Path] = ()) -> SandboxPolicy:
+        """Return the policy of one command. Looks at the disk; makes granted files.
+
+        `more`: what else is protected where it is, and may not appear where it is not. Where nothing is allowed beyond
+        the usual, the policy of the command before is returned while nothing changed that it was made from: that takes
+        a tenth of the time.
+        """
+        around, secrets, usual = self.surroundings(), self._find_secrets(), self._usual
+        is_usual = not grants.writable and not grants.readable
+        made_from = (around, secrets, grants, tuple(more))
+        if is_usual and usual is not None and usual.made_from == made_from and usual.states.are_same():
+            return usual.policy
+        git = [real(path) for path in git_folders(self._place.root)]
         guarded = [folder / name for folder in git for name in GIT_NAMES]
-        guarded += [root / name for root in roots for name in OWN_NAMES]
-        guarded += [root / ".git" for root in roots if (root / ".git").is_file()]
+        guarded += [root / name for root in self._roots for name in OWN_NAMES]
+        guarded += [root / ".git" for root in self._roots if (root / ".git").is_file()]
+        guarded = list(dict.fromkeys([*guarded, *more, *grants.kept]))
+        folders = {parent for path in guarded for parent in path.parents if is_below_any(parent, (*self._roots, *git))}
+        modules = [folder / "modules" for folder in git]
+        states = PathStates(map(str, {*self._roots, *git, *modules, *folders, *guarded}))
+        policy = self._make(grants, guarded, git, around, secrets.union(grants.unseen))
+        if is_usual:
+            self._usual = _Usual(made_from, states, policy)
+        return policy
+
+    def _make(
+        self,
+        grants: SandboxGrants,
+        guarded: Sequence[Path],
+        git: Sequence[Path],
+        around: Surroundings,
+        secrets: frozenset[Path],
+    ) -> SandboxPolicy:
+        """Make a policy. `guarded`: what may not change or appear; `git`: the project's git directories."""
+        place, roots = self._place, self._roots
         # What has become a link since it was allowed would lead to somewhere else.
-        granted = [path for path in grants.writable if _real(path) == path]
-        opened, neighbours = _opened(granted, guarded, (*roots, *git, *self._caches), _real(place.home))
-        free = {*granted, *(path for path in grants.readable if _real(path) == path)}
-        hidden = self._hidden | {path for root in roots for path in _secrets(root)}
-        hidden -= free
-        shown = [path for path in free if any(path.is_relative_to(each) for each in hidden)]
-        seen = (place.home, place.scratch, *map(Path, place.environment.get("PATH", "").split(os.pathsep)))
+        granted = [path for path in grants.writable if real(path) == path]
+        opened, neighbours = _opened(granted, guarded, (*roots, *git, *around.writable), real(place.home))
+        kept = [path for path in map(_kept, guarded) if not is_below_any(path, granted)]
+        free = {*granted, *(path for path in grants.readable if real(path) == path)}
+        writable = _there((*roots, *git, *around.writable, *opened))
+        layered = [path for path in around.layered if not is_below_any(path, writable)]
+        visible = [path for path in around.visible if not is_below_any(path, (*writable, *layered))]
+        shown = (*writable, *layered, *visible)
+        hidden = [
+            path
+            for path in outermost(_there((around.hidden | secrets) - free))
+            if not is_below_any(path, around.replaced) or is_below_any(path, shown)
+        ]
+        # What stands in a writable folder is there already, and may be written.
+        unseen = (path for path in free if is_below_any(path, around.replaced) and not is_below_any(path, writable))
+        visible += [*unseen, *(path for path in free if is_below_any(path, hidden))]
+        visible += [path for path in (real(place.scratch), *around.visible) if is_below_any(path, hidden)]
         return SandboxPolicy(
-            writable=tuple(_there((*roots, *git, *self._caches, *opened))),
-            protected=tuple(_there((*(path for path in map(_kept, guarded) if path not in free), *neighbours))),
-            visible=tuple(_there((*(_real(path) for path in seen if path.is_absolute()), *shown))),
-            hidden=tuple(_outermost(_there(hidden))),
+            writable=tuple(writable),
+            protected=tuple(_there((*kept, *neighbours))),
+            visible=tuple(_there(visible)),
+            hidden=tuple(hidden),
             absent=tuple(path for path in guarded if not os.path.lexists(path)),
             granted=tuple(granted),
             network=self.config.network,
             hosts=tuple(self.config.hosts),
+            layered=tuple(layered),
+            replaced=around.replaced,
+            links=tuple(link for link in around.links if not is_below_any(link[0], shown)),
+            home=around.home,
+            private=place.private,
         )
 
-    def _look(self) -> None:
-        programs = [_changed(folder) for folder in self._own_programs() if folder not in self._roots]
-        if time.monotonic() - self._looked < _FRESH and programs == self._programs:
-            return
-        place, home = self._place, _real(self._place.home)
-        configured = [_expanded(path, place) for path in self.config.writable]
-        self._caches = [_real(path) for path in (*configured, *_caches(place, self._own_programs()))]
-        named = [*place.own, *(_expanded(path, place) for path in self.config.hidden), *map(Path, SYSTEM_SECRETS)]
-        reached = [path for path in _bound() if not str(path).startswith(_REPLACED) or path.is_relative_to(home)]
-        reached = [path for path in reached if not any(map(path.is_relative_to, self._roots))]
-        found = {_real(path) for path in (*named, *_credentials(home), *_sockets(place.environment), *reached)}
-        # What holds the project or the home can't be hidden from who works there.
-        self._hidden = {path for path in found if not any(each.is_relative_to(path) for each in (*self._roots, home))}
-        self._looked = time.monotonic()
-        self._programs = programs
+    @property
+    def is_prepared(self) -> bool:
+        """Whether the disk was looked at."""
+        return self._around is not None
 
-    def _own_programs(self) -> list[Path]:
-        return [root / name for root in self._roots for name in (".", *OWN_PROGRAMS)]
+    def prepare(self) -> None:
+        """Look at the project and what is around it for the first time: a second for 300,000 files."""
+        self._find_secrets()
+        self.surroundings()
 
+    def surroundings(self) -> Surroundings:
+        """Return what is outside the project. Looked at again after a change, and now and then for others' sockets."""
+        seen, now, around = times_of(self._watched), time.monotonic(), self._around
+        if around is None or seen != self._seen or now - self._looked > _FRESH:
+            found = look_around(self._given)
+            if around is None or around != found:
+                around = found
+            self._around, self._seen, self._looked = around, seen, now
+        return around
 
-def _changed(folder: Path) -> int:
-    """Return when something was added to a folder; 0 when it is not there."""
-    try:
-        return folder.stat().st_mtime_ns
-    except OSError:
-        return 0
+    def _find_secrets(self) -> frozenset[Path]:
+        return frozenset[Path]().union(*(each.find() for each in self._secrets))
+
+    def _input(self) -> SurroundingsInput:
+        place, config = self._place, self.config
+        return SurroundingsInput(
+            roots=self._roots,
+            home=real(place.home),
+            environment=place.environment,
+            own=place.own,
+            scratch=place.scratch,
+            writable=tuple(_expanded(path, place) for path in config.writable),
+            readable=tuple(_expanded(path, place) for path in config.readable),
+            hidden=tuple(_expanded(path, place) for path in config.hidden),
+        )
 
 
 def _opened(
@@ -207,13 +287,9 @@ def _neighbours(folder: Path) -> list[Path]:
         return []
 
 
-def _real(path: Path) -> Path:
-    return Path(os.path.realpath(path))
-
-
 def _kept(path: Path) -> Path:
     """Return a path whose parents are real; a link at its end is itself what must not change."""
-    return _real(path.parent) / path.name if not path.is_symlink() else _real(path)
+    return real(path.parent) / path.name if not path.is_symlink() else real(path)
 
 
 def _there(paths: Iterable[Path]) -> list[Path]:
@@ -221,157 +297,6 @@ def _there(paths: Iterable[Path]) -> list[Path]:
     return [path for path in dict.fromkeys(paths) if os.access(path, os.F_OK)]
 
 
-def _outermost(paths: Iterable[Path]) -> list[Path]:
-    found: list[Path] = []
-    for path in sorted(paths):
-        if not found or not path.is_relative_to(found[-1]):
-            found.append(path)
-    return found
-
-
 def _expanded(path: str, place: SandboxPlace) -> Path:
     """Return a path of the configuration: absolute, from the home with `~`, or else from the project's root."""
     return place.home / path[2:] if path.startswith("~/") else place.root / path
-
-
-def _git_folders(root: Path) -> Iterator[Path]:
-    """Yield the git directories of a work tree and of its submodules, wherever they really are."""
-    top = root / ".git"
-    if top.is_file():
-        try:
-            named = top.read_text(encoding="utf-8", errors="surrogateescape").removeprefix("gitdir:").strip()
-        except OSError:
-            return
-        top = _real(root / named)
-        if not (top / "HEAD").is_file():
-            return  # not what git takes for one: nothing outside becomes writable because of it
-    if not top.is_dir():
-        return
-    yield top
-    common = top / "commondir"
-    if common.is_file():
-        try:
-            shared = _real(top / common.read_text(encoding="utf-8", errors="surrogateescape").strip())
-        except OSError:
-            return
-        if (shared / "HEAD").is_file() and top.parent == shared / "worktrees":
-            yield shared
-            top = shared
-    waiting = [top / "modules"]
-    while waiting:
-        folder = waiting.pop()
-        for each in _folders(folder):
-            if (each / "HEAD").is_file():
-                yield each
-                waiting.append(each / "modules")
-            else:
-                waiting.append(each)
-
-
-def _folders(folder: Path) -> list[Path]:
-    try:
-        with os.scandir(folder) as entries:
-            return [Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False)]
-    except OSError:
-        return []
-
-
-def _caches(place: SandboxPlace, own: Iterable[Path]) -> Iterator[Path]:
-    """Yield the folders that the tools of this machine and of the project (`own`) fill, made when they are absent."""
-    own = list(own)
-    path = place.environment.get("PATH")
-    installed: dict[str, bool] = {}
-    for cache in CACHES:
-        if cache.program not in installed:
-            here = (folder / cache.program for folder in own)
-            installed[cache.program] = which(cache.program, path) is not None or any(map(_is_program, here))
-        given = place.environment.get(cache.variable, "") if cache.variable else ""
-        base = place.environment.get("XDG_CACHE_HOME", "")
-        if given.startswith("/"):
-            folder = Path(given)
-        elif base.startswith("/") and cache.folder.startswith(".cache/"):
-            folder = Path(base) / cache.folder.removeprefix(".cache/")
-        else:
-            folder = place.home / cache.folder
-        if installed[cache.program] and not os.access(folder, os.F_OK) and os.access(place.home, os.W_OK):
-            try:
-                folder.mkdir(parents=True)
-            except OSError:
-                continue
-        # A cache that leads elsewhere, or holds the home, is not one.
-        if os.access(folder, os.W_OK) and not _real(place.home).is_relative_to(_real(folder)):
-            yield folder
-
-
-def _is_program(path: Path) -> bool:
-    return os.access(path, os.X_OK)
-
-
-def _credentials(home: Path) -> Iterator[Path]:
-    yield from (home / name for name in SECRET_FOLDERS)
-    yield from (home / name for name, token in TOKEN_FILES.items() if _holds(home / name, token))
-    try:
-        with os.scandir(home) as entries:
-            names = [entry.name for entry in entries if _SECRET.fullmatch(entry.name) and entry.is_file()]
-    except OSError:
-        return
-    yield from (home / name for name in names if _is_secret(name, home / name))
-
-
-def _holds(path: Path, token: bytes) -> bool:
-    """Return whether a file holds a token."""
-    try:
-        with path.open("rb") as file:
-            return re.search(token, file.read(_HEAD * 16)) is not None
-    except OSError:
-        return False
-
-
-def _bound() -> Iterator[Path]:
-    """Yield the socket of every program that serves one here: what lies where it may be read could be connected to."""
-    try:
-        with Path("/proc/net/unix").open(encoding="utf-8", errors="surrogateescape") as rows:
-            places = [row.rstrip("\n").split(None, 7)[7:] for row in rows]
-    except OSError:
-        return
-    yield from {
-        Path(place[0]) for place in places if place and place[0].startswith("/") and os.access(place[0], os.W_OK)
-    }
-
-
-def _sockets(environment: Mapping[str, str]) -> Iterator[Path]:
-    """Yield the sockets that variables lead to."""
-    for name in SOCKETS:
-        path = environment.get(name, "").rpartition("unix:")[2].removeprefix("path=").removeprefix("//").split(",")[0]
-        if path.startswith("/"):
-            yield Path(path)
-
-
-def _secrets(root: Path) -> Iterator[Path]:
-    """Yield the files of a project that hold secrets, by their names; of a large project, those near its top."""
-    waiting = [root]
-    for folder in waiting:
-        try:
-            with os.scandir(folder) as entries:
-                rows = [(entry.name, Path(entry.path), entry.is_dir(follow_symlinks=False)) for entry in entries]
-        except OSError:
-            continue
-        for name, path, is_folder in rows:
-            if name in _SECRET_TOPS:
-                yield from (_real(place) for each in SECRET_FOLDERS if (place := folder / each).exists())
-            if is_folder:
-                if name not in SKIPPED and len(waiting) < SANDBOX_FOLDERS.value:
-                    waiting.append(path)
-            elif _is_secret(name, path):
-                yield _real(path)
-
-
-def _is_secret(name: str, path: Path) -> bool:
-    """Return whether a file is secret by its name; of those that tools need, or that tests have, by what it holds."""
-    if not _SECRET.fullmatch(name) or _PLAIN.fullmatch(name):
-        return False
-    if name in _TOKENS:
-        return _holds(path, _TOKENS[name])
-    if name.endswith(_STORES):
-        return not TEST_FOLDERS & set(path.parts)
-    return not name.endswith(_KEY_FILES) or (_holds(path, b"PRIVATE KEY") and not TEST_FOLDERS & set(path.parts))

@@ -18,8 +18,10 @@ from msgspec import Struct
 
 import codeloop
 from codeloop.kit.processes import hide
+from codeloop.schema.bounds.sandbox import LAUNCHER_LOST
 from codeloop.schema.limits import LAUNCHER_ANSWER, SHELL_TERM
 from codeloop.workspace.process.child_process import ChildProcess
+from codeloop.workspace.sandbox.launcher.processes import KILL, descendants, send_signal
 
 _PROGRAM = (
     "import sys; sys.path.insert(0, sys.argv[1]); from codeloop.workspace.sandbox.launcher.main import {function}; "
@@ -29,6 +31,7 @@ _ROOT = Path(codeloop.__file__).parents[1]
 MARK = "CODELOOP_CHILD"
 """The variable that marks what commands start, where the system knows no subreaper."""
 _ANSWERS = 256  # bytes
+_ROUND = 0.02  # seconds
 _ANSWER = re.compile(rb"(started|failed|exit|ended|stopped) (-?[0-9]{1,10})(?: (directory|program|memory|processes))?")
 _BOUNDS = {b"memory": "{:,} MB of memory", b"processes": "{:,} processes and threads"}
 T = TypeVar("T")
@@ -55,13 +58,14 @@ class Launch(Struct, frozen=True):
 class LaunchedProcess:
     """A process that the launcher started. `exited` resolves to its code (negative: the signal).
 
-    `exceeded`: the bound for which it was ended, in words.
+    `exceeded`: the bound for which it was ended, in words. `abandon`: kills it where its supervisor does not answer.
     """
 
-    def __init__(self, channel: socket.socket) -> None:
+    def __init__(self, channel: socket.socket, abandon: Callable[[], Awaitable[None]]) -> None:
         self.pid = 0
         self.exceeded = ""
         self._channel = channel
+        self._abandon = abandon
         self._loop = asyncio.get_running_loop()
         self._answers = b""
         self._started: asyncio.Future[tuple[int, bytes]] = self._loop.create_future()
@@ -71,7 +75,12 @@ class LaunchedProcess:
 
     async def started(self, launch: Launch) -> None:
         """Wait until it runs. Raises OSError when it can't be started."""
-        failed, what = await asyncio.shield(self._started)
+        try:
+            async with asyncio.timeout(LAUNCHER_LOST.seconds):
+                failed, what = await asyncio.shield(self._started)
+        except TimeoutError:
+            await self._give_up()
+            failed, what = errno.EIO, b""
         if failed:
             at_fault = str(launch.directory) if what == b"directory" else launch.arguments[0]
             raise OSError(failed, os.strerror(failed), at_fault)
@@ -80,7 +89,12 @@ class LaunchedProcess:
         """End it and everything below it: TERM, after `grace` seconds KILL. Returns how many processes there were."""
         with suppress(OSError):  # it has ended: the reader hears of it
             self._channel.send(f"end {grace * 1000:.0f}\n".encode())
-        return await asyncio.shield(self._ended)
+        try:
+            async with asyncio.timeout(grace + LAUNCHER_LOST.seconds):
+                return await asyncio.shield(self._ended)
+        except TimeoutError:
+            await self._give_up()
+            return await self._ended
 
     @property
     def is_gone(self) -> bool:
@@ -120,6 +134,11 @@ class LaunchedProcess:
             case _:
                 _settle(self._ended, value)
                 self._gone()
+
+    async def _give_up(self) -> None:
+        """Have it killed from outside: what it runs under does not answer, since it was stopped or starved."""
+        await self._abandon()
+        self._gone()
 
     def _gone(self) -> None:
         """Settle what was not answered: the supervisor has ended, and with it all that it watched over."""
@@ -177,7 +196,8 @@ class Forker:
             *(f"{name}={value}" for name, value in launch.environment.items()),
         )
         with self.used():
-            process = LaunchedProcess(await self._ask(b"c", request, tuple(launch.descriptors.values())))
+            channel = await self._ask(b"c", request, tuple(launch.descriptors.values()))
+            process = LaunchedProcess(channel, self.abandon)
             self._processes = {each for each in self._processes if not each.is_gone} | {process}
         try:
             await process.started(launch)
@@ -196,13 +216,16 @@ class Forker:
             raise OSError(errno.EADDRINUSE, f"port {port} can't be listened on where commands run")
         return socket.socket(fileno=fds[0])
 
-    async def enter(self, rows: Sequence[str]) -> "Forker":
-        """Return one that works in a sandbox, made as the rows say. Raises OSError, which says why that failed."""
+    async def enter(self, rows: Sequence[str], held: Sequence[int] = ()) -> "Forker":
+        """Return one that works in a sandbox, made as the rows say. Raises OSError, which says why that failed.
+
+        `held`: descriptors that stay open for as long as it lives.
+        """
         ours, theirs = socket.socketpair()
         with ExitStack() as on_failure:
             on_failure.callback(ours.close)
             with theirs:
-                channel = await self._ask(b"b", (self.mark, *rows), (theirs.fileno(),))
+                channel = await self._ask(b"b", (self.mark, *rows), (theirs.fileno(), *held))
             with channel:
                 await _readable(channel)
                 answer = channel.recv(_ANSWERS)
@@ -237,6 +260,10 @@ class Forker:
     async def end(self) -> None:
         """End everything that was started here and still runs. Nothing can be started any more."""
         await asyncio.gather(*(process.end() for process in self._processes))
+        self._end_control()
+
+    async def abandon(self) -> None:
+        """End all that runs here without asking it: the first process of a sandbox sees that nobody asks any more."""
         self._end_control()
 
     def _end_control(self) -> None:
@@ -280,6 +307,17 @@ class ProcessLauncher(Forker):
                 await asyncio.shield(self._child.exited)
         except TimeoutError:
             self._child.kill()
+
+    async def abandon(self) -> None:
+        """End all that it started, also where a command has stopped it: then by its processes, as we see them."""
+        self._end_control()
+        if self._child is None:
+            return
+        until = asyncio.get_running_loop().time() + LAUNCHER_ANSWER.seconds
+        while (found := descendants(of=self._child.pid)) and asyncio.get_running_loop().time() < until:
+            send_signal(found, KILL)
+            await asyncio.sleep(_ROUND)
+        self._child.kill()
 
     def _pass(self, kind: bytes, channel: socket.socket) -> None:
         """Hand a socket to the launcher, to a new one when there is none or it was killed."""

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from codeloop.kit.small_files import read_whole
+from codeloop.workspace.git.planted.repositories import PlantedRepositories
 from codeloop.workspace.sandbox.policy import SandboxPolicy
 
 _LARGEST = 1024 * 1024  # bytes
@@ -37,14 +39,20 @@ class SetAside(Struct, frozen=True):
 class ProtectedFiles:
     """What a policy protects, as it is before a command. `folder`: where what appeared is moved to.
 
-    `keep`: remember the contents, too, since the sandbox can't keep the files from being written.
+    `keep`: remember the contents, too, since the sandbox can't keep the files from being written. `repositories`: begun
+    for the command; `warnings`: what was found in them, for the model and the user.
     """
 
-    def __init__(self, policy: SandboxPolicy, folder: Path, *, keep: bool) -> None:
+    def __init__(
+        self, policy: SandboxPolicy, folder: Path, repositories: PlantedRepositories | None, *, keep: bool
+    ) -> None:
         self.set_aside: list[SetAside] = []
+        self.warnings: list[str] = []
+        self._repositories = repositories
         self._absent = policy.absent
         self._granted = policy.granted
         self._folder = folder
+        self._parents = {path: _identity(path.parent) for path in policy.protected}
         self._free = tuple(path for path in policy.writable if any(map(path.is_relative_to, policy.protected)))
         self._before = self._contents(policy.protected) if keep else {}
         self._protected = policy.protected if keep else ()
@@ -52,6 +60,9 @@ class ProtectedFiles:
     def restore(self) -> list[str]:
         """Put back what was changed and move away what appeared; return what was done, for the model."""
         notes: list[str] = []
+        if self._repositories is not None:
+            found, self._repositories = self._repositories.end(), None
+            self.warnings += [found] if found else []
         self.set_aside += [SetAside(path, moved) for path in self._appeared() if (moved := self._move(path))]
         if not self._protected:
             return notes
@@ -70,8 +81,12 @@ class ProtectedFiles:
         return notes
 
     def _appeared(self) -> list[Path]:
-        """Return what is there that was absent, and may not be: of a folder in which something may, the rest."""
-        found = [path for path in self._absent if os.path.lexists(path) and path not in self._granted]
+        """Return what is there that was absent, and may not be: of a folder in which something may, the rest.
+
+        What is protected stays so where it is moved to with a folder above it; what is in its place then is new.
+        """
+        new = (path for path, parent in self._parents.items() if _identity(path.parent) != parent)
+        found = [path for path in (*self._absent, *new) if os.path.lexists(path) and path not in self._granted]
         open_ = [path for path in found if any(each.is_relative_to(path) for each in self._granted)]
         below = [Path(top, name) for path in open_ for top, _, names in os.walk(path) for name in names]
         rest = [path for path in below if not any(map(path.is_relative_to, self._granted))]
@@ -98,6 +113,15 @@ class ProtectedFiles:
         return None
 
 
+def _identity(folder: Path) -> tuple[int, int]:
+    """Return what tells a folder from another one at the same place."""
+    try:
+        found = folder.stat()
+    except OSError:
+        return 0, 0
+    return found.st_dev, found.st_ino
+
+
 def _is_real(path: Path) -> bool:
     """Return whether a path still leads where it did: a folder above it may have become a link to somewhere else."""
     return os.path.realpath(path.parent) == str(path.parent)
@@ -114,7 +138,7 @@ def _contents(places: tuple[Path, ...]) -> dict[Path, tuple[int, bytes]]:
                 if stat.S_ISLNK(status.st_mode):
                     found[path] = (status.st_mode, os.fsencode(path.readlink()))
                 elif stat.S_ISREG(status.st_mode) and status.st_size <= _LARGEST:
-                    found[path] = (status.st_mode, path.read_bytes())
+                    found[path] = (status.st_mode, read_whole(path, _LARGEST))
             except OSError:
                 continue
     return found

@@ -34,6 +34,8 @@ class SandboxReport(Struct, frozen=True):
     refused: dict[str, str]
     network: str
     writable: list[str]
+    layered: list[str]
+    replaced: list[str]
     protected: list[str]
     hidden: list[str]
     attempts: list[Attempt]
@@ -44,8 +46,11 @@ class SandboxReport(Struct, frozen=True):
         return bool(self.backend) and all(attempt.ok for attempt in self.attempts)
 
 
-async def report_on(place: SandboxPlace, config: SandboxConfig) -> SandboxReport:
-    """Try the sandbox in a project made for that. Returns what came of it, and what a policy says of this place."""
+async def report_on(place: SandboxPlace, config: SandboxConfig, *, is_brief: bool = False) -> SandboxReport:
+    """Try the sandbox in a project made for that. Returns what came of it, and what a policy says of this place.
+
+    `is_brief`: with two attempts, one that has to fail and one that has to work.
+    """
     shells = Shells()
     policy = shells.policy(place, config)
     backend = ""
@@ -54,7 +59,7 @@ async def report_on(place: SandboxPlace, config: SandboxConfig) -> SandboxReport
         with tempfile.TemporaryDirectory(prefix="codeloop-try-") as folder:
             tried = _Trial(shells, place, config, Path(os.path.realpath(folder)))
             backend = (await shells.sandboxes.enter(tried.policy)).backend
-            attempts = await tried.attempts(is_cut_off=config.network != "on")
+            attempts = await (tried.brief() if is_brief else tried.attempts(is_cut_off=config.network != "on"))
     except SandboxRefused:
         backend = ""
     finally:
@@ -67,6 +72,8 @@ async def report_on(place: SandboxPlace, config: SandboxConfig) -> SandboxReport
         refused=refused,
         network=network,
         writable=list(map(str, policy.writable)),
+        layered=list(map(str, policy.layered)),
+        replaced=list(map(str, policy.replaced)),
         protected=list(map(str, policy.protected)),
         hidden=list(map(str, policy.hidden)),
         attempts=attempts,
@@ -90,10 +97,10 @@ class _Trial:
 
     async def attempts(self, *, is_cut_off: bool) -> list[Attempt]:
         """Return what came of each attempt."""
-        outside = self._home / f".codeloop-try-{os.getpid()}"
-        await self._run(f"echo x > '{outside}'; echo x > '/proc/self/root{outside}'")
-        found = [Attempt("write a file in the home folder", not outside.exists())]
-        outside.unlink(missing_ok=True)
+        found = [await self._outside()]
+        found += await self._read_home(self._home / f".codeloop-try-{os.getpid()}")
+        found += await self._change_caches(f".codeloop-try-{os.getpid()}")
+        found += await self._reach_terminals()
         shown = await self._run(f"cat '{self._hidden}/secret' /proc/[0-9]*/root'{self._hidden}/secret'")
         found.append(Attempt("read a file that is hidden, as ~/.ssh is", _CONTENT not in shown))
         found.append(Attempt("end a process of this program", await self._survives()))
@@ -101,8 +108,54 @@ class _Trial:
         await self._run("mkdir .codeloop; echo '{}' > .codeloop/codeloop.json; echo '{}' > opencode.json")
         appeared = any(os.path.lexists(self._root / name) for name in (".codeloop", "opencode.json"))
         found.append(Attempt("leave configuration for codeloop in the project", not appeared))
+        return [*found, await self._inside()]
+
+    async def brief(self) -> list[Attempt]:
+        """Return what came of writing outside of the project and in it."""
+        return [await self._outside(), await self._inside()]
+
+    async def _outside(self) -> Attempt:
+        outside = self._home / f".codeloop-try-{os.getpid()}"
+        await self._run(f"echo x > '{outside}'; echo x > '/proc/self/root{outside}'")
+        is_kept = not outside.exists()
+        outside.unlink(missing_ok=True)
+        return Attempt("write a file in the home folder", is_kept)
+
+    async def _inside(self) -> Attempt:
         written = await self._run("echo works > file; cat file")
-        return [*found, Attempt("(allowed) write and read in the project", "works" in written)]
+        return Attempt("(allowed) write and read in the project", "works" in written)
+
+    async def _read_home(self, path: Path) -> list[Attempt]:
+        """Try a file in the home that no row names, where the project is not the home."""
+        if self.policy.home is None:
+            return []
+        try:
+            path.write_text(_CONTENT, encoding="utf-8")
+            shown = await self._run(f"cat '{path}' '/proc/self/root{path}'")
+        finally:
+            path.unlink(missing_ok=True)
+        return [Attempt("read a file in the home folder that is none of a tool", _CONTENT not in shown)]
+
+    async def _change_caches(self, name: str) -> list[Attempt]:
+        """Try to leave a file in each cache."""
+        if not self.policy.layered:
+            return []
+        await self._run("; ".join(f"echo x > '{cache}/{name}'" for cache in self.policy.layered))
+        left = [path for cache in self.policy.layered if (path := cache / name).exists()]
+        for path in left:
+            path.unlink()
+        return [Attempt("change a cache that programs outside use", not left)]
+
+    async def _reach_terminals(self) -> list[Attempt]:
+        """Try another terminal of the user."""
+        ours, theirs = os.openpty()
+        try:
+            os.write(ours, f"{_CONTENT}\n".encode())
+            shown = await self._run(f"timeout 1 head -c {len(_CONTENT)} < {os.ttyname(theirs)}")
+            return [Attempt("read what is typed in another terminal", _CONTENT not in shown)]
+        finally:
+            os.close(ours)
+            os.close(theirs)
 
     async def _survives(self) -> bool:
         job = await self._shells.start(self._context, ShellCommand("echo $$; exec sleep 60", _SECONDS))

@@ -16,8 +16,17 @@ from msgspec import Struct
 
 from codeloop.kit.lazy import load
 from codeloop.schema.limits import SANDBOX_BOXES, SANDBOX_MEMORY, SANDBOX_PROCESSES
+from codeloop.schema.wire import replace
 from codeloop.workspace.sandbox.launcher.libc import identity
 from codeloop.workspace.sandbox.launcher.usage import Bounds
+from codeloop.workspace.sandbox.layers import (
+    HOME,
+    OWN_CACHES,
+    PrivateFolders,
+    cache_variables,
+    layer_name,
+    linking_variables,
+)
 from codeloop.workspace.sandbox.locations import SOCKETS
 from codeloop.workspace.sandbox.policy import SandboxPolicy
 from codeloop.workspace.sandbox.process_launcher import Forker, ProcessLauncher
@@ -25,6 +34,7 @@ from codeloop.workspace.sandbox.process_launcher import Forker, ProcessLauncher
 _TEMPORARY = tuple(Path("/", name) for name in ("tmp", "var/tmp"))
 """What is a private folder for sandboxed commands."""
 _CONTAINER_MEMORY = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+_CONTAINER_PROCESSES = ("/sys/fs/cgroup/pids.max", "/sys/fs/cgroup/pids/pids.max")
 _LINKS = 40
 """How many links in a row the system follows."""
 Backend = Literal["namespaces", "bubblewrap", "landlock", "sandbox-exec"]
@@ -75,7 +85,7 @@ class Sandbox(Struct, frozen=True):
 
     @property
     def replaces_temporary(self) -> bool:
-        """Return whether a private folder stands for `/tmp`; else there is one that `TMPDIR` names."""
+        """Return whether private folders stand for `/tmp`, the home and caches; else variables name some."""
         return self.backend in {"namespaces", "bubblewrap"}
 
     @property
@@ -95,10 +105,12 @@ class Sandboxes:
     ) -> None:
         """`bounds`: of each command; None: those of the table of limits."""
         self.refused: dict[Backend, str] = {}
-        self._bounds = bounds or Bounds(SANDBOX_PROCESSES.value, _memory() * SANDBOX_MEMORY.value // 100)
+        self._bounds = bounds or _default_bounds()
         self._launcher = launcher
         self._backends = backends
+        self._base: Forker | None = None
         self._network: Forker | None = None
+        self._private = PrivateFolders()
         self._temporary: Path | None = None
         self._open: list[Sandbox] = []
         self._hosts: dict[Forker | None, AllowedHosts] = {}
@@ -149,7 +161,7 @@ class Sandboxes:
         policy = sandbox.policy
         for _ in range(_LINKS):
             top = next((each for each in _TEMPORARY if path.is_relative_to(each)), None)
-            seen = [*policy.writable, *policy.visible]
+            seen = [*policy.writable, *policy.layered, *policy.visible, *policy.replaced]
             is_seen = any(path.is_relative_to(each) or each.is_relative_to(path) for each in seen)
             if not sandbox.replaces_temporary or self._temporary is None or top is None or is_seen:
                 return path
@@ -169,9 +181,11 @@ class Sandboxes:
         for sandbox in self._open:
             await sandbox.forker.end()
         self._open.clear()
-        if self._network is not None:
-            await self._network.end()
-            self._network = None
+        for each in (self._network, self._base):
+            if each is not None:
+                await each.end()
+        self._network = self._base = None
+        self._private.close()
         if self._temporary is not None:
             shutil.rmtree(self._temporary, ignore_errors=True)
             self._temporary = None
@@ -187,7 +201,21 @@ class Sandboxes:
     def own_environment(self, sandbox: Sandbox, environment: Mapping[str, str]) -> dict[str, str]:
         """Return what a program of ours in a sandbox gets of an environment: nothing that leads to a network."""
         kept = {name: value for name, value in environment.items() if name not in SOCKETS}
-        return kept if sandbox.replaces_temporary else {**kept, "TMPDIR": str(self._temporary)}
+        if sandbox.replaces_temporary:
+            return {**linking_variables(sandbox.policy), **kept}
+        folder = self._private.folder(sandbox.policy)
+        caches = cache_variables(folder, sandbox.policy, environment) if folder is not None else {}
+        return {**kept, **caches, "TMPDIR": str(self._temporary)}
+
+    def private_home(self, sandbox: Sandbox) -> Path | None:
+        """Return the folder that stands for the home of a sandbox's commands, None for none."""
+        folder = self._private.folder(sandbox.policy)
+        has_one = folder is not None and sandbox.replaces_temporary and sandbox.policy.home is not None
+        return folder / HOME if has_one and folder is not None else None
+
+    def now(self, sandbox: Sandbox) -> int:
+        """Return the time as files of a sandbox would get it now, in ns; 0 where it has no folder of its own."""
+        return self._private.now(sandbox.policy)
 
     def hosts(self, sandbox: Sandbox) -> AllowedHosts | None:
         """Return what lets the commands of a sandbox reach hosts; None when it was not needed yet, or never is."""
@@ -238,26 +266,42 @@ class Sandboxes:
         raise SandboxRefused(f"No sandbox can be had on this machine ({tried or 'none is known for this system'}).")
 
     async def _enter(self, backend: Backend, policy: SandboxPolicy) -> Forker:
+        private = self._private.take(policy)
+        if backend in {"landlock", "sandbox-exec"} and private is not None:
+            # What can't be layered is read, and written elsewhere, where variables lead tools.
+            visible, own = (*policy.visible, *policy.layered), private.path / OWN_CACHES
+            policy = replace(policy, writable=(*policy.writable, own), visible=visible, layered=())
         rows = [f"kind {backend}", f"network {'on' if policy.network == 'on' else 'off'}"]
-        rows += [f"temporary {self._temporary}"]
+        rows += [f"temporary {self._temporary}", f"home {policy.home or ''}"]
         rows += [f"processes {self._bounds.processes}", f"memory {self._bounds.memory}"]
-        for name in ("writable", "protected", "visible", "hidden"):
+        for name in ("writable", "protected", "visible", "hidden", "replaced"):
             rows += [f"{name} {path}" for path in getattr(policy, name)]
+        rows += [row for path, target in policy.links for row in (f"link {path}", f"target {target}")]
+        if private is not None:
+            rows += [f"private {private.path}", *(f"layered {layer_name(path)} {path}" for path in policy.layered)]
         if backend == "bubblewrap":
             wrapped: Callable[..., Sequence[str]] = load("workspace.sandbox.bubblewrap:wrapped")
-            return await self._launcher.enter_by(partial(wrapped, policy=policy, temporary=self._temporary), rows)
+            own = load("workspace.sandbox.bubblewrap:OwnFolders")(self._temporary, private and private.path)
+            return await self._launcher.enter_by(partial(wrapped, policy=policy, own=own), rows)
         if backend == "sandbox-exec":
             forker = load("workspace.sandbox.seatbelt:SeatbeltForker")(self._launcher, policy, self._temporary)
             await forker.prove(rows)
             return forker
-        if backend == "landlock" or policy.network == "on":
+        if backend == "landlock":
             return await self._launcher.enter(rows)
-        return await (await self._own_network()).enter([*rows, "nested"])
+        base = await (self._own_base() if policy.network == "on" else self._own_network())
+        return await base.enter(rows, () if private is None else (private.lock,))
+
+    async def _own_base(self) -> Forker:
+        """Return where the caches are layered, once for all sandboxes."""
+        if self._base is None or self._base.is_lost:
+            self._base = await self._launcher.enter(["kind base"])
+        return self._base
 
     async def _own_network(self) -> Forker:
         if self._network is None or self._network.is_lost:
             await self._forget_hosts(None)
-            self._network = await self._launcher.enter(["kind network"])
+            self._network = await (await self._own_base()).enter(["kind network"])
         return self._network
 
 
@@ -266,12 +310,20 @@ def _places(policy: SandboxPolicy) -> tuple[bytes, ...]:
     return tuple(identity(path) for path in (*policy.writable, *policy.protected, *policy.hidden))
 
 
-def _memory() -> int:
-    """Return the bytes of memory that this machine has, or this container."""
-    sizes = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
-    for path in _CONTAINER_MEMORY:
+def _default_bounds() -> Bounds:
+    """Return what one command may use of this machine, or of this container."""
+    memory = least_of(_CONTAINER_MEMORY, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    # Half of what a container may have: with more, nothing of ours could be started to end the command.
+    processes = least_of(_CONTAINER_PROCESSES, 2 * SANDBOX_PROCESSES.value) // 2
+    return Bounds(processes, memory * SANDBOX_MEMORY.value // 100)
+
+
+def least_of(paths: Sequence[str], most: int) -> int:
+    """Return the least number that one of these files holds, at most `most`; one that is not there holds none."""
+    numbers = [most]
+    for path in paths:
         try:
-            sizes.append(int(Path(path).read_text(encoding="ascii")))
-        except (OSError, ValueError):
+            numbers.append(int(Path(path).read_text(encoding="ascii")))
+        except (OSError, ValueError):  # "max" is no number
             continue
-    return min(sizes)
+    return min(numbers)

@@ -29,6 +29,7 @@ _INTERNET = r"""
 """
 _WRITABLE = "(allow file-read* file-write* (subpath {path}))"
 _SEEN = "(allow file-read* (subpath {path}))"
+_REPLACED = "(deny file-read-data file-read-xattr (subpath {path}))"
 _KEPT = "(deny file-write* (subpath {path}))"
 _HIDDEN = "(deny file-read* file-write* network-outbound (subpath {path}))"
 _PINNED = "(deny file-write-unlink (literal {path}))"
@@ -42,10 +43,11 @@ def profile(policy: SandboxPolicy, temporary: Path, ports: Iterable[int] = ()) -
 
     Of two rules for a path the later one counts, so each place comes after those above it.
     """
-    rules = [(path, 0, _SEEN) for path in policy.visible]
-    rules += [(path, 1, _WRITABLE) for path in (*policy.writable, *policy.granted, temporary)]
-    rules += [(path, 2, _KEPT) for path in (*policy.protected, *_refused(policy))]
-    rules += [(path, 3, _HIDDEN) for path in policy.hidden]
+    rules = [(path, 0, _REPLACED) for path in policy.replaced]
+    rules += [(path, 1, _SEEN) for path in policy.visible]
+    rules += [(path, 2, _WRITABLE) for path in (*policy.writable, *policy.granted, temporary)]
+    rules += [(path, 3, _KEPT) for path in (*policy.protected, *_refused(policy))]
+    rules += [(path, 4, _HIDDEN) for path in policy.hidden]
     lines = [_BASE.strip()]
     lines += [_INTERNET.strip()] if policy.network == "on" else [_PORT.format(port=port) for port in sorted(ports)]
     lines += [_SOCKETS.format(path=_quoted(path)) for path in (policy.writable[0], temporary)]

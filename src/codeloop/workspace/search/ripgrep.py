@@ -13,10 +13,11 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from codeloop.kit.processes import which
+from codeloop.kit.processes import start_outside, which
 from codeloop.schema.api.files import FoundLine
 from codeloop.schema.limits import FILES_LINES, SEARCH_COLUMNS, SEARCH_TIME
 from codeloop.workspace.process.run_program import run_program
+from codeloop.workspace.search.ignore_files import avoid_unreadable, find_unreadable
 from codeloop.workspace.search.rg_matches import (
     FileFilter,
     FileList,
@@ -104,10 +105,10 @@ class Ripgrep:
         """Return the path of ripgrep: the one on the PATH when it is recent, else the one that came with us."""
         if self._path is None:
             on_path = which("rg", environment.get("PATH"))
-            if on_path is not None and await _is_recent(on_path):
+            if on_path is not None and not _is_shim(on_path) and await _is_recent(on_path):
                 self._path = on_path
             else:
-                self._path = _bundled() or on_path
+                self._path = _bundled() or (None if on_path is None or _is_shim(on_path) else on_path)
         if self._path is None:
             raise SearchFailed("ripgrep (rg) was found neither on the PATH nor beside Python; install it and try again")
         return self._path
@@ -116,12 +117,16 @@ class Ripgrep:
         if any("\0" in option for option in options):
             raise SearchFailed("the pattern contains a NUL character; write it as \\x00")
         clean = {name: value for name, value in environment.items() if name != "RIPGREP_CONFIG_PATH"}
-        command = [await self.program(environment), *_FIXED, *options]
+        without, note = avoid_unreadable(folder)
+        command = [await self.program(environment), *_FIXED, *without, *options]
         try:
             ended = await run_program(command, folder, clean, reader.feed, self._seconds)
         except OSError as error:
             raise SearchFailed(f"ripgrep can't be run in {folder}: {error.strerror}") from error
         stopped = _STOPPED[ended.stopped].format(self._seconds)
+        if ended.stopped == "time" and (cause := await asyncio.to_thread(find_unreadable, folder)):
+            stopped += f", since it waited for {cause}, which is not a regular file: remove it"
+        stopped = "; ".join(filter(None, (stopped, note)))
         if ended.code != 2 or not ended.errors:
             return stopped
         first, _, rest = ended.errors.removeprefix("rg: ").strip().partition("\nrg: ")
@@ -183,11 +188,15 @@ def _options(query: Query) -> list[str]:
     return options
 
 
+def _is_shim(program: str) -> bool:
+    """Return whether it is a version manager's, which would run what the files of the searched folder name."""
+    real = Path(os.path.realpath(program))
+    return not real.name.startswith(("rg", "ripgrep")) or "shims" in (Path(program).parent.name, real.parent.name)
+
+
 async def _is_recent(program: str) -> bool:
     try:
-        run = await asyncio.create_subprocess_exec(
-            program, "--version", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-        )
+        run = await start_outside((program, "--version"), stdin=subprocess.DEVNULL, output=subprocess.PIPE)
     except OSError:
         return False
     try:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from codeloop.kit.git import git_call
+from codeloop.kit.git import find_blocking_file, git_call
 from codeloop.kit.small_files import write_atomically
 from codeloop.schema.limits import SNAPSHOT_GIT
 
@@ -56,7 +56,9 @@ class ObjectStore:
         for name, text in (("HEAD", "ref: refs/heads/none\n"), ("config", _CONFIG)):
             if not (self.folder / name).exists():
                 write_atomically(self.folder / name, text.encode())
-        write_atomically(self._objects / "info" / "alternates", b"".join(os.fsencode(path) + b"\n" for path in wanted))
+        readable = [path for path in wanted if find_blocking_file(path.parent) is None]
+        rows = b"".join(os.fsencode(path) + b"\n" for path in readable)
+        write_atomically(self._objects / "info" / "alternates", rows)
         self._shared = wanted
 
     def put_blob(self, data: bytes) -> str:

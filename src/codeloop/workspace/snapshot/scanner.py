@@ -30,6 +30,15 @@ _YOUNG_NS = 20_000_000  # twice the coarsest tick of a kernel's clock
 _OTHER = {stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
 
 _TOO_LONG = f"the work tree takes more than {SNAPSHOT_SCAN.seconds:g} s to scan"
+_REBUILDABLE = frozenset((
+    ".angular", ".bundle", ".cache", ".dart_tool", ".docusaurus", ".eggs", ".gradle", ".hypothesis", ".mypy_cache",
+    ".next", ".nox", ".npm", ".nuxt", ".output", ".parcel-cache", ".pnpm-store", ".pytest_cache", ".ruff_cache",
+    ".stack-work", ".svelte-kit", ".terraform", ".tox", ".turbo", ".venv", ".vite", ".zig-cache", "Carthage",
+    "DerivedData", "Pods", "__pycache__", "_build", "bower_components", "build", "cmake-build-debug",
+    "cmake-build-release", "coverage", "dist", "dist-newstyle", "elm-stuff", "htmlcov", "jspm_packages",
+    "node_modules", "target", "vendor", "venv", "zig-cache", "zig-out",
+))  # fmt: skip
+"""Folders whose contents a project makes or fetches again: where git ignores one, snapshots leave it out."""
 
 
 class ScanOptions(msgspec.Struct, frozen=True):
@@ -152,6 +161,8 @@ class Scanner:
         except OSError:
             info = None
         if info is not None and stat.S_ISDIR(info.st_mode):
+            if _is_ignored_build(path, self.table) and not self._repositories.leads_to_tracked(path):
+                return
             self._enter(path)
             look.waiting.append(path)
             return
@@ -227,7 +238,8 @@ class Scanner:
         if known is not None and not whole:
             return True
         ignored = folder.ignored or is_ignored(folder.rules, here, name, is_folder=True)
-        if known is None and ignored and not look.everything and not self._repositories.leads_to_tracked(here):
+        left_out = not look.everything or is_rebuildable(here)
+        if known is None and ignored and left_out and not self._repositories.leads_to_tracked(here):
             return False
         found = self._enter(here)
         found.ignored = ignored
@@ -260,7 +272,7 @@ class Scanner:
         if look.force:
             return False
         ignored = folder.ignored or is_ignored(folder.rules, join(path, name), name, is_folder=False)
-        if not ignored or not look.everything:
+        if not ignored or not look.everything or is_rebuildable(path):
             return ignored
         look.ignored += 1
         if look.ignored > SNAPSHOT_IGNORED.value:
@@ -316,3 +328,21 @@ class Scanner:
 
     def _skip(self, path: str, name: str, reason: str) -> None:
         self.skipped.setdefault(path, {})[name] = reason
+
+
+def _is_ignored_build(path: str, table: StatCache) -> bool:
+    """Return whether git ignores a folder that the project can rebuild; so it does below one never seen."""
+    if not is_rebuildable(path):
+        return False
+    above = ""
+    for name in path.split("/"):
+        here, folder = join(above, name), table.folders.get(above)
+        if folder is None or folder.ignored or is_ignored(folder.rules, here, name, is_folder=True):
+            return True
+        above = here
+    return False
+
+
+def is_rebuildable(path: str) -> bool:
+    """Return whether a path relative to the work tree is a folder that a project fills again, or below one."""
+    return not _REBUILDABLE.isdisjoint(path.split("/"))

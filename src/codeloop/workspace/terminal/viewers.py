@@ -4,7 +4,7 @@ import asyncio
 import codecs
 from collections.abc import Iterator
 
-from codeloop.schema.limits import PTY_AHEAD, PTY_FRAME, PTY_KEPT, PTY_PATIENCE, PTY_WATCHERS
+from codeloop.schema.bounds.terminal import PTY_AHEAD, PTY_FRAME, PTY_KEPT, PTY_PATIENCE, PTY_WATCHERS
 
 
 class Scrollback:

@@ -5,9 +5,10 @@ import resource
 from struct import pack
 
 from codeloop.workspace.sandbox.launcher.landlock import landlock_version, restrict, scope
+from codeloop.workspace.sandbox.launcher.layers import layer_caches
 from codeloop.workspace.sandbox.launcher.libc import become_subreaper, call, close_memory, write_text
 from codeloop.workspace.sandbox.launcher.mounts import mount_all
-from codeloop.workspace.sandbox.launcher.namespaces import enter_network, enter_processes
+from codeloop.workspace.sandbox.launcher.namespaces import enter_mounts, enter_network, enter_processes
 from codeloop.workspace.sandbox.launcher.plan import Plan
 from codeloop.workspace.sandbox.launcher.seccomp import filter_calls
 
@@ -22,13 +23,17 @@ _OOM = "500"
 def confine(plan: Plan) -> None:
     """Enter the sandbox that is planned. Raises OSError where it can't be had; then this process is of no more use."""
     match plan.kind:
+        case "base":
+            enter_mounts()
+            return
         case "network":
             enter_network()
             return
         case "sandbox-exec":
             return  # that program has done it
         case "namespaces":
-            enter_processes(is_nested=plan.is_nested)
+            layer_caches(plan)
+            enter_processes()
             mount_all(plan)
             _give_up_rights()
             scope()

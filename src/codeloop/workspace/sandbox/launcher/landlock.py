@@ -16,7 +16,8 @@ _TCP = 3  # bind and connect
 _SCOPES = 3  # abstract sockets and signals of others
 _RIGHTS = (0, 13, 14, 15)
 """How many rights of files the first versions of the interface know; the later ones add none that is used here."""
-_DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts", "shm")
+_DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "shm")
+"""Without the terminals: rights on `/dev/pts` would be rights on those of other programs, too."""
 _REPLACED = tuple(f"/{name}" for name in ("tmp", "var/tmp", "run", "dev"))
 """What is not the machine's for a sandbox; here it just can't be read."""
 
@@ -35,7 +36,7 @@ def restrict(plan: Plan) -> None:
     known = (1 << _RIGHTS[min(version, len(_RIGHTS) - 1)]) - 1
     ruleset = _ruleset(version, known, 0 if plan.network else _TCP)
     _allow(ruleset, "/", _READ_DIR)
-    _allow_but(ruleset, "/", {*plan.hidden, *_REPLACED})
+    _allow_but(ruleset, "/", {*plan.hidden, *plan.replaced, *_REPLACED})
     for path in (*plan.visible, *(f"/run/{name}" for name in ("systemd/resolve", "current-system"))):
         _allow_but(ruleset, path, set(plan.hidden))
     for name in _DEVICES:

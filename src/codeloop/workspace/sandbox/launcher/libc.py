@@ -89,6 +89,15 @@ def read_text(path: str) -> str:
     return os.fsdecode(bytes(whole))
 
 
+def unescape(place: str) -> str:
+    """Return a path of mountinfo, which writes blanks, line ends and backslashes as octal numbers.
+
+    No codec: it would be loaded now, and the files of this Python may be out of sight already.
+    """
+    first, *rest = place.split("\\")
+    return first + "".join(chr(int(each[:3], 8)) + each[3:] for each in rest)
+
+
 def write_text(path: str, text: str) -> None:
     """Write to a file of /proc at once. Raises OSError."""
     fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)

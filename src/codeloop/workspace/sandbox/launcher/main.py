@@ -80,6 +80,7 @@ def _wait_for_one(control: socket, signals: int, take: int, bounds: Bounds) -> i
         return 0
     if pid:
         return pid
+    code = 1
     try:
         kind, ancillary, _, _ = control.recvmsg(1, CMSG_SPACE(4))
         fds = descriptors(ancillary)
@@ -88,23 +89,28 @@ def _wait_for_one(control: socket, signals: int, take: int, bounds: Bounds) -> i
             os.close(take)
             control.close()
             _WORK[kind](socket(fileno=fds[0]), signals, bounds)
-    except (OSError, EOFError):
-        os._exit(1)
+        code = 0
     finally:
-        os._exit(0)
+        os._exit(code)  # whatever was raised: a command may have limited what its supervisor can use
 
 
 def _reap(forks: set[int]) -> bool:
-    """Take up what has ended; return whether a fork was killed, which may leave strays."""
-    killed = False
+    """Take up what has ended; return whether a fork failed or was killed, which may leave strays.
+
+    One that a command has stopped would let it run without a deadline and without bounds: it is killed.
+    """
+    failed = False
     while True:
         try:
-            pid, status = os.waitpid(-1, os.WNOHANG)
+            pid, status = os.waitpid(-1, os.WNOHANG | os.WUNTRACED)
         except ChildProcessError:
-            return killed
+            return failed
         if not pid:
-            return killed
-        killed = killed or (pid in forks and os.WIFSIGNALED(status))
+            return failed
+        if os.WIFSTOPPED(status):
+            send_signal({pid} & forks, KILL)
+            continue
+        failed = failed or (pid in forks and status != 0)
         forks.discard(pid)
 
 
@@ -127,7 +133,8 @@ def _listen(channel: socket, _signals: int, _bounds: Bounds) -> None:
 
 def _box(channel: socket, signals: int, _bounds: Bounds) -> None:
     """Enter a sandbox and serve its own requests there, for as long as somebody may ask."""
-    (mark, *rows), (fd,) = receive(channel)
+    # What comes with the socket is held for as long as this process and its forks live: the lock of its layers.
+    (mark, *rows), (fd, *_held) = receive(channel)
     plan = read_plan(rows)
     try:
         confine(plan)

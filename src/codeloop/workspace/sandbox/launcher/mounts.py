@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from codeloop.workspace.sandbox.launcher.libc import call, read_text, write_text
+from codeloop.workspace.sandbox.launcher.libc import call, read_text, unescape, write_text
+from codeloop.workspace.sandbox.launcher.mount_points import make_link, open_point
 from codeloop.workspace.sandbox.launcher.plan import Plan
 
 _RDONLY, _NOSUID, _NODEV, _NOEXEC, _REMOUNT, _BIND, _REC, _PRIVATE = 1, 2, 4, 8, 32, 4096, 16384, 1 << 18
@@ -43,24 +44,28 @@ class _Mount(NamedTuple):
 def mount_all(plan: Plan) -> None:
     """Mount everything as planned, in a mount and a PID namespace of our own. Raises OSError."""
     _mount("", "/", "", _REC | _PRIVATE)
-    opened = {path: _open(path) for path in sorted({*plan.writable, *plan.visible})}
+    caches = [path for _, path in plan.layered]
+    opened = {path: _open(path) for path in sorted({*plan.writable, *caches, *plan.visible})}
     temporary = _open(plan.temporary)
+    ours = {plan.home: _open(f"{plan.private}/home")} if plan.home else {}
     empty = _empty()
     _mount_dev()
     _mount_run()
     _mount_proc(plan.bounds.most)
     # Of /proc, what belongs to the machine is turned read-only below.
-    writable = {*plan.writable, *(f"/dev/{name}" for name in _OWN_DEV), "/proc"}
+    writable = {*plan.writable, *caches, *(f"/dev/{name}" for name in _OWN_DEV), "/proc"}
     for place in TEMPORARY:
         if os.path.realpath(place) == place and Path(place).is_dir():
             _bind(temporary, place)
             writable.add(place)
-    for path, fd in opened.items():
-        if path in writable or is_below(path, REPLACED):
-            _point(path, fd)
-            _bind(fd, path)
-    _turn_read_only(writable, {*plan.visible, *plan.protected} - writable)
-    for path in pinned(plan.writable, plan.protected):
+    writable |= ours.keys()
+    for place in sorted(plan.replaced):
+        _replace(place, ours.get(place))
+    _bind_opened(opened, writable, (*REPLACED, *plan.replaced))
+    for path, target in plan.links:
+        make_link(path, target)
+    _turn_read_only(writable, {*plan.visible, *plan.protected, *plan.replaced} - writable)
+    for path in pinned(plan.writable, (*plan.protected, *filter(os.path.lexists, plan.hidden))):
         _bind(path, path)
     # As they are mounted now, writable or not: what is protected or hidden may hold some of them.
     kept = {path: _open(path) for path in opened if is_below(path, (*plan.protected, *plan.hidden))}
@@ -74,15 +79,26 @@ def mount_all(plan: Plan) -> None:
     for path in (*plan.hidden, *(f"/proc/{name}" for name in PROC_HIDDEN)):
         if os.path.lexists(path):
             _hide(path, empty, {each: fd for each, fd in kept.items() if is_below(each, (path,))})
-    for fd in (*opened.values(), *kept.values(), *empty, temporary):
+    for fd in (*opened.values(), *kept.values(), *empty, *ours.values(), temporary):
         os.close(fd)
     os.chdir("/")
 
 
-def pinned(writable: Collection[str], protected: Iterable[str]) -> list[str]:
-    """Return the folders between what is writable and what is protected in it: with them renamed, it would not be."""
+def _bind_opened(opened: dict[str, int], writable: Collection[str], replaced: Collection[str]) -> None:
+    """Bind at their paths what is writable, and what lies in folders that are replaced."""
+    for path, fd in opened.items():
+        is_ours = is_below(path, replaced)
+        if is_ours or path in writable:
+            _bind_at(path, fd, is_ours=is_ours)
+
+
+def pinned(writable: Collection[str], guarded: Iterable[str]) -> list[str]:
+    """Return the folders between what is writable and what is protected or hidden in it.
+
+    With one of them renamed, the next sandbox would not know it at its new place.
+    """
     found: set[str] = set()
-    for path in protected:
+    for path in guarded:
         above = str(Path(path).parent)
         while above not in writable and is_below(above, writable):
             found.add(above)
@@ -97,9 +113,16 @@ def _hide(path: str, empty: tuple[int, int], kept: dict[str, int]) -> None:
         return
     _mount("tmpfs", path, "tmpfs", _NOSUID | _NODEV | _NOEXEC, "mode=711,size=64k")
     for each, fd in kept.items():
-        _point(each, fd)
-        _bind(fd, each)
+        _bind_at(each, fd)
     _mount("", path, "", _BIND | _REMOUNT | _RDONLY | _NOSUID | _NODEV | _NOEXEC)
+
+
+def _replace(place: str, home: int | None) -> None:
+    """Put the private home, or an empty folder, over a folder, unless it is gone with the one around it."""
+    if home is not None:
+        _bind_at(place, home)
+    elif Path(place).is_dir():
+        _mount("tmpfs", place, "tmpfs", _NOSUID | _NODEV, "mode=755,size=1m")
 
 
 def _mount_dev() -> None:
@@ -129,8 +152,7 @@ def _mount_run() -> None:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         Path(path).symlink_to(target)
     for path, fd in kept.items():
-        _point(path, fd)
-        _bind(fd, path)
+        _bind_at(path, fd)
         os.close(fd)
 
 
@@ -184,13 +206,8 @@ def _mounts() -> list[_Mount]:
     for row in read_text("/proc/self/mountinfo").splitlines():
         number, _, _, _, place, options, *_ = row.split(" ")
         flags = sum(_FLAGS.get(option, 0) for option in options.split(","))
-        found.append(_Mount(number, _unescaped(place), flags))
+        found.append(_Mount(number, unescape(place), flags))
     return found
-
-
-def _unescaped(place: str) -> str:
-    """Return a path of mountinfo, which writes blanks and line ends as octal numbers."""
-    return os.fsdecode(os.fsencode(place).decode("unicode_escape").encode("latin-1"))
 
 
 def _flags_of(path: str) -> int:
@@ -210,15 +227,13 @@ def _empty() -> tuple[int, int]:
     return _open(f"{place}/file"), _open(f"{place}/folder")
 
 
-def _point(path: str, fd: int) -> None:
-    """Make what another mount can be put on, in a folder of ours."""
-    if os.path.lexists(path):
-        return
-    if stat.S_ISDIR(os.fstat(fd).st_mode):
-        Path(path).mkdir(parents=True, exist_ok=True)
-    else:
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+def _bind_at(path: str, fd: int, *, is_ours: bool = True) -> None:
+    """Bind what a descriptor leads to at its path, in a folder of ours perhaps, where commands may have put links."""
+    point = open_point(path, is_folder=stat.S_ISDIR(os.fstat(fd).st_mode), is_ours=is_ours)
+    try:
+        _bind(fd, f"/proc/self/fd/{point}")
+    finally:
+        os.close(point)
 
 
 def _bind(source: int | str, place: str) -> None:

@@ -12,9 +12,14 @@ _IFF_UP, _SIOCGIFFLAGS, _SIOCSIFFLAGS = 0x1, 0x8913, 0x8914
 _MAPS = ("uid_map", "gid_map")
 
 
+def enter_mounts() -> None:
+    """Enter a user and a mount namespace of our own, which all others are made in."""
+    _enter_user(_NEWNS)
+
+
 def enter_network() -> None:
-    """Enter a user and a network namespace of our own, in which only `lo` is there, and up."""
-    _enter_user(_NEWNET)
+    """Enter a network namespace of our own, in which only `lo` is there, and up."""
+    call("unshare", _NEWNET)
     lo = socket(AF_INET, SOCK_DGRAM)
     wanted = bytearray(struct.pack("16sH22x", b"lo", 0))
     fcntl.ioctl(lo.fileno(), _SIOCGIFFLAGS, wanted)
@@ -23,15 +28,12 @@ def enter_network() -> None:
     lo.close()
 
 
-def enter_processes(*, is_nested: bool) -> None:
-    """Enter mount, IPC and PID namespaces of our own, and a user namespace unless we are in one of ours.
+def enter_processes() -> None:
+    """Enter mount, IPC and PID namespaces of our own.
 
     Returns as the first process of the last; the one that called stays behind until that has ended.
     """
-    if is_nested:
-        call("unshare", _NEWNS | _NEWIPC | _NEWPID)
-    else:
-        _enter_user(_NEWNS | _NEWIPC | _NEWPID)
+    call("unshare", _NEWNS | _NEWIPC | _NEWPID)
     first = os.fork()
     if first:
         os._exit(os.waitstatus_to_exitcode(os.waitpid(first, 0)[1]) & 0xFF)

@@ -8,9 +8,11 @@ from codeloop.workspace.sandbox.launcher.usage import Bounds
 class Plan(NamedTuple):
     """What the sandbox's processes may do. Each path is absolute, without links, and there.
 
-    `writable`: folders and files that may be written; `protected`: those below them that may not; `visible`: what must
-    be seen although it lies in a folder that is replaced; `hidden`: unreadable. `temporary`: the folder that stands for
-    `/tmp`. `network`: whether that of the machine may be used; `bounds`: what one command may use.
+    `writable`: folders and files that may be written; `protected`: those below them that may not; `hidden`: unreadable.
+    `replaced`: folders of which nothing is there but what else is named, `visible`: read-only, and `links`, with where
+    they lead. `home`: the one of them that `private` holds a folder for, with the layers of `layered`: their names
+    there, and the caches. `temporary`: the folder that stands for `/tmp`. `network`: whether that of the machine may be
+    used; `bounds`: what one command may use.
     """
 
     kind: str
@@ -18,14 +20,18 @@ class Plan(NamedTuple):
     protected: tuple[str, ...]
     visible: tuple[str, ...]
     hidden: tuple[str, ...]
+    layered: tuple[tuple[str, str], ...]
+    replaced: tuple[str, ...]
+    links: tuple[tuple[str, str], ...]
+    home: str
+    private: str
     temporary: str
     network: bool
-    is_nested: bool
     bounds: Bounds
 
 
 def read_plan(rows: list[str]) -> Plan:
-    """Return the plan of rows `name value`."""
+    """Return the plan of rows `name value`; a layer is a name, a blank and a path, a link two rows."""
     found: dict[str, list[str]] = {}
     for row in rows:
         name, _, value = row.partition(" ")
@@ -37,8 +43,12 @@ def read_plan(rows: list[str]) -> Plan:
         protected=tuple(found.get("protected", ())),
         visible=tuple(found.get("visible", ())),
         hidden=tuple(found.get("hidden", ())),
+        layered=tuple((row.partition(" ")[0], row.partition(" ")[2]) for row in found.get("layered", ())),
+        replaced=tuple(found.get("replaced", ())),
+        links=tuple(zip(found.get("link", ()), found.get("target", ()), strict=True)),
+        home=one.get("home", ""),
+        private=one.get("private", ""),
         temporary=one.get("temporary", ""),
         network=one.get("network") == "on",
-        is_nested="nested" in one,
         bounds=Bounds(int(one.get("processes", "0")), int(one.get("memory", "0"))),
     )

@@ -14,8 +14,8 @@ _PATIENCE = 1.0  # seconds: what is still there then belongs to another user
 _ROUND = 0.005
 
 
-def descendants(mark: str = "", spare: AbstractSet[int] = frozenset()) -> set[int]:
-    """Return every living process below this one, and what carries the mark where there is no subreaper.
+def descendants(mark: str = "", spare: AbstractSet[int] = frozenset(), of: int = 0) -> set[int]:
+    """Return every living process below this one, or below `of`, and what carries the mark without a subreaper.
 
     Neither those in `spare` nor what is below them.
     """
@@ -24,7 +24,7 @@ def descendants(mark: str = "", spare: AbstractSet[int] = frozenset()) -> set[in
     below: dict[int, list[int]] = {}
     for pid, parent in parents.items():
         below.setdefault(parent, []).append(pid)
-    waiting = [os.getpid(), *found]
+    waiting = [of or os.getpid(), *found]
     while waiting:
         for pid in below.get(waiting.pop(), ()):
             if pid not in found and pid not in spare:

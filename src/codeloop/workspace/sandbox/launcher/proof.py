@@ -16,7 +16,7 @@ _UNFIT = (errno.EISDIR, errno.EOPNOTSUPP)  # a folder that is to be written, a s
 
 def prove(plan: Plan) -> None:
     """Attempt what the plan does not allow. Raises PermissionError naming the first thing that succeeds."""
-    if plan.kind == "network":
+    if plan.kind in {"base", "network"}:
         return
     for path in _outside(plan):
         if _is_done(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY):

@@ -1,0 +1,108 @@
+"""The log of a process: a file of bounded size that only its owner reads. No key and no query of a URL is in it."""
+
+import logging
+import os
+import re
+import sys
+import time
+import traceback
+from asyncio import CancelledError
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from codeloop.kit.small_files import make_private
+from codeloop.kit.terminal_text import inert
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.limits import SERVER_LOG, SERVER_LOG_LINE
+
+LEVELS = {"DEBUG": logging.DEBUG, "INFO": logging.INFO, "WARN": logging.WARNING, "ERROR": logging.ERROR}
+_APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+_NO_FAULT = "ASGI callable returned without completing handshake"
+"""What uvicorn says of a WebSocket that was refused with a status."""
+_HIDDEN = (
+    r"(?i)\b(sk-|ghp_|gho_|github_pat_|xox[abp]-|AKIA|AIza|ya29\.)[\w-]{8,}|(?<=bearer )\S+|(?<=basic )[\w+/=]{8,}"
+    r"|((?:api[_-]?key|token|password|secret)[\"']?\s*[:=]\s*[\"']?)[^\s\"',&]{6,}"
+)
+_USER_IN_URL = r"(?<=://)[^\s/@]+@|(?<=[?&])([\w-]+=)[^\s&#]+"
+_EXPECTED = (CodeloopError, CancelledError, KeyboardInterrupt, SystemExit, GeneratorExit)
+"""What a process ends with that is no crash."""
+
+
+def _without_secrets(text: str) -> str:
+    """Return a text without what looks like a key, a user in an address, or the values of its query."""
+    text = re.sub(_HIDDEN, lambda found: f"{found[2] or ''}[hidden]", text)
+    return re.sub(_USER_IN_URL, lambda found: f"{found[1] or ''}[hidden]" + ("" if found[1] else "@"), text)
+
+
+class SafeFormatter(logging.Formatter):
+    """Formats entries for a terminal: without secrets and control characters."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return an entry as a line."""
+        return inert(_without_secrets(super().format(record)))
+
+
+class FileLog(logging.Handler):
+    """Appends to a file that is opened for each entry, so that it may be shared, removed or put aside by others.
+
+    A full or read-only disk loses entries and nothing else.
+    """
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.path = path
+        formatter = logging.Formatter("%(asctime)s %(levelname)s %(process)d %(message)s", "%Y-%m-%dT%H:%M:%SZ")
+        formatter.converter = time.gmtime
+        self.setFormatter(formatter)
+        self.addFilter(lambda record: not str(record.msg).startswith(_NO_FAULT))
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write an entry."""
+        with suppress(OSError, TypeError, ValueError):
+            entry = inert(_without_secrets(self.format(record)))[: SERVER_LOG_LINE.value]
+            self._append(entry.encode("utf-8", "replace") + b"\n")
+
+    def _append(self, entry: bytes) -> None:
+        make_private(self.path.parent)
+        descriptor = os.open(self.path, _APPEND, 0o600)
+        try:
+            size = os.fstat(descriptor).st_size
+            os.write(descriptor, entry)
+        finally:
+            os.close(descriptor)
+        if size + len(entry) > SERVER_LOG.value:
+            self.path.replace(self.path.with_name(self.path.name + ".1"))
+
+
+@contextmanager
+def logged(folder: Path, level: str, name: str = "server.log", *, is_printed: bool = False) -> Generator[Path]:
+    """Have the log written to a file in `folder`, whose path is given, until the end of the block; crashes too.
+
+    `level`: a key of LEVELS; any other counts as INFO. Of uvicorn and asyncio only what is wrong is kept.
+    `is_printed`: to stderr as well.
+    """
+    handler = FileLog(folder / name)
+    printed = logging.StreamHandler()
+    printed.setFormatter(SafeFormatter("%(levelname)s %(message)s"))
+    own = logging.getLogger("codeloop")
+    others = [logging.getLogger(name) for name in ("uvicorn.error", "asyncio")]
+    before = [(each, each.level, each.propagate) for each in (own, *others)]
+    for each in (own, *others):
+        each.addHandler(handler)
+        if is_printed:
+            each.addHandler(printed)
+        each.setLevel(logging.WARNING)
+        each.propagate = False
+    own.setLevel(LEVELS.get(level.upper(), logging.INFO))
+    try:
+        yield handler.path
+    finally:
+        error = sys.exc_info()[1]
+        if error is not None and not isinstance(error, _EXPECTED):
+            own.critical("crashed: %s", " ".join(traceback.format_exception(error)))
+        for each, old, propagates in before:
+            each.removeHandler(handler)
+            each.removeHandler(printed)
+            each.setLevel(old)
+            each.propagate = propagates

@@ -1,0 +1,123 @@
+"""Which files of git's decide what it runs and where it goes: of a project's own repository and of those below it."""
+
+import os
+import shlex
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+
+from codeloop.kit.small_files import from_home, read_start
+from codeloop.workspace.git.settings import GitSetting, read_settings
+
+GIT_NAMES = ("hooks", "config", "config.worktree", "info/attributes", "commondir", "objects/info/alternates")
+"""What of a git directory decides which programs git runs, and where it follows."""
+WORK_TREE_NAMES = ("commondir", "gitdir", "config.worktree")
+"""The same of the folder that a further work tree has in a git directory."""
+CONFIG_BYTES = 256 * 1024
+_POINTER = 4096
+_PATHS = ("core.hookspath", "include.path", "core.attributesfile", "init.templatedir")
+
+
+def git_folders(root: Path) -> Iterator[Path]:
+    """Yield the git directories of a work tree and of its submodules, wherever they really are."""
+    top = root / ".git"
+    if top.is_file():
+        named = pointer(top, "gitdir:")
+        if named is None or not (named / "HEAD").is_file() or not _leads_back(named, root):
+            return  # not what git made: nothing outside becomes writable because of it
+        top = named
+    if not top.is_dir():
+        return
+    yield top
+    if (top / "commondir").is_file():
+        shared = pointer(top / "commondir")
+        if shared is not None and (shared / "HEAD").is_file() and top.parent == shared / "worktrees":
+            yield shared
+            top = shared
+    waiting = [top / "modules"]
+    while waiting:
+        folder = waiting.pop()
+        for each in folders(folder):
+            if (each / "HEAD").is_file():
+                yield each
+                waiting.append(each / "modules")
+            else:
+                waiting.append(each)
+
+
+def work_trees(folder: Path) -> list[Path]:
+    """Return the folders that further work trees have in a git directory."""
+    return folders(folder / "worktrees")
+
+
+def pointer(file: Path, start: str = "") -> Path | None:
+    """Return where a file of git's leads that holds a path; None when it is not one."""
+    try:
+        text = read_start(file, _POINTER).decode("utf-8", "surrogateescape")
+    except OSError:
+        return None
+    if not text.startswith(start) or not (named := text.removeprefix(start).strip()) or "\0" in named:
+        return None
+    return Path(os.path.realpath(file.parent / named))
+
+
+def folders(folder: Path) -> list[Path]:
+    """Return the folders in a folder; none when it can't be read."""
+    try:
+        with os.scandir(folder) as entries:
+            return [Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False)]
+    except OSError:
+        return []
+
+
+def settings_of(file: Path) -> tuple[GitSetting, ...]:
+    """Return the settings of a configuration file; none when it can't be read."""
+    try:
+        info = file.stat()
+    except OSError:
+        return ()
+    return _settings(file, info.st_mtime_ns, info.st_size, info.st_ino)
+
+
+@lru_cache(maxsize=128)
+def _settings(file: Path, *_stamp: int) -> tuple[GitSetting, ...]:
+    try:
+        return tuple(read_settings(read_start(file, CONFIG_BYTES).decode("utf-8", "surrogateescape")))
+    except OSError:
+        return ()
+
+
+def named_files(settings: tuple[GitSetting, ...], root: Path) -> Iterator[Path]:
+    """Yield the files and folders of a work tree that settings have git run, or read more settings from."""
+    for setting in settings:
+        if setting.is_plain:
+            continue
+        is_path = setting.name in _PATHS or setting.name.startswith("includeif.")
+        for word in [setting.value] if is_path else _words(setting.value):
+            # What is included lies where the file is that says so.
+            base = root / ".git" if setting.name.startswith("include") else root
+            path = Path(os.path.realpath(base / from_home(word)))
+            if word and path != root and path.is_relative_to(root) and (path.exists() if is_path else path.is_file()):
+                # The hooks of husky are run by programs of its own in the folder below.
+                yield path.parent if is_path and path.name == "_" and path.parent != root else path
+
+
+def _words(value: str) -> list[str]:
+    try:
+        return [word for word in shlex.split(value.replace('\\"', '"').lstrip("!")) if "/" in word]
+    except ValueError:
+        return []
+
+
+def _leads_back(folder: Path, root: Path) -> bool:
+    """Return whether a git directory belongs to the work tree whose `.git` file names it."""
+    if folder.is_relative_to(root):
+        return True
+    back = pointer(folder / "gitdir")
+    if back is not None:
+        return back == Path(os.path.realpath(root / ".git"))
+    settings = {setting.name: setting.value for setting in settings_of(folder / "config")}
+    if "core.worktree" in settings:
+        return Path(os.path.realpath(folder / from_home(settings["core.worktree"]))) == root
+    # As `git init --separate-git-dir` leaves it. Another work tree's own, or a bare one, would be somebody else's.
+    return folder.name != ".git" and settings.get("core.bare") != "true"

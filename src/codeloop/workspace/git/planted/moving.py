@@ -1,0 +1,44 @@
+"""Moving a file away from where commands may still run, without being led elsewhere by a link that comes meanwhile."""
+
+import os
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+def move_away(path: Path, folder: Path, rest: bytes | None = None) -> Path | None:
+    """Move a file, link or folder into `folder`; None when that can't be done. `rest`: what stands there then.
+
+    Where `folder` is on another disk it gets another name where it is.
+    """
+    name = f"{time.time_ns()}-{path.name}"
+    try:
+        with _held(path.parent) as parent:
+            target = folder / name
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+                os.rename(path.name, target, src_dir_fd=parent)
+            except OSError:
+                target = path.with_name(f"set-aside-{name}")
+                os.rename(path.name, target.name, src_dir_fd=parent, dst_dir_fd=parent)
+            if rest is not None:
+                fd = os.open(path.name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644, dir_fd=parent)
+                with os.fdopen(fd, "wb") as file:
+                    file.write(rest)
+    except OSError:
+        return None
+    return target
+
+
+@contextmanager
+def _held(folder: Path) -> Generator[int]:
+    """Open a folder, not one that a link leads to. Raises OSError."""
+    parent = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        there = Path(f"/proc/self/fd/{parent}")
+        if (there.readlink() if there.is_symlink() else Path(os.path.realpath(folder))) != folder:
+            raise NotADirectoryError(0, "a link leads to it", str(folder))
+        yield parent
+    finally:
+        os.close(parent)

@@ -1,0 +1,292 @@
+"""Repositories that sandboxed commands made: what git would run or follow because of them is moved away."""
+
+import itertools
+import os
+import re
+import threading
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from codeloop.kit.small_files import read_start
+from codeloop.schema.bounds.sandbox import NESTED_REPOSITORIES, PLANTED_LINKS
+from codeloop.workspace.git.index import submodules
+from codeloop.workspace.git.planted.finder import RepositoryFinder
+from codeloop.workspace.git.planted.layout import (
+    CONFIG_BYTES,
+    GIT_NAMES,
+    WORK_TREE_NAMES,
+    folders,
+    git_folders,
+    named_files,
+    pointer,
+    settings_of,
+    work_trees,
+)
+from codeloop.workspace.git.planted.moving import move_away
+from codeloop.workspace.git.settings import GitSetting, read_settings
+
+_SHOWN = 5
+_LINKED = ("logs", "refs", "info", "objects")
+"""The folders of a git directory whose links git would follow when it writes."""
+_LISTS = ("rebase-merge/git-rebase-todo", "rebase-apply/git-rebase-todo")
+_EXECUTES = re.compile(rb"^[ \t]*(?:x|exec)[ \t].*\n?", re.MULTILINE)
+_UPDATES = re.compile(rb"^[ \t]*update[ \t]*=[ \t]*\"?!.*\n?", re.MULTILINE | re.IGNORECASE)
+_HEAD = re.compile(r'\s*\[(?:[^\]"]|"(?:[^"\\]|\\.)*")*\]')
+_MINIMAL = b"[core]\n\trepositoryformatversion = 0\n"
+
+
+class PlantedRepositories:
+    """What is there of git below a project, and what commands add. `aside`: the folder where it is moved to."""
+
+    def __init__(self, roots: Sequence[Path], aside: Path) -> None:
+        self._roots = roots
+        self._aside = aside
+        self._finder = RepositoryFinder(roots)
+        self._of_user: set[Path] = set()
+        self._made: dict[Path, tuple[int, ...]] = {}
+        self._links: set[Path] = set()
+        self._lines: dict[Path, set[bytes]] = {}
+        self._running = 0
+        self._turn = threading.Lock()
+        self._moved: dict[Path, Path | None] = {}
+
+    def guarded(self) -> list[Path]:
+        """Return what of the user's repositories no command may change, as far as they are known by now."""
+        found: list[Path] = []
+        for root in self._roots:
+            for folder in git_folders(root):
+                found += named_files(settings_of(folder / "config"), root)
+        nested = sorted(self._of_user - set(self._own()))
+        for entry in nested[: NESTED_REPOSITORIES.value]:
+            if entry.is_file():
+                found.append(entry)
+            else:
+                names = WORK_TREE_NAMES if entry.parent.name == "worktrees" else GIT_NAMES
+                found += [entry / name for name in names]
+        return list(dict.fromkeys(found))
+
+    def begin(self) -> None:
+        """Note what is there before a command: what came since the last one is the user's, unless another one runs."""
+        self.note()
+        with self._turn:
+            if not self._running:
+                self._links = {link for folder in self._own() for link in _links_out_of(folder)}
+                self._lines = {path: set(pattern.findall(_read(path))) for path, pattern in self._lists()}
+            self._running += 1
+
+    def note(self) -> None:
+        """Note which repositories there are, so that `guarded` knows those that the user just made."""
+        with self._turn:
+            if not self._running:
+                here = self._look()
+                self._made = {entry: _stamp_of(entry) for entry in self._made if entry in here}
+                self._of_user = here - self._made.keys()
+
+    def end(self) -> str:
+        """Look through what came while commands ran. Return what was moved away, in words; "" for nothing."""
+        with self._turn:
+            self._running -= 1
+            return self._look_through()
+
+    def _look_through(self) -> str:
+        self._moved = {}
+        seen: set[Path] = set()
+        for entry in sorted(self._look() - self._of_user):
+            if self._made.get(entry) != _stamp_of(entry):
+                self._clear(entry, seen)
+            self._made.setdefault(entry, ())
+        for folder in self._own():
+            self._made.pop(folder, None)  # the kernel protects it from now on
+        for folder in self._own():
+            self._move(link for link in _links_out_of(folder) if link not in self._links)
+        for path, pattern in self._lists():
+            self._clear_lines(path, pattern)
+        gone = {path: target for path, target in self._moved.items() if target is not None}
+        if not gone:
+            return ""
+        shown = ", ".join(map(self._name, list(gone)[:_SHOWN])) + (" ..." if len(gone) > _SHOWN else "")
+        where = next(iter(gone.values())).parent
+        return f"Set aside, since git would run or follow it outside the sandbox: {shown}. It is kept in {where}."
+
+    def close(self) -> None:
+        """Stop watching."""
+        self._finder.close()
+
+    def _look(self) -> set[Path]:
+        own = self._own()
+        # Wherever they lie: git looks into them for the status of what they are in.
+        named = [
+            root / name / ".git"
+            for root in self._roots
+            for folder in itertools.islice(git_folders(root), 1)
+            for name in submodules(folder / "index")
+        ]
+        own += [path for path in named if os.path.lexists(path)]
+        return {*self._finder.look(), *own, *(each for folder in own for each in work_trees(folder))}
+
+    def _own(self) -> list[Path]:
+        return [folder for root in self._roots for folder in git_folders(root)]
+
+    def _lists(self) -> list[tuple[Path, re.Pattern[bytes]]]:
+        """Return the files that may hold lines which git would run, with what such a line is."""
+        lists = [(folder / name, _EXECUTES) for folder in self._own() for name in _LISTS]
+        lists += [(root / ".gitmodules", _UPDATES) for root in self._roots]
+        return lists
+
+    def _is_inside(self, path: Path | None) -> bool:
+        """Return whether a path leads to the project, or to the git directories that it has elsewhere."""
+        return path is not None and any(map(path.is_relative_to, (*self._roots, *self._own())))
+
+    def _clear(self, entry: Path, seen: set[Path]) -> None:
+        """Look through a new `.git` or bare repository."""
+        real = Path(os.path.realpath(entry))
+        if entry.is_file() and (target := pointer(entry, "gitdir:")) is not None:
+            real = target
+        elif not real.is_dir():
+            return
+        if not self._is_inside(real):
+            self._move([entry])
+        elif real not in self._of_user:
+            self._clear_folder(real, seen)
+
+    def _clear_folder(self, folder: Path, seen: set[Path]) -> None:
+        """Move away what a new git directory would have git run or follow."""
+        if folder in seen or not folder.is_dir():
+            return
+        seen.add(folder)
+        self._move(_links_out_of(folder))
+        shared = pointer(folder / "commondir")
+        is_added = folder.parent.name == "worktrees" and (folder.parent.parent / "HEAD").is_file()
+        if shared is not None:
+            if not self._is_inside(shared) or (is_added and shared != folder.parent.parent):
+                self._move([folder / "commondir"])
+            elif shared not in self._of_user:
+                self._clear_folder(shared, seen)
+        back = pointer(folder / "gitdir")
+        if back is not None and back.exists() and not self._is_inside(back):
+            self._move([folder / "gitdir"])
+        for name in ("config", "config.worktree"):
+            self._clear_settings(folder / name)
+        self._move(hook for hook in _entries(folder / "hooks") if hook.suffix != ".sample")
+        lent = folder / "objects/info/alternates"
+        names = _read(lent).decode("utf-8", "surrogateescape").splitlines()
+        is_lent = all(self._is_inside(Path(os.path.realpath(folder / "objects" / name))) for name in names)
+        self._move([folder / "info/attributes", *([] if is_lent else [lent])])
+        for name in _LISTS:
+            self._clear_lines(folder / name, _EXECUTES)
+        for below in (*work_trees(folder), *_modules(folder)):
+            self._clear_folder(below, seen)
+
+    def _clear_settings(self, file: Path) -> None:
+        """Take out of a new configuration file what is not known to be harmless."""
+        data = _read(file)
+        text = kept = data.decode("utf-8", "surrogateescape") if len(data) < CONFIG_BYTES else "?"
+        for _ in range(_SHOWN):
+            bad = {setting.line for setting in read_settings(kept) if not self._is_harmless(setting, file.parent)}
+            if not bad:
+                break
+            rows = enumerate(kept.split("\n"))
+            kept = "\n".join(_header(row) if number in bad else row for number, row in rows)
+        else:
+            kept = _MINIMAL.decode()
+        if kept != text:
+            self._moved[file] = move_away(file, self._aside, kept.encode("utf-8", "surrogateescape"))
+
+    def _is_harmless(self, setting: GitSetting, folder: Path) -> bool:
+        if setting.name == "core.worktree":
+            return self._is_inside(Path(os.path.realpath(folder / setting.value)))
+        return setting.is_plain
+
+    def _clear_lines(self, path: Path, pattern: re.Pattern[bytes]) -> None:
+        text = _read(path)
+        known = self._lines.get(path, set())
+        if any(line not in known for line in pattern.findall(text)):
+            rest = pattern.sub(lambda line: line[0] if line[0] in known else b"", text)
+            self._moved[path] = move_away(path, self._aside, rest)
+
+    def _move(self, paths: Iterable[Path]) -> None:
+        self._moved |= {path: move_away(path, self._aside) for path in list(paths) if os.path.lexists(path)}
+
+    def _name(self, path: Path) -> str:
+        root = next((root for root in self._roots if path.is_relative_to(root)), None)
+        return str(path.relative_to(root) if root is not None else path)
+
+
+def _stamp_of(entry: Path) -> tuple[int, ...]:
+    """Return when the files of a `.git` or bare repository were changed that decide what git runs and follows."""
+    top = pointer(entry, "gitdir:") if entry.is_file() else entry
+    watched = [entry]
+    for folder in () if top is None else (top, *work_trees(top), *_modules(top)):
+        watched += [folder / name for name in (*GIT_NAMES, *WORK_TREE_NAMES, *_LISTS)]
+        watched += [folder, *_entries(folder / "hooks"), *(folder / name for name in _LINKED)]
+    return tuple(_changed(path) for path in watched)
+
+
+def _changed(path: Path) -> int:
+    try:
+        return path.lstat().st_ctime_ns
+    except OSError:
+        return 0
+
+
+def _links_out_of(folder: Path) -> list[Path]:
+    """Return the links in a git directory that lead out of it, where git would write or read through them."""
+    found: list[Path] = []
+    waiting, count = [str(folder)], 0
+    for each in waiting:
+        try:
+            with os.scandir(each) as entries:
+                for entry in entries:
+                    count += 1
+                    if entry.is_symlink():
+                        found += [] if _is_below(entry.path, folder) else [Path(entry.path)]
+                    elif entry.is_dir(follow_symlinks=False) and _is_linked(entry, each, folder):
+                        waiting.append(entry.path)
+        except OSError:
+            continue
+        if count > PLANTED_LINKS.value:
+            break
+    return found
+
+
+def _is_below(path: str, folder: Path) -> bool:
+    return Path(os.path.realpath(path)).is_relative_to(folder)
+
+
+def _is_linked(entry: os.DirEntry[str], above: str, folder: Path) -> bool:
+    if above == str(folder):
+        return entry.name in _LINKED
+    return not above.startswith(f"{folder}/objects") or entry.name in {"info", "pack"}
+
+
+def _modules(folder: Path) -> list[Path]:
+    """Return the git directories of submodules in a git directory."""
+    found: list[Path] = []
+    waiting = folders(folder / "modules")
+    for each in waiting:
+        if (each / "HEAD").is_file():
+            found.append(each)
+        elif len(waiting) < PLANTED_LINKS.value:
+            waiting += folders(each)
+    return found
+
+
+def _entries(folder: Path) -> list[Path]:
+    try:
+        return list(folder.iterdir())
+    except OSError:
+        return []
+
+
+def _read(file: Path) -> bytes:
+    """Return the start of a regular file; nothing when it can't be read."""
+    try:
+        return read_start(file, CONFIG_BYTES)
+    except OSError:
+        return b""
+
+
+def _header(row: str) -> str:
+    """Return a line of a configuration file without its setting."""
+    found = _HEAD.match(row)
+    return found[0] if found else ""

@@ -1,0 +1,63 @@
+"""The settings of a git configuration file, and which of them can never make git run a program or follow a path."""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+_SECTION = re.compile(r'\[([A-Za-z0-9.-]+)(?:[ \t]+"((?:[^"\\]|\\.)*)")?\]')
+_SETTING = re.compile(r"([A-Za-z][A-Za-z0-9-]*)[ \t]*(?:=[ \t]*(.*))?")
+_PLAIN = re.compile(
+    r"core\.(abbrev|autocrlf|bare|bigfilethreshold|checkstat|commitgraph|compression|eol|filemode|ignorecase"
+    r"|logallrefupdates|longpaths|multipackindex|precomposeunicode|preloadindex|protecthfs|protectntfs|quotepath"
+    r"|repositoryformatversion|safecrlf|sharedrepository|sparsecheckout|sparsecheckoutcone|symlinks|trustctime"
+    r"|untrackedcache|whitespace)"
+    r"|remote\..*\.(fetch|push|tagopt|prune|prunetags|mirror|promisor|partialclonefilter|skipdefaultupdate|skipfetchall)"
+    r"|branch\..*\.(remote|merge|rebase|pushremote|description)"
+    r"|submodule\..*\.(active|branch|ignore|shallow|fetchrecursesubmodules)|submodule\.active"
+    r"|extensions\.(compatobjectformat|objectformat|partialclone|preciousobjects|refstorage|relativeworktrees"
+    r"|worktreeconfig)"
+    r"|(user|author|committer)\.(name|email)|init\.defaultbranch|pull\.(ff|rebase)|push\.(autosetupremote|default)"
+    r"|fetch\.(parallel|prune|prunetags)|merge\.(ff|conflictstyle|renames)|rebase\.(autosquash|autostash|updaterefs)"
+    r"|rerere\.(autoupdate|enabled)|(advice|color|gc|index|feature|pack)\..*|commit\.verbose|tag\.sort"
+    r"|log\.(abbrevcommit|date|decorate)|status\.(short|branch|showuntrackedfiles)|lfs\.repositoryformatversion"
+    r"|diff\.(algorithm|colormoved|context|renames|mnemonicprefix|noprefix)"
+)
+_BY_VALUE = {
+    re.compile(r"remote\..*\.(url|pushurl)|submodule\..*\.url"): re.compile(r"(?!-|\w+::).*"),
+    re.compile(r"submodule\..*\.update"): re.compile(r"checkout|rebase|merge|none"),
+    re.compile(r"core\.fsmonitor"): re.compile(r"false|no|off|0", re.IGNORECASE),
+    re.compile(r"core\.hookspath"): re.compile(r"/dev/null"),
+}
+
+
+class GitSetting(NamedTuple):
+    """One setting. `line`: its number, from 0; `name`: `section.subsection.key`, "" for what can't be understood."""
+
+    line: int
+    name: str
+    value: str
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it neither names a program nor leads git to files elsewhere, whatever git is asked to do."""
+        if _PLAIN.fullmatch(self.name):
+            return True
+        return any(name.fullmatch(self.name) and value.fullmatch(self.value) for name, value in _BY_VALUE.items())
+
+
+def read_settings(text: str) -> Iterator[GitSetting]:
+    """Yield the settings of a file, also those that can't be understood: a value on several lines, for one."""
+    section, part = "", ""
+    for number, line in enumerate(text.split("\n")):
+        rest = line.strip()
+        if found := _SECTION.match(rest):
+            section, part = found[1].lower(), found[2] or ""
+            rest = rest[found.end() :].strip()
+        if not rest or rest[0] in "#;":
+            continue
+        setting = _SETTING.fullmatch(rest)
+        if setting is None or rest.endswith("\\"):
+            yield GitSetting(number, "", rest)
+            continue
+        name = ".".join(filter(None, (section, part, setting[1].lower())))
+        yield GitSetting(number, name, (setting[2] or "").strip().strip('"'))

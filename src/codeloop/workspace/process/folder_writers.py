@@ -1,0 +1,132 @@
+"""Who besides this user and root could put a file into a folder, as the kernel decides it."""
+
+import os
+import stat
+import struct
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+_MOST_LINKS = 40
+"""Links that the kernel follows in one path."""
+_ACL = "system.posix_acl_access"
+_ACL_USER, _ACL_GROUP_OWNER, _ACL_GROUP, _ACL_MASK = 0x02, 0x04, 0x08, 0x10
+_WRITE = 2
+
+
+def find_foreign_writer(folder: str) -> str:
+    """Return who else could fill an absolute folder, or put another one in its place ("anybody", "the user x"); "".
+
+    Each folder on the way counts, and each link: who may write to a folder can replace what is in it. In one with the
+    sticky bit (`/tmp`) only the owner of an entry can, and the owner of the folder; anybody may add what is missing.
+    """
+    for parent, name in _lookups(folder):
+        try:
+            held = parent.stat()
+        except OSError:  # it can't be looked into, so nothing is found behind it
+            return ""
+        try:
+            entry = (parent / name).lstat() if name else None
+        except OSError:
+            entry = None
+        if entry is not None and held.st_mode & stat.S_ISVTX:
+            writer = _foreign_user(held.st_uid) or _foreign_user(entry.st_uid)
+        else:
+            writer = _writer_of(parent, held)
+        if writer:
+            return writer
+        if name and entry is None:
+            return ""
+    return ""
+
+
+def _lookups(path: str) -> Iterator[tuple[Path, str]]:
+    """Yield the steps of a lookup: a folder and the name that is looked up in it, "" in the last one."""
+    at, rest, links = Path("/"), [part for part in path.split("/") if part and part != "."][::-1], 0
+    while rest:
+        name = rest.pop()
+        if name == "..":
+            at = at.parent
+            continue
+        yield at, name
+        try:
+            target = str((at / name).readlink())
+        except OSError:
+            at /= name
+            continue
+        links += 1
+        if links > _MOST_LINKS:
+            return
+        at = Path("/") if target.startswith("/") else at
+        rest += [part for part in target.split("/") if part and part != "."][::-1]
+    yield at, ""
+
+
+def _writer_of(folder: Path, held: os.stat_result) -> str:
+    """Return who else may write to a folder; its owner may whatever the mode, since it can change that."""
+    if writer := _foreign_user(held.st_uid):
+        return writer
+    if held.st_mode & stat.S_IWOTH:
+        return "anybody"
+    groups = [held.st_gid] if held.st_mode & stat.S_IWGRP else []
+    if groups and (entries := _acl(folder)):  # with a list, the mode shows its mask in place of the group's rights
+        mask = next((rights for tag, rights, _ in entries if tag == _ACL_MASK), 7)
+        allowed = [(tag, number) for tag, rights, number in entries if rights & mask & _WRITE]
+        groups = [held.st_gid] if any(tag == _ACL_GROUP_OWNER for tag, _ in allowed) else []
+        groups += [number for tag, number in allowed if tag == _ACL_GROUP]
+        for writer in (_foreign_user(number) for tag, number in allowed if tag == _ACL_USER):
+            if writer:
+                return writer
+    return next((writer for group in groups if (writer := _foreign_group(group))), "")
+
+
+def _acl(folder: Path) -> list[tuple[int, int, int]]:
+    """Return the access list of a folder: tag, rights, number of a user or group; empty where there is none."""
+    try:
+        data = os.getxattr(folder, _ACL)
+    except (OSError, AttributeError):  # none is set, or this system has no such lists
+        return []
+    return list(struct.iter_unpack("<HHI", data[4:])) if len(data) % 8 == 4 else []
+
+
+@cache
+def _foreign_user(number: int) -> str:
+    """Return a user by name if it is another one than this user and root."""
+    if number in {0, os.geteuid()} or (number == _unmapped_user() and _is_namespace()):
+        return ""
+    import pwd
+
+    with suppress(KeyError):
+        return f"the user {pwd.getpwuid(number).pw_name}"
+    return f"the user {number}"
+
+
+@cache
+def _foreign_group(number: int) -> str:
+    """Return a group by name if another user is in it."""
+    import grp
+    import pwd
+
+    try:
+        group = grp.getgrgid(number)
+    except KeyError:
+        return ""
+    members = {user.pw_uid for user in pwd.getpwall() if user.pw_gid == number or user.pw_name in group.gr_mem}
+    return f"the group {group.gr_name}" if any(map(_foreign_user, members)) else ""
+
+
+@cache
+def _unmapped_user() -> int:
+    """Return the number that stands for all users that a namespace does not know."""
+    with suppress(OSError, ValueError):
+        return int(Path("/proc/sys/kernel/overflowuid").read_text())
+    return -1
+
+
+@cache
+def _is_namespace() -> bool:
+    """Return whether this process sees only some users: nobody of the others can act in it."""
+    with suppress(OSError):
+        return Path("/proc/self/uid_map").read_text().split() != ["0", "0", "4294967295"]
+    return False

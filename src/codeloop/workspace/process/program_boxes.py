@@ -1,0 +1,101 @@
+"""Programs that run beside us, each started in a sandbox of its own: none shares a network or `/tmp` with another."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from codeloop.schema.config import ProgramSandboxConfig, SandboxConfig
+from codeloop.schema.wire import replace
+from codeloop.workspace.sandbox.policy import SandboxPlace
+from codeloop.workspace.sandbox.process_launcher import Launch, LaunchedProcess, ProcessLauncher, keep_from
+from codeloop.workspace.sandbox.program_profile import ProfilePolicies, ProgramProfile
+from codeloop.workspace.sandbox.sandbox import Sandboxes, SandboxRefused
+from codeloop.workspace.workspace import Workspace
+
+_SESSION = "program"
+_REFUSED = (
+    "No sandbox can be had on this machine, so MCP servers and the like run without one: as you. "
+    "`codeloop debug sandbox` says why."
+)
+
+
+def boxes_of(workspace: Workspace) -> "ProgramBoxes":
+    """Return those of a work tree, which end with it."""
+    found = workspace.part(ProgramBoxes)
+    if found is None:
+        place = SandboxPlace(
+            workspace.root, workspace.directory, workspace.scratch, workspace.environment, workspace.own
+        )
+        found = ProgramBoxes(place, workspace.sandbox)
+        workspace.adopt(found)
+    return found
+
+
+class ProgramBoxes:
+    """The sandboxes of a work tree's programs. `refused`: why none can be had on this machine, once that is known.
+
+    `warn` hears so, once.
+    """
+
+    def __init__(
+        self, place: SandboxPlace, config: SandboxConfig, warn: Callable[[str], None] = lambda _: None
+    ) -> None:
+        self.refused = ""
+        self._place = place
+        self._config = config
+        self._warn = warn
+        self._launcher = ProcessLauncher()
+        self._boxes: dict[Path, Sandboxes] = {}
+        self._policies: dict[ProgramProfile, ProfilePolicies] = {}
+
+    def is_used(self, entry: bool | ProgramSandboxConfig) -> bool:
+        """Return whether a program with this entry runs in a sandbox, as far as is known."""
+        return entry is not False and self._config.mode != "off" and not self.refused
+
+    async def probe(self) -> None:
+        """Learn whether a sandbox can be had, by making one, unless that is known."""
+        if self._boxes or self.refused or self._config.mode == "off":
+            return
+        boxes = Sandboxes(self._launcher)
+        try:
+            await boxes.enter(self._policies_of(ProgramProfile(self._place.scratch)).policy())
+        except SandboxRefused as error:
+            self.refused = str(error)
+        finally:
+            await boxes.close()
+
+    async def start(self, launch: Launch, profile: ProgramProfile | None) -> LaunchedProcess:
+        """Start a program, in a sandbox unless it has no profile, or none can be had and none is required.
+
+        Raises OSError when it can't be started; SandboxRefused, which is one, where there has to be a sandbox.
+        """
+        keep_from(launch.environment)
+        if profile is None or not self.is_used(entry=True):
+            return await self._launcher.start(launch)
+        boxes = self._boxes.setdefault(profile.own, Sandboxes(self._launcher))
+        try:
+            async with boxes.used(self._policies_of(profile).policy()) as sandbox:
+                environment = await boxes.environment(sandbox, _SESSION, launch.environment)
+                return await sandbox.forker.start(replace(launch, environment=environment))
+        except SandboxRefused as error:
+            if self._config.mode == "required":
+                raise
+            self.refused = str(error)
+            self._warn(_REFUSED)
+            return await self._launcher.start(launch)
+
+    def _policies_of(self, profile: ProgramProfile) -> ProfilePolicies:
+        found = self._policies.get(profile)
+        if found is None:
+            found = self._policies[profile] = ProfilePolicies(profile, self._place, self._config)
+        return found
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether work goes on here: what runs waits to be asked."""
+        return False
+
+    async def close(self) -> None:
+        """End every program that was started, with its sandbox."""
+        for boxes in self._boxes.values():
+            await boxes.close()
+        await self._launcher.close()

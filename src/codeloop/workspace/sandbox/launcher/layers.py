@@ -1,0 +1,77 @@
+"""Caches of the user as sandboxes see them: read, while every change goes into a layer of the project's own.
+
+They are mounted once, where the sandboxes of a process are forked from: two mounts with one layer would corrupt it.
+"""
+
+import errno
+import os
+from pathlib import Path
+
+from codeloop.workspace.sandbox.launcher.libc import call, read_text, unescape
+from codeloop.workspace.sandbox.launcher.plan import Plan
+
+_BIND = 4096
+_NOSUID, _NODEV = 2, 4
+_SOURCE = "codeloop-layer"
+_PROBE = ".codeloop-probe"
+
+
+def layer_caches(plan: Plan) -> None:
+    """Put a layer over each cache that has none yet. Raises OSError.
+
+    Where the kernel can't join the two, an empty folder of the project's own is put over the cache.
+    """
+    if not plan.layered:
+        return
+    table = [row.split(" ") for row in read_text("/proc/self/mountinfo").splitlines()]
+    done = {unescape(row[4]) for row in table if _SOURCE in row}
+    for name, path in plan.layered:
+        if path not in done:
+            _layer(path, Path(plan.private, name))
+
+
+def _layer(path: str, folder: Path) -> None:
+    own = folder / "own"
+    if own.is_dir() and own.samefile(path):
+        return
+    cache = os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        upper, work = folder / "upper", folder / "work"
+        for each in (upper, work, own):
+            each.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            _join(path, cache, upper, work)
+        except OSError:
+            _mount(str(own), path, "", _BIND, "")
+        _prove(path, cache)
+    finally:
+        os.close(cache)
+
+
+def _join(path: str, cache: int, upper: Path, work: Path) -> None:
+    """Mount a cache with a layer over it. By descriptors: names may hold what separates the options."""
+    opened = [os.open(each, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC) for each in (upper, work)]
+    try:
+        folders = zip(("lowerdir", "upperdir", "workdir"), (cache, *opened), strict=True)
+        options = ",".join(("userxattr", *(f"{name}=/proc/self/fd/{fd}" for name, fd in folders)))
+        _mount(_SOURCE, path, "overlay", _NOSUID | _NODEV, options)
+    finally:
+        for fd in opened:
+            os.close(fd)
+
+
+def _mount(source: str, place: str, kind: str, flags: int, options: str) -> None:
+    call("mount", *(os.fsencode(each) or None for each in (source, place, kind)), flags, options.encode() or None)
+
+
+def _prove(path: str, cache: int) -> None:
+    """Write below the path as a command would; nothing of it may be in the cache. Raises OSError."""
+    name = f"{_PROBE}-{os.getpid()}"
+    os.close(os.open(f"{path}/{name}", os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+    try:
+        os.stat(name, dir_fd=cache)
+    except FileNotFoundError:
+        return
+    finally:
+        Path(path, name).unlink(missing_ok=True)
+    raise PermissionError(errno.EPERM, "it lets a cache be written", path)

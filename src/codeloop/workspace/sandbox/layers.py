@@ -1,0 +1,167 @@
+"""Our folders for what sandboxed commands write to the home and to caches: kept from session to session, bounded."""
+
+import fcntl
+import itertools
+import os
+import shutil
+import stat
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from hashlib import blake2b
+from pathlib import Path
+
+from msgspec import Struct
+
+from codeloop.kit.small_files import make_private
+from codeloop.schema.bounds.sandbox import SANDBOX_PRIVATE_AGE, SANDBOX_PRIVATE_SIZE
+from codeloop.workspace.sandbox.home_rows import CACHES, LINKING
+from codeloop.workspace.sandbox.policy import SandboxPolicy
+
+OWN_CACHES = "caches"
+"""The folder of caches that variables lead to, where none can be layered."""
+HOME = "home"
+"""The folder that stands for the home directory."""
+_LOCK = ".lock"
+
+
+class PrivateFolder(Struct, frozen=True):
+    """A folder of a work tree that one process has. `lock`: the descriptor that says so, held by its sandboxes too."""
+
+    path: Path
+    lock: int
+
+
+class PrivateFolders:
+    """Those that this process has. Another process of the same work tree has others: no layer is mounted twice."""
+
+    def __init__(self) -> None:
+        self._taken: dict[Path, PrivateFolder] = {}
+
+    def take(self, policy: SandboxPolicy) -> PrivateFolder | None:
+        """Return the folder for a policy; None where it needs none. Raises OSError when none can be made."""
+        if policy.private is None or not (policy.home or policy.layered):
+            return None
+        found = self._taken.get(policy.private)
+        if found is None:
+            make_private(policy.private)
+            found = self._taken[policy.private] = next(_free(policy.private))
+            for name in (HOME, OWN_CACHES):
+                make_private(found.path / name)
+        return found
+
+    def folder(self, policy: SandboxPolicy) -> Path | None:
+        """Return the folder that a policy's sandboxes have, None for none."""
+        found = self._taken.get(policy.private) if policy.private is not None else None
+        return found.path if found is not None else None
+
+    def now(self, policy: SandboxPolicy) -> int:
+        """Return the time that a file written now would get, in ns: it is behind the clock by some ms."""
+        found = self._taken.get(policy.private) if policy.private is not None else None
+        if found is None:
+            return 0
+        os.utime(found.lock)
+        return os.fstat(found.lock).st_mtime_ns
+
+    def close(self) -> None:
+        """Give the folders back."""
+        for each in self._taken.values():
+            os.close(each.lock)
+        self._taken.clear()
+
+
+def _free(private: Path) -> Iterator[PrivateFolder]:
+    """Yield the folders that no other process has, the oldest first."""
+    for number in itertools.count(1):
+        path = private / str(number)
+        if (lock := _lock(path)) is not None:
+            os.utime(lock)  # its age is counted from now
+            path.mkdir(mode=0o700, exist_ok=True)
+            yield PrivateFolder(path, lock)
+
+
+def _lock(path: Path) -> int | None:
+    """Return a locked descriptor that stands for a folder; None when another process has it."""
+    fd = os.open(path.with_suffix(_LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(fd)
+        return None
+    return fd
+
+
+def layer_name(path: Path) -> str:
+    """Return the name of the folder that holds a cache's layer."""
+    return blake2b(os.fsencode(path), digest_size=8).hexdigest()
+
+
+def make_cache(private: Path | None, path: str) -> Path:
+    """Return the folder that stands for a cache where the two can't be joined, made when it is absent."""
+    folder = Path(private or "/", layer_name(Path(path)), "own")
+    make_private(folder)
+    return folder
+
+
+def linking_variables(policy: SandboxPolicy) -> dict[str, str]:
+    """Return variables that have tools copy what they would link from a cache, where the home is a private one."""
+    return {name: text.format(home=policy.home) for name, text in LINKING.items()} if policy.home is not None else {}
+
+
+def cache_variables(folder: Path, policy: SandboxPolicy, environment: Mapping[str, str]) -> dict[str, str]:
+    """Return variables that lead tools to caches of the project's own."""
+    own = folder / OWN_CACHES
+    found = {row.variable: str(own / row.folder) for row in CACHES if row.variable}
+    found |= {"GRADLE_USER_HOME": str(own / ".gradle"), "XDG_CACHE_HOME": str(own / ".cache")}
+    maven = environment.get("MAVEN_ARGS", "")
+    found["MAVEN_ARGS"] = f"{maven} -Dmaven.repo.local={own / '.m2/repository'}".strip()
+    if policy.network != "on":
+        # Without a registry, what was downloaded before is all that there is.
+        del found["GOMODCACHE"]
+    return found
+
+
+def prune_private(
+    scratch: Path, age: float = SANDBOX_PRIVATE_AGE.seconds, size: int = SANDBOX_PRIVATE_SIZE.value
+) -> None:
+    """Remove the folders that nobody has had for `age` seconds, and each that grew beyond `size` bytes.
+
+    Those of the project's other work trees, too.
+    """
+    try:
+        folders = [path for each in scratch.parent.glob("*.sandbox") for path in each.iterdir() if path.name.isdigit()]
+    except OSError:
+        return
+    for path in folders:
+        with suppress(OSError):
+            lock = _lock(path)
+            if lock is None:
+                continue
+            try:
+                if time.time() - path.with_suffix(_LOCK).stat().st_mtime > age or _size(path, size) > size:
+                    _remove(path)
+            finally:
+                os.close(lock)
+
+
+def _size(folder: Path, most: int) -> int:
+    """Return the bytes on disk below a folder; stops counting beyond `most`."""
+    total = 0
+    for top, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                total += os.lstat(f"{top}/{name}").st_blocks * 512
+        if total > most:
+            break
+    return total
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder of which some may not be writable, such as Go's modules and what overlays keep for themselves."""
+    for top, names, _ in os.walk(folder):
+        for name in names:
+            path = Path(top, name)
+            with suppress(OSError):
+                if not path.is_symlink():
+                    path.chmod(stat.S_IRWXU)
+    shutil.rmtree(folder, ignore_errors=True)

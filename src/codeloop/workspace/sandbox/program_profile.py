@@ -1,0 +1,111 @@
+"""What a program that runs beside us may do in a sandbox of its own: servers, formatters, hooks, extensions."""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct
+
+from codeloop.kit.small_files import from_home, make_private
+from codeloop.schema.config import ProgramSandboxConfig, SandboxConfig
+from codeloop.schema.wire import replace
+from codeloop.workspace.sandbox.policy import Policies, SandboxGrants, SandboxPlace, SandboxPolicy
+from codeloop.workspace.sandbox.surroundings import is_below_any, leads_out
+
+_TOPS = (".git", "package.json", "pyproject.toml", "pyvenv.cfg", "Cargo.toml", "go.mod")
+"""What lies at the top of the folder that a program's code is in."""
+
+
+class ProgramProfile(Struct, frozen=True):
+    """What one program may do; all else as a sandboxed command, but that it may only read the project.
+
+    `own`: its folder, for its data; `writable`, `readable`: what else, whole paths.
+    """
+
+    own: Path
+    writable: tuple[Path, ...] = ()
+    readable: tuple[Path, ...] = ()
+    network: Literal["off", "on", "hosts"] = "off"
+    hosts: tuple[str, ...] = ()
+
+
+def widen(profile: ProgramProfile, entry: bool | ProgramSandboxConfig, root: Path) -> ProgramProfile | None:
+    """Return a profile with what an entry of the configuration adds; None: it runs without a sandbox."""
+    if isinstance(entry, bool):
+        return profile if entry else None
+    writable, readable = (tuple(root / from_home(each) for each in paths) for paths in (entry.writable, entry.readable))
+    return replace(
+        profile,
+        writable=(*profile.writable, *writable),
+        readable=(*profile.readable, *readable),
+        network=entry.network or ("hosts" if entry.hosts else profile.network),
+        hosts=(*profile.hosts, *entry.hosts),
+    )
+
+
+class ProfilePolicies:
+    """Makes the policies of one profile. `config` is that of commands: what it hides is hidden from programs, too.
+
+    A program's home and caches are layers of its own: what one program downloads and runs is not what another one, or
+    a command, could have put there. Makes the folders that may be written and are not there; raises OSError.
+    """
+
+    def __init__(self, profile: ProgramProfile, place: SandboxPlace, config: SandboxConfig) -> None:
+        self._roots = tuple(Path(os.path.realpath(each)) for each in (place.root, place.directory))
+        own, *writable = map(_made, (profile.own, *(each for each in profile.writable if not self._leads_out(each))))
+        readable = [str(each) for each in profile.readable if not self._leads_out(each)]
+        settings = SandboxConfig(
+            network=profile.network,
+            hosts=list(profile.hosts),
+            writable=[str(each) for each in (own, *writable)],
+            readable=[*config.readable, *readable],
+            hidden=config.hidden,
+        )
+        self._writable = (own, *writable)
+        free = (Path(os.path.realpath(each)) for each in readable)
+        self._free = tuple(path for path in free if not Path(os.path.realpath(place.home)).is_relative_to(path))
+        self._policies = Policies(replace(place, scratch=own), settings)
+
+    def _leads_out(self, path: Path) -> bool:
+        return leads_out(path, self._roots)
+
+    def policy(self) -> SandboxPolicy:
+        """Return the policy. Looks at the disk, outside of the project only where something has changed."""
+        base, own = self._policies.policy(SandboxGrants(readable=self._free)), self._writable[0]
+        # A folder that is named for a program is named with the keys in it; the project's are named one by one.
+        hidden = [path for path in base.hidden if is_below_any(path, self._roots) or not is_below_any(path, self._free)]
+        # The project's folders, and what of git's lies elsewhere, are read, unless the profile opens them.
+        opened = [path for path in base.writable if is_below_any(path, self._writable)]
+        return replace(
+            base,
+            writable=tuple(dict.fromkeys((own, *opened))),
+            visible=tuple(dict.fromkeys((*base.visible, *(path for path in base.writable if path not in opened)))),
+            hidden=tuple(hidden),
+            protected=tuple(path for path in base.protected if is_below_any(path, opened)),
+            absent=tuple(path for path in base.absent if is_below_any(path, opened)),
+        )
+
+
+def find_code(words: Iterable[str], home: Path) -> tuple[Path, ...]:
+    """Return the folders of the code that a command names by whole paths: below the home, those of a whole project."""
+    files = [Path(word) for word in words if word.startswith("/")]
+    return tuple(dict.fromkeys(_top(file, home) for file in files if file.exists()))
+
+
+def find_named(values: Iterable[str]) -> tuple[Path, ...]:
+    """Return the files and folders that variables of an entry name by whole paths, several with colons between."""
+    named = [Path(each) for value in values for each in value.split(os.pathsep) if each.startswith("/")]
+    return tuple(path for path in dict.fromkeys(named) if os.access(path, os.F_OK))
+
+
+def _top(file: Path, home: Path) -> Path:
+    folder = file if file.is_dir() else file.parent
+    tops = [each for each in (folder, *folder.parents) if any((each / name).exists() for name in _TOPS)]
+    return next((each for each in reversed(tops) if each != home and each.is_relative_to(home)), folder)
+
+
+def _made(folder: Path) -> Path:
+    if not folder.exists():
+        make_private(folder)
+    return Path(os.path.realpath(folder))

@@ -1,0 +1,150 @@
+"""Files that hold secrets, by name, place and content, and the sockets of other programs."""
+
+import fnmatch
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from codeloop.kit.guarded_paths import PLAIN_NAMES, SECRET_FOLDERS, SECRET_NAMES
+from codeloop.kit.small_files import read_start
+from codeloop.schema.limits import SANDBOX_FOLDERS
+from codeloop.workspace.files.path_states import PathStates
+from codeloop.workspace.sandbox.home_rows import TOKEN
+from codeloop.workspace.sandbox.locations import SKIPPED, SOCKETS, TEST_FOLDERS, TOKEN_FILES
+
+_KEY_FILES, _STORES = (".pem", ".key"), (".jks", ".keystore")
+_SECRET, _PLAIN = (
+    re.compile("|".join(map(fnmatch.translate, names)), re.IGNORECASE) for names in (SECRET_NAMES, PLAIN_NAMES)
+)
+_TOKENS = {name.rpartition("/")[2]: token for name, token in TOKEN_FILES.items()}
+_SECRET_TOPS = frozenset(name.partition("/")[0] for name in SECRET_FOLDERS)
+_SETTINGS_HEAD = 64 * 1024
+
+
+class _Folder(NamedTuple):
+    """What was found in one folder. `states`: of itself, and of the files that are secret by what they hold."""
+
+    states: tuple[PathStates, ...]
+    secrets: tuple[Path, ...]
+    folders: tuple[str, ...]
+
+
+class ProjectSecrets:
+    """The files of a project that hold secrets, by their names; of a large project, those near its top.
+
+    Only folders that changed are read again, since this is asked before each command.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = str(root)
+        self._known: dict[str, _Folder] = {}
+
+    def find(self) -> frozenset[Path]:
+        """Return the secret files. Reads the whole project the first time, which may take a second."""
+        before, self._known = self._known, {}
+        # Those with secrets come first: what a command makes nearer the top must not crowd them out.
+        waiting = [self._root, *(folder for folder, known in before.items() if known.secrets)]
+        for folder in waiting:
+            if folder in self._known:
+                continue
+            known = before.get(folder)
+            if known is None or not all(states.are_same() for states in known.states):
+                known = _read_folder(folder)
+            self._known[folder] = known
+            waiting += known.folders[: max(SANDBOX_FOLDERS.value - len(waiting), 0)]
+        return frozenset(secret for known in self._known.values() for secret in known.secrets)
+
+
+def _read_folder(folder: str) -> _Folder:
+    states = [PathStates([folder])]
+    try:
+        with os.scandir(folder) as entries:
+            rows = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
+    except OSError:
+        return _Folder(tuple(states), (), ())
+    folders = [f"{folder}/{name}" for name, is_folder in rows if is_folder and name not in SKIPPED]
+    named = [name for name, is_folder in rows if not is_folder and _SECRET.fullmatch(name)]
+    if judged := [f"{folder}/{name}" for name in named if name in _TOKENS or name.endswith(_KEY_FILES)]:
+        states.append(PathStates(judged))
+    secrets = [Path(folder, name) for name in named if _is_secret(name, Path(folder, name))]
+    if tops := {name for name, _ in rows if name in _SECRET_TOPS}:
+        inside = [f"{folder}/{each}" for each in SECRET_FOLDERS if each.partition("/")[0] in tops]
+        states.append(PathStates(inside))
+        secrets += [path for path in map(Path, inside) if path.exists()]
+    return _Folder(tuple(states), tuple(map(_real, secrets)), tuple(folders))
+
+
+def find_shallow_secrets(folder: Path | str, depth: int) -> Iterator[Path]:
+    """Yield the secret files of an installed tool or of the system, in a folder and `depth` folders below it."""
+    try:
+        with os.scandir(folder) as entries:
+            rows = [entry for entry in entries if _SECRET.fullmatch(entry.name) or entry.is_dir(follow_symlinks=False)]
+    except OSError:
+        return
+    for entry in rows:
+        if entry.is_dir(follow_symlinks=False):
+            yield from find_shallow_secrets(entry.path, depth - 1) if depth else ()
+        elif _is_secret(entry.name, Path(entry.path)):
+            yield _real(Path(entry.path))
+
+
+def find_home_secrets(home: Path) -> Iterator[Path]:
+    """Yield the places below a home that hold keys, and the secret files at its top."""
+    yield from (home / name for name in SECRET_FOLDERS)
+    yield from (home / name for name, token in TOKEN_FILES.items() if _holds(home / name, token, _SETTINGS_HEAD))
+    try:
+        with os.scandir(home) as entries:
+            names = [entry.name for entry in entries if _SECRET.fullmatch(entry.name) and entry.is_file()]
+    except OSError:
+        return
+    yield from (home / name for name in names if _is_secret(name, home / name))
+
+
+def holds_token(path: Path) -> bool:
+    """Return whether a file of settings, or one in a folder of them, holds a token or a password."""
+    if path.is_dir():
+        return any(_holds(each, TOKEN, _SETTINGS_HEAD) for each in path.iterdir())
+    return _holds(path, TOKEN, _SETTINGS_HEAD)
+
+
+def find_listening() -> Iterator[Path]:
+    """Yield the sockets at which other programs listen here, as far as they may be written."""
+    try:
+        with Path("/proc/net/unix").open(encoding="utf-8", errors="surrogateescape") as rows:
+            bound = [row.rstrip("\n").split(None, 7)[7:] for row in rows]
+    except OSError:
+        bound = []
+    yield from {Path(each[0]) for each in bound if each and each[0].startswith("/") and os.access(each[0], os.W_OK)}
+
+
+def find_named_sockets(environment: Mapping[str, str]) -> Iterator[Path]:
+    """Yield the sockets that variables lead to."""
+    for name in SOCKETS:
+        path = environment.get(name, "").rpartition("unix:")[2].removeprefix("path=").removeprefix("//").split(",")[0]
+        if path.startswith("/"):
+            yield Path(path)
+
+
+def _is_secret(name: str, path: Path) -> bool:
+    """Return whether a file is secret by its name; of those that tools need, or that tests have, by what it holds."""
+    if not _SECRET.fullmatch(name) or _PLAIN.fullmatch(name):
+        return False
+    if name in _TOKENS:
+        return _holds(path, _TOKENS[name])
+    if name.endswith(_STORES):
+        return not TEST_FOLDERS & set(path.parts)
+    return not name.endswith(_KEY_FILES) or (_holds(path, b"PRIVATE KEY") and not TEST_FOLDERS & set(path.parts))
+
+
+def _holds(path: Path, token: bytes, size: int = _SETTINGS_HEAD) -> bool:
+    """Return whether a file holds a token."""
+    try:
+        return re.search(token, read_start(path, size)) is not None
+    except OSError:
+        return False
+
+
+def _real(path: Path) -> Path:
+    return Path(os.path.realpath(path))

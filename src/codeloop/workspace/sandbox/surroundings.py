@@ -1,0 +1,336 @@
+"""What a sandboxed command sees outside the project: tools, settings without tokens, caches, and no key.
+
+This is looked at once, and again when one of the folders changes that it depends on; not for each command.
+"""
+
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+import codeloop
+from codeloop.kit.processes import OWN_PROGRAMS
+from codeloop.workspace.sandbox.home_rows import (
+    BASE_FOLDERS,
+    CACHES,
+    FOLDER_VARIABLES,
+    PROGRAMS,
+    SETTINGS,
+    TOOLS,
+    WHOLE,
+)
+from codeloop.workspace.sandbox.locations import DATA, SYSTEM, SYSTEM_SECRETS
+from codeloop.workspace.sandbox.secrets import (
+    find_home_secrets,
+    find_listening,
+    find_named_sockets,
+    find_shallow_secrets,
+    holds_token,
+)
+
+_TEMPORARY = tuple(Path("/", name) for name in ("tmp", "var/tmp", "run"))
+_UNSOCKETED = (*_TEMPORARY, Path("/dev"), Path("/proc"))
+"""Where no socket of another program is reached, since the folder is replaced."""
+_SYSTEM = ("/usr/", "/bin/", "/sbin/", "/etc/", "/lib/")
+_OWN_PROGRAM = [Path(each) for each in (sys.prefix, sys.base_prefix, sys.executable)] + [Path(codeloop.__file__).parent]
+"""What the process that starts commands is made of: bubblewrap starts it anew inside."""
+_LINKS = 500
+"""Links in a folder of programs that are followed to what they lead to."""
+_DEPTH = 2
+"""Folders below the top of an installed tool in which secret files are looked for."""
+
+
+class Surroundings(Struct, frozen=True):
+    """What is there outside a project. Every path is absolute, without links, and exists.
+
+    `home`: the folder that a private one stands for, None where the project holds it; `replaced`: those of which
+    only what is named is there; `visible`: what is named; `links`: links among them and where these lead; `layered`:
+    caches; `writable`: what the configuration opens; `hidden`: unreadable wherever it lies.
+    """
+
+    home: Path | None
+    replaced: tuple[Path, ...]
+    visible: tuple[Path, ...]
+    links: tuple[tuple[Path, str], ...]
+    layered: tuple[Path, ...]
+    writable: tuple[Path, ...]
+    hidden: frozenset[Path]
+
+
+class SurroundingsInput(Struct, frozen=True):
+    """What surroundings are looked at for. `roots`: the project's folders; `own`: those of ours, never to be seen.
+
+    `writable`, `readable`, `hidden`: what the configuration names, absolute.
+    """
+
+    roots: tuple[Path, ...]
+    home: Path
+    environment: Mapping[str, str]
+    own: tuple[Path, ...]
+    scratch: Path
+    writable: tuple[Path, ...]
+    readable: tuple[Path, ...]
+    hidden: tuple[Path, ...]
+
+
+def look_around(given: SurroundingsInput) -> Surroundings:
+    """Return what is outside a project. Looks at the disk."""
+    home = real(given.home)
+    holds_home = any(home.is_relative_to(root) for root in given.roots)
+    replaced = _replaced(given.roots, None if holds_home else home)
+    layered = [] if home == Path("/") else outermost(_caches(given, home))
+    tracer = _Tracer([*replaced, *_TEMPORARY], given.roots)
+    named = [*given.readable, given.scratch, *given.writable, *_tools(given, home), *_settings(home, holds_home)]
+    named += [*_OWN_PROGRAM, *(path for root in given.roots for path in _tools_of_project(root, given, home))]
+    shown = [path for path in map(tracer.trace, named) if path is not None and not home.is_relative_to(path)]
+    visible = outermost(path for path in dict.fromkeys(shown) if is_below_any(path, tracer.zones) and _is_there(path))
+    for each in (*given.writable, *(given.home / row.folder for row in CACHES)):
+        tracer.trace(each)
+    secrets = {*given.own, *given.hidden, *map(Path, SYSTEM_SECRETS), *find_home_secrets(home)}
+    tools = [path for path in visible if path.is_relative_to(home) and path.is_dir()]
+    secrets |= {each for folder in tools for each in find_shallow_secrets(folder, _DEPTH)}
+    secrets |= {each for folder in ("/etc", "/opt") for each in find_shallow_secrets(folder, 1)}
+    secrets |= {*find_named_sockets(given.environment), *_sockets(given.roots, home)}
+    seen = (*visible, *layered, *given.roots, *given.writable)
+    hidden = {path for path in map(real, secrets) if not is_below_any(path, replaced) or is_below_any(path, seen)}
+    return Surroundings(
+        home=None if holds_home or not home.is_dir() else home,
+        replaced=tuple(replaced),
+        visible=tuple(visible),
+        links=tuple(tracer.links.items()),
+        layered=tuple(path for path in layered if not is_below_any(path, given.roots)),
+        writable=tuple(path for path in map(tracer.trace, given.writable) if path is not None and _is_there(path)),
+        # What holds the project or the home can't be hidden from who works there.
+        hidden=frozenset(
+            path for path in hidden if not any(each.is_relative_to(path) for each in (*given.roots, home))
+        ),
+    )
+
+
+def watched_paths(given: SurroundingsInput) -> tuple[str, ...]:
+    """Return the folders and files that change when something is installed, or settings are replaced: about thirty."""
+    home = given.home
+    folders = [home, *(home / name for name in (".config", ".local", ".local/share", ".local/bin", ".cache", ".cargo"))]
+    folders += [home / name for name in (".npmrc", ".gitconfig", ".config/pip", ".config/git", ".cargo/bin", "go")]
+    folders += [Path(each) for each in _path_of(given.environment)]
+    folders += [root / name for root in given.roots for name in OWN_PROGRAMS]
+    return tuple(dict.fromkeys(map(str, folders)))
+
+
+def times_of(paths: Iterable[str]) -> tuple[int, ...]:
+    """Return when each path was changed (ns): a folder, when something was added to it. What is absent has 0."""
+    return tuple(map(_time_of, paths))
+
+
+class _Tracer:
+    """Resolves paths, and notes the links in `zones` by which they go: these have to be made again there.
+
+    `roots`: the project's folders, in which commands make links that lead wherever they like.
+    """
+
+    def __init__(self, zones: Iterable[Path], roots: Sequence[Path]) -> None:
+        self.zones = list(zones)
+        self.links: dict[Path, str] = {}
+        self._roots = roots
+
+    def trace(self, path: Path) -> Path | None:
+        """Return a path without links; None when it leads out of the project by a link in it."""
+        found = real(path)
+        if found == path:
+            return found
+        done, waiting = Path("/"), list(path.parts[1:])
+        for _ in range(200):
+            if not waiting:
+                break
+            part = waiting.pop(0)
+            step = done.parent if part == ".." else done / part
+            target = str(step.readlink()) if step.is_symlink() else ""
+            if not target:
+                done = step
+                continue
+            if is_below_any(step, self._roots) and not is_below_any(found, self._roots):
+                return None
+            if is_below_any(step, self.zones):
+                self.links[step] = target
+            parts = [each for each in target.split("/") if each not in {"", "."}]
+            done = Path("/") if target.startswith("/") else done
+            waiting = [*parts, *waiting]
+        return found
+
+
+def leads_out(path: Path, roots: Sequence[Path]) -> bool:
+    """Return whether a path leads out of a project by a link in it."""
+    return _Tracer((), roots).trace(path) is None
+
+
+def _replaced(roots: tuple[Path, ...], home: Path | None) -> list[Path]:
+    """Return the folders of which only what is named is there; none that holds the project as a whole."""
+    tops = {Path("/", root.parts[1]) for root in roots if len(root.parts) > 1 and root.parts[1] not in SYSTEM}
+    found = {path for path in (*map(Path, DATA), *tops) if path.is_dir() and real(path) == path}
+    found |= {home} if home is not None and home.is_dir() and home != Path("/") else set()
+    return sorted(path for path in found if not any(path.is_relative_to(root) for root in roots))
+
+
+def _settings(home: Path, holds_home: bool) -> Iterator[Path]:
+    """Yield the files of settings that hold no token."""
+    if not holds_home:
+        yield from (path for name in SETTINGS if _is_there(path := home / name) and not holds_token(path))
+
+
+def _tools(given: SurroundingsInput, home: Path) -> Iterator[Path]:
+    """Yield the folders of tools: those of the rows, those that variables name, and what belongs to those of PATH."""
+    yield from (path for name in TOOLS if _is_there(path := given.home / name))
+    for name in FOLDER_VARIABLES:
+        yield from (Path(each) for each in given.environment.get(name, "").split(os.pathsep) if each.startswith("/"))
+    for name, parts in BASE_FOLDERS.items():
+        base = given.environment.get(name, "")
+        yield from (Path(base, part) for part in parts if base.startswith("/"))
+    folders = {real(Path(folder)): Path(folder) for folder in reversed(_path_of(given.environment))}
+    for place, folder in folders.items():  # `/bin` is `/usr/bin` on most machines, and has a thousand links
+        if not any(is_below_any(each, given.roots) for each in (place, folder)):
+            yield from _installed_with(folder, home, roots=given.roots)
+
+
+def _tools_of_project(root: Path, given: SurroundingsInput, home: Path) -> Iterator[Path]:
+    """Yield what a project's environments are made from, and those that it has by a link.
+
+    A command can name any folder there. So only what is what it should be, where no command can write, is shown.
+    """
+    active = (folder for folder in map(Path, _path_of(given.environment)) if folder.is_relative_to(root))
+    for folder in (*(root / name for name in OWN_PROGRAMS), *active):
+        top = real(folder.parent)
+        if not top.is_relative_to(root) and top.name == "node_modules":
+            yield top
+        if not _is_there(top / "pyvenv.cfg"):
+            continue
+        if not top.is_relative_to(root):
+            yield from (top / each for each in ("bin", "lib", "lib64", "pyvenv.cfg") if _is_there(top / each))
+        base = _base_of(top / "pyvenv.cfg")
+        if base is not None and any(real(base).parent.glob("lib/python3*/os.py")):
+            yield from _installed_with(real(base), home, follow=False)
+
+
+def _installed_with(folder: Path, home: Path, *, roots: Sequence[Path] = (), follow: bool = True) -> Iterator[Path]:
+    """Yield a folder of programs and what was installed with it: an environment, a prefix, what links lead to."""
+    if not folder.is_dir():
+        return
+    yield folder
+    top = folder.parent
+    if folder.name in PROGRAMS and not _holds_work(top, home):
+        markers = [name for name in WHOLE if _is_there(top / name)]
+        if markers and not _is_there(top / ".git"):
+            yield top
+        else:
+            yield from (top / name for name in markers)
+        if follow and "pyvenv.cfg" in markers and (base := _base_of(top / "pyvenv.cfg")):
+            yield from _installed_with(base, home, follow=False)
+    for name in ("lib/node_modules", "../node_modules") if folder.name in PROGRAMS else ():
+        yield from (each for each in (top / name,) if _is_there(each))
+    if folder.name == ".bin":
+        yield top
+    for target in _targets(folder, roots) if follow else ():
+        yield target
+        parts = target.parts
+        if "node_modules" in parts:
+            yield Path(*parts[: parts.index("node_modules") + 1])
+        elif target.parent.name in PROGRAMS and target.parent != folder:
+            yield from _installed_with(target.parent, home, follow=False)
+
+
+def _holds_work(folder: Path, home: Path) -> bool:
+    """Return whether a folder holds more than what was installed: the home, what is above it, `~/.local`."""
+    place = real(folder)
+    return home.is_relative_to(place) or place in {home / ".local", home / ".cargo"} or len(place.parts) < _DEPTH + 1
+
+
+def _base_of(configuration: Path) -> Path | None:
+    """Return the folder of programs that a virtual environment was made from."""
+    try:
+        rows = configuration.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+    except OSError:
+        return None
+    values = [row.partition("=")[2].strip() for row in rows if row.partition("=")[0].strip() == "home"]
+    return Path(values[0]) if values and values[0].startswith("/") else None
+
+
+def _targets(folder: Path, roots: Sequence[Path]) -> list[Path]:
+    """Return the files that links in a folder lead to, when they lie elsewhere, but by no link of the project."""
+    found: list[Path] = []
+    try:
+        with os.scandir(folder) as entries:
+            links = [Path(entry.path) for entry in entries if entry.is_symlink()]
+    except OSError:
+        return found
+    is_of_system = f"{folder}/".startswith(_SYSTEM)
+    for link in links:
+        target = str(link.readlink())
+        # Most stay in the folder, or in those of the system.
+        if "/" in target and not target.startswith((*_SYSTEM, f"{folder}/")) and (target[0] == "/" or not is_of_system):
+            found.append(link)
+    tracer = _Tracer((), roots)
+    traced = (tracer.trace(link) for link in found[:_LINKS])
+    return [path for path in traced if path is not None and path.is_file()]
+
+
+def _caches(given: SurroundingsInput, home: Path) -> Iterator[Path]:
+    """Yield the caches that are there, wherever variables put them."""
+    environment = given.environment
+    general = environment.get("XDG_CACHE_HOME", "")
+    tracer = _Tracer((), given.roots)
+    for cache in CACHES:
+        name, below = cache.base
+        if (named := environment.get(cache.variable, "")).startswith("/"):
+            folder = Path(named)
+        elif (base := environment.get(name, "")).startswith("/"):
+            folder = Path(base, below)
+        elif general.startswith("/") and cache.folder.startswith(".cache/"):
+            folder = Path(general, cache.folder.removeprefix(".cache/"))
+        else:
+            folder = home / cache.folder
+        # A cache that leads elsewhere, or holds the home, is not one.
+        place = tracer.trace(folder)
+        if place is not None and place.is_dir() and not home.is_relative_to(place) and os.access(place, os.W_OK):
+            yield place
+
+
+def _sockets(roots: tuple[Path, ...], home: Path) -> Iterator[Path]:
+    """Yield the sockets of other programs, but those of the project."""
+    for path in find_listening():
+        if not is_below_any(path, _UNSOCKETED) or path.is_relative_to(home):
+            yield from () if is_below_any(path, roots) else (path,)
+
+
+def _path_of(environment: Mapping[str, str]) -> list[str]:
+    return [folder for folder in environment.get("PATH", "").split(os.pathsep) if folder.startswith("/")]
+
+
+def real(path: Path) -> Path:
+    """Return a path without links."""
+    return Path(os.path.realpath(path))
+
+
+def outermost(paths: Iterable[Path]) -> list[Path]:
+    """Return the paths that lie below none of the others, sorted."""
+    found: list[Path] = []
+    for path in sorted(paths):
+        if not found or not path.is_relative_to(found[-1]):
+            found.append(path)
+    return found
+
+
+def is_below_any(path: Path, folders: Iterable[Path]) -> bool:
+    """Return whether a path is one of the folders or lies below one."""
+    return any(path.is_relative_to(folder) for folder in folders)
+
+
+def _is_there(path: Path) -> bool:
+    return os.access(path, os.F_OK)
+
+
+def _time_of(path: str) -> int:
+    try:
+        return os.lstat(path).st_mtime_ns
+    except OSError:
+        return 0

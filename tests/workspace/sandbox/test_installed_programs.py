@@ -1,0 +1,92 @@
+"""Programs that are installed below a folder that sandboxes replace run there, with what belongs to them."""
+
+import sys
+from pathlib import Path
+
+from codeloop.schema.config import SandboxConfig
+from codeloop.schema.wire import replace
+from codeloop.workspace.process.shells import ShellCommand
+from codeloop.workspace.sandbox.policy import SandboxPlace
+from codeloop.workspace.sandbox.program_profile import ProfilePolicies, ProgramProfile
+from tests.workspace.sandbox.conftest import SECRET, Attacked
+
+
+def on_path(it: Attacked, folder: Path) -> Attacked:
+    """Return the same commands with a folder in their PATH."""
+    environment = {**it.place.environment, "PATH": f"{folder}:{it.place.environment['PATH']}"}
+    it.shells._policies.clear()
+    return it._replace(
+        place=SandboxPlace(it.root, it.root, it.place.scratch, environment, it.place.own),
+        context=type(it.context)("ses_2", it.root, environment, it.place.scratch),
+    )
+
+
+def install(prefix: Path) -> Path:
+    """Install a program that reads a file of its own; return the folder it is in."""
+    (prefix / "bin").mkdir(parents=True)
+    (prefix / "lib").mkdir()
+    (prefix / "lib" / "greeting").write_text("hello\n")
+    (prefix / "bin" / "greet").write_text('#!/bin/sh\ncat "${0%/bin/greet}/lib/greeting"\n')
+    (prefix / "bin" / "greet").chmod(0o755)
+    return prefix / "bin"
+
+
+async def test_a_program_of_the_path_sees_what_it_was_installed_with(it: Attacked, tmp_path: Path) -> None:
+    outcome = await on_path(it, install(tmp_path / "installed")).run("greet; echo x > ../installed/lib/new")
+    assert outcome.output.startswith("hello\n"), outcome.output
+    assert not (tmp_path / "installed/lib/new").exists()
+
+
+async def test_a_project_may_change_the_environment_in_it_that_is_active(it: Attacked) -> None:
+    outcome = await on_path(it, install(it.root / ".venv")).run(
+        "greet && echo x > .venv/bin/new && echo x > .venv/lib/new"
+    )
+    assert (outcome.code, outcome.output) == (0, "hello\n")
+
+
+async def test_the_interpreter_that_codeloop_runs_on_is_there(it: Attacked) -> None:
+    outcome = await it.run(f"'{sys.executable}' -c 'import codeloop, msgspec; print(codeloop.__name__)'")
+    assert outcome.output == "codeloop\n"
+
+
+LEADING_OUT = """
+    mkdir -p .venv/bin node_modules/.bin env/bin vendor e; touch env/pyvenv.cfg
+    ln -s $D/letter.txt .venv/bin/x; ln -s $D/bin/tool .venv/bin/y; echo home = $D/bin > .venv/pyvenv.cfg
+    ln -s $D/letter.txt node_modules/.bin/x; ln -s $D env/lib; ln -s $D vendor/bin; ln -s $D venv
+    ln -s $D active; ln -s $D cache; ln -s $D out; ln -s $D/letter.txt gitconfig; ln -s $D/letter.txt e/tool
+"""
+
+
+async def test_no_link_of_the_project_shows_or_opens_what_it_leads_to(it: Attacked) -> None:
+    documents = it.home / "Documents"
+    for name in ("letter.txt", "bin/tool", "bin/note"):
+        (documents / name).parent.mkdir(parents=True, exist_ok=True)
+        (documents / name).write_text(SECRET)
+    (it.home / ".local/bin").mkdir(parents=True)
+    (it.home / ".local/bin/tool").symlink_to(it.root / "e/tool")
+    (it.home / ".gitconfig").symlink_to(it.root / "gitconfig")
+    paths = f"{it.root}/active/bin:{it.root}/.venv/bin:{it.home}/.local/bin:{it.place.environment['PATH']}"
+    environment = {"VIRTUAL_ENV": f"{it.root}/active", "UV_CACHE_DIR": f"{it.root}/cache", "PATH": paths}
+    environment = {**it.place.environment, **environment}
+    place, context = replace(it.place, environment=environment), replace(it.context, environment=environment)
+    config = SandboxConfig(network="off", writable=["out"], readable=["out"])
+    for text in (
+        f"D={documents}; {LEADING_OUT}",
+        f"grep -rs . {documents} */; cat e/* gitconfig */letter.txt; > out/new",
+    ):
+        it.shells._policies.clear()
+        policy = it.shells.policy(place, config)
+        outcome = await it.shells.run(context, ShellCommand(text, 30, None, policy), lambda _: None)
+        assert SECRET not in outcome.output
+    assert not (documents / "new").exists()
+
+
+def test_a_program_gets_nothing_by_a_link_of_the_project(tmp_path: Path) -> None:
+    root, other = tmp_path / "work", tmp_path / "other"
+    root.mkdir()
+    other.mkdir()
+    (root / "data").symlink_to(other)
+    place = SandboxPlace(root, root, tmp_path / "scratch", {"PATH": "/usr/bin", "HOME": str(tmp_path / "home")})
+    profile = ProgramProfile(tmp_path / "own", writable=(root / "data",), readable=(root / "data",))
+    policy = ProfilePolicies(profile, place, SandboxConfig()).policy()
+    assert other not in (*policy.writable, *policy.visible)

@@ -1,0 +1,72 @@
+"""The secret files of a project are found again as soon as it changes, and only what changed is read."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from codeloop.workspace.sandbox.secrets import ProjectSecrets
+from tests.support.auditing import audited
+
+KEY = "-----BEGIN PRIVATE KEY-----"
+TOKEN = "//registry.example.com/:_authToken=abc"
+
+
+def write(name: str, text: str = "A=b") -> Callable[[Path], Path]:
+    def make(root: Path) -> Path:
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+    return make
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    for name in ("src/deep", ".docker", "lib"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "lib/server.key").write_text("public")
+    (tmp_path / ".npmrc").write_text("save-exact=true")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        write(".env"),
+        write("src/deep/.env.local"),
+        write("new/folder/.env"),
+        write(".docker/config.json", "{}"),
+        write(".npmrc", TOKEN),
+        write("lib/server.key", KEY),
+        write("lib/other.pem", KEY),
+    ],
+)
+@pytest.mark.parametrize("is_settled", [True, False])
+def test_a_secret_that_appears_is_found(project: Path, make: Callable[[Path], Path], *, is_settled: bool) -> None:
+    secrets = ProjectSecrets(project)
+    if is_settled:
+        time.sleep(0.15)
+    assert not secrets.find()
+    path = make(project)
+    assert path in secrets.find()
+    path.unlink()
+    assert not secrets.find()
+
+
+def test_a_project_that_did_not_change_is_not_read_again(project: Path) -> None:
+    (project / ".env").write_text("A=b")
+    time.sleep(0.15)
+    secrets = ProjectSecrets(project)
+    assert secrets.find() == {project / ".env"}
+    read: list[str] = []
+
+    def audit(event: str, arguments: tuple[object, ...]) -> None:
+        if event in {"os.scandir", "open"}:
+            read.append(str(arguments[0]))
+
+    with audited(audit):
+        assert secrets.find() == {project / ".env"}
+    assert not read

@@ -1,0 +1,79 @@
+"""What watches over a command can't be stopped or starved by it, nor can its channel be forged."""
+
+import asyncio
+import shlex
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from codeloop.schema.config import SandboxConfig
+from codeloop.workspace.process.shells import ShellCommand
+from codeloop.workspace.sandbox.launcher.landlock import landlock_version
+from tests.workspace.sandbox.conftest import Attacked
+
+ENDLESS = "sleep 7123"
+LIMIT = "import os, resource; resource.prlimit(int(os.environ['PARENT']), resource.RLIMIT_{}, ({}, {}))"
+
+
+def limit(name: str, value: int = 0) -> str:
+    return shlex.join(["python3", "-c", LIMIT.format(name, value, value)])
+
+
+def still_running() -> list[str]:
+    found: list[str] = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            line = path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:
+            continue
+        if line.startswith(ENDLESS):
+            found.append(f"{path}: {line}")
+    return found
+
+
+@pytest.mark.parametrize(
+    "attack",
+    [
+        "kill -STOP $PPID",
+        "(while :; do kill -STOP $PARENT; done) 2>/dev/null &",
+        "setsid sh -c 'kill -STOP -1' &",
+        "for p in /proc/[0-9]*; do kill -STOP ${p#/proc/}; done 2>/dev/null",
+        limit("NOFILE"),
+        limit("AS", 1000),
+        limit("CPU"),
+    ],
+)
+async def test_a_command_that_stops_its_supervisor_ends_at_its_timeout(it: Attacked, attack: str) -> None:
+    if it.backend == "landlock" and landlock_version() < 6 and ("-1" in attack or "/proc" in attack):
+        pytest.skip("it would stop this test")
+    policy = it.shells.policy(it.place, SandboxConfig(network="off"))
+    command = ShellCommand(f"export PARENT=$PPID; {ENDLESS} & {attack}\n{ENDLESS}", 0.5, None, policy)
+    async with asyncio.timeout(20):
+        with suppress(OSError):  # it was so quick that its start was not reported yet
+            await it.shells.run(it.context, command, lambda _: None)
+    until = time.monotonic() + 10
+    while still_running() and time.monotonic() < until:
+        await asyncio.sleep(0.05)
+    assert still_running() == []
+    assert (await it.run("echo works")).output == "works\n"
+
+
+async def test_what_sandboxed_commands_export_does_not_steer_those_outside_or_with_grants(it: Attacked) -> None:
+    async def outside(text: str) -> str:
+        return (await it.shells.run(it.context, ShellCommand(text, 20), lambda _: None)).output
+
+    async def granted(text: str) -> str:
+        policy = it.shells.policy(it.place, SandboxConfig(network="off"))
+        command = ShellCommand(text, 20, None, policy, has_grants=True)
+        return (await it.shells.run(it.context, command, lambda _: None)).output
+
+    (it.root / "sub").mkdir()
+    await it.run("export A=1 LD_LIBRARY_PATH=$PWD/evil PATH=$PWD/evil:$PATH")
+    looks = "echo ${A-none}; /usr/bin/env 2>/dev/null | grep -c evil"
+    assert await outside(f"{looks}; export B=1; unset LANG; cd sub") == "none\n0\n"
+    assert await granted(f"{looks}; export C=1") == "none\n0\n"
+    assert await outside("echo ${A-none}$B${C-none}${LANG-none}") == "none1nonenone\n"
+    inside = await it.run("echo $A$B$C${LANG-none} 2>/dev/null; pwd; echo $PATH")
+    assert inside.output.startswith(f"111none\n{it.root}/sub\n{it.root}/evil:")
