@@ -13,11 +13,12 @@ import pytest
 
 from codeloop.agent.engine import Policy
 from codeloop.agent.moves import Recover, next_move
-from codeloop.agent.recovery import ABORTED, INTERRUPTED, NOT_STARTED, recover
+from codeloop.agent.recovery import ABORTED, CHECK, INTERRUPTED, NOT_STARTED, recover
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.message import AssistantMessage
 from codeloop.schema.part import (
+    ADVICE,
     ReasoningPart,
     Span,
     TextPart,
@@ -108,14 +109,14 @@ async def test_the_next_prompt_closes_what_was_open_and_tells_the_model(tmp_path
         running, pending = it.calls()
         assert isinstance(running.state, ToolStateError)
         assert (running.state.error, running.state.time.start) == (INTERRUPTED, 5)
-        assert running.state.metadata == {"output": "so far\n", "interrupted": True}
+        assert running.state.metadata == {"output": "so far\n", "interrupted": True, ADVICE: CHECK}
         assert isinstance(pending.state, ToolStateError)
         assert pending.state.error == NOT_STARTED
         assert it.project.store.pending_permissions() == []
         assert not (it.work / "x").exists(), "it is not run again"
         turns = it.model.requests[0].turns
         check_turns(turns)
-        assert [output.split("\n")[0] for output in told(turns[2])] == [INTERRUPTED, NOT_STARTED]
+        assert [output.split("\n")[0] for output in told(turns[2])] == [f"{INTERRUPTED} {CHECK}", NOT_STARTED]
         assert "so far" in told(turns[2])[0]
 
 

@@ -12,7 +12,7 @@ from codeloop.agent.title import LONGEST, first_line, is_untitled
 from codeloop.app.models.open_models import OneModel
 from codeloop.app.project import Project, open_project
 from codeloop.client.local import LocalClient
-from codeloop.model.chat import Prices
+from codeloop.model.chat import ChatModel, ModelEvent, ModelRequest, Prices
 from codeloop.model.testing.script import Count, ScriptedAnswer
 from codeloop.model.testing.scripted import SCRIPTED, ScriptedModel
 from codeloop.schema.api.session_inputs import Prompt, TextPartInput
@@ -31,12 +31,33 @@ class WithSmall(OneModel):
         return ref
 
 
+class WithCheap(OneModel):
+    """One model that is no small one, but the only one of its provider. `asked`: what it was sent."""
+
+    def __init__(self, model: ScriptedModel) -> None:
+        super().__init__(model)
+        self.asked = list[ModelRequest]()
+        self._script = model
+
+    def cheapest(self, ref: str) -> str | None:
+        return ref
+
+    def open(self, ref: str) -> ChatModel:
+        return self
+
+    def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
+        self.asked.append(request)
+        return self._script.stream(request)
+
+
 @asynccontextmanager
-async def opened(tmp_path: Path, answers: Sequence[ScriptedAnswer]) -> AsyncGenerator[tuple[Project, str]]:
+async def opened(
+    tmp_path: Path, answers: Sequence[ScriptedAnswer], models: OneModel | None = None
+) -> AsyncGenerator[tuple[Project, str]]:
     """Open a project with a new session."""
     work = tmp_path / "work"
     work.mkdir()
-    project = await open_project(startup(tmp_path / "home", work), WithSmall(ScriptedModel(answers)))
+    project = await open_project(startup(tmp_path / "home", work), models or WithSmall(ScriptedModel(answers)))
     try:
         yield project, (await LocalClient(project).call(SESSION_CREATE, CreateSession())).id
     finally:
@@ -80,6 +101,34 @@ async def test_a_title_that_comes_after_its_turn_is_taken_while_the_process_live
         assert project.store.session(session_id).title == "fix it"
         assert not project.runs.is_running(session_id)
         await until(lambda: project.store.session(session_id).title == "just in time")
+
+
+async def test_without_a_small_model_the_title_comes_from_the_provider_once_the_turn_is_over(tmp_path: Path) -> None:
+    title = ScriptedAnswer(kind="side", text="Parser fixed", deltas=2, delay_ms=20)
+    failed = ScriptedAnswer(kind="side", error=APIError(data=APIErrorData(message="no", is_retryable=False)))
+    models = WithCheap(ScriptedModel([ScriptedAnswer(text="One."), failed, ScriptedAnswer(text="Two."), title]))
+    async with opened(tmp_path, [], models) as (project, session_id):
+        client = LocalClient(project)
+        for number, words in enumerate(("fix the parser", "and go on"), 1):
+            await client.call(PROMPT, Prompt(session_id=session_id, parts=[TextPartInput(text=words)]))
+            assert project.store.session(session_id).title == "fix the parser"
+            assert not project.is_busy
+            await until(lambda wanted=2 * number: len(models.asked) == wanted)
+        await until(lambda: project.store.session(session_id).title == "Parser fixed")
+
+
+async def test_a_process_that_ends_after_its_turn_asks_for_no_title_of_a_large_model(tmp_path: Path) -> None:
+    models = WithCheap(ScriptedModel([ScriptedAnswer(text="Done.")]))
+    async with opened(tmp_path, [], models) as (project, session_id):
+        await LocalClient(project).call(PROMPT, Prompt(session_id=session_id, parts=[TextPartInput(text="fix it")]))
+    assert len(models.asked) == 1
+
+
+async def test_the_agent_title_may_be_switched_off(tmp_path: Path) -> None:
+    (tmp_path / "home" / "config").mkdir(parents=True)
+    (tmp_path / "home" / "config" / "codeloop.json").write_text('{"agent": {"title": {"disable": true}}}')
+    side = ScriptedAnswer(kind="side", text="another")
+    assert await titled(tmp_path, [SLOW, side], "fix it") == "fix it"
 
 
 async def test_a_title_does_not_take_the_place_of_a_person_s(tmp_path: Path) -> None:

@@ -13,9 +13,10 @@ from codeloop.app.runs import Runs
 from codeloop.app.toolbox import toolbox_of
 from codeloop.model.chat import CallReady, CallStarted, Finished
 from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall
+from codeloop.permission.gate import Denied
 from codeloop.schema.api.session_inputs import Prompt, TextPartInput
 from codeloop.schema.operation import PROMPT_ASYNC
-from codeloop.schema.part import ToolStateCompleted, ToolStateError, ToolStatePending
+from codeloop.schema.part import ADVICE, ToolStateCompleted, ToolStateError, ToolStatePending
 from codeloop.schema.wire import replace
 from codeloop.tool.tool import ToolContext, ToolResult, tool
 from tests.store.states import assistant, said, user
@@ -85,9 +86,11 @@ async def test_wrong_types_are_told_with_the_expected_schema(tmp_path: Path) -> 
     async with rig(tmp_path, [calls(call("read", filePath={"x": 1})), DONE]) as it:
         await it.prompt()
         (made,) = it.calls()
-        assert (made.tool, type(made.state)) == ("read", ToolStateError)
-        assert "filePath" in result(made)
-        assert "It takes read(filePath: string, " in result(made)
+        assert made.tool == "read"
+        assert isinstance(made.state, ToolStateError)
+        assert "filePath" in made.state.error
+        assert "It takes" not in made.state.error  # which users see
+        assert "It takes read(filePath: string, " in made.state.for_model
         check_turns(it.model.requests[1].turns)
 
 
@@ -107,7 +110,8 @@ async def test_a_call_forbidden_by_a_rule_is_told_and_the_turn_goes_on(tmp_path:
         denied, other = it.calls()
         assert "Permission denied by the rule bash touch *: deny" in result(denied)
         assert isinstance(denied.state, ToolStateError)
-        assert denied.state.metadata == {"denied": True}
+        assert denied.state.metadata == {"denied": True, ADVICE: Denied.advice}
+        assert denied.state.error.endswith("touch x.")
         assert isinstance(other.state, ToolStateCompleted)
         assert not (it.work / "x").exists()
 

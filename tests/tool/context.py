@@ -8,7 +8,7 @@ from typing import Any
 from codeloop.kit.wildcard import matches
 from codeloop.permission.defaults import base_rules, guards
 from codeloop.permission.gate import Denied, Rejected
-from codeloop.permission.rules import Verdict, decide, strictest
+from codeloop.permission.rules import RuleLayer, Verdict, decide, denied_patterns, strictest
 from codeloop.schema.event import session_created
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import Session, SessionTime
@@ -42,7 +42,7 @@ class TestContext:
 
     def __post_init__(self) -> None:
         call = QuestionTool(message_id=self.message_id, call_id=self.call_id)
-        self.session = CallSession(self.store, self.session_id, call, self._judge)
+        self.session = CallSession(self.store, self.session_id, call, self._judge, denials=self._denials)
 
     async def ask(self, *needs: Need) -> bool:
         for need in needs:
@@ -64,6 +64,9 @@ class TestContext:
         """Decide a need by the built-in rules of the profile auto, then `rules`; nobody is there to be asked."""
         own = self.rules or ()
         return strictest([decide(need, base_rules("auto", self.workspace.scratch), own), decide(need, guards(own))])
+
+    def _denials(self, permission: str) -> tuple[str, ...]:
+        return denied_patterns(permission, [(RuleLayer("test", self.rules or ()),)])
 
     def _judge(self, permission: str, patterns: Sequence[str]) -> dict[str, Action]:
         actions: dict[str, Action] = {

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from codeloop.app.toolbox import toolbox_of
-from codeloop.tool.tool import ToolFailure
+from codeloop.tool.tool import ToolFailure, for_model
 from codeloop.tool.toolbox import Invalid, Toolbox
 from codeloop.tool.truncate import truncated
 from tests.tool.context import TestContext, make_context
@@ -34,9 +34,9 @@ async def answer(ctx: TestContext, tool: str, given: dict[str, Any] | str, box: 
     """Return what the model reads of a call and whether it was carried out."""
     prepared = box.prepare(tool, given if isinstance(given, str) else json.dumps(given))
     if isinstance(prepared, Invalid):
-        return prepared.reason, False
+        return str(prepared), False
     try:
         result = await prepared.run(ctx)
     except ToolFailure as error:
-        return str(error), False
+        return for_model(error), False
     return truncated(result, ctx.workspace.scratch, prepared.tool.traits.keep).output, True

@@ -14,7 +14,7 @@ import pytest
 from codeloop.app.toolbox import toolbox_of
 from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.wire import JSON
-from codeloop.tool.tool import ToolFailure, ToolResult
+from codeloop.tool.tool import ToolFailure, ToolResult, for_model
 from codeloop.tool.toolbox import Invalid, Prepared
 from codeloop.workspace.process.shells import Shells
 from tests.tool.context import TestContext, make_context
@@ -153,7 +153,7 @@ def test_a_wrong_type_is_named_with_what_is_expected(spot: Spot) -> None:
         if wrong == "x" and spot.path[-1] == "ignore":
             continue  # one text stands for a list of it
         found = refused(spot.tool, sent(changed(good(SCHEMAS[spot.tool]), spot.path, wrong)))
-        assert f"{spot.shown}: " in found.reason.replace("?:", ":"), "what it takes is shown"
+        assert f"{spot.shown}: " in str(found).replace("?:", ":"), "what it takes is shown"
         if not found.unusable:  # a number that JSON readers do not take is said of the whole
             assert f".{spot.shown}" in found.reason.partition("It takes")[0], "the parameter is named"
 
@@ -224,11 +224,11 @@ async def outcome(name: str, value: Any, ctx: TestContext) -> ToolResult | str:
     """Make the call as the loop does; what it raises beyond the agreed exceptions fails the test."""
     found = BOX.prepare(name, sent(value))
     if isinstance(found, Invalid):
-        return found.reason
+        return str(found)
     try:
         return await found.tool.run(found.params, ctx)
     except (ToolFailure, Denied, Rejected) as error:
-        return str(error)
+        return for_model(error)
 
 
 RUNNABLE = [spot for spot in SPOTS if spot.tool not in NEEDS_A_PERSON | NEEDS_A_NETWORK and spot.tool != "todowrite"]

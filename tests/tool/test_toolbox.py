@@ -110,7 +110,8 @@ def test_wrong_arguments_are_named_with_the_schema(arguments: str) -> None:
     assert not found.unusable
     assert found.input == msgspec.json.decode(arguments)
     assert "invalid arguments" in found.reason
-    assert "(filePath: string, " in found.reason
+    assert "(filePath: string, " not in found.reason
+    assert "(filePath: string, " in found.advice
 
 
 def test_an_unknown_tool_is_told_with_the_known_ones() -> None:

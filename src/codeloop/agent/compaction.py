@@ -87,10 +87,15 @@ async def compact(engine: Engine, session_id: str, move: Compact) -> None:
     show_status(engine, session_id, Busy())
     engine.store.append(message_updated(info))
     model = engine.models.open(model_ref(request.model))
-    asked = _note_request(model.info, _before(view, request), engine.policy.room or _reported_room(view))
-    if engine.hooks is not None:
+    entries = _before(view, request)
+    room = engine.policy.room or _reported_room(view)
+    if engine.hooks is None:
+        asked = _note_request(model.info, entries, room)
+    else:
+        seen: Callable[..., Awaitable[tuple[Entry, ...]]] = load("agent.hooks.compaction:seen_entries")
         hooked: Callable[..., Awaitable[ModelRequest]] = load("agent.hooks.compaction:hooked_note")
         with StoredAbort(engine, info):
+            asked = _note_request(model.info, await seen(engine.hooks, session_id, entries), room)
             asked = await hooked(engine, request, model.info, asked, auto=move.auto)
     usage = Usage(model.info.prices, asked)
     with StoredAbort(engine, info, usage):

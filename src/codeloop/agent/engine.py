@@ -42,6 +42,10 @@ class Models(Protocol):
         """Return the small model to use beside `ref` for titles, if there is one."""
         ...
 
+    def cheapest(self, ref: str) -> str | None:
+        """Return the cheapest model of the provider of `ref`, else `ref`; None where none may be asked by itself."""
+        ...
+
     def variant(self, ref: str, name: str) -> str | None:
         """Return the variant to store for the one that was chosen; None: none. Raises also for one that is unknown."""
         ...

@@ -217,7 +217,7 @@ def _ended(info: AssistantMessage, parts: tuple[Part, ...]) -> Stop | None:
             why = next(filter(None, map(_ending, parts)), None)
             return Stop("rejected", why) if why else None
         case "length":
-            return Stop("length", "The answer reached the model's output limit.")
+            return Stop("length", "The answer reached the model's output limit. Ask it to go on.")
         case "content-filter":
             return Stop("filtered", "The model's service withheld the answer.")
         case _:

@@ -1,8 +1,11 @@
-"""Closes what a crash or a cancel left open. The model reads of it; nothing is run again by itself."""
+"""Closes what a crash or a cancel left open, and logs what failed. Nothing is run again by itself."""
+
+from logging import ERROR, INFO, Logger
 
 from codeloop.agent.moves import open_calls
 from codeloop.kit import fault_injection
-from codeloop.schema.errors import ErrorText, MessageAbortedError, MessageError
+from codeloop.kit.terminal_text import one_line
+from codeloop.schema.errors import APIError, ErrorText, MessageAbortedError, MessageError, error_message
 from codeloop.schema.event import (
     PermissionAnswer,
     PermissionReplied,
@@ -15,6 +18,7 @@ from codeloop.schema.event import (
 from codeloop.schema.ids import now_ms
 from codeloop.schema.message import AssistantMessage
 from codeloop.schema.part import (
+    ADVICE,
     Part,
     ReasoningPart,
     Span,
@@ -29,11 +33,15 @@ from codeloop.schema.wire import replace
 from codeloop.store.conversation import Entry
 from codeloop.store.store import Store
 
+_IDS = ("request-id", "x-request-id", "x-amzn-requestid", "cf-ray")
+"""Headers by which a service finds a request again."""
+_LONGEST = 300
+"""Characters of a message: it may quote what a command printed."""
+
 NOT_STARTED = "Interrupted before the call's arguments were complete. It was not run."
-INTERRUPTED = (
-    "Interrupted: the call was started, but how far it got is unknown. It was not, and will not be, run again by "
-    "itself. Check what it did before you repeat it."
-)
+INTERRUPTED = "Interrupted: the call was started, but how far it got is unknown."
+CHECK = "It was not, and will not be, run again by itself. Check what it did before you repeat it."
+"""What the model is told of a call that was interrupted."""
 NOT_ALLOWED = "Interrupted while waiting for permission. It was not run."
 ABORTED = MessageAbortedError(data=ErrorText(message="Aborted"))
 
@@ -78,9 +86,30 @@ def interrupted(call: ToolPart, now: int, reason: str = INTERRUPTED) -> ToolPart
         case ToolStateRunning(time=time, metadata=progress):
             metadata = {**(progress or {}), **metadata}
             start, why = time.start, reason
+            metadata |= {ADVICE: CHECK} if reason == INTERRUPTED else {}
         case ToolStatePending() | _:
             pass
     state = ToolStateError(
         input=call.state.input, error=why, metadata=metadata, time=ToolTime(start=start, end=max(now, start))
     )
     return replace(call, state=state)
+
+
+def log_failure(log: Logger, session_id: str, error: MessageError) -> None:
+    """Log why a turn failed: with the status of the answer and the id of the request, where there are any."""
+    if not log.hasHandlers():
+        return
+    found = ""
+    if isinstance(error, APIError):
+        headers = error.data.response_headers or {}
+        request = next((headers[name] for name in _IDS if name in headers), "")
+        found = f" (status {error.data.status_code or 'none'}{f', request {request}' if request else ''})"
+    kind = type(error).__name__
+    level = INFO if isinstance(error, MessageAbortedError) else ERROR
+    log.log(level, "%s: turn failed: %s%s: %s", session_id, kind, found, one_line(error_message(error), _LONGEST))
+
+
+def log_call(log: Logger, session_id: str, tool: str, error: str) -> None:
+    """Log why a tool's call failed."""
+    if log.hasHandlers():
+        log.warning("%s: tool %s failed: %s", session_id, tool, one_line(error, _LONGEST))

@@ -1,6 +1,7 @@
 """One step: one request to the model, its answer folded into parts, its tool calls run as they come."""
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 from types import TracebackType
@@ -11,7 +12,7 @@ import msgspec
 from codeloop.agent.draft import Draft
 from codeloop.agent.engine import Engine, model_ref
 from codeloop.agent.moves import AskModel, Delegate
-from codeloop.agent.recovery import ABORTED, closing
+from codeloop.agent.recovery import ABORTED, closing, log_failure
 from codeloop.agent.request.cache import RequestCache
 from codeloop.agent.request.projection import CHANGED_FILES, changed_turn
 from codeloop.agent.tool_calls import ToolCalls
@@ -62,6 +63,7 @@ from codeloop.tool.toolbox import Toolbox
 from codeloop.workspace.snapshot.step_recorder import StepRecorder
 
 _PATH = 200  # characters of a file's name
+_LOG = logging.getLogger("codeloop.agent")
 
 
 class StructuredAnswer(Protocol):
@@ -214,7 +216,8 @@ def show_status(engine: Engine, session_id: str, status: Status) -> None:
 
 
 def show_error(engine: Engine, session_id: str, error: MessageError) -> None:
-    """Show every client why a turn failed."""
+    """Show every client why a turn failed, and log it."""
+    log_failure(_LOG, session_id, error)
     engine.store.publish_live(SessionErrored(properties=SessionFailure(session_id=session_id, error=error)))
 
 
@@ -281,7 +284,9 @@ class _RetryStatus:
         self._timer: asyncio.TimerHandle | None = None
 
     def begin(self, event: Retrying) -> None:
-        """Show the wait."""
+        """Show the wait, and log what went wrong."""
+        if _LOG.hasHandlers():
+            _LOG.warning("%s: request failed, attempt %d follows: %s", self._session_id, event.attempt, event.message)
         show_status(self._engine, self._session_id, Retry(attempt=event.attempt, message=event.message, next=event.at))
         self._is_waiting = True
         left = event.at - now_ms()

@@ -1,21 +1,27 @@
-"""A session's title: the prompt's first line until the small model, asked beside the first turn, has a better one."""
+"""A session's title: the prompt's first line until a model has a better one.
+
+A small model is asked beside the first turn. Where there is none, the cheapest one of the provider that answers is
+asked once the turn is over, so that no turn shares its service with a title.
+"""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 
 import msgspec
 
-from codeloop.agent.engine import Engine
+from codeloop.agent.engine import Engine, model_ref
 from codeloop.agent.request.system_prompt import shipped
 from codeloop.agent.usage import Usage, text_answer
 from codeloop.kit.lazy import load
 from codeloop.model.chat import ModelInfo, ModelRequest, TextPiece, UserTurn
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.ids import now_ms
-from codeloop.schema.limits import TITLE
+from codeloop.schema.limits import TITLE, TITLE_PAUSE, TITLE_PROMPTS, TITLE_THINKING
 from codeloop.schema.message import Session, UserMessage
+from codeloop.schema.part import TextPart
 from codeloop.schema.wire import replace
+from codeloop.store.conversation import Entry
 from codeloop.store.queries import BESIDE, Beside
 
 UNTITLED = "New session - "
@@ -40,24 +46,55 @@ def store_first_line(engine: Engine, session_id: str, prompt: str) -> None:
     _store(engine, session_id, first_line(prompt), is_untitled)
 
 
-async def make_title(engine: Engine, session_id: str, prompt: str, model: str) -> None:
-    """Ask the small model for a title, and store it if the session is still named by its prompt's first line."""
+async def make_title(engine: Engine, session_id: str, prompt: str, model: str, *, late: bool = False) -> bool:
+    """Ask a model for a title, and store it if the session is still named by its prompt's first line.
+
+    `model` answers the prompt. `late`: its turn is over, so any model of its provider may be asked.
+    Returns whether a model has said one.
+    """
     with suppress(CodeloopError, TimeoutError):
-        small = engine.models.small(model)
-        if small is None:
-            return
-        title = await asyncio.wait_for(_model_title(engine, session_id, small, prompt), TITLE.seconds)
+        if late:
+            await asyncio.sleep(TITLE_PAUSE.seconds)
+        if (ref := _titler(engine, model, late=late)) is None:
+            return False
+        title = await asyncio.wait_for(_model_title(engine, session_id, ref, prompt), TITLE.seconds)
         _store(engine, session_id, title, lambda now: is_untitled(now) or now == first_line(prompt))
+        return bool(title)
+    return False
+
+
+def missing_title(entries: Iterable[Entry], title: str) -> tuple[str, UserMessage] | None:
+    """Return the first prompt's text and the last prompt, while an early conversation has no other title than that."""
+    prompts = [(entry.info, entry.parts) for entry in entries if isinstance(entry.info, UserMessage)]
+    if len(prompts) > TITLE_PROMPTS.value and not is_untitled(title):
+        return None
+    for _, parts in prompts:
+        text = "\n".join(part.text for part in parts if isinstance(part, TextPart) and not part.synthetic)
+        if text:
+            return (text, prompts[-1][0]) if is_untitled(title) or title == first_line(text) else None
+    return None
+
+
+def _titler(engine: Engine, model: str, *, late: bool) -> str | None:
+    """Return the model to ask: the one of the agent `title`, a small one, else when it is late the cheapest."""
+    agent = engine.agents.get("title")
+    if agent is None:
+        return None
+    if agent.model is not None:
+        return model_ref(agent.model)
+    return engine.models.small(model) or (engine.models.cheapest(model) if late else None)
 
 
 async def _model_title(engine: Engine, session_id: str, ref: str, prompt: str) -> str:
-    """Return what the small model says; what that used is added to the session's sums, also when it is cancelled."""
-    request = ModelRequest(
-        system=shipped("title").strip(), turns=(UserTurn((TextPiece(prompt[:PROMPT]),)),), max_tokens=100
-    )
+    """Return what a model says; what that used is added to the session's sums, also when it is cancelled."""
     model = engine.models.open(ref)
+    room = TITLE_THINKING.value if model.info.reasoning else 100
+    agent = engine.agents.get("title")
+    system = agent.prompt if agent is not None and agent.prompt else shipped("title")
+    turns = (UserTurn((TextPiece(prompt[:PROMPT]),)),)
+    request = ModelRequest(system=system.strip(), turns=turns, max_tokens=room)
     if engine.hooks is not None:
-        request = await _hooked(engine, session_id, model.info, request)
+        request = await _hooked(engine, session_id, model.info, request, prompt)
     usage = Usage(model.info.prices, request)
     try:
         text, finished = await text_answer(model, request, usage)
@@ -66,12 +103,17 @@ async def _model_title(engine: Engine, session_id: str, ref: str, prompt: str) -
     return "" if finished.error is not None else first_line(text.strip("\"'"))
 
 
-async def _hooked(engine: Engine, session_id: str, info: ModelInfo, request: ModelRequest) -> ModelRequest:
-    """Return the request with the parameters and headers that extensions give it."""
+async def _hooked(engine: Engine, session_id: str, info: ModelInfo, request: ModelRequest, prompt: str) -> ModelRequest:
+    """Return the request for a title with the prompt, the parameters and the headers that extensions give it."""
     entries = engine.store.context_view(session_id).entries
     user = next((entry.info for entry in reversed(entries) if isinstance(entry.info, UserMessage)), None)
+    if user is None:
+        return request
     sent: Callable[..., Awaitable[ModelRequest]] = load("agent.hooks.request:sent")
-    return request if user is None else await sent(engine, user, "title", info, request)
+    title: Callable[..., Awaitable[str]] = load("agent.hooks.request:transformed_prompt")
+    assert engine.hooks is not None
+    turn = UserTurn((TextPiece((await title(engine.hooks, user, prompt))[:PROMPT]),))
+    return await sent(engine, user, "title", info, replace(request, turns=(turn,)))
 
 
 def _store_usage(engine: Engine, session_id: str, info: ModelInfo, usage: Usage) -> None:

@@ -1,6 +1,7 @@
 """The tool calls of one step: prepared, run as soon as they are complete, and always finished with a result."""
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 from itertools import islice, takewhile
@@ -9,7 +10,7 @@ from msgspec import Struct
 
 from codeloop.agent.engine import Engine
 from codeloop.agent.moves import REJECTED, open_calls
-from codeloop.agent.recovery import INTERRUPTED, NOT_ALLOWED, interrupted
+from codeloop.agent.recovery import INTERRUPTED, NOT_ALLOWED, interrupted, log_call
 from codeloop.agent.tool_context import CallContext
 from codeloop.kit import fault_injection
 from codeloop.kit.lazy import load
@@ -22,6 +23,7 @@ from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.limits import REPEATED_CALLS
 from codeloop.schema.message import AssistantMessage, UserMessage
 from codeloop.schema.part import (
+    ADVICE,
     ToolPart,
     ToolStart,
     ToolStateCompleted,
@@ -33,16 +35,16 @@ from codeloop.schema.part import (
 from codeloop.schema.permission import NOBODY, Need
 from codeloop.schema.wire import JSON, replace
 from codeloop.store.conversation import Entry
-from codeloop.tool.tool import ENDED, ToolFailure, ToolResult
+from codeloop.tool.tool import ENDED, Advised, ToolFailure, ToolResult
 from codeloop.tool.toolbox import Invalid, Notices, Prepared, Toolbox
 from codeloop.tool.truncate import truncated
 from codeloop.workspace.snapshot.step_recorder import StepRecorder
 
 CUT = {
-    "length": "The answer reached the model's output limit before the call's arguments were complete, so it was "
-    "not run. Make the call again with less in it, for example a file in several pieces.",
+    "length": "The answer reached the model's output limit before the call's arguments were complete: it was not run.",
     "cut": "The connection broke before the call's arguments were complete, so it was not run.",
 }
+SHORTER = {ADVICE: "Make the call again with less in it, for example a file in several pieces."}
 TWICE = "Not run: the same call, with the same id, was sent before it in this answer."
 CANCELLED = "Not run: the user rejected an earlier call of the same step."
 TURN_ENDED = "Not run: a hook ended the turn with an earlier call of the same step."
@@ -53,6 +55,9 @@ class RunningCall(Struct):
 
     task: asyncio.Task[None]
     concurrent: bool
+
+
+_LOG = logging.getLogger("codeloop.agent")
 
 
 class ToolCalls:
@@ -131,8 +136,9 @@ class ToolCalls:
         if self._running:
             await asyncio.gather(*(running.task for running in self._running))
         reason = CUT.get(finished.reason, CUT["cut"])
+        advice = SHORTER if finished.reason == "length" else None
         for part in self._left_open():
-            self._engine.store.append(part_updated(replace(part, state=_failed(reason))))
+            self._engine.store.append(part_updated(replace(part, state=_failed(reason, advice))))
 
     def _left_open(self) -> list[ToolPart]:
         """Return the stored calls without a result, including those of an abandoned attempt."""
@@ -158,6 +164,8 @@ class ToolCalls:
         try:
             await fault_injection.reach("call.start")
             result = await self._carried_out(prepared, context)
+            if context.first.repeated is not None:  # a tool that asks nothing; the model does not see its result yet
+                await context.ask()
             await fault_injection.reach("call.effect")
             limits = self._engine.output
             scratch, keep = self._engine.workspace.scratch, prepared.tool.traits.keep
@@ -168,22 +176,23 @@ class ToolCalls:
                 self._rejected = self._rejected or TURN_ENDED
             self._store_result(context.present(), start, result)
         except asyncio.CancelledError:
-            reason = NOT_ALLOWED if context.asks_first else INTERRUPTED
+            reason = NOT_ALLOWED if context.first.waits else INTERRUPTED
             self._engine.store.append(part_updated(interrupted(context.present(), now_ms(), reason)))
             raise
         except (Denied, HookRefused) as error:
             ends = isinstance(error, HookRefused) and error.ends
             self._rejected = self._rejected or (TURN_ENDED if ends else "")
             given = {REJECTED: True, ENDED: str(error)} if ends else {"denied": True}
-            self._store_error(context.present(), start, str(error), given)
+            advice = _advice(error) if isinstance(error, Denied) else {}
+            self._store_error(context.present(), start, str(error), given | advice)
         except Rejected as error:
             words = error.message
             self._rejected = self._rejected or (CANCELLED if words is None else "")
             given = {REJECTED: True} if words is None else {"denied": True}
             said = {"said": words} if words not in {None, NOBODY} else {}
-            self._store_error(context.present(), start, str(error), given | said)
+            self._store_error(context.present(), start, str(error), given | said | _advice(error))
         except ToolFailure as error:
-            self._store_error(context.present(), start, str(error), error.metadata)
+            self._store_error(context.present(), start, str(error), (error.metadata or {}) | _advice(error) or None)
         except Exception as error:
             text = f"The {part.tool} tool failed unexpectedly: {type(error).__name__}: {error}"
             self._store_error(context.present(), start, text)
@@ -200,9 +209,9 @@ class ToolCalls:
         return await prepared.run(context)
 
     async def _begin(self, context: CallContext, prepared: Prepared) -> None:
-        """Note the arguments as they are now, and ask before a call that repeats the ones just before it.
+        """Note the arguments as they are now, and whether the call repeats the ones just before it.
 
-        So a model can't run in circles unseen.
+        Such a call is asked about, so that a model can't run in circles unseen.
         """
         context.take(prepared.input)
         part = context.present()
@@ -212,8 +221,9 @@ class ToolCalls:
         if len(repeated) < REPEATED_CALLS.value - 1:
             return
         metadata: JSON = {"tool": part.tool, "input": prepared.input}
-        need = Need(permission="doom_loop", patterns=(part.tool,), always=(part.tool,), metadata=metadata)
-        await context.ask(need)
+        context.first.repeated = Need(
+            permission="doom_loop", patterns=(part.tool,), always=(part.tool,), metadata=metadata
+        )
 
     def _store_result(self, part: ToolPart, start: int, result: ToolResult) -> None:
         state = ToolStateCompleted(
@@ -228,19 +238,27 @@ class ToolCalls:
 
     def _store_error(self, part: ToolPart, start: int, error: str, metadata: JSON | None = None) -> None:
         time = ToolTime(start=start, end=max(now_ms(), start))
+        log_call(_LOG, part.session_id, part.tool, error)
         state = ToolStateError(input=part.state.input, error=error, metadata=metadata, time=time)
         self._engine.store.append(part_updated(replace(part, state=state)))
 
 
-def _failed(reason: str) -> ToolStateError:
-    return ToolStateError(input={}, error=reason, time=ToolTime(start=now_ms(), end=now_ms()))
+def _failed(reason: str, metadata: JSON | None = None) -> ToolStateError:
+    return ToolStateError(input={}, error=reason, metadata=metadata, time=ToolTime(start=now_ms(), end=now_ms()))
+
+
+def _advice(error: Advised) -> JSON:
+    return {ADVICE: error.advice} if error.advice else {}
 
 
 def refused(part: ToolPart, invalid: Invalid) -> ToolPart:
     """Return the part of a call that can't run: the tool `invalid` when it makes no sense, else its own error."""
     time = ToolTime(start=now_ms(), end=now_ms())
     if not invalid.unusable:
-        return replace(part, state=ToolStateError(input=invalid.input, error=invalid.reason, time=time))
+        advice = _advice(invalid) or None
+        return replace(
+            part, state=ToolStateError(input=invalid.input, error=invalid.reason, time=time, metadata=advice)
+        )
     given = {"tool": part.tool, "error": invalid.reason}
     state = ToolStateCompleted(
         input=given, output=invalid.reason, title="Invalid Tool", metadata={"truncated": False}, time=time

@@ -4,9 +4,11 @@ import asyncio
 from collections.abc import Sequence
 from functools import partial
 
+from msgspec import Struct
+
 from codeloop.agent.engine import Engine
 from codeloop.kit.lazy import load
-from codeloop.permission.rules import judged
+from codeloop.permission.rules import denied_patterns, judged
 from codeloop.schema.agent import Agent
 from codeloop.schema.event import part_updated
 from codeloop.schema.limits import PROGRESS
@@ -18,6 +20,17 @@ from codeloop.tool.tool import Subtask, SubtaskResult
 from codeloop.workspace.snapshot.step_recorder import StepRecorder
 
 
+class FirstQuestion(Struct):
+    """The first time that a call asks.
+
+    `waits`: it is waiting for the answer, so nothing has been done yet; None: it has not asked. `repeated`: what it
+    needs since it repeats the calls before it; asked with the first of its own needs.
+    """
+
+    waits: bool | None = None
+    repeated: Need | None = None
+
+
 class CallContext:
     """The ToolContext of one call. `recorder`: notes what it is about to change; None: nothing is recorded."""
 
@@ -27,30 +40,36 @@ class CallContext:
         self.call_id = part.call_id
         self.workspace = engine.workspace
         call = QuestionTool(message_id=part.message_id, call_id=part.call_id)
-        self.session = CallSession(engine.store, part.session_id, call, self._judge, engine.hooks)
+        self.session = CallSession(engine.store, part.session_id, call, self._judge, engine.hooks, self._denials)
         self._engine = engine
         self._agent = agent
         self._part = part
         self._recorder = recorder
         self._timer: asyncio.TimerHandle | None = None
         self._changed = False
-        self.asks_first: bool | None = None
-        """It is waiting for its first permission, so nothing has been done yet; None: it has not asked."""
+        self.first = FirstQuestion()
 
     async def ask(self, *needs: Need) -> bool:
         """Return when all are allowed, asking one question for all; raise Denied or Rejected else.
 
         The answer is whether somebody was asked: then what the needs were made of may have changed meanwhile.
         """
+        if (
+            repeated := self.first.repeated
+        ) is not None:  # comes first and shows what the call would do: one question is about all of it
+            given = needs[0].metadata if needs else {}
+            shown = {key: given[key] for key in ("command", "diff") if key in given}
+            needs = (replace(repeated, metadata={**shown, **repeated.metadata}), *needs)
+            self.first.repeated = None
         self._engine.refresh()
         rules = self._engine.call_rules(self.session_id, self._agent)
         tool = QuestionTool(message_id=self.message_id, call_id=self.call_id)
-        self.asks_first = self.asks_first is None
+        self.first.waits = self.first.waits is None
         hooks, asked = self._engine.hooks, None
         if hooks is not None and hooks.wants("permission.ask"):
             asked = partial(load("agent.hooks.permission:verdict_on"), hooks)
         was_asked = await self._engine.gate.pass_through(needs, self.session_id, tool, rules, asked)
-        self.asks_first = False
+        self.first.waits = False
         if any(need.writes is not None and need.writes.files is None for need in needs):
             self.workspace.read_log.before_own(self.session_id)
         for need in needs:
@@ -65,6 +84,10 @@ class CallContext:
             each: judged(Need(permission=permission, patterns=(each,)), lists)[0].action for each in patterns
         }
         return {each: action for each, action in actions.items() if action != "allow"}
+
+    def _denials(self, permission: str) -> tuple[str, ...]:
+        """Return the patterns of the rules that deny particular needs of a permission."""
+        return denied_patterns(permission, self._engine.call_rules(self.session_id, self._agent).lists)
 
     def report(self, *, title: str | None = None, metadata: JSON | None = None) -> None:
         """Show progress to every client, at most ten times a second; the last report always shows."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from codeloop.kit.wildcard import expand_home
 from codeloop.permission.rules import KINDS
-from codeloop.schema.permission import Action, PermissionRule, Profile, Ruleset
+from codeloop.schema.permission import REMOTE, Action, PermissionRule, Profile, Ruleset
 
 
 def _rules(permission: str, action: Action, *patterns: str) -> list[PermissionRule]:
@@ -32,7 +32,7 @@ _FREE = _each("allow", "read grep glob list todowrite skill task")
 _STARTS: dict[Profile, Ruleset] = {
     "ask": (*_rules("*", "ask"), *_FREE),
     "auto": tuple(_rules("*", "allow")),
-    "plan": (*_rules("*", "deny"), *_FREE, *_each("allow", "webfetch websearch")),
+    "plan": (*_rules("*", "deny"), *_rules("*", "allow", "<read-only>"), *_FREE, *_each("allow", "webfetch websearch")),
     "yolo": tuple(_rules("*", "allow")),
 }
 _ENDS: dict[Profile, Ruleset] = {
@@ -40,6 +40,7 @@ _ENDS: dict[Profile, Ruleset] = {
     "auto": (
         *_rules("bash", "ask"),
         *_rules("bash", "allow", "<read-only>", "<sandboxed>"),
+        *_rules("bash", "ask", REMOTE),
         *_rules("external_directory", "allow", "<sandboxed>"),
     ),
     "plan": _FIRM["plan"],

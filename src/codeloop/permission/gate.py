@@ -44,6 +44,9 @@ DOUBTFUL = "uncertain"
 class Denied(Exception):
     """A rule forbids it, or an extension does, which says so in its own `words`; nobody was asked."""
 
+    advice = "Do not try to achieve the same by other means."
+    """What the model is told beside the words, which users are not shown."""
+
     def __init__(self, need: Need, verdict: Verdict, words: str | None = None) -> None:
         self.need = need
         self.verdict = verdict
@@ -55,9 +58,7 @@ class Denied(Exception):
         if verdict.is_doubtful:
             why += f", which could apply since {need.unproven or 'a part of the line is only known when it runs'}"
         what = ", ".join(verdict.patterns)
-        super().__init__(
-            f"Permission denied{why}: {need.permission} {what}. Do not try to achieve the same by other means."
-        )
+        super().__init__(f"Permission denied{why}: {need.permission} {what}.")
 
 
 class Rejected(Exception):
@@ -66,6 +67,7 @@ class Rejected(Exception):
     def __init__(self, need: Need, message: str | None) -> None:
         self.need = need
         self.message = message
+        self.advice = "Find another way or say in your answer what you could not do." if message == NOBODY else ""
         said = f" and said: {message}" if message else "."
         super().__init__(NOBODY if message == NOBODY else f"The user rejected this {need.permission} call{said}")
 
@@ -149,7 +151,7 @@ class Gate(Struct, frozen=True):
         if status == "deny":
             self.store.permissions.note(replace(judgement.decision, action="deny", by=EXTENSION))
             words = words or f"An extension denied this: {need.permission} {', '.join(need.patterns)}."
-            raise Denied(need, verdict, f"{words} Do not try to achieve the same by other means.")
+            raise Denied(need, verdict, words)
         if status != verdict.action:
             return replace(judgement, verdict=replace(verdict, action=status), by=EXTENSION)
         return replace(judgement, verdict=verdict)

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Sequence
 from msgspec import Struct
 
 from codeloop.kit.guarded_paths import is_confirmed, is_protected, is_secret
-from codeloop.kit.wildcard import covers, expand_home, matches, overlaps
-from codeloop.schema.permission import TRAITS, Action, Need, PermissionRule, Ruleset
+from codeloop.kit.wildcard import MARKS, covers, expand_home, matches, overlaps
+from codeloop.schema.permission import REMOTE, TRAITS, Action, Need, PermissionRule, Ruleset, Trait
 
 
 class Verdict(Struct, frozen=True):
@@ -80,7 +80,8 @@ def decide(need: Need, *rulesets: Ruleset, grants: Ruleset = ()) -> Verdict:
     asking: PermissionRule | None = None
     allowing: PermissionRule | None = None
     for pattern in need.patterns:
-        rule = _last(pattern, need.spellings.get(pattern, ()), rules) or ASK
+        about = [rule for rule in rules if rule.pattern != REMOTE or pattern in need.remote]
+        rule = _last(pattern, need.spellings.get(pattern, ()), about) or ASK
         if rule.action == "deny":
             return Verdict("deny", (pattern,), rule)
         if rule.action == "ask" and not _is_granted(need.permission, pattern, grants):
@@ -118,7 +119,9 @@ def _counts(rule: PermissionRule, need: Need) -> bool:
 
 def _wildcard(rule: PermissionRule) -> str:
     """Return what a rule's pattern is as a wildcard; one for a trait or a kind of file is for all that has it."""
-    return "*" if rule.pattern in TRAITS or rule.pattern in KINDS else expand_home(rule.pattern)
+    return (
+        "*" if rule.pattern in TRAITS or rule.pattern in KINDS or rule.pattern == REMOTE else expand_home(rule.pattern)
+    )
 
 
 def strictest(verdicts: Sequence[Verdict]) -> Verdict:
@@ -141,6 +144,13 @@ def judged(need: Need, lists: Sequence[RuleLayers], grants: Ruleset = ()) -> tup
         if each.action == verdict.action and each.rule is verdict.rule:
             return verdict, _origin(verdict.rule, layers)
     return verdict, _origin(verdict.rule, lists[0])
+
+
+def denied_patterns(permission: str, lists: Sequence[RuleLayers]) -> tuple[str, ...]:
+    """Return the wildcards of the rules that deny a permission for particular patterns, in no order."""
+    rules = (rule for layers in lists for layer in layers for rule in layer.rules if rule.action == "deny")
+    about = (rule for rule in rules if matches(permission, rule.permission) and _wildcard(rule) != "*")
+    return tuple(dict.fromkeys(map(_wildcard, about)))
 
 
 def _origin(rule: PermissionRule | None, layers: RuleLayers) -> str:
@@ -171,11 +181,17 @@ def _doubt(need: Need, rules: Sequence[PermissionRule], grants: Ruleset) -> Perm
     granted = [expand_home(grant.pattern) for grant in grants if matches(need.permission, grant.permission)]
     asking: PermissionRule | None = None
     for text in need.possible:
-        rule = _doubtful(text, rules, is_granted=any(covers(text, pattern) for pattern in granted))
+        about = [rule for rule in rules if rule.pattern != REMOTE or _may_act(text, rule, need)]
+        rule = _doubtful(text, about, is_granted=any(covers(text, pattern) for pattern in granted))
         if rule is not None and rule.action == "deny":
             return rule
         asking = asking or rule
     return asking
+
+
+def _may_act(text: str, rule: PermissionRule, need: Need) -> bool:
+    """Return whether a rule for `<remote>` is about a text: a denial is, too, where the program is not known."""
+    return text in need.remote or (rule.action == "deny" and text[:1] in MARKS)
 
 
 def _doubtful(text: str, rules: Sequence[PermissionRule], *, is_granted: bool) -> PermissionRule | None:
@@ -194,11 +210,16 @@ def _doubtful(text: str, rules: Sequence[PermissionRule], *, is_granted: bool) -
     return asking or (None if is_granted else ASK)
 
 
-def is_offered(permission: str, *rulesets: Ruleset) -> bool:
-    """Return whether a tool is worth offering: not when the last rule for its permission denies every pattern."""
+def is_offered(permission: str, *rulesets: Ruleset, traits: Sequence[Trait] = ()) -> bool:
+    """Return whether a tool is worth offering: not when the last rule for its permission denies every pattern.
+
+    `traits`: of every call of it. A rule for a trait of any tool's calls says nothing of one without it.
+    """
     found = None
     for ruleset in rulesets:
         for rule in ruleset:
+            if rule.permission == "*" and rule.pattern in TRAITS and TRAITS[rule.pattern] not in traits:
+                continue
             if matches(permission, rule.permission):
                 found = rule
     return not (found is not None and found.action == "deny" and found.pattern == "*")

@@ -78,6 +78,7 @@ class CallSession:
         call: QuestionTool,
         judge: Judge = _free,
         hooks: AskedHooks | None = None,
+        denials: Callable[[str], tuple[str, ...]] = lambda _: (),
     ) -> None:
         self._store = store
         self._id = session_id
@@ -85,6 +86,8 @@ class CallSession:
         self.hooks = hooks
         self.judge = judge
         """Returns what the rules would do about needs of one permission: `allow` is left out. Asks nobody."""
+        self.denials = denials
+        """Returns the patterns of the rules that deny particular needs of one permission."""
 
     def todos(self) -> list[Todo]:
         """Return the session's task list."""

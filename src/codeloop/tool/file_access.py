@@ -2,8 +2,8 @@
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
-from contextlib import AsyncExitStack, contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from stat import S_ISDIR
 
@@ -34,9 +34,6 @@ _REASONS = {
 }
 
 
-TWICE = "`path` and {} both name the folder; looked for {} in it"
-
-
 def shown(workspace: Workspace, path: Path) -> str:
     """Return a path as the model reads it: relative to the working directory, absolute only outside of it."""
     return readable(workspace.shown(path))
@@ -64,33 +61,48 @@ def failures(workspace: Workspace, *targets: ResolvedPath) -> Generator[None]:
 def resolve(workspace: Workspace, path: str) -> ResolvedPath:
     """Resolve a path as the model wrote it; ToolFailure when it can't name a file."""
     if not path.strip():
-        raise ToolFailure("filePath is empty; give the path of a file")
+        raise ToolFailure("filePath is empty.", advice="Give the path of a file.")
     try:
         return workspace.resolve(path)
     except (ValueError, RuntimeError, OSError) as error:
         raise ToolFailure(f"{path!r} is not a valid path: {error}") from error
 
 
-async def resolve_allowed(ctx: ToolContext, path: str) -> ResolvedPath:
-    """Resolve a path and, when it lies outside the workspace, ask for `external_directory` first, by its real target.
+NeedsOf = Callable[[ResolvedPath], Sequence[Need]]
+"""Says what a call needs besides, once it is known where its path leads."""
 
+
+async def resolve_allowed(ctx: ToolContext, path: str, needs: NeedsOf) -> ResolvedPath:
+    """Resolve a path and ask, in one question, for what the call needs there.
+
+    Outside the workspace that is `external_directory`, too, by the path's real target.
     Raises ToolFailure, Denied or Rejected.
     """
     target = resolve(ctx.workspace, path)
-    if target.outside:
-        folder = folder_of(target.real)
-        await ask_outside(ctx, [folder], {"filepath": str(target.real), "parentDir": str(folder)})
+    await ctx.ask(*outside_needs([target], {}), *needs(target))
     return target
 
 
-async def search_target(ctx: ToolContext, path: str | None, *, only_folder: bool = False) -> ResolvedPath:
-    """Resolve what a search works on (default: the agent's directory), asking first when it is outside.
+async def search_target(
+    ctx: ToolContext, path: str | None, needs: NeedsOf, *, only_folder: bool = False
+) -> ResolvedPath:
+    """Resolve what a search works on (default: the agent's directory) and ask for all that it needs at once.
 
-    Raises ToolFailure when there is no such file or folder, Denied or Rejected when it may not be searched.
+    Raises ToolFailure when there is no such file or folder, Denied or Rejected when it may not be searched. Whether
+    there is one outside the project is only told when that may be searched.
     """
     if path and "\0" in path:
-        raise ToolFailure("The path contains a NUL character, which no file name can have. Leave it out.")
-    target = await resolve_allowed(ctx, path or ".")
+        raise ToolFailure("The path contains a NUL character, which no file name can have.", advice="Leave it out.")
+    target = resolve(ctx.workspace, path or ".")
+    if not target.outside:
+        await _check_there(ctx, target, only_folder=only_folder)
+    await ctx.ask(*outside_needs([target], {}), *needs(target))
+    if target.outside:
+        await _check_there(ctx, target, only_folder=only_folder)
+    return target
+
+
+async def _check_there(ctx: ToolContext, target: ResolvedPath, *, only_folder: bool) -> None:
     name = shown(ctx.workspace, target.path)
     try:
         mode = target.path.stat().st_mode
@@ -99,23 +111,14 @@ async def search_target(ctx: ToolContext, path: str | None, *, only_folder: bool
     except OSError as error:
         raise ToolFailure(f"{name} can't be searched: {error.strerror}.") from error
     if only_folder and not S_ISDIR(mode):
-        raise ToolFailure(f"{name} is a file; give the path of a folder, or read it.")
-    return target
+        raise ToolFailure(f"{name} is a file.", advice="Give the path of a folder, or read it.")
 
 
 def check_unmoved(ctx: ToolContext, target: ResolvedPath) -> None:
     """Raise ToolFailure when a path leads elsewhere than when it was asked about, which may be days ago."""
     if os.path.realpath(target.path) != str(target.real):
         name = shown(ctx.workspace, target.path)
-        raise ToolFailure(f"{name} leads elsewhere than when it was asked about. Look at it again.")
-
-
-def named_twice(ctx: ToolContext, target: ResolvedPath, pattern: str) -> str | None:
-    """Return what is left of a pattern that begins with the folder it is looked for in; None: it does not."""
-    where = shown(ctx.workspace, target.path)
-    rest = pattern.removeprefix("/").removeprefix("./").removeprefix(f"{where}/")
-    is_twice = len(rest) + len(where) < len(pattern) and not (target.path / where.partition("/")[0]).exists()
-    return rest if is_twice and not where.startswith("/") else None
+        raise ToolFailure(f"{name} leads elsewhere than when it was asked about.", advice="Look at it again.")
 
 
 async def missing(ctx: ToolContext, target: ResolvedPath, text: str = "File not found: {}") -> str:
@@ -135,13 +138,16 @@ def folder_of(path: Path) -> Path:
         return path.parent
 
 
-async def ask_outside(ctx: ToolContext, folders: Iterable[Path], metadata: JSON) -> None:
-    """Ask to work in folders outside the work tree (resolved paths). Raises Denied or Rejected."""
-    named = tuple(dict.fromkeys(map(str, folders)))
-    patterns = tuple(f"{folder.rstrip('/')}/*" for folder in named)
-    if patterns:
-        always = patterns if literal(named) else ()
-        await ctx.ask(Need(permission="external_directory", patterns=patterns, always=always, metadata=metadata))
+def outside_needs(targets: Iterable[ResolvedPath], metadata: JSON) -> list[Need]:
+    """Return what working on those of the targets needs that lie outside the work tree: one need for all, or none."""
+    outside = [target for target in targets if target.outside]
+    folders = tuple(dict.fromkeys(str(folder_of(target.real)) for target in outside))
+    if not folders:
+        return []
+    named = {"filepath": ", ".join(str(target.real) for target in outside), "parentDir": ", ".join(folders)}
+    patterns = tuple(f"{folder.rstrip('/')}/*" for folder in folders)
+    always = patterns if literal(folders) else ()
+    return [Need(permission="external_directory", patterns=patterns, always=always, metadata={**metadata, **named})]
 
 
 def permission_path(workspace: Workspace, target: ResolvedPath) -> str:
@@ -195,18 +201,38 @@ def edit_needs(
 
 
 async def ask_edit(ctx: ToolContext, targets: Sequence[ResolvedPath], metadata: JSON) -> None:
-    """Ask for permission to change the files."""
-    await ctx.ask(*edit_needs(ctx.workspace, (target.real for target in targets), metadata))
+    """Ask, in one question that shows the change, to change the files and to work where they are."""
+    edits = edit_needs(ctx.workspace, (target.real for target in targets), metadata)
+    await ctx.ask(*outside_needs(targets, metadata), *edits)
 
 
 async def check_edit(ctx: ToolContext, targets: Sequence[ResolvedPath]) -> None:
     """Raise Denied when a rule forbids to change the files, before anything of them is looked at."""
     names = [permission_path(ctx.workspace, target) for target in targets]
-    if "deny" in ctx.session.judge("edit", names).values():
+    folders = [pattern for need in outside_needs(targets, {}) for pattern in need.patterns]
+    judge = ctx.session.judge
+    if "deny" in {*judge("edit", names).values(), *judge("external_directory", folders).values()}:
         await ask_edit(ctx, targets, {"filepath": ", ".join(str(target.path) for target in targets)})
 
 
-UNQUOTED = "the text was not found, or more than once. Read the file, which is asked about, to see what it holds."
+@asynccontextmanager
+async def ask_before_failure(ctx: ToolContext, targets: Iterable[ResolvedPath], given: JSON) -> AsyncGenerator[None]:
+    """Ask before the model reads why a change outside the project can't be made, since that says what is there.
+
+    `given`: the arguments of the call, which the question shows: there is no diff then.
+    """
+    try:
+        yield
+    except ToolFailure:
+        seen = ctx.workspace.read_log.seen
+        unseen = [target for target in targets if seen(ctx.session_id, target.real) is None]
+        if needs := outside_needs(unseen, {"input": given}):
+            await ctx.ask(*needs)
+        raise
+
+
+UNQUOTED = ("the text was not found, or more than once.", "Read the file, which is asked about, to see what it holds.")
+"""What is said of an edit that does not fit a file which may not be quoted, and the advice to the model."""
 
 
 def may_quote(ctx: ToolContext, target: ResolvedPath) -> bool:
@@ -224,7 +250,9 @@ def check_shown(ctx: ToolContext, target: ResolvedPath) -> None:
     is_guarded = is_secret(name) or "deny" in ctx.session.judge("read", [name]).values()
     if is_guarded and os.path.lexists(target.real) and not may_quote(ctx, target):
         shown_name = shown(ctx.workspace, target.path)
-        raise ToolFailure(f"{shown_name} was not read in this session, and it is not free to read; read it first")
+        raise ToolFailure(
+            f"{shown_name} was not read in this session, and it is not free to read.", advice="Read it first."
+        )
 
 
 def load_text(real: Path) -> tuple[LoadedFile, DecodedText] | None:
@@ -237,10 +265,13 @@ def check_known(ctx: ToolContext, target: ResolvedPath, loaded: LoadedFile, *, m
     """Raise ToolFailure when the session read the file and it changed since, or when it had to be read and was not."""
     seen, name = ctx.workspace.read_log.seen(ctx.session_id, target.real), shown(ctx.workspace, target.path)
     if seen is None and must_be_read:
-        raise ToolFailure(f"{name} was not read in this session; read it first, so that you overwrite nothing unseen")
+        raise ToolFailure(
+            f"{name} was not read in this session.", advice="Read it first, so that you overwrite nothing unseen."
+        )
     if seen is not None and not seen.same(loaded.stamp):
         raise ToolFailure(
-            f"{name} changed since it was read; read it again, then make the change on its current content"
+            f"{name} changed since it was read.",
+            advice="Read it again, then make the change on its current content.",
         )
 
 

@@ -76,7 +76,7 @@ async def _before(hooks: AskedHooks, prepared: Prepared, given: JSON) -> tuple[P
         arguments = msgspec.json.encode(output["args"]).decode()
         changed = Toolbox((prepared.tool,)).prepare(prepared.tool.name, arguments)
         if isinstance(changed, Invalid):
-            raise ToolFailure(f"Not run: an extension changed the arguments of this call. {changed.reason}")
+            raise ToolFailure(f"Not run: an extension changed the arguments of this call. {changed}")
         prepared = replace(changed, note=prepared.note)
     return replace(prepared, hooked=output.get("permission")), output.get("context")
 

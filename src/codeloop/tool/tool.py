@@ -14,7 +14,7 @@ from codeloop.kit.truncate import Keep
 from codeloop.model.chat import ToolSpec
 from codeloop.schema.message import ModelRef
 from codeloop.schema.part import FilePart
-from codeloop.schema.permission import Need, PermissionRule
+from codeloop.schema.permission import Need, PermissionRule, Trait
 from codeloop.schema.wire import JSON
 from codeloop.tool.call_session import CallSession
 from codeloop.tool.json_schema import parameters_schema
@@ -28,11 +28,13 @@ class Traits(Struct, frozen=True):
     all calls before it, and those after it wait for it, as if they had been made one by one.
 
     `keep`: which end of an over-long output is shown. `permission`: the name that rules know it by; empty: its own.
+    `needs`: the traits that every need of its calls has.
     """
 
     concurrent: bool = False
     keep: Keep = "head"
     permission: str = ""
+    needs: tuple[Trait, ...] = ()
 
 
 NO_TRAITS = Traits()
@@ -83,11 +85,26 @@ class SubtaskResult(Struct, frozen=True):
 
 
 class ToolFailure(Exception):
-    """The call can't be done; the text says to the model what happened and what to do instead."""
+    """The call can't be done; the text says what happened, `advice` says to the model alone what to do instead."""
 
-    def __init__(self, message: str, metadata: JSON | None = None) -> None:
+    def __init__(self, message: str, metadata: JSON | None = None, *, advice: str = "") -> None:
         super().__init__(message)
         self.metadata = metadata
+        self.advice = advice
+
+
+class Advised(Protocol):
+    """An error with words that are for the model alone; empty: none."""
+
+    @property
+    def advice(self) -> str:
+        """What the model is told to do about it."""
+        ...
+
+
+def for_model(error: Advised) -> str:
+    """Return what an error says to the model."""
+    return f"{error} {error.advice}" if error.advice else str(error)
 
 
 class ToolContext(Protocol):
@@ -136,6 +153,11 @@ class Tool(Struct, frozen=True):
         return self.traits.permission or self.name
 
     @property
+    def needs(self) -> tuple[Trait, ...]:
+        """The traits that every need of its calls has."""
+        return self.traits.needs
+
+    @property
     def spec(self) -> ToolSpec:
         """What a model is offered."""
         schema = parameters_schema(self.params) if self.schema is None else self.schema
@@ -158,6 +180,7 @@ class BuiltinTool(Struct, frozen=True):
     permission: str
     parameters: JSON
     describe: Describe | None = None
+    needs: tuple[Trait, ...] = ()
 
     @property
     def description(self) -> str:

@@ -11,7 +11,7 @@ from codeloop.kit.wildcard import matches
 from codeloop.model.chat import ToolSpec
 from codeloop.permission.rules import is_offered
 from codeloop.schema.limits import TOOL_DEPTH
-from codeloop.schema.part import TOLD
+from codeloop.schema.part import NOTE, TOLD
 from codeloop.schema.permission import Ruleset
 from codeloop.schema.wire import JSON, replace
 from codeloop.tool.json_schema import signature, without_nulls
@@ -44,8 +44,11 @@ class Prepared(Struct, frozen=True):
     async def run(self, ctx: ToolContext) -> ToolResult:
         """Carry the call out."""
         result = await self.tool.run(self.params, ctx)
-        note = f"\n\n(Note: {self.note}.)" if self.note else ""
-        return replace(result, output=result.output.rstrip("\n") + note) if note else result
+        if not self.note:
+            return result
+        note = f"(Note: {self.note}.)"
+        output = result.output.rstrip("\n") + f"\n\n{note}"
+        return replace(result, output=output, metadata={**result.metadata, NOTE: note})
 
 
 class Notices:
@@ -87,29 +90,53 @@ class Invalid(Struct, frozen=True):
     reason: str
     input: JSON
     unusable: bool
+    advice: str = ""
+    """For the model alone: how the tool is called."""
+
+    def __str__(self) -> str:
+        """Return what the model reads."""
+        return f"{self.reason} {self.advice}" if self.advice else self.reason
 
 
 AnyTool = Tool | BuiltinTool
 Fit = Callable[[tuple[ToolSpec, ...], int], tuple[ToolSpec, ...]]
+Find = Callable[[str], Tool | None]
 
 
 def _everything(specs: tuple[ToolSpec, ...], _window: int) -> tuple[ToolSpec, ...]:
     return specs
 
 
+def _nothing(_name: str) -> Tool | None:
+    return None
+
+
+class ServerTools(Struct, frozen=True):
+    """The tools of servers.
+
+    `fit` leaves out of what is offered what takes too much of a model's window (tokens; 0: not known). `find` returns a
+    tool that is not among them by the name that a model calls; None where there can be none.
+    """
+
+    tools: tuple[Tool, ...] = ()
+    fit: Fit = _everything
+    find: Find = _nothing
+
+
 class Toolbox(Struct, dict=True):
     """Tools by name, in a fixed order, so that a session's requests keep their prefix.
 
-    It changes only when a person adds a server of tools. `fit` leaves out of what is offered what takes too much of a
-    model's window (tokens; 0: not known).
+    It changes only when a user adds a server of tools, or a server says that it has others. `fit` and `find`: see
+    ServerTools.
     """
 
     tools: tuple[AnyTool, ...]
     fit: Fit = _everything
+    find: Find = _nothing
 
     def take(self, other: "Toolbox") -> None:
         """Be what another one is, from the next request on."""
-        self.tools, self.fit = other.tools, other.fit
+        self.tools, self.fit, self.find = other.tools, other.fit, other.find
         vars(self).clear()  # what was made of them
 
     @cached_property
@@ -127,7 +154,9 @@ class Toolbox(Struct, dict=True):
         offered = (
             self._spec(tool, rulesets)
             for tool in self.tools
-            if tool.name not in unsuited and is_offered(tool.name, *rulesets) and is_offered(tool.permission, *rulesets)
+            if tool.name not in unsuited
+            and is_offered(tool.name, *rulesets, traits=tool.needs)
+            and is_offered(tool.permission, *rulesets, traits=tool.needs)
         )
         return tuple(spec for spec in offered if spec is not None)
 
@@ -147,6 +176,8 @@ class Toolbox(Struct, dict=True):
         ours = name if name in self.by_name else meant_tool(name, list(self.by_name))
         schema = self._specs[ours].parameters if ours else {}
         value = _parsed(meant_text(arguments, schema))
+        if ours is None and isinstance(value, dict) and (elsewhere := self.find(name)) is not None:
+            return Prepared(elsewhere, value, value)
         if ours is None:
             known = ", ".join(sorted(self.by_name))
             shown = value if isinstance(value, dict) else {}
@@ -173,7 +204,8 @@ class Toolbox(Struct, dict=True):
             except (msgspec.ValidationError, OverflowError):
                 reason = f"The {ours} tool was called with invalid arguments: {error}."
                 also = f" Also: {'; '.join(dict.fromkeys(notes))}." if notes else ""
-                return Invalid(f"{reason}{also} It takes {signature(ours, schema)}.", value, unusable=False)
+                takes = f"It takes {signature(ours, schema)}."
+                return Invalid(f"{reason}{also}", value, unusable=False, advice=takes)
         return Prepared(tool, params, given, "; ".join(dict.fromkeys(notes)))
 
 

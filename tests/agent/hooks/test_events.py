@@ -27,6 +27,10 @@ def keeping(log: Path, matcher: str = "", then: str = "true") -> list[dict[str, 
     return [{"matcher": matcher, "hooks": [{"type": "command", "command": command}]}]
 
 
+OUTSIDE: dict[str, Any] = {"sandbox": {"extensions": False}}
+"""For hooks that leave traces for a test to see."""
+
+
 def kept(log: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in log.read_text().splitlines() if line] if log.exists() else []
 
@@ -38,7 +42,7 @@ async def test_a_subagent_that_ends_is_sent_on_and_no_stop_of_the_session(tmp_pa
         "Stop": keeping(stops),
     }
     task = call("task", description="d", prompt="p", subagent_type="general")
-    async with rig(tmp_path, [calls(task), DONE, DONE, DONE], hooks=hooks) as it:
+    async with rig(tmp_path, [calls(task), DONE, DONE, DONE], hooks=hooks, **OUTSIDE) as it:
         await it.prompt()
         assert len(it.model.requests) == 4
         assert [each["stop_hook_active"] for each in kept(log)] == [False, True]
@@ -49,7 +53,7 @@ async def test_a_subagent_that_ends_is_sent_on_and_no_stop_of_the_session(tmp_pa
 
 async def test_a_summary_is_told_of_with_what_made_it(tmp_path: Path) -> None:
     log = tmp_path / "log"
-    async with rig(tmp_path, [DONE, NOTE], hooks={"PreCompact": keeping(log, "manual")}) as it:
+    async with rig(tmp_path, [DONE, NOTE], hooks={"PreCompact": keeping(log, "manual")}, **OUTSIDE) as it:
         await it.prompt()
         await it.client.call(SUMMARIZE, Summarize(session_id=it.session_id, provider_id="scripted", model_id="script"))
         assert [each["trigger"] for each in kept(log)] == ["manual"]
@@ -65,7 +69,7 @@ async def test_a_session_begins_anew_with_the_summary_of_it(tmp_path: Path) -> N
     hooks = {"SessionStart": telling(log, "keep to the plan")}
     full = ScriptedAnswer(calls=(call("bash", command="echo hi"),), tokens=Count(input=7_000, output=10))
     small = ModelInfo(provider_id="scripted", id="script", name="S", limits=Limits(context=8_000, output=1_000))
-    async with rig(tmp_path, [full, NOTE, DONE, NOTE, DONE, DONE], info=small, hooks=hooks) as it:
+    async with rig(tmp_path, [full, NOTE, DONE, NOTE, DONE, DONE], info=small, hooks=hooks, **OUTSIDE) as it:
         await it.prompt()
         assert "keep to the plan" in str(it.model.requests[2].turns[-1])
         assert len(kept(log)) == 1
@@ -80,7 +84,7 @@ async def test_a_session_begins_anew_with_the_summary_of_it(tmp_path: Path) -> N
 
 async def test_a_summary_that_a_hook_refuses_is_not_made(tmp_path: Path) -> None:
     hooks = {"PreCompact": keeping(tmp_path / "log", then="echo 'not now' >&2; exit 2")}
-    async with rig(tmp_path, [DONE, NOTE, DONE], hooks=hooks) as it:
+    async with rig(tmp_path, [DONE, NOTE, DONE], hooks=hooks, **OUTSIDE) as it:
         await it.prompt()
         wanted = Summarize(session_id=it.session_id, provider_id="scripted", model_id="script")
         with pytest.raises(OperationError, match="not now"):
@@ -98,6 +102,7 @@ async def test_what_waits_for_a_person_is_told(tmp_path: Path) -> None:
         "permission": {"bash": "ask"},
         "profile": "ask",
         "hooks": {"Notification": keeping(log)},
+        **OUTSIDE,
     }
     async with rig(tmp_path, [calls(call("bash", command="touch a")), DONE], **settings) as it:
         asking = asyncio.create_task(it.prompt())

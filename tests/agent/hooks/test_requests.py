@@ -235,3 +235,23 @@ async def test_a_policy_that_fails_ends_the_turn_with_the_reason(tmp_path: Path)
         assert done.stop.reason == "error"
         assert "decides about chat.params, and could not" in done.stop.message
         assert it.model.requests == []
+
+
+async def test_what_extensions_hide_is_in_no_request(tmp_path: Path) -> None:
+    def hide(_given: JSON, output: JSON) -> JSON:
+        for message in output["messages"]:
+            for part in message["parts"]:
+                if "text" in part:
+                    part["text"] = part["text"].replace("SECRET", "(hidden)")
+        return output
+
+    title = ScriptedAnswer(kind="side", text="A title")
+    named = {"title": {"model": "scripted/script"}}
+    async with hooked(tmp_path, [DONE, title, NOTE], Hearing({MESSAGES: hide}), agent=named) as it:
+        await it.prompt("the key is SECRET")
+        await until(lambda: it.project.store.session(it.session_id).title == "A title")
+        wanted = Summarize(session_id=it.session_id, provider_id="scripted", model_id="script")
+        await it.client.call(SUMMARIZE, wanted)
+        texts = [said(request.turns) for request in it.model.requests]
+    assert len(texts) == 3
+    assert all("(hidden)" in text and "SECRET" not in text for text in texts)

@@ -12,7 +12,7 @@ from codeloop.schema.live_events import FileEdited
 from codeloop.schema.permission import Need, PermissionRule
 from codeloop.tool.builtin.files.edit import EditParams, edit
 from codeloop.tool.builtin.files.read import ReadParams, read
-from codeloop.tool.tool import ToolFailure, ToolResult
+from codeloop.tool.tool import ToolFailure, ToolResult, for_model
 from tests.tool.context import TestContext, make_context
 
 
@@ -183,7 +183,8 @@ async def test_a_path_that_leads_out_is_asked_by_its_real_target(tmp_path: Path,
     (need,) = ctx.asked
     assert need.permission == "external_directory"
     assert need.patterns == need.always == (f"{outside}/*",)
-    assert need.metadata == {"filepath": str(secret), "parentDir": str(outside)}
+    assert need.metadata | {"diff": ""} == {"filepath": str(secret), "parentDir": str(outside), "diff": ""}
+    assert "+mine" in need.metadata["diff"]
     assert secret.exists() == (route != "dangling")
     assert route == "dangling" or secret.read_text() == "secret\n"
 
@@ -219,7 +220,7 @@ async def test_an_error_about_stray_bytes_can_be_sent(tmp_path: Path) -> None:
     file.write_bytes("grüße, größere\n".encode() + b"some words \xff here\n")
     with pytest.raises(ToolFailure) as caught:
         await run(ctx, file, "some words there", "x")
-    assert "some words \ufffd here" in str(caught.value)
+    assert "some words \ufffd here" in caught.value.advice
     result = await run(ctx, file, "some words", "any words")
     assert file.read_bytes().endswith(b"any words \xff here\n")
     assert msgspec.json.encode(result.metadata)
@@ -256,9 +257,9 @@ async def test_of_a_file_that_may_not_be_read_nothing_is_told(tmp_path: Path, ol
         file = ctx.workspace.root / name
         file.parent.mkdir(exist_ok=True)
         file.write_text("KEY=1f2e3d\nNEXT=2\n")
-        with pytest.raises(ToolFailure, match="read it first") as refused:
+        with pytest.raises(ToolFailure, match="not free to read") as refused:
             await run(ctx, name, old, "new")
-        assert "1f2e3d" not in str(refused.value)
+        assert "1f2e3d" not in for_model(refused.value)
         assert file.read_text() == "KEY=1f2e3d\nNEXT=2\n"
 
 
@@ -284,4 +285,4 @@ async def test_a_failure_quotes_nothing_of_a_file_that_is_asked_about_and_was_no
     (ctx.workspace.root / "notes/a.txt").write_text("KEY=1f2e3d\nNEXT=2\n")
     with pytest.raises(ToolFailure, match="not found, or more than once") as refused:
         await run(ctx, "notes/a.txt", "KEY=1f2exx", "new")
-    assert "1f2e3d" not in str(refused.value)
+    assert "1f2e3d" not in for_model(refused.value)

@@ -25,7 +25,7 @@ async def test_nothing_is_written_when_one_edit_fails(tmp_path: Path) -> None:
     ctx = make_context(tmp_path)
     file = ctx.workspace.root / "a"
     file.write_text("one\ntwo\n")
-    with pytest.raises(ToolFailure, match=r"edit 2 of 3: oldString was not found"):
+    with pytest.raises(ToolFailure, match=r"edit 2 of 3: The text to replace was not found"):
         await multiedit.run(MultieditParams("a", [OneEdit("one", "x"), OneEdit("zzz", "y"), OneEdit("two", "z")]), ctx)
     assert file.read_text() == "one\ntwo\n"
     assert ctx.asked == []

@@ -43,7 +43,7 @@ async def test_the_questions_name_the_url_and_the_private_host(tmp_path: Path) -
     ctx = make_context(tmp_path)
     async with serving({"/": answer("x", "text/plain")}) as server:
         await call(ctx, f'{{"url": "{server.url}/", "format": "text", "timeout": 5}}')
-    public, private = ctx.asked
+    private, public = ctx.asked
     assert (public.permission, public.patterns, public.always) == ("webfetch", (f"{server.url}/",), ("*",))
     assert public.metadata == {"url": f"{server.url}/", "format": "text", "timeout": 5}
     target = (f"127.0.0.1:{server.port}",)

@@ -57,11 +57,14 @@ class Person:
 
     refuses: tuple[str, ...] = ()
     asked: list[Need] = field(default_factory=list[Need])
+    questions: int = 0
 
-    async def ask(self, need: Need) -> None:
-        self.asked.append(need)
-        if need.permission in self.refuses:
-            raise Denied(need, Verdict("deny", need.patterns))
+    async def ask(self, *needs: Need) -> None:
+        self.asked += needs
+        self.questions += 1
+        for need in needs:
+            if need.permission in self.refuses:
+                raise Denied(need, Verdict("deny", need.patterns))
 
     def patterns(self, permission: str) -> list[tuple[str, ...]]:
         return [need.patterns for need in self.asked if need.permission == permission]
@@ -79,7 +82,8 @@ async def test_no_spelling_of_a_local_address_is_connected_to_without_leave(url:
     person, internet = Person(refuses=("webfetch_private",)), Internet()
     with pytest.raises(Denied):
         await get(url, internet, person)
-    need = person.asked[-1]
+    need = person.asked[0]
+    assert (person.questions, len(person.asked)) == (1, 2), "no second question is about the same page"
     shown = f"[{address}]:80" if ":" in address else f"{address}:80"
     assert (need.patterns, need.always) == ((shown,), (shown,))
     assert address in need.metadata["address"]
@@ -227,7 +231,7 @@ async def test_the_deadline_holds_over_all_hops_but_not_while_a_person_thinks() 
         writer.write(redirect(request.target + "x"))
 
     class Thinking(Person):
-        async def ask(self, need: Need) -> None:
+        async def ask(self, *needs: Need) -> None:
             await asyncio.sleep(0.15)
 
     async with serving(slow) as server:

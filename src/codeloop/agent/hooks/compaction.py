@@ -3,14 +3,23 @@
 import msgspec
 
 from codeloop.agent.engine import Engine
-from codeloop.agent.hooks.request import sent, shown_model
+from codeloop.agent.hooks.request import MESSAGES, sent, shown_model, transformed
 from codeloop.model.chat import ModelInfo, ModelRequest, TextPiece, UserTurn
 from codeloop.schema.message import UserMessage
 from codeloop.schema.wire import JSON, replace
+from codeloop.store.conversation import Entry
 from codeloop.tool.call_session import AskedHooks
 
 START = "session.start"
 COMPACTING, GOES_ON = "experimental.session.compacting", "experimental.compaction.autocontinue"
+
+
+async def seen_entries(hooks: AskedHooks, session_id: str, entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
+    """Return the messages that are summarised as extensions let a model see them."""
+    if not hooks.wants(MESSAGES):
+        return entries
+    changed = await transformed(hooks, session_id, entries)
+    return entries if changed is None else changed
 
 
 async def hooked_note(

@@ -1,6 +1,7 @@
 """A request as extensions leave it: conversation, system prompt, tools, parameters, headers."""
 
 import asyncio
+from collections.abc import Iterable
 
 import msgspec
 
@@ -10,7 +11,9 @@ from codeloop.agent.request.projection import project
 from codeloop.agent.request.window import window
 from codeloop.extend.hooks.shapes import TransformedMessage
 from codeloop.model.chat import ModelInfo, ModelRequest, ToolSpec, Turn
+from codeloop.schema.ids import new_id
 from codeloop.schema.message import UserMessage
+from codeloop.schema.part import TextPart
 from codeloop.schema.wire import JSON, replace
 from codeloop.store.conversation import Entry
 from codeloop.tool.call_session import AskedHooks
@@ -86,17 +89,31 @@ async def _turns(hooks: AskedHooks, engine: Engine, session_id: str, info: Model
     """Return the turns of the conversation that extensions make of the stored one; None: it stays as it is."""
     view = engine.store.context_view(session_id)
     shown = window(view.entries)
+    entries = await transformed(hooks, session_id, shown.of(view.entries))
+    return None if entries is None else bounded((*shown.head, *project(entries, info, superseded(entries))))
+
+
+async def transformed(hooks: AskedHooks, session_id: str, entries: Iterable[Entry]) -> tuple[Entry, ...] | None:
+    """Return messages as extensions let a model see them; None: they stay as they are."""
     messages = [
-        {"info": msgspec.to_builtins(entry.info), "parts": msgspec.to_builtins(entry.parts)}
-        for entry in shown.of(view.entries)
+        {"info": msgspec.to_builtins(entry.info), "parts": msgspec.to_builtins(entry.parts)} for entry in entries
     ]
     messages = msgspec.json.decode(msgspec.json.encode(messages))
     output = await hooks.run(MESSAGES, {"sessionID": session_id}, {"messages": messages})
     if output["messages"] == messages:
         return None
     changed = msgspec.convert(output["messages"], list[TransformedMessage])
-    entries = tuple(Entry(each.info, tuple(each.parts)) for each in changed)
-    return bounded((*shown.head, *project(entries, info, superseded(entries))))
+    return tuple(Entry(each.info, tuple(each.parts)) for each in changed)
+
+
+async def transformed_prompt(hooks: AskedHooks, user: UserMessage, text: str) -> str:
+    """Return a prompt's text as extensions let a model see it, for a request that is not the conversation's."""
+    if not hooks.wants(MESSAGES):
+        return text
+    part = TextPart(id=new_id("prt"), session_id=user.session_id, message_id=user.id, text=text)
+    entries = await transformed(hooks, user.session_id, [Entry(user, (part,))])
+    parts = [part] if entries is None else [part for entry in entries for part in entry.parts]
+    return "\n".join(part.text for part in parts if isinstance(part, TextPart))
 
 
 async def _definition(hooks: AskedHooks, tool: ToolSpec) -> ToolSpec:

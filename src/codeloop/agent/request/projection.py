@@ -152,7 +152,7 @@ def _result(call: ToolPart, note: str | None) -> ResultPiece:
             return ResultPiece(call.call_id, call.tool, note)
         case ToolStateCompleted(output=output):
             return ResultPiece(call.call_id, call.tool, output or "(no output)", call.tool == "invalid")
-        case ToolStateError(error=error, metadata=metadata):
+        case ToolStateError(for_model=error, metadata=metadata):
             so_far = (metadata or {}).get("output") if (metadata or {}).get("interrupted") else None
             told = f"{error}\nOutput until then:\n{plain(so_far).text}" if so_far else error
             return ResultPiece(call.call_id, call.tool, told, error=True)

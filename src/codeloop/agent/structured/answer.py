@@ -51,7 +51,7 @@ class StructuredStep:
         tool = Tool(NAME, TOOL, msgspec.Struct, self._take, schema=self._shape.schema)
         self._spec = tool.spec
         others = (each for each in engine.toolbox.tools if each.name != NAME)
-        self.toolbox = Toolbox((*others, tool), engine.toolbox.fit)
+        self.toolbox = Toolbox((*others, tool), engine.toolbox.fit, engine.toolbox.find)
         """The tools of the step: with the one that takes the answer."""
 
     def prepared(self, model: ChatModel, request: ModelRequest) -> tuple[ChatModel, ModelRequest]:

@@ -43,7 +43,7 @@ async def spawn(engine: Engine, call: ToolPart, task: Subtask, report: Callable[
     parent = engine.store.session(call.session_id)
     child = _child(engine, parent, agent, task, _within(engine, call))
     if engine.tasks.working(child.id) is not None or child.id in engine.store.statuses:
-        raise ToolFailure(f"The subagent {child.id} is still working. Wait for it, or ask with task_output.")
+        raise ToolFailure(f"The subagent {child.id} is still working.", advice="Wait for it, or ask with task_output.")
     engine.store.leases.take(child.id)
     await _prompt(engine, child, agent, task)
     model = {"providerID": child.model.provider_id, "modelID": child.model.id} if child.model else {}
@@ -95,7 +95,8 @@ async def _work(engine: Engine, parent: Session, child: Session, metadata: JSON,
         reason = stop.message or stop.reason
         noted("failed", reason=reason)
         raise ToolFailure(
-            f"The subagent stopped: {reason} To continue, give task_id {child.id}. Its last answer: {text or 'nothing'}"
+            f"The subagent stopped: {reason}",
+            advice=f"To continue, give task_id {child.id}. Its last answer: {text or 'nothing'}",
         )
     noted("done")
     return SubtaskResult(child.id, text, metadata)
@@ -147,7 +148,8 @@ def _child(engine: Engine, parent: Session, agent: Agent, task: Subtask, within:
         found = engine.store.find_session(task.session_id)
         if found is None or found.parent_id != parent.id:
             raise ToolFailure(
-                f"There is no subagent session {task.session_id} of this session. Leave task_id out to start a new one."
+                f"There is no subagent session {task.session_id} of this session.",
+                advice="Leave task_id out to start a new one.",
             )
         called = with_ceilings(found.metadata, within)
         return engine.store.update_session(found.id, lambda now: replace(now, metadata=called))

@@ -32,7 +32,9 @@ class Supervisor:
         """Start a subagent's work. Raises ToolFailure when it works already."""
         if session_id in self._working:
             work.close()
-            raise ToolFailure(f"The subagent {session_id} is still working. Wait for it, or ask with task_output.")
+            raise ToolFailure(
+                f"The subagent {session_id} is still working.", advice="Wait for it, or ask with task_output."
+            )
         task = asyncio.create_task(work)
         self._working[session_id] = task
         task.add_done_callback(lambda done: self._forget(session_id, done))

@@ -1,23 +1,30 @@
 """What a shell line would do, without running it: its simple commands, the paths it names, whether it only reads."""
 
+import re
 import time
 from collections.abc import Sequence
 
 from msgspec import Struct
 
 from codeloop.kit.wildcard import ANY
+from codeloop.permission.remote.acts import acts_remotely, mentions_act, stands_in
 from codeloop.permission.shell.arity import leading_words, spellings
 from codeloop.permission.shell.command import Redirect, Simple
 from codeloop.permission.shell.effects import is_destructive
 from codeloop.permission.shell.parser import Script, TooMuch
 from codeloop.permission.shell.paths import Touches, touched
 from codeloop.permission.shell.proof import Facts, Proof, prove
+from codeloop.permission.shell.runners import is_runner
 from codeloop.permission.shell.wrappers import NOTHING, unwrap
 from codeloop.schema.limits import BASH_PARSE, BASH_SIZE
 from codeloop.schema.permission import Need, Writes
 
 SHOWN = 1_000
+REMOTE_KEY = "remote"
+"""In the metadata of a question: which commands of the line change something on another machine or service."""
 COMPARED = 256
+_CONTAINERS = frozenset({"docker", "nerdctl", "podman"})
+_BETWEEN = re.compile(r"[\s;|&()<>`'\"]+")
 
 
 class Analysis(Struct, frozen=True):
@@ -36,6 +43,8 @@ class Analysis(Struct, frozen=True):
     spellings: dict[str, tuple[str, ...]] = {}
     proof: Proof = Proof()
     destructive: bool = False
+    remote: tuple[str, ...] = ()
+    """Which of the commands, and of what it may run besides, change something on another machine or service."""
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -59,12 +68,13 @@ def analyse(command: str, facts: Facts | None = None) -> Analysis:
     `facts`: what is known of where it will run; None: nothing, so that names are taken for the programs they name.
     """
     script = Script(deadline=time.monotonic() + BASH_PARSE.seconds)
+    is_cut = False
     try:
         if len(command) > BASH_SIZE.value:
             raise TooMuch
         script.read(command)
     except TooMuch:
-        script.is_unknown = True
+        script.is_unknown = is_cut = True
     found = script.commands
     texts = tuple(dict.fromkeys(simple.text for simple in found)) or (command[:SHOWN].strip() or ":",)
     possible = dict.fromkeys(shortened(simple.possible) for simple in found if simple.possible is not None)
@@ -78,7 +88,22 @@ def analyse(command: str, facts: Facts | None = None) -> Analysis:
         spellings={simple.text: others for simple in found if (others := tuple(map(shortened, spellings(simple))))},
         proof=prove(command, facts or Facts()),
         destructive=any(map(is_destructive, found)) or (script.is_unknown and not found),
+        remote=_remote(found, texts, command if is_cut or not found else ""),
     )
+
+
+def _remote(found: Sequence[Simple], texts: Sequence[str], unread: str) -> tuple[str, ...]:
+    """Return the texts of commands that act on other machines; all of them, where one stands in what is not read."""
+    if mentions_act(_BETWEEN.split(unread[: BASH_SIZE.value])):
+        return tuple(texts)
+    acting = [simple for simple in found if _acts(simple)]
+    possible = [shortened(simple.possible) for simple in acting if simple.possible is not None]
+    return tuple(dict.fromkeys([*(simple.text for simple in acting), *possible]))
+
+
+def _acts(simple: Simple) -> bool:
+    words = [word.value for word in simple.words]
+    return acts_remotely(words) or ((is_runner(words[0]) or words[0] in _CONTAINERS) and stands_in(words))
 
 
 def shortened(text: str) -> str:
@@ -108,10 +133,11 @@ def need_of(command: str, analysis: Analysis) -> Need:
         permission="bash",
         patterns=analysis.commands,
         always=() if analysis.proof.unproven else analysis.always,
-        metadata={"command": command},
+        metadata={"command": command, **({REMOTE_KEY: list(analysis.remote)} if analysis.remote else {})},
         possible=analysis.possible,
         spellings=analysis.spellings,
         traits=("read-only",) if analysis.read_only else (),
+        remote=analysis.remote,
         unproven=analysis.proof.unproven,
         writes=Writes(ignored=analysis.destructive),
     )

@@ -65,7 +65,7 @@ def parse(url: str) -> WebUrl:
     """Read a URL. Raises ToolFailure for whatever is not plain HTTP(S), or could be read in two ways."""
     text = url.strip()
     if len(text) > WEB_URL.value:
-        raise ToolFailure(f"The URL is longer than {WEB_URL.value} characters. Give a shorter one.")
+        raise ToolFailure(f"The URL is longer than {WEB_URL.value} characters.", advice="Give a shorter one.")
     if re.search(r"[\x00-\x1f\x7f\\]", text):
         raise _refused(text, "it contains control characters or a backslash")
     try:

@@ -26,7 +26,8 @@ from codeloop.tool.web.body import ENCODINGS, read_body
 if TYPE_CHECKING:
     from httpx2 import AsyncHTTPTransport, Response
 
-Ask = Callable[[Need], Awaitable[object]]
+Ask = Callable[..., Awaitable[object]]
+"""Asks one question for all the needs that it is given."""
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 Dial = Callable[[str, int], tuple[str, int]]
 
@@ -104,8 +105,8 @@ class _Budget:
                 yield
         except TimeoutError:
             raise ToolFailure(
-                f"No complete response came within {self.whole:g} s. Try again with a longer timeout, "
-                "or fetch something smaller."
+                f"No complete response came within {self.whole:g} s.",
+                advice="Try again with a longer timeout, or fetch something smaller.",
             ) from None
         finally:
             self.left -= time.monotonic() - started
@@ -153,7 +154,14 @@ class _Fetch:
         given = (
             self._wanted.given if spelled == self._wanted.url.strip() else {**self._wanted.given, "redirect": spelled}
         )
-        await self._ask(Need(permission="webfetch", patterns=tuple(patterns), always=("*",), metadata=given))
+        need = Need(permission="webfetch", patterns=tuple(patterns), always=("*",), metadata=given)
+        if not place.literal and not is_local_name(place.host):  # looking it up would tell others of it
+            await self._ask(need)
+            return
+        _, concerns = await self._look_up(place)
+        private = self._private_needs(place, concerns)
+        await self._ask(*private, need)
+        self._admitted.update(place.endpoint for _ in private)
 
     async def _open(self, place: WebUrl) -> tuple[WebUrl, "Response"]:
         """Return the head of the answer and where it came from: HTTPS is tried first for public hosts."""
@@ -169,6 +177,14 @@ class _Fetch:
 
     async def _addresses(self, place: WebUrl) -> tuple[Sequence[str], bool]:
         """Resolve a host and ask for permission if any address is not public; also return whether all are public."""
+        addresses, concerns = await self._look_up(place)
+        for need in self._private_needs(place, concerns):
+            await self._ask(need)
+            self._admitted.add(place.endpoint)
+        return addresses[: WEB_ADDRESSES.value], not concerns
+
+    async def _look_up(self, place: WebUrl) -> tuple[Sequence[str], list[str]]:
+        """Return the addresses of a host, and why they may not be public."""
         proxy = place.proxy(self._network.environment)
         addresses: Sequence[str] = (place.host,)
         if not place.literal:
@@ -187,12 +203,15 @@ class _Fetch:
             if proxy is None:
                 raise ToolFailure(f"{place.host} has no address.")
             concerns = ["unknown (only the proxy can look the name up)"]
-        if concerns and place.endpoint not in self._admitted:
-            target = (place.endpoint,)
-            metadata: JSON = {"url": place.url, ADDRESS: ", ".join(sorted(concerns))}
-            await self._ask(Need(permission="webfetch_private", patterns=target, always=target, metadata=metadata))
-            self._admitted.add(place.endpoint)
-        return addresses[: WEB_ADDRESSES.value], not concerns
+        return addresses, concerns
+
+    def _private_needs(self, place: WebUrl, concerns: Sequence[str]) -> list[Need]:
+        """Return the need for a host that may not be public, unless it was granted to this call already."""
+        if not concerns or place.endpoint in self._admitted:
+            return []
+        target = (place.endpoint,)
+        metadata: JSON = {"url": place.url, ADDRESS: ", ".join(sorted(concerns))}
+        return [Need(permission="webfetch_private", patterns=target, always=target, metadata=metadata)]
 
     async def _connect(self, place: WebUrl, addresses: Sequence[str], seconds: float) -> "Response":
         """Send the request to the first address that can be reached, or through the proxy, by name."""

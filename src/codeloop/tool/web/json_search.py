@@ -67,7 +67,7 @@ async def searxng(service: SearchService, query: str, count: int) -> SearchResul
 async def brave(service: SearchService, query: str, count: int) -> SearchResults:
     """Search by Brave."""
     if len(query) > BRAVE_QUERY:
-        raise ToolFailure(f"{service.name} takes queries of at most {BRAVE_QUERY} characters; shorten it.")
+        raise ToolFailure(f"{service.name} takes queries of at most {BRAVE_QUERY} characters.", advice="Shorten it.")
     parameters = {"q": query, "count": str(count), "text_decorations": "false"}
     headers = {"X-Subscription-Token": service.key}
     answer = await send_for(service, SearchRequest("GET", "/web/search", parameters, headers), _BraveAnswer)

@@ -115,7 +115,9 @@ async def _document(source: PageSource, kind: str, environment: Mapping[str, str
     what = "PDF" if kind == "application/pdf" else "picture"
     if source.is_cut:
         limit = WEB_BYTES.value // 1024 // 1024
-        raise ToolFailure(f"{source.url} is a {what} of more than {limit} MB. Download it with a command instead.")
+        raise ToolFailure(
+            f"{source.url} is a {what} of more than {limit} MB.", advice="Download it with a command instead."
+        )
     if kind == "application/pdf":
         pdf = await read_pdf(source.data, environment, min(seconds, PDF_TIME.seconds))
         return Page(pdf.text, kind, pdf.note)
@@ -143,9 +145,9 @@ async def _from_html(
     done = await run_bounded(_PROGRAM, (kind, *limits, *DROPPED), data, environment, most, _LONGEST)
     if not done.lines:
         why = f"that takes more than {most:g} s" if done.late else "that takes too much memory, or it is too long"
-        raise ToolFailure(f"The page can't be converted: {why}. Fetch it with the format html.")
+        raise ToolFailure(f"The page can't be converted: {why}.", advice="Fetch it with the format html.")
     said = await asyncio.to_thread(msgspec.json.decode, done.lines[0], type=_Said)
     if said.error:
-        raise ToolFailure(f"The page can't be converted ({said.error}). Fetch it with the format html.")
+        raise ToolFailure(f"The page can't be converted ({said.error}).", advice="Fetch it with the format html.")
     note = "parts that are nested too deeply are left out; the format html has them" if said.deep else ""
     return said.text, note

@@ -42,7 +42,9 @@ async def read_pdf(data: bytes, environment: Mapping[str, str], seconds: float =
 
 def _pdf(lines: Sequence[_Said], *, late: bool, failed: bool) -> Pdf:
     if lines and lines[0].error:
-        raise ToolFailure("The PDF is encrypted with a password and can't be read. Ask the user for its content.")
+        raise ToolFailure(
+            "The PDF is encrypted with a password and can't be read.", advice="Ask the user for its content."
+        )
     texts = [line.text.strip() for line in lines if line.text is not None]
     if not lines or (failed and not texts):
         why = f"it took longer than {PDF_TIME.value // 1000} s" if late else "it is broken, or too complex"

@@ -104,7 +104,9 @@ class SearchResponse(Struct, frozen=True):
         """Return the body. Raises ToolFailure when it is longer than `web.search_bytes`."""
         body = await read_body(self.chunks, self.headers.get("content-encoding", ""), WEBSEARCH_BYTES.value)
         if body.is_cut:
-            raise ToolFailure(f"The response has more than {WEBSEARCH_BYTES.value:,} bytes. Ask for fewer results.")
+            raise ToolFailure(
+                f"The response has more than {WEBSEARCH_BYTES.value:,} bytes.", advice="Ask for fewer results."
+            )
         return body.data
 
 
@@ -166,7 +168,7 @@ def checked_query(query: str) -> str:
     if not text:
         raise ToolFailure("The query is empty; say what to search for.")
     if len(text) > WEBSEARCH_QUERY.value:
-        raise ToolFailure(f"The query is longer than {WEBSEARCH_QUERY.value} characters; shorten it.")
+        raise ToolFailure(f"The query is longer than {WEBSEARCH_QUERY.value} characters.", advice="Shorten it.")
     return text
 
 

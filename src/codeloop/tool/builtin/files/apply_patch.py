@@ -12,6 +12,7 @@ from codeloop.kit.diff import Diff, unified
 from codeloop.tool.file_access import (
     UNQUOTED,
     FileChange,
+    ask_before_failure,
     ask_edit,
     check_edit,
     check_known,
@@ -25,7 +26,7 @@ from codeloop.tool.file_access import (
     missing,
     patch_metadata,
     readable,
-    resolve_allowed,
+    resolve,
     shown,
 )
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
@@ -69,27 +70,13 @@ async def apply_patch(params: PatchParams, ctx: ToolContext) -> ToolResult:
     """Check every operation, ask once, then change all files or none."""
     with failures(ctx.workspace):
         operations = await asyncio.to_thread(parse, params.patch_text)
-    targets = {path: await resolve_allowed(ctx, path) for path in _paths(operations)}
+    targets = {path: resolve(ctx.workspace, path) for path in _paths(operations)}
     await check_edit(ctx, list(targets.values()))
-    for operation in operations:
-        if isinstance(operation, Update):
-            check_shown(ctx, targets[operation.path])
     async with AsyncExitStack() as stack:
         await lock_files(ctx, stack, list(targets.values()))
-        files: dict[Path, _File] = {}
-        for operation in operations:
-            target = targets[operation.path]
-            if isinstance(operation, Update) and target.real not in files and load_if_there(target.real) is None:
-                text = "There is no file {}. Nothing was changed. Check the path; `*** Add File: {0}` makes a new one."
-                raise ToolFailure(await missing(ctx, target, text.replace("{}", "{0}")))
-            with failures(ctx.workspace, targets[operation.path]):
-                quotes = may_quote(ctx, target)
-                await asyncio.to_thread(_work_out, ctx, operation, targets, files, quotes=quotes)
-        with failures(ctx.workspace, *targets.values()):
-            done = {file: change for file in files.values() if (change := file.change()) is not None}
-            changes = list(done.values())
-        if not changes:
-            raise ToolFailure("The patch changes nothing: the files already have this content.")
+        async with ask_before_failure(ctx, targets.values(), {"patchText": params.patch_text}):
+            done = await _changes_of(ctx, operations, targets)
+        changes = list(done.values())
         diffs = await asyncio.to_thread(lambda: [diff_of(change) for change in changes])
         metadata = patch_metadata(ctx, changes, diffs)
         asked = {"filepath": ", ".join(str(change.target.path) for change in changes), **metadata}
@@ -105,6 +92,29 @@ async def apply_patch(params: PatchParams, ctx: ToolContext) -> ToolResult:
         ]
     )
     return ToolResult(_title(changes), "\n".join((*rows, *filter(None, [landed.text]))), metadata)
+
+
+async def _changes_of(
+    ctx: ToolContext, operations: Sequence[Operation], targets: dict[str, ResolvedPath]
+) -> dict[_File, FileChange]:
+    """Return what the operations change. Raises ToolFailure when one of them can't be made."""
+    for operation in operations:
+        if isinstance(operation, Update):
+            check_shown(ctx, targets[operation.path])
+    files: dict[Path, _File] = {}
+    for operation in operations:
+        target = targets[operation.path]
+        if isinstance(operation, Update) and target.real not in files and load_if_there(target.real) is None:
+            text = "There is no file {}. Nothing was changed. Check the path; `*** Add File: {0}` makes a new one."
+            raise ToolFailure(await missing(ctx, target, text.replace("{}", "{0}")))
+        with failures(ctx.workspace, target):
+            quotes = may_quote(ctx, target)
+            await asyncio.to_thread(_work_out, ctx, operation, targets, files, quotes=quotes)
+    with failures(ctx.workspace, *targets.values()):
+        done = {file: change for file in files.values() if (change := file.change()) is not None}
+    if not done:
+        raise ToolFailure("The patch changes nothing: the files already have this content.")
+    return done
 
 
 def _line(ctx: ToolContext, file: _File, change: FileChange, diff: Diff) -> str:
@@ -135,7 +145,7 @@ def _work_out(
     match operation:
         case Add(content=content):
             if file.text is not None:
-                raise ToolFailure(f"{path} exists; use `*** Update File: {path}`. Nothing was changed.")
+                raise ToolFailure(f"{path} exists. Nothing was changed.", advice=f"Use `*** Update File: {path}`.")
             check_new(content)
             file.text = content
         case Delete():
@@ -147,8 +157,8 @@ def _work_out(
             try:
                 done = patched(text, hunks)
             except EditRefused as error:
-                why = error if quotes else UNQUOTED
-                raise ToolFailure(readable(f"{path}: {why}\nNothing was changed.")) from error
+                why, advice = (str(error), error.advice) if quotes else UNQUOTED
+                raise ToolFailure(readable(f"{path}: {why}\nNothing was changed."), advice=readable(advice)) from error
             file.text, file.how = done.content, done.how
             if move_to is not None and targets[move_to].real != file.target.real:
                 names = shown(ctx.workspace, targets[move_to].path), path
@@ -165,7 +175,7 @@ def _move(there: _File, file: _File, names: tuple[str, str]) -> None:
 
 def _text(path: str, file: _File) -> str:
     if file.text is None:
-        raise ToolFailure(f"{path} does not exist; use `*** Add File: {path}`. Nothing was changed.")
+        raise ToolFailure(f"{path} does not exist. Nothing was changed.", advice=f"Use `*** Add File: {path}`.")
     if file.before is not None and file.text == file.original:
         return decode(file.before.data).content
     return file.text

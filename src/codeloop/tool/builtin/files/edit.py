@@ -5,10 +5,12 @@ from contextlib import AsyncExitStack
 
 import msgspec
 
+from codeloop.schema.wire import JSON
 from codeloop.tool.file_access import (
     UNQUOTED,
     FileChange,
     apply_change,
+    ask_before_failure,
     check_edit,
     check_known,
     check_shown,
@@ -18,7 +20,7 @@ from codeloop.tool.file_access import (
     may_quote,
     missing,
     readable,
-    resolve_allowed,
+    resolve,
     shown,
 )
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
@@ -47,17 +49,20 @@ async def edit(params: EditParams, ctx: ToolContext) -> ToolResult:
 async def edit_file(ctx: ToolContext, path: str, steps: list[Edit]) -> ToolResult:
     """Make edits of one file in order, each on the result of the one before, all or none."""
     if steps[0].old == steps[0].new:
-        raise ToolFailure("oldString and newString are equal; there is nothing to change")
-    target = await resolve_allowed(ctx, path)
+        raise ToolFailure("The new text is equal to the old one; there is nothing to change.")
+    target = resolve(ctx.workspace, path)
     await check_edit(ctx, [target])
-    check_shown(ctx, target)
+    edits = [{"oldString": step.old, "newString": step.new} for step in steps]
+    given: JSON = {"filePath": path, **(edits[0] if len(edits) == 1 else {"edits": edits})}
     async with AsyncExitStack() as stack:
         await lock_files(ctx, stack, [target])
-        with failures(ctx.workspace, target):
-            if steps[0].old and load_if_there(target.real) is None:
-                text = "There is no file {}. Check the path; an empty oldString makes a new file."
-                raise ToolFailure(await missing(ctx, target, text))
-            change, how = await asyncio.to_thread(_change, ctx, target, steps, quotes=may_quote(ctx, target))
+        async with ask_before_failure(ctx, [target], given):
+            check_shown(ctx, target)
+            with failures(ctx.workspace, target):
+                if steps[0].old and load_if_there(target.real) is None:
+                    text = "There is no file {}. Check the path; an empty oldString makes a new file."
+                    raise ToolFailure(await missing(ctx, target, text))
+                change, how = await asyncio.to_thread(_change, ctx, target, steps, quotes=may_quote(ctx, target))
         output, metadata = await apply_change(ctx, change, how)
     return ToolResult(ctx.workspace.relative(target.path), output, metadata)
 
@@ -79,7 +84,9 @@ def _change(ctx: ToolContext, target: ResolvedPath, steps: list[Edit], *, quotes
 def _creation(ctx: ToolContext, target: ResolvedPath, steps: list[Edit]) -> tuple[FileChange, str]:
     name = shown(ctx.workspace, target.path)
     if load_if_there(target.real) is not None:
-        raise ToolFailure(f"{name} exists; an empty oldString only creates new files. Give the text to replace.")
+        raise ToolFailure(
+            f"{name} exists; an empty oldString only creates new files.", advice="Give the text to replace."
+        )
     check_new(steps[0].new)
     content, _ = _in_order(steps[0].new, steps[1:], name)
     return FileChange(target, None, encode(content, UTF8), "", content), ""
@@ -94,11 +101,13 @@ def _in_order(content: str, steps: list[Edit], path: str, *, quotes: bool = True
             done = apply(content, step)
         except EditRefused as error:
             which = f"edit {number} of {len(steps)}: " if len(steps) > 1 else ""
-            why = error if quotes else UNQUOTED
-            raise ToolFailure(readable(f"{path}: {which}{why}")) from error
+            why, advice = (str(error), error.advice) if quotes else UNQUOTED
+            raise ToolFailure(readable(f"{path}: {which}{why}"), advice=readable(advice)) from error
         effort += effort_of(content, done.how)
         if effort > MOST_EFFORT and number < len(steps):
-            raise ToolFailure(f"{path} is too large for {len(steps)} edits at once; make {number} in one call.")
+            raise ToolFailure(
+                f"{path} is too large for {len(steps)} edits at once.", advice=f"Make {number} in one call."
+            )
         content = done.content
         if done.how:
             how.append(f"in edit {number} {done.how}" if len(steps) > 1 else done.how)

@@ -61,8 +61,7 @@ class ReadParams(msgspec.Struct, frozen=True, rename="camel"):
 @tool("read", params=ReadParams, traits=READ_ONLY)
 async def read(params: ReadParams, ctx: ToolContext) -> ToolResult:
     """Return numbered lines, the entries of a directory, or an attachment."""
-    target = await resolve_allowed(ctx, params.file_path)
-    await ctx.ask(read_need(ctx.workspace, target))
+    target = await resolve_allowed(ctx, params.file_path, lambda target: [read_need(ctx.workspace, target)])
     check_unmoved(ctx, target)
     first, limit = params.offset or 1, params.limit
     with failures(ctx.workspace, target):

@@ -7,12 +7,12 @@ import msgspec
 from codeloop.tool.file_access import (
     FileChange,
     apply_change,
+    ask_before_failure,
     check_edit,
     check_known,
     failures,
     lock_files,
     resolve,
-    resolve_allowed,
     shown,
 )
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
@@ -36,12 +36,12 @@ async def write(params: WriteParams, ctx: ToolContext) -> ToolResult:
         inside, folder = ctx.workspace.directory / params.file_path.lstrip("/"), target.path.parent
         if target.outside and not folder.exists() and inside.parent.is_dir():
             raise ToolFailure(f"There is no folder {folder}. Did you mean {shown(ctx.workspace, inside)}?")
-    target = await resolve_allowed(ctx, params.file_path)
     await check_edit(ctx, [target])
     async with AsyncExitStack() as stack:
         await lock_files(ctx, stack, [target])
-        with failures(ctx.workspace, target):
-            change = _change(ctx, target, params.content)
+        async with ask_before_failure(ctx, [target], {"filePath": params.file_path, "content": params.content}):
+            with failures(ctx.workspace, target):
+                change = _change(ctx, target, params.content)
         output, metadata = await apply_change(ctx, change)
     exists = change.before is not None
     title = ctx.workspace.relative(target.path)

@@ -99,8 +99,7 @@ async def lsp(params: LspParams, ctx: ToolContext) -> ToolResult:
     path, line = params.file_path, params.line
     if (named := _PLACE.fullmatch(path)) and not os.path.lexists(ctx.workspace.directory / path):
         path, line = named[1], line or int(named[2])
-    target = await resolve_allowed(ctx, path)
-    await ctx.ask(read_need(ctx.workspace, target))
+    target = await resolve_allowed(ctx, path, lambda target: [read_need(ctx.workspace, target)])
     with failures(ctx.workspace, target):
         loaded = load_text(target.real)
         if loaded is None:
@@ -122,11 +121,12 @@ async def lsp(params: LspParams, ctx: ToolContext) -> ToolResult:
             output, shown_files = await _answered(ctx, params, client, target, line)
             news.keep_open(client, shown_files)
     except (ErrorAnswer, ServerGone, ServerUnavailable) as error:
-        raise ToolFailure(f"{error} Search with grep instead.") from error
+        raise ToolFailure(f"{error}", advice="Search with grep instead.") from error
     except TimeoutError as error:
         raise ToolFailure(
             f"The language server did not answer within {LSP_REQUEST.seconds:.0f} s; it may still be looking at the "
-            "project. Search with grep, or ask again later."
+            "project.",
+            advice="Search with grep, or ask again later.",
         ) from error
     title = f"{params.operation} {params.symbol or ''}".strip()
     return ToolResult(title, readable(output), metadata)
@@ -137,7 +137,10 @@ def _check(params: LspParams, line: int | None) -> None:
     if params.operation == "workspaceSymbols" and not params.symbol:
         raise ToolFailure("workspaceSymbols needs `symbol`: a name, or a part of one")
     if params.operation not in _OF_FILE and (line is None or not params.symbol):
-        raise ToolFailure("give the line (`filePath` as path:line) and `symbol`, the name on that line")
+        raise ToolFailure(
+            "The line or the symbol is missing.",
+            advice="Give the line (`filePath` as path:line) and `symbol`, the name on that line.",
+        )
     if params.operation == "rename" and not params.new_name:
         raise ToolFailure("rename needs `newName`")
 
@@ -147,8 +150,8 @@ async def _servers(ctx: ToolContext, target: ResolvedPath) -> list[ServerNews]:
     found = await languages.of(target.real) if languages is not None else []
     if not found:
         raise ToolFailure(
-            f"No language server serves {shown(ctx.workspace, target.path)} here (`codeloop lsp list` says why). "
-            "Search with grep."
+            f"No language server serves {shown(ctx.workspace, target.path)} here (`codeloop lsp list` says why).",
+            advice="Search with grep.",
         )
     return found
 
@@ -170,7 +173,9 @@ async def _client(
         names.append(news.server.name)
     if problem is not None and not names:
         raise problem
-    raise ToolFailure(f"The language server {' and '.join(names)} does not know {operation}. Search with grep.")
+    raise ToolFailure(
+        f"The language server {' and '.join(names)} does not know {operation}.", advice="Search with grep."
+    )
 
 
 async def _answered(

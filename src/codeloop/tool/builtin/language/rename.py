@@ -33,7 +33,7 @@ async def rename(ctx: ToolContext, client: LanguageClient, params: JSON) -> tupl
     """
     found = edits_of(await client.request("textDocument/rename", params))
     if found is None:
-        raise ToolFailure("This rename would also move or make files, which is not done. Do it step by step.")
+        raise ToolFailure("This rename would also move or make files, which is not done.", advice="Do it step by step.")
     if not found:
         raise ToolFailure("The language server can't rename this.")
     targets = [ctx.workspace.resolve(str(path)) for path in found]

@@ -11,7 +11,8 @@ from codeloop.kit.glob import split_root
 from codeloop.schema.limits import SEARCH_RESULTS
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import Wire
-from codeloop.tool.file_access import TWICE, check_unmoved, missing, named_twice, search_target
+from codeloop.tool.builtin.search.named_twice import TWICE, named_twice
+from codeloop.tool.file_access import check_unmoved, missing, search_target
 from codeloop.tool.tool import READ_ONLY, ToolContext, ToolFailure, ToolResult, tool
 from codeloop.workspace.search.rg_matches import SearchFailed
 from codeloop.workspace.search.ripgrep import Ripgrep, newest, printable
@@ -33,13 +34,13 @@ async def glob(params: GlobParams, ctx: ToolContext) -> ToolResult:
         start, pattern = split_root(pattern)
         pattern = f"/{pattern}"
         folder = f"{folder}/{start}" if folder and start.startswith("..") else start
-    target = await search_target(ctx, folder, only_folder=True)
+    given = {"pattern": params.pattern} | ({"path": params.path} if params.path else {})
+    need = Need(permission="glob", patterns=(params.pattern,), always=("*",), metadata=given)
+    target = await search_target(ctx, folder, lambda _: [need], only_folder=True)
     if not set(pattern) & set("*?[{") and (target.path / pattern.lstrip("/")).is_dir():
         pattern = f"{pattern.rstrip('/')}/**"
     twice = named_twice(ctx, target, pattern)
     pattern = twice or pattern
-    given = {"pattern": params.pattern} | ({"path": params.path} if params.path else {})
-    await ctx.ask(Need(permission="glob", patterns=(params.pattern,), always=("*",), metadata=given))
     check_unmoved(ctx, target)
     notes = [TWICE.format("the pattern", twice)] if twice else []
     try:

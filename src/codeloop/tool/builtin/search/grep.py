@@ -12,7 +12,14 @@ from codeloop.kit.glob import has_magic, split_root
 from codeloop.schema.limits import SEARCH_RESULTS
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON, Wire, replace
-from codeloop.tool.file_access import TWICE, check_unmoved, named_twice, permission_name, read_need, search_target
+from codeloop.tool.builtin.search.named_twice import TWICE, named_twice
+from codeloop.tool.file_access import (
+    check_unmoved,
+    permission_name,
+    read_need,
+    resolve,
+    search_target,
+)
 from codeloop.tool.tool import READ_ONLY, ToolContext, ToolFailure, ToolResult, tool
 from codeloop.workspace.search.rg_matches import FileMatches, GrepResult, MatchLine, Mode, Query, SearchFailed
 from codeloop.workspace.search.ripgrep import Ripgrep, printable
@@ -47,13 +54,7 @@ class GrepParams(Wire):
 async def grep(params: GrepParams, ctx: ToolContext) -> ToolResult:
     """Show the lines that match, newest files first."""
     params, target, note = await _target(params, ctx)
-    given: JSON = {"pattern": params.pattern}
-    given |= {"path": params.path} if params.path else {}
-    given |= {"include": params.include} if params.include else {}
-    await ctx.ask(Need(permission="grep", patterns=(params.pattern,), always=("*",), metadata=given))
     is_named = not target.path.is_dir()
-    if is_named:
-        await ctx.ask(read_need(ctx.workspace, target))
     check_unmoved(ctx, target)
     query = Query(
         pattern=params.pattern,
@@ -72,18 +73,24 @@ async def grep(params: GrepParams, ctx: ToolContext) -> ToolResult:
 
 async def _target(params: GrepParams, ctx: ToolContext) -> tuple[GrepParams, ResolvedPath, str]:
     """Return where to search; a path that is missing and reads as a pattern is one, and the note says so."""
-    try:
-        target = await search_target(ctx, params.path)
-        twice = named_twice(ctx, target, params.include) if params.include else None
-        if twice is None:
-            return params, target, ""
-        return replace(params, include=f"/{twice}"), target, f"({TWICE.format('`include`', twice)}.)"
-    except ToolFailure:
-        if params.include or not params.path or not has_magic(params.path):
-            raise
-    folder, pattern = split_root(params.path)
-    target = await search_target(ctx, folder, only_folder=True)
-    return replace(params, path=folder, include=f"/{pattern}"), target, "(`path` was taken for a pattern of files.)"
+    path = params.path
+
+    def needs(target: ResolvedPath) -> list[Need]:
+        given: JSON = {"pattern": params.pattern}
+        given |= {"path": path} if path else {}
+        given |= {"include": params.include} if params.include else {}
+        searched = Need(permission="grep", patterns=(params.pattern,), always=("*",), metadata=given)
+        return [searched] if target.path.is_dir() else [searched, read_need(ctx.workspace, target)]
+
+    if path and not params.include and has_magic(path) and not os.path.lexists(resolve(ctx.workspace, path).path):
+        folder, pattern = split_root(path)
+        target = await search_target(ctx, folder, needs, only_folder=True)
+        return replace(params, path=folder, include=f"/{pattern}"), target, "(`path` was taken for a pattern of files.)"
+    target = await search_target(ctx, path, needs)
+    twice = named_twice(ctx, target, params.include) if params.include else None
+    if twice is None:
+        return params, target, ""
+    return replace(params, include=f"/{twice}"), target, f"({TWICE.format('`include`', twice)}.)"
 
 
 async def _found(path: Path, query: Query, ctx: ToolContext) -> tuple[GrepResult, str]:

@@ -9,6 +9,7 @@ from codeloop.tool.file_access import check_unmoved, search_target
 from codeloop.tool.tool import READ_ONLY, ToolContext, ToolFailure, ToolResult, tool
 from codeloop.workspace.search.rg_matches import SearchFailed
 from codeloop.workspace.search.ripgrep import Ripgrep, printable
+from codeloop.workspace.workspace import ResolvedPath
 
 
 class ListParams(Wire):
@@ -82,14 +83,17 @@ class Folder:
 @tool("list", params=ListParams, traits=READ_ONLY)
 async def list_(params: ListParams, ctx: ToolContext) -> ToolResult:
     """Show the tree below a folder."""
+    given: JSON = ({"path": params.path} if params.path else {}) | ({"ignore": params.ignore} if params.ignore else {})
+
+    def needs(target: ResolvedPath) -> list[Need]:
+        return [Need(permission="list", patterns=(str(target.path),), always=("*",), metadata=given)]
+
     try:
-        target = await search_target(ctx, params.path, only_folder=True)
+        target = await search_target(ctx, params.path, needs, only_folder=True)
     except ToolFailure as error:
         if "*" in (params.path or ""):
             raise ToolFailure(f"list takes a folder; glob finds files by the pattern {params.path}.") from error
         raise
-    given: JSON = ({"path": params.path} if params.path else {}) | ({"ignore": params.ignore} if params.ignore else {})
-    await ctx.ask(Need(permission="list", patterns=(str(target.path),), always=("*",), metadata=given))
     check_unmoved(ctx, target)
     try:
         found = await ctx.workspace.shared(Ripgrep).files(target.path, None, ctx.workspace.environment, params.ignore)

@@ -11,7 +11,7 @@ from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.errors import HookRefused
 from codeloop.schema.limits import BATCH_CALLS
 from codeloop.schema.wire import JSON
-from codeloop.tool.tool import ENDED, Tool, ToolContext, ToolFailure, ToolResult, tool
+from codeloop.tool.tool import ENDED, Tool, ToolContext, ToolFailure, ToolResult, for_model, tool
 from codeloop.tool.toolbox import Invalid, Prepared, Toolbox
 from codeloop.tool.truncate import truncated
 
@@ -72,7 +72,7 @@ async def _side_by_side(calls: list[Coroutine[Any, Any, Outcome]]) -> list[Outco
 async def _one(toolbox: Toolbox, call: BatchCall, ctx: ToolContext) -> Outcome:
     prepared = toolbox.prepare(call.tool, msgspec.json.encode(call.parameters).decode())
     if isinstance(prepared, Invalid):
-        return False, ToolResult(call.tool, prepared.reason)
+        return False, ToolResult(call.tool, str(prepared))
     try:
         result = await _carried_out(prepared, ctx)
     except HookRefused as error:
@@ -80,11 +80,11 @@ async def _one(toolbox: Toolbox, call: BatchCall, ctx: ToolContext) -> Outcome:
             raise
         return False, ToolResult(call.tool, str(error))
     except (Denied, ToolFailure) as error:
-        return False, ToolResult(call.tool, str(error))
+        return False, ToolResult(call.tool, for_model(error))
     except Rejected as error:
         if error.message is None:
             raise
-        return False, ToolResult(call.tool, str(error))
+        return False, ToolResult(call.tool, for_model(error))
     return True, truncated(result, ctx.workspace.scratch, keep=prepared.tool.traits.keep)
 
 

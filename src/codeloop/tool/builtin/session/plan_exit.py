@@ -28,7 +28,7 @@ async def plan_exit(params: PlanExitParams, ctx: ToolContext) -> ToolResult:
     answers = await ctx.session.answers([asked], need)
     answer = ", ".join(chosen for one in answers for chosen in one) or NO
     if answer == NO:
-        raise ToolFailure("The user wants to continue planning. Ask what to change.")
+        raise ToolFailure("The user wants to continue planning.", advice="Ask what to change.")
     if answer != YES:
         raise ToolFailure(f"The user does not approve the plan yet and says: {answer}")
     ctx.session.continue_as("build", APPROVED)

@@ -40,7 +40,8 @@ async def question(params: QuestionParams, ctx: ToolContext) -> ToolResult:
     for asked in params.questions:
         if not asked.options and asked.custom is False:
             raise ToolFailure(
-                f"The question {asked.question!r} has no options and no free answer. Give options, or leave custom out."
+                f"The question {asked.question!r} has no options and no free answer.",
+                advice="Give options, or leave custom out.",
             )
     need = Need(permission="question", patterns=("*",), always=("*",))
     await ctx.ask(need)

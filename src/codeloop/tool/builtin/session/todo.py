@@ -46,11 +46,13 @@ async def todowrite(params: TodoWriteParams, ctx: ToolContext) -> ToolResult:
     """Replace the session's task list. Raises ToolFailure when tasks are empty or more than one is in progress."""
     for number, item in enumerate(params.todos, 1):
         if not item.content.strip():
-            raise ToolFailure(f"Todo {number} has no content. Say what to do, or leave it out.")
+            raise ToolFailure(f"Todo {number} has no content.", advice="Say what to do, or leave it out.")
     busy = [item.content for item in params.todos if item.status == "in_progress"]
     if len(busy) > 1:
         names = "; ".join(busy)
-        raise ToolFailure(f"{len(busy)} todos are in_progress ({names}). Keep one in_progress, the others pending.")
+        raise ToolFailure(
+            f"{len(busy)} todos are in_progress ({names}).", advice="Keep one in_progress, the others pending."
+        )
     await ctx.ask(Need(permission="todowrite", patterns=("*",), always=("*",)))
     todos = [Todo(content=item.content, status=item.status, priority=item.priority) for item in params.todos]
     ctx.session.set_todos(todos)

@@ -13,21 +13,28 @@ from msgspec import Meta
 from codeloop.kit.processes import OWN_PROGRAMS
 from codeloop.kit.suggest import meant, near
 from codeloop.permission.shell.analyse import analyse, need_of
+from codeloop.permission.shell.paths import Touches
 from codeloop.schema.limits import SHELL_TIMEOUT, SHELL_TIMEOUT_MAX
+from codeloop.schema.part import SHELL_NOTES
 from codeloop.schema.permission import Need, Trait
 from codeloop.schema.wire import JSON, Wire, replace
 from codeloop.store.permission_records import PLACE
+from codeloop.tool.builtin.shell.denied_paths import denied_paths, has_denials, set_denied_aside
 from codeloop.tool.builtin.shell.facts import facts_of
+from codeloop.tool.builtin.shell.leaving import Departure
 from codeloop.tool.builtin.shell.line_needs import LineNeeds
 from codeloop.tool.builtin.shell.set_aside import decide_on
 from codeloop.tool.builtin.shell.touched_files import touched_files
 from codeloop.tool.file_access import folder_of, missing
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
+from codeloop.workspace.process.confined import place_of, policy_of
 from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, Shells
-from codeloop.workspace.sandbox.policy import NOTHING, SandboxGrants, SandboxPlace, SandboxPolicy
+from codeloop.workspace.sandbox.blocked import ASK_OUTSIDE
+from codeloop.workspace.sandbox.policy import NOTHING
 from codeloop.workspace.sandbox.sandbox import Sandbox, SandboxRefused
 
 _NOT_FOUND = 127
+_NO_TOUCHES = Touches()
 _LOOKS = 3
 """How often it is looked up what a line touches until an answer is about what is there."""
 _SHORT = 4_096
@@ -52,7 +59,9 @@ class BashParams(Wire, rename=None):
     description: Annotated[str, Meta(description="what it does, 5 to 10 words")] | None = None
     run_in_background: Annotated[bool, Meta(description="return an id at once")] = False
     reset: Annotated[bool, Meta(description="first forget cd and exports")] = False
-    outside: Annotated[str, Meta(description="why not in the sandbox")] | None = None
+    outside: (
+        Annotated[str, Meta(description="why not in the sandbox; keys (git push, ssh, publish) are outside")] | None
+    ) = None
 
 
 @tool("bash", params=BashParams, traits=Traits(concurrent=False, keep="tail"))
@@ -69,13 +78,15 @@ async def bash(params: BashParams, ctx: ToolContext) -> ToolResult:
     leaves = sandbox is not None and bool(params.outside)
     sandbox = None if leaves else sandbox
     line = await _ask(params, workdir or stands, ctx, place, sandbox, leaves=leaves)
-    policy = _policy(ctx, line.grants(ctx.workspace)) if sandbox is not None else None
+    grants = line.grants(ctx.workspace) if sandbox is not None else NOTHING
+    limits = denied_paths(ctx.workspace, ctx.session, grants)
+    policy = policy_of(ctx.workspace, limits) if sandbox is not None else None
     if workdir is not None and folder_of(workdir) != workdir:
         where = "the working directory" if stands == ctx.workspace.directory else str(stands)
         text = f"The workdir {{}} is not a folder. Leave it out to run in {where}."
         raise ToolFailure(await missing(ctx, ctx.workspace.resolve(str(workdir)), text))
     timeout = min(params.timeout or SHELL_TIMEOUT.value, SHELL_TIMEOUT_MAX.value) / 1000
-    command = ShellCommand(params.command, timeout, workdir, policy, is_let_out=leaves)
+    command = ShellCommand(params.command, timeout, workdir, policy, has_grants=grants != NOTHING)
     latest = ""
 
     def show(text: str) -> None:
@@ -93,7 +104,10 @@ async def bash(params: BashParams, ctx: ToolContext) -> ToolResult:
     except OSError as error:
         raise ToolFailure(f"The shell could not be started in {workdir or stands}: {error}") from error
     aside = await decide_on(outcome.set_aside, ctx)
-    return _finished(params, replace(outcome, notes=(*outcome.notes, *aside)), timeout, ctx)
+    warnings = [*outcome.warnings, *(set_denied_aside(ctx.workspace, ctx.session, limits) if sandbox else ())]
+    for warning in warnings:
+        ctx.session.warn(warning)
+    return _finished(params, replace(outcome, notes=(*outcome.notes, *aside, *warnings)), timeout, ctx)
 
 
 async def _place(ctx: ToolContext, shells: Shells) -> ShellContext:
@@ -110,9 +124,11 @@ async def _place(ctx: ToolContext, shells: Shells) -> ShellContext:
 
 def _check(params: BashParams) -> None:
     if not params.command.strip():
-        raise ToolFailure("The command is empty. Give the command to run.")
+        raise ToolFailure("The command is empty.", advice="Give the command to run.")
     if "\0" in params.command or "\0" in (params.workdir or ""):
-        raise ToolFailure("The command contains a NUL character, which no shell can take. Write it as \\0 for printf.")
+        raise ToolFailure(
+            "The command contains a NUL character, which no shell can take.", advice="Write it as \\0 for printf."
+        )
 
 
 async def _sandbox(ctx: ToolContext) -> Sandbox | None:
@@ -124,8 +140,10 @@ async def _sandbox(ctx: ToolContext) -> Sandbox | None:
     config = workspace.sandbox
     if config.mode == "off":
         return None
+    shells = workspace.shared(Shells)
+    await shells.survey(place_of(workspace), workspace.sandbox)
     try:
-        sandbox = await workspace.shared(Shells).sandboxes.enter(_policy(ctx))
+        sandbox = await shells.sandboxes.enter(policy_of(workspace, denied_paths(workspace, ctx.session)))
     except SandboxRefused as error:
         if config.mode == "required":
             raise ToolFailure(f"{error} The configuration requires one (sandbox), so no command can be run.") from error
@@ -144,12 +162,6 @@ def _warn(ctx: ToolContext, note: str) -> None:
         ctx.session.warn(note)
 
 
-def _policy(ctx: ToolContext, grants: SandboxGrants = NOTHING) -> SandboxPolicy:
-    workspace = ctx.workspace
-    place = SandboxPlace(workspace.root, workspace.directory, workspace.scratch, workspace.environment, workspace.own)
-    return workspace.shared(Shells).policy(place, workspace.sandbox, grants)
-
-
 async def _ask(
     params: BashParams, directory: Path, ctx: ToolContext, place: ShellContext, sandbox: Sandbox | None, *, leaves: bool
 ) -> LineNeeds:
@@ -161,18 +173,32 @@ async def _ask(
     asked: list[Need] = []
     for _ in range(_LOOKS):
         line = await _line(params.command, directory, ctx, place, sandbox)
-        needs = line.all(ctx.workspace, ctx.session.judge)
+        is_asked = _may_evade(line, sandbox) and has_denials(ctx.session)
+        needs = line.all(ctx.workspace, ctx.session.judge, is_asked=is_asked)
         if leaves:
             said: JSON = {"command": params.command, "reason": params.outside}
             said |= {PLACE: str(directory)} if directory != ctx.workspace.directory else {}
             need = need_of(params.command, line.analysis)
+            if not need.unproven:
+                work = ctx.workspace
+                departure = Departure(work.root, work.environment, policy_of(work).writable)
+                need = replace(need, unproven=await asyncio.to_thread(departure.doubt, line.analysis.commands))
+            if need.unproven and not ctx.session.judge("sandbox", [*need.patterns]):
+                said |= {"doubt": need.unproven}
             needs.insert(0, replace(need, permission="sandbox", always=(), metadata=said, traits=()))
         if asked and all(need in asked for need in needs):
             return line
         if not await ctx.ask(*needs):
             return line
         asked = needs
-    raise ToolFailure("What the command touches changed each time it was allowed, so it was not run. Look at it again.")
+    raise ToolFailure(
+        "What the command touches changed each time it was allowed, so it was not run.", advice="Look at it again."
+    )
+
+
+def _may_evade(line: LineNeeds, sandbox: Sandbox | None) -> bool:
+    """Return whether a line could reach a path by another name, such as a link, and nothing but rules is in its way."""
+    return (sandbox is None or not sandbox.holds) and not line.analysis.read_only and not line.is_plain
 
 
 async def _line(
@@ -180,13 +206,18 @@ async def _line(
 ) -> LineNeeds:
     """Look up what a command needs, as things are now."""
     shells = ctx.workspace.shared(Shells)
-    facts = facts_of(command, directory, place, ctx.workspace, shells)
+    facts = facts_of(command, directory, place, ctx.workspace, outside=sandbox is None)
     traits: tuple[Trait, ...] = ("sandboxed",) if sandbox is not None and sandbox.holds else ()
     is_short = len(command) < _SHORT
     analysis = analyse(command, facts) if is_short else await asyncio.to_thread(analyse, command, facts)
-    files = await asyncio.to_thread(touched_files, analysis.touches, directory, ctx.workspace)
+    if analysis.touches == _NO_TOUCHES:  # a thread would cost more than the look
+        files = touched_files(_NO_TOUCHES, directory, ctx.workspace)
+    else:
+        files = await asyncio.to_thread(touched_files, analysis.touches, directory, ctx.workspace)
     if sandbox is not None:
         files = files.seen_by(partial(shells.sandboxes.meant, sandbox))
+    if sandbox is not None and ctx.workspace.sandbox.network == "off":  # it reaches nobody, so there is nothing to ask
+        analysis = replace(analysis, remote=())
     return LineNeeds(command, analysis, files, directory, traits)
 
 
@@ -207,31 +238,41 @@ async def _started(params: BashParams, place: ShellContext, command: ShellComman
 
 def _finished(params: BashParams, outcome: CommandResult, timeout: float, ctx: ToolContext) -> ToolResult:
     notes: list[str] = []
+    shown: list[str] = []
     if outcome.timed_out:
+        shown.append(f"The command was ended with all its processes after its timeout of {timeout * 1000:.0f} ms.")
         notes.append(
-            f"The command was ended with all its processes after its timeout of {timeout * 1000:.0f} ms. "
-            f"If it needs longer, give a timeout (at most {SHELL_TIMEOUT_MAX.value} ms) or use run_in_background."
+            f"{shown[-1]} If it needs longer, give a timeout (at most {SHELL_TIMEOUT_MAX.value} ms) or use "
+            "run_in_background."
         )
     if outcome.signal:
-        notes.append(f"The shell was ended by {outcome.signal}.")
+        shown.append(f"The shell was ended by {outcome.signal}.")
+        notes.append(shown[-1])
     elif outcome.code:
         notes.append(f"exit code {outcome.code}{_signalled(outcome.code)}")
         if outcome.code == _NOT_FOUND and (found := _UNKNOWN.search(outcome.output)):
-            notes.append(_instead(found[1], ctx))
+            shown.append(_instead(found[1], ctx))
+            notes.append(shown[-1])
     if outcome.left:
         left = (
             "1 process that it left running was" if outcome.left == 1 else f"{outcome.left} processes that it left were"
         )
-        notes.append(f"{left} ended. Use run_in_background for what should keep running.")
+        shown.append(f"{left} ended.")
+        notes.append(f"{shown[-1]} Use run_in_background for what should keep running.")
     notes += outcome.notes
+    shown += map(for_user, outcome.notes)
     metadata = _metadata(params, outcome.recent) | {
         "exit": outcome.code,
         "truncated": outcome.cut,
         "lines": outcome.lines,
         "duration": round(outcome.duration * 1000),
     }
+    if shown:
+        metadata["notes"] = shown
     if outcome.signal:
         metadata["signal"] = outcome.signal
+    if outcome.timed_out:
+        metadata["timedOut"] = True
     if outcome.path is not None:
         metadata["outputPath"] = str(outcome.path)
     output = noted(outcome.output or "(no output)", notes)
@@ -256,10 +297,15 @@ def _signalled(code: int) -> str:
         return ""
 
 
+def for_user(note: str) -> str:
+    """Return a note of the sandbox without what only the model can do."""
+    return note.removesuffix(ASK_OUTSIDE).rstrip()
+
+
 def noted(output: str, notes: list[str]) -> str:
     """Return a command's output with the notes for the model below it."""
     text = "\n".join(notes)
-    return f"{output.rstrip()}\n\n<shell_metadata>\n{text}\n</shell_metadata>" if notes else output
+    return f"{output.rstrip()}{SHELL_NOTES}{text}\n</shell_metadata>" if notes else output
 
 
 def _metadata(params: BashParams, output: str) -> JSON:

@@ -7,7 +7,7 @@ from msgspec import Meta
 
 from codeloop.schema.limits import SHELL_WAIT
 from codeloop.schema.wire import Wire
-from codeloop.tool.builtin.shell.bash import noted
+from codeloop.tool.builtin.shell.bash import for_user, noted
 from codeloop.tool.builtin.shell.set_aside import decide_on
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
 from codeloop.workspace.process.background import Job, JobOutput
@@ -26,10 +26,12 @@ async def bash_output(params: BashOutputParams, ctx: ToolContext) -> ToolResult:
     """Return what is new and whether it still runs."""
     job = job_named(params.id, ctx)
     news = await job.read(min(params.wait, SHELL_WAIT.value) / 1000)
-    aside = await decide_on(news.set_aside, ctx)
+    notes = [*news.notes, *(await decide_on(news.set_aside, ctx)), *news.warnings]
+    for warning in news.warnings:
+        ctx.session.warn(warning)
     return ToolResult(
         title=job.command,
-        output=noted(news.output or "(no new output)", [_status(job, news), *news.notes, *aside]),
+        output=noted(news.output or "(no new output)", [_status(job, news), *notes]),
         metadata={
             "id": job.id,
             "output": news.printed,
@@ -37,7 +39,8 @@ async def bash_output(params: BashOutputParams, ctx: ToolContext) -> ToolResult:
             "exit": news.code,
             "truncated": news.cut,
             "outputPath": str(job.running.capture.path or ""),
-        },
+        }
+        | ({"notes": [*map(for_user, notes)]} if notes else {}),
     )
 
 

@@ -12,8 +12,11 @@ from codeloop.workspace.process.shells import ShellContext, Shells, find_shell
 from codeloop.workspace.workspace import Workspace
 
 
-def facts_of(line: str, directory: Path, place: ShellContext, workspace: Workspace, shells: Shells) -> Facts:
-    """Return the facts for a line that runs in a directory, in the shell that its session has come to."""
+def facts_of(line: str, directory: Path, place: ShellContext, workspace: Workspace, *, outside: bool = False) -> Facts:
+    """Return the facts for a line that runs in a directory, in the shell that its session has come to.
+
+    `outside`: it runs without a sandbox.
+    """
     environment = workspace.environment
     roots = tuple(dict.fromkeys(os.path.realpath(root) for root in (workspace.root, workspace.scratch)))
     path = SearchPath(environment, roots)
@@ -29,18 +32,18 @@ def facts_of(line: str, directory: Path, place: ShellContext, workspace: Workspa
     return Facts(
         places=tuple(dict.fromkeys((str(directory), os.path.realpath(directory)))),
         home=environment.get("HOME", ""),
-        doubt=_doubt(line, place, shells, roots),
+        doubt=_doubt(line, place, workspace.shared(Shells).changed(place, outside=outside), roots),
         program=program,
         repository=repository,
     )
 
 
-def _doubt(line: str, place: ShellContext, shells: Shells, roots: tuple[str, ...]) -> str:
+def _doubt(line: str, place: ShellContext, changed: Mapping[str, str], roots: tuple[str, ...]) -> str:
     """Return why nothing is certain of a line here, whatever it is."""
     environment = place.environment
     if Path(find_shell(environment)[0]).name != "bash":
         return "there is no bash here, and what another shell makes of it is not known"
-    for name, value in shells.changed(place).items():
+    for name, value in changed.items():
         if not is_harmless(name, value):
             what = name or "the environment"
             return f"{what} was changed by an earlier command (reset: true forgets it)"

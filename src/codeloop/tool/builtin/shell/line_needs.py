@@ -15,6 +15,15 @@ from codeloop.tool.file_access import edit_needs, folder_of, permission_name
 from codeloop.workspace.sandbox.policy import SandboxGrants
 from codeloop.workspace.workspace import Workspace
 
+_PLAIN = frozenset(
+    (
+        *("basename", "cat", "cd", "chmod", "cmp", "cut", "diff", "dirname", "du", "echo", "exit", "false", "file"),
+        *("grep", "head", "ls", "mkdir", "nl", "printf", "pwd", "rm", "rmdir", "sleep", "sort", "stat", "tail", "tee"),
+        *("test", "[", "touch", "tr", "true", "uniq", "wc"),
+    )
+)
+"""Programs that do no more than their words say, and make no link."""
+_EVADES = "A rule denies paths that it could reach by a link or by what it runs, and no sandbox keeps it from that."
 _UNSEEN = "What it unpacks or copies may be files that decide what runs later, which can't be known beforehand."
 
 
@@ -30,12 +39,22 @@ class LineNeeds:
         self.directory = directory
         self.traits = traits
 
-    def all(self, workspace: Workspace, judge: Judge) -> list[Need]:
-        """Return the needs, those first that a question should be about: other places, guarded files, the command."""
+    @property
+    def is_plain(self) -> bool:
+        """Whether all of its commands do no more than their words say, and none makes a link."""
+        return all(command.partition(" ")[0] in _PLAIN for command in self.analysis.commands)
+
+    def all(self, workspace: Workspace, judge: Judge, *, is_asked: bool = False) -> list[Need]:
+        """Return the needs, those first that a question should be about: other places, guarded files, the command.
+
+        `is_asked`: the command is asked about where the rules would allow it.
+        """
         files = [*self._edits(workspace), *self._reads(workspace, judge)]
         guarded = [need for need in files if any(map(_is_guarded, need.patterns))]
         plain = [need for need in files if need not in guarded]
-        return [*self._outside(workspace), *guarded, self._run(workspace), *plain, *self._anywhere()]
+        run = self._run(workspace)
+        run = replace(run, hooked="ask", metadata={**run.metadata, "reason": _EVADES}) if is_asked else run
+        return [*self._outside(workspace), *guarded, run, *plain, *self._anywhere()]
 
     def grants(self, workspace: Workspace) -> SandboxGrants:
         """Return what a sandbox has to open for the line once all its needs are granted."""

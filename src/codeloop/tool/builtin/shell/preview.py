@@ -10,8 +10,9 @@ from codeloop.schema.wire import Wire
 from codeloop.tool.builtin.shell.facts import facts_of
 from codeloop.tool.builtin.shell.line_needs import LineNeeds
 from codeloop.tool.builtin.shell.touched_files import touched_files
+from codeloop.workspace.process.confined import place_of, policy_of
 from codeloop.workspace.process.shells import ShellContext, Shells
-from codeloop.workspace.sandbox.policy import SandboxPlace, SandboxPolicy
+from codeloop.workspace.sandbox.policy import SandboxPolicy
 from codeloop.workspace.sandbox.sandbox import SandboxRefused
 from codeloop.workspace.workspace import Workspace
 
@@ -42,14 +43,14 @@ async def preview(command: str, directory: Path, session: str, workspace: Worksp
     config, shells = workspace.sandbox, workspace.shared(Shells)
     if config.mode == "off":
         return SandboxPreview(backend="", reason="it is turned off")
-    place = SandboxPlace(workspace.root, workspace.directory, workspace.scratch, workspace.environment, workspace.own)
-    policy = shells.policy(place, config)
+    await shells.survey(place_of(workspace), workspace.sandbox)
+    policy = policy_of(workspace)
     try:
         sandbox = await shells.sandboxes.enter(policy)
     except SandboxRefused as error:
         return SandboxPreview(backend="", reason=str(error))
     context = ShellContext(session, workspace.directory, workspace.environment, workspace.scratch)
-    analysis = analyse(command, facts_of(command, directory, context, workspace, shells))
+    analysis = analyse(command, facts_of(command, directory, context, workspace))
     files = touched_files(analysis.touches, directory, workspace)
     files = files.seen_by(partial(shells.sandboxes.meant, sandbox))
     line = LineNeeds(command, analysis, files, directory)
@@ -76,8 +77,7 @@ def _fates(
 
 
 def _read_refused(policy: SandboxPolicy, path: Path) -> str:
-    is_hidden = any(path.is_relative_to(each) for each in policy.hidden)
-    return "hidden" if is_hidden and path not in policy.visible else ""
+    return "" if policy.shows(path) else "hidden"
 
 
 def _write_refused(policy: SandboxPolicy, path: Path) -> str:

@@ -7,6 +7,7 @@ from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON
 from codeloop.tool.file_access import edit_needs, permission_name
 from codeloop.tool.tool import ToolContext
+from codeloop.workspace.sandbox.blocked import ASK_OUTSIDE
 from codeloop.workspace.sandbox.protected_files import SetAside
 
 _REASON = "It appeared while a sandboxed command ran, and decides what runs later. Keep it if it was you who made it."
@@ -33,6 +34,6 @@ async def decide_on(set_aside: Iterable[SetAside], ctx: ToolContext) -> list[str
         else:
             notes.append(
                 f"{each.path} may not appear while commands are sandboxed: it decides what runs later. It was moved to "
-                f"{each.moved}. If it must be there, call bash again with `outside` and the reason."
+                f"{each.moved}. {ASK_OUTSIDE}"
             )
     return notes

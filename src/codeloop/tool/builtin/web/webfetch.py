@@ -76,7 +76,7 @@ def _address(url: str, ctx: ToolContext) -> str:
         return url
     is_inside = not name.startswith(("/", "~")) and ".." not in name
     if is_inside and os.path.lexists(ctx.workspace.directory / name):
-        raise ToolFailure(f"{name} is a file here; use the read tool for it.")
+        raise ToolFailure(f"{name} is a file here.", advice="Use the read tool for it.")
     host = _HOST.match(name)
     return f"{'http' if host[1] in {'localhost', '127.0.0.1'} else 'https'}://{name}" if host else url
 

@@ -1,0 +1,1 @@
+"""Which commands act on other machines and services."""

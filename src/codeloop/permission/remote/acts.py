@@ -1,0 +1,195 @@
+"""Whether a command changes something on another machine or service, as far as its words show. Pure."""
+
+import re
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
+from functools import lru_cache
+
+from msgspec import Struct
+
+from codeloop.kit.wildcard import MARKS
+from codeloop.permission.remote.requests import REQUESTS
+from codeloop.permission.remote.rows import ALIASES, CARRIERS, ROWS
+
+_CARRIERS = tuple(tuple(row.split()) for row in CARRIERS.replace("\n", ";").split(";") if row)
+_HELP = ("--help", "-h", "--version")
+_TRUE = ("=true", "=1", "=client", "=server")
+_FALSE = ("false", "none", "0")
+_BARE = re.compile(r"--(access|force|force-with-lease|tags|all|no-verify|verbose|quiet|set-upstream)(=.*)?|-[ufqvy]+")
+"""Options without a value, after which an option is not mistaken for one."""
+_PYTHON = re.compile(r"python[\d.]*|py|pypy[\d.]*")
+_DEEPEST = 4
+"""Programs that are run by another one's words, one by the other."""
+
+
+class RemoteRow(Struct, frozen=True):
+    """A row of the table; see `rows`."""
+
+    words: tuple[tuple[str, ...], ...]
+    unless: tuple[str, ...]
+    needed: tuple[str, ...]
+    last: str
+    acts: bool
+
+
+def acts_remotely(words: Sequence[str]) -> bool:
+    """Return whether a command acts on others. `words`: its name first, with the marks of `kit.wildcard` in them."""
+    return _acts(tuple(words), _DEEPEST)
+
+
+def _acts(words: tuple[str, ...], depth: int) -> bool:
+    if not words or depth == 0:
+        return False
+    words = _plain(words)
+    name, rest = words[0], words[1:]
+    if name in REQUESTS and REQUESTS[name](rest):
+        return True
+    rows = _table().get(name, ())
+    if name == "git" and _hides_alias(rest):
+        return True
+    if any(not row.acts and _fits(row, words) for row in rows):
+        return False
+    if any(row.acts and _fits(row, words) for row in rows):
+        return True
+    return any(_acts(words[at:], depth - 1) for at in _carried(words))
+
+
+def mentions_act(words: Sequence[str]) -> bool:
+    """Return whether a command stands somewhere in a text that can't be read as a shell line: its words are given."""
+    known = _table()
+    return any(
+        _is_program(word, known) and len(words) > at + 1 and _acts(tuple(words[at : at + 20]), _DEEPEST)
+        for at, word in enumerate(words)
+    )
+
+
+def stands_in(words: Sequence[str]) -> bool:
+    """Return whether a command stands among the words of another that runs it, as words or as one text."""
+    return mentions_act([piece for word in words[1:] for piece in word.split()])
+
+
+def _is_program(word: str, known: dict[str, tuple[RemoteRow, ...]]) -> bool:
+    name = _name_of(word)
+    return name in known or name in REQUESTS
+
+
+def _plain(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Return a command under the name that the rows know it by."""
+    name = _name_of(words[0])
+    if _PYTHON.fullmatch(name):
+        at = next((at for at, word in enumerate(words) if word == "-m"), 0)
+        if at and len(words) > at + 1:
+            return (_name_of(words[at + 1]), *words[at + 2 :])
+        script = next((at for at, word in enumerate(words) if word.endswith("setup.py")), 0)
+        return ("setup.py", *words[script + 1 :]) if script else words
+    if name.startswith("git-") and name not in _table():
+        return ("git", name.removeprefix("git-"), *words[1:])
+    return (name, *words[1:])
+
+
+@lru_cache(1_000)
+def _name_of(word: str) -> str:
+    name = word.rpartition("/")[2].lower()
+    name = re.sub(r"(?<=.)@[\w.^~-]*$|\.(exe|cmd|bat|sh)$", "", name)
+    return ALIASES.get(name, name)
+
+
+def _hides_alias(rest: Sequence[str]) -> bool:
+    """Return whether git is given an alias, which says what its other words mean."""
+    return any(
+        word == "-c" and rest[at + 1 : at + 2] and rest[at + 1].lower().startswith("alias.")
+        for at, word in enumerate(rest)
+    )
+
+
+def _carried(words: tuple[str, ...]) -> Iterator[int]:
+    """Yield where the command may begin that a package runner runs."""
+    for carrier in _CARRIERS:
+        if words[0] != carrier[0]:
+            continue
+        places = {1}
+        for part in carrier[1:]:
+            places = {at + 1 for place in places for at in _operands(words, place) if words[at] == part}
+        for place in places:
+            yield from _operands(words, place)
+
+
+def _fits(row: RemoteRow, words: tuple[str, ...]) -> bool:
+    places = {1}
+    for part in row.words:
+        if part == ("**",):
+            places = {at for place in places for at in range(place, len(words))}
+            continue
+        places = {at + 1 for place in places for at in _operands(words, place) if _is_one(words, at, part)}
+        if not places:
+            return False
+    if row.acts and _is_harmless(row, words):
+        return False
+    if row.needed and not any(word.partition("=")[0] in row.needed or word in row.needed for word in words):
+        return False
+    return not row.last or fnmatchcase(words[-1], row.last)
+
+
+def _is_one(words: tuple[str, ...], at: int, names: tuple[str, ...]) -> bool:
+    """Return whether a word is one of the names; one that is not known may be, unless it can be an option's value."""
+    if MARKS.intersection(words[at]):
+        return not words[at].strip("".join(MARKS)) and not words[at - 1].startswith("-")
+    return any(fnmatchcase(words[at], name) for name in names)
+
+
+def _operands(words: tuple[str, ...], start: int) -> Iterator[int]:
+    """Yield where the next word may be that is no option: behind options, each of which may take the word after it."""
+    at = start
+    while at < len(words) and words[at].startswith("-"):
+        at += 1
+        has_value = at < len(words) and not words[at].startswith("-") and "=" not in words[at - 1]
+        if has_value and at + 1 < len(words):
+            yield at
+            at += 1
+            if not words[at].startswith("-"):
+                break
+    if at < len(words):
+        yield at
+
+
+def _is_harmless(row: RemoteRow, words: tuple[str, ...]) -> bool:
+    """Return whether an option is given with which a row does not act, and which is not the value of another one."""
+    end = words.index("--") if "--" in words else len(words)
+    if any(word.startswith(("--no-d", "--dry-run=f", "--dry-run=n", "--dry-run=0")) for word in words):
+        return False
+    for at in range(1, end):
+        before, word, after = words[at - 1], words[at], words[at + 1] if at + 1 < end else ""
+        is_value = before.startswith("-") and "=" not in before and not _BARE.fullmatch(before)
+        given = next((option for option in (*row.unless, *_HELP) if word == option), "")
+        given = given or next((option for option in row.unless for true in _TRUE if word == option + true), "")
+        if given and not is_value and after not in _FALSE:
+            return True
+    return False
+
+
+@lru_cache(1)
+def _table() -> dict[str, tuple[RemoteRow, ...]]:
+    """Return the rows by program."""
+    table: dict[str, tuple[RemoteRow, ...]] = {}
+    for line in filter(None, ROWS.split("\n")):
+        acts = not line.startswith("not ")
+        head, *marked = re.split(r" (?=[!+>] )", line.removeprefix("not "))
+        options = {each[0]: tuple(each[2:].split()) for each in marked}
+        names, *words = head.split()
+        row = RemoteRow(
+            words=tuple(_alternatives(word) for word in words),
+            unless=options.get("!", ()),
+            needed=options.get("+", ()),
+            last=" ".join(options.get(">", ())),
+            acts=acts,
+        )
+        for name in names.split(","):
+            table[name] = (*table.get(name, ()), row)
+    return table
+
+
+def _alternatives(word: str) -> tuple[str, ...]:
+    found: list[str] = []
+    for each in word.split(","):
+        found += [each[:-1], f"{each[:-1]}-*"] if each.endswith("~") else [each]
+    return tuple(found)

@@ -1,0 +1,143 @@
+"""Programs whose options say whether they send something: HTTP clients, shells on other machines, copies to them."""
+
+import re
+from collections.abc import Callable, Sequence
+
+from codeloop.net.origin import is_loopback
+
+_READING = frozenset({"GET", "HEAD", "OPTIONS", "TRACE", "PROPFIND"})
+_METHOD = re.compile(r"[A-Z]+")
+_ITEM = re.compile(r"[^=:@\s/]+(:=@?|=@?(?!=)|@)")
+_HOST = re.compile(r"(?:\w+://)?(?:[^/@\s]*@)?(\[[^\]]*\]|[^/:?#\s]+)")
+_COPIES_TO = re.compile(r"(rsync|scp|sftp)://|(\[[^\]]+\]|[^/\[\]:]{2,}):")
+_CURL_VALUED = "AbcCDeEhHKmoPrtuUwxXyYz"
+_CURL_SENDS = "dFTQ"
+_CURL_LONG_SENDS = frozenset(
+    {"--data", "--data-ascii", "--data-binary", "--data-raw", "--data-urlencode", "--form", "--form-string", "--json"}
+    | {"--mail-from", "--mail-rcpt", "--quote", "--upload-file"}
+)
+_CURL_LONG = """
+--cacert --cert --config --connect-timeout --cookie --cookie-jar --dump-header --header --interface --key --limit-rate
+--max-redirs --max-time --noproxy --oauth2-bearer --output --output-dir --proxy --range --referer --resolve --retry
+--retry-delay --retry-max-time --unix-socket --user --user-agent --write-out
+"""
+_CURL_LONG_VALUED = frozenset(_CURL_LONG.split())
+_WGET_VALUED = "OoPtTUeiaARDIXQwB"
+
+
+def _curl(words: Sequence[str]) -> bool:
+    """Return whether a method that writes, a body or a file is sent, and not to this machine."""
+    method, sends, is_get, urls = "", False, False, list[str]()
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        name, has_value, value = word.partition("=")
+        if not word.startswith("-") or word == "-":
+            urls.append(word)
+        elif name in {"--request", "--url"}:
+            value = value if has_value else (rest.pop(0) if rest else "")
+            urls += [value] if name == "--url" else []
+            method = value if name == "--request" else method
+        elif name in _CURL_LONG_SENDS or name in _CURL_LONG_VALUED:
+            sends = sends or name in _CURL_LONG_SENDS
+            rest = rest if has_value else rest[1:]
+        elif word.startswith("--"):
+            is_get = is_get or word in {"--get", "--head"}
+        else:
+            letters = word[1:]
+            at = next((at for at, letter in enumerate(letters) if letter in _CURL_VALUED + _CURL_SENDS), len(letters))
+            is_get = is_get or bool({"G", "I"} & set(letters[:at]))
+            if at < len(letters):
+                value = letters[at + 1 :] or (rest.pop(0) if rest else "")
+                method = value if letters[at] == "X" else method
+                sends = sends or letters[at] in _CURL_SENDS
+    writes = method.upper() not in _READING if method else sends and not is_get
+    return writes and not _is_local(urls)
+
+
+def _wget(words: Sequence[str]) -> bool:
+    sends, urls, skip = False, list[str](), False
+    for at, word in enumerate(words):
+        name, has_value, value = word.partition("=")
+        if skip:
+            skip = False
+        elif name in {"--post-data", "--post-file", "--body-data", "--body-file"}:
+            sends, skip = True, not has_value
+        elif name == "--method":
+            method = value if has_value else "".join(words[at + 1 : at + 2])
+            sends, skip = sends or method.upper() not in _READING, not has_value
+        elif word.startswith("-"):
+            skip = not word.startswith("--") and word[-1] in _WGET_VALUED
+        else:
+            urls.append(word)
+    return sends and not _is_local(urls)
+
+
+def _httpie(words: Sequence[str]) -> bool:
+    """Return whether there is a method that writes, or items of a body, which mean POST."""
+    given = [word for word in words if not word.startswith("-")]
+    urls = [word for word in given[:2] if not _METHOD.fullmatch(word)][:1]
+    if not given or _is_local(urls) or (urls and urls[0].startswith((":", "/"))):
+        return False
+    if _METHOD.fullmatch(given[0]):
+        return given[0] not in _READING
+    return any(_ITEM.match(word) for word in given[1:])
+
+
+def _api(words: Sequence[str]) -> bool:
+    """Judge `gh api`: it is GET unless a field or another method is given; GraphQL acts unless a query is in sight."""
+    at = next((at for at, word in enumerate(words) if word == "api"), None)
+    if at is None or "--help" in words:
+        return False
+    rest = words[at + 1 :]
+    method, has_fields = "", False
+    for index, word in enumerate(rest):
+        name, has_value, value = word.partition("=")
+        if name in {"-X", "--method"}:
+            method = value if has_value else "".join(rest[index + 1 : index + 2])
+        elif word.startswith("-X"):
+            method = word[2:]
+        has_fields = has_fields or name in {"--field", "--raw-field", "--input"} or word.startswith(("-f", "-F"))
+    if "graphql" in rest:
+        query = next((word for word in rest if re.match(r"query=\s*(query\b|\{)", word)), "")
+        return not query or "mutation" in query
+    return method.upper() not in _READING if method else has_fields
+
+
+def _ssh(words: Sequence[str]) -> bool:
+    hosts = [word for word in words if not word.startswith("-")]
+    return bool(hosts) and not {"-V", "-G", "-Q"} & set(words) and not _is_local(hosts[:1])
+
+
+def _copy(words: Sequence[str]) -> bool:
+    """Return whether it copies to another machine; what comes from there changes nothing on it."""
+    named = [word for word in words if not word.startswith("-")]
+    is_tried = any(word == "--dry-run" or re.fullmatch(r"-[a-zA-Z]*n[a-zA-Z]*", word) for word in words)
+    return bool(named) and not is_tried and _COPIES_TO.match(named[-1]) is not None and not _is_local(named[-1:])
+
+
+def _scp(words: Sequence[str]) -> bool:
+    return _copy([word for word in words if not word.startswith("-")])
+
+
+def _is_local(urls: Sequence[str]) -> bool:
+    """Return whether all of the addresses are of this machine, and there is one."""
+    return bool(urls) and all(_is_here(url) for url in urls)
+
+
+def _is_here(url: str) -> bool:
+    found = _HOST.match(url)
+    return found is not None and (is_loopback(found[1]) or found[1].strip("0.") == "")  # 0.0.0.0 is this machine, too
+
+
+REQUESTS: dict[str, Callable[[Sequence[str]], bool]] = {
+    "curl": _curl,
+    "curlie": _curl,
+    "wget": _wget,
+    **dict.fromkeys(("http", "https", "xh", "xhs"), _httpie),
+    **dict.fromkeys(("gh", "glab"), _api),
+    **dict.fromkeys(("ssh", "slogin", "mosh", "sftp", "ssh-copy-id", "autossh"), _ssh),
+    "scp": _scp,
+    "rsync": _copy,
+}
+"""By the name of a program, whether it sends something with the words behind its name."""

@@ -1,0 +1,105 @@
+"""The paths that rules deny, as the sandbox has to know them: what commands may only read, and what they may not."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from codeloop.kit.wildcard import matches
+from codeloop.schema.bounds.sandbox import DENIED_ENTRIES
+from codeloop.schema.limits import BASH_FILES
+from codeloop.schema.wire import replace
+from codeloop.tool.call_session import CallSession
+from codeloop.tool.file_access import permission_name
+from codeloop.workspace.git.planted.moving import move_away
+from codeloop.workspace.sandbox.locations import SKIPPED
+from codeloop.workspace.sandbox.policy import NOTHING, SandboxGrants
+from codeloop.workspace.workspace import Workspace
+
+_PROBE = "\ue000any"
+"""A name that no file has: what holds for it holds for whatever a folder may get."""
+
+
+def denied_paths(workspace: Workspace, session: CallSession, grants: SandboxGrants = NOTHING) -> SandboxGrants:
+    """Return grants with what the rules of a session deny. Looks at the disk where a rule denies a path."""
+    kept = tuple(_paths(workspace, session, "edit"))
+    unseen = tuple(path for path in _paths(workspace, session, "read") if os.path.lexists(path))
+    return replace(grants, kept=kept, unseen=unseen) if kept or unseen else grants
+
+
+def set_denied_aside(workspace: Workspace, session: CallSession, before: SandboxGrants) -> list[str]:
+    """Move away what appeared where rules deny to write; return what became of it, for the model and the user."""
+    aside = workspace.scratch.with_name("set-aside")
+    known = set(before.kept)
+    found = [path for path in _paths(workspace, session, "edit") if path not in known and os.path.lexists(path)]
+    moved = {path: target for path in found if (target := move_away(path, aside)) is not None}
+    return [
+        f"{workspace.relative(path)} may not be written by a rule: it was moved to {moved[path]}." for path in moved
+    ]
+
+
+def has_denials(session: CallSession) -> bool:
+    """Return whether a rule denies particular paths."""
+    return bool(session.denials("edit") or session.denials("read"))
+
+
+def _paths(workspace: Workspace, session: CallSession, permission: str) -> Iterator[Path]:
+    """Yield the files and folders that rules deny, as folders where all of them is denied."""
+    seen: set[Path] = set()
+    for pattern in session.denials(permission):
+        for path in _candidates(workspace, pattern):
+            real = Path(os.path.realpath(path))
+            for each in (real, path.parent.resolve() / path.name):
+                if each in seen or not each.is_relative_to(workspace.root) or each == workspace.root:
+                    continue
+                seen.add(each)
+                yield from _denied(workspace, session, permission, each)
+
+
+def _denied(workspace: Workspace, session: CallSession, permission: str, path: Path) -> Iterator[Path]:
+    """Yield a path if all of it is denied; of a folder that has exceptions, the files that are."""
+    name = permission_name(workspace, path)
+    if not path.is_dir():
+        # What is not there may become a folder.
+        if "deny" in session.judge(permission, [name, f"{name}/{_PROBE}"]).values():
+            yield path
+        return
+    files = [path / each for each in _below(path, BASH_FILES.value)]
+    names = {permission_name(workspace, file): file for file in files}
+    judged = session.judge(permission, [*names, f"{name}/{_PROBE}"])
+    if judged and all(judged.get(each) == "deny" for each in (*names, f"{name}/{_PROBE}")):
+        yield path
+    else:
+        yield from (file for each, file in names.items() if judged.get(each) == "deny")
+
+
+def _candidates(workspace: Workspace, pattern: str) -> Iterator[Path]:
+    """Yield the files and folders of a project that a pattern may be about; the folder alone for `folder/*`."""
+    root = workspace.root
+    start, star, rest = pattern.partition("*")
+    if "?" in start:
+        start, star = start.partition("?")[0], "?"
+    if not star:
+        yield root / start
+        return
+    folder = root / start.rpartition("/")[0]
+    if start.endswith("/") and not rest.strip("*/"):
+        yield folder
+        return
+    if not folder.is_relative_to(root):
+        return
+    for name in _below(folder, DENIED_ENTRIES.value):
+        path = folder / name
+        if matches(permission_name(workspace, path), pattern):
+            yield path
+
+
+def _below(folder: Path, most: int) -> Iterator[str]:
+    """Yield the files below a folder, at most so many, as paths relative to it; not those of packages."""
+    count = 0
+    for top, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if name not in SKIPPED]
+        for name in files:
+            yield str(Path(top, name).relative_to(folder))
+        count += len(files) + len(folders)
+        if count > most:
+            return
