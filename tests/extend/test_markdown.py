@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.extend.folders import is_name
-from codeloop.extend.markdown import agent_page, plain
+from codeloop.extend.pages.markdown import agent_page, plain
 from codeloop.kit.frontmatter import split
 from codeloop.schema.permission import PermissionRule
 from tests.extend.settings import settings_of, write

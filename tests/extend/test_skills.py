@@ -72,13 +72,13 @@ def test_an_untrusted_project_never_replaces_a_skill_of_the_person(tmp_path: Pat
     assert any("not trusted" in warning for warning in settings.loaded.warnings)
 
 
-def test_links_of_an_untrusted_project_are_not_followed_out_of_it(tmp_path: Path) -> None:
+def test_links_of_a_project_are_not_followed_out_of_it_trusted_or_not(tmp_path: Path) -> None:
     secret = write(tmp_path, "secret/SKILL.md", "---\nname: leak\ndescription: d\n---\nkey")
     link = tmp_path / "work/.codeloop/skills/leak/SKILL.md"
     link.parent.mkdir(parents=True)
     link.symlink_to(secret)
-    assert "leak" not in settings_of(tmp_path, trust=False).skills.found
-    assert "leak" in settings_of(tmp_path, trust=True).skills.found
+    for trust in (False, True):
+        assert "leak" not in settings_of(tmp_path, trust=trust).skills.found
 
 
 async def test_a_link_that_flips_after_the_start_is_not_followed_either(tmp_path: Path) -> None:

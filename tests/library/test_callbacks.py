@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from codeloop.extension import tool
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.operation import SESSION_STATUS, NoArguments
 from codeloop.schema.permission import NOBODY
-from tests.library.opened import Open, opened
+from tests.library.opened import Open, here, opened
 from tests.support.project import call, calls
 
 __all__ = ["opened"]
@@ -128,9 +129,70 @@ async def test_functions_are_tools(opened: Open) -> None:
         bought, shouted, failed, wrong = answer.tools
         assert (bought.title, bought.output, bought.metadata["agent"]) == ("Bought", "2 x tea", "build")
         assert (shouted.tool, shouted.output) == ("shout", "HI")
-        assert (failed.state, failed.output) == ("failed", "fails raised ValueError: out of order")
+        first, *trace = failed.output.splitlines()
+        assert (failed.state, first) == ("failed", "fails raised ValueError: out of order")
+        assert trace == [f'  File "{__file__}", line {fails.__code__.co_firstlineno + 2}, in fails', trace[1]]
+        assert trace[1].strip() == 'raise ValueError("out of order")'
         assert wrong.state == "failed"
         assert "order" in wrong.output
+
+
+async def test_the_profile_plan_allows_functions_that_only_read(opened: Open) -> None:
+    @tool(read_only=True)
+    def look() -> str:
+        """Look."""
+        return "seen"
+
+    def change() -> str:
+        """Change something."""
+        return "changed"
+
+    options: dict[str, Any] = {"tools": [look, change], "profile": "plan"}
+    async with opened([calls(call("look")), SAYS, calls(call("change")), calls(call("change"))], **options) as project:
+        session = await project.session()
+        assert [(use.state, use.output) for use in (await session.ask("look")).tools] == [("completed", "seen")]
+        with pytest.raises(codeloop.TurnFailed, match="calls the tool `change`, which does not exist"):
+            await session.ask("change")
+
+
+RULES: list[tuple[Any, dict[str, str]]] = [
+    ({"bash": "deny"}, {"bash": "gone", "look": "done"}),
+    ({"bash": {"*": "ask"}}, {"bash": "asked", "look": "done"}),
+    ({"bash": {"*": "deny", "echo *": "allow"}}, {"bash": "done"}),
+    ({"bash": {"*": "allow", "echo *": "deny"}}, {"bash": "refused"}),
+    ({"bash": {"*": "ask", "<read-only>": "allow"}}, {"bash": "done"}),
+    ({"look": "ask"}, {"look": "asked", "bash": "done"}),
+    ({"l*": "deny"}, {"look": "gone"}),
+    ({"*": "ask"}, {"look": "asked", "bash": "asked"}),
+]
+
+
+@pytest.mark.parametrize(("rules", "outcomes"), RULES, ids=[str(rules) for rules, _ in RULES])
+async def test_rules_of_a_session_count_as_those_of_the_configuration(
+    tmp_path: Path, rules: Any, outcomes: dict[str, str]
+) -> None:
+    def look() -> str:
+        """Look."""
+        return "seen"
+
+    for name, outcome in outcomes.items():
+        asked: list[str] = []
+
+        def on_permission(question: codeloop.PermissionQuestion, asked: list[str] = asked) -> bool:
+            asked.append(question.permission)
+            return True
+
+        made = call("bash", command="echo hello", description="greet") if name == "bash" else call("look")
+        options: dict[str, Any] = {"permission": rules, "on_permission": on_permission, "tools": [look]}
+        answers = [calls(made), calls(made) if outcome == "gone" else SAYS]
+        async with here(tmp_path, answers, **options) as project:
+            if outcome == "gone":
+                with pytest.raises(codeloop.TurnFailed, match=f"calls the tool `{name}`, which does not exist"):
+                    await project.ask("go")
+                continue
+            (use,) = (await project.ask("go")).tools
+            assert (use.state == "failed") == (outcome == "refused"), use.output
+            assert asked == ([name] if outcome == "asked" else [])
 
 
 async def test_a_function_asks_and_is_refused(opened: Open) -> None:

@@ -15,6 +15,7 @@ import codeloop
 import codeloop.sync
 from codeloop.model.testing.script import ScriptedAnswer
 from tests.library.opened import Open, descriptors, here, opened, script, work
+from tests.support.programs import ROOT
 from tests.support.project import call, calls, startup, until
 
 __all__ = ["opened"]
@@ -50,6 +51,34 @@ async def test_nothing_is_left_behind(opened: Open, tmp_path: Path) -> None:
     assert asyncio.all_tasks() == tasks
     assert descriptors() - files == set()
     assert not sleeps()
+
+
+SILENT = """
+import asyncio, sys
+from pathlib import Path
+import codeloop
+from codeloop.model.testing.script import ScriptedAnswer
+from tests.library.opened import here
+from tests.support.project import call, calls
+
+def fails() -> None:
+    '''Fail.'''
+    raise ValueError("out of order")
+
+async def main() -> None:
+    answers = [calls(call("fails")), ScriptedAnswer(text="Too bad.")]
+    async with here(Path(sys.argv[1]), answers, tools=[fails]) as project:
+        print(await project.ask("go"))
+
+asyncio.run(main())
+"""
+
+
+def test_a_function_that_raises_prints_nothing(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", SILENT, tmp_path], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.stdout, done.stderr, done.returncode) == ("Too bad.\n", "", 0)
 
 
 async def test_two_projects_are_open_at_once(tmp_path: Path) -> None:

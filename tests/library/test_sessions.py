@@ -188,6 +188,19 @@ async def test_what_is_wrong_is_said_before_anything_is_sent(opened: Open) -> No
         assert await project.sessions() == []
 
 
+@pytest.mark.parametrize("session_id", ["ses_none", "ses_" + "0" * 26])
+async def test_an_unknown_session_is_an_error_of_its_own(opened: Open, session_id: str) -> None:
+    async with opened([SAYS]) as project:
+        with pytest.raises(codeloop.SessionNotFound, match=f"Session not found: {session_id}") as lost:
+            await project.session(session_id)
+        assert lost.value.session_id == session_id
+        session = await project.session()
+        await session.delete()
+        for call in (session.ask("hello"), session.messages(), session.fork(), session.delete()):
+            with pytest.raises(codeloop.SessionNotFound, match=session.id):
+                await call
+
+
 async def test_a_prompt_that_could_not_be_sent_leaves_no_empty_session(opened: Open, tmp_path: Path) -> None:
     async with opened([SAYS]) as project:
         with pytest.raises(codeloop.CodeloopError, match=r"missing\.txt"):

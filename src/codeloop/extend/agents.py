@@ -1,5 +1,6 @@
 """The agents of a project: the built-in ones with what the configuration changes, and the configured ones."""
 
+from collections.abc import Callable
 from typing import Literal
 
 from msgspec import Struct
@@ -13,6 +14,7 @@ from codeloop.schema.config import AgentConfig, Config
 from codeloop.schema.limits import SUBAGENT_LISTING
 from codeloop.schema.message import ModelRef
 from codeloop.schema.permission import Ruleset
+from codeloop.schema.wire import replace
 from codeloop.tool.tool import Describe
 
 Mode = Literal["primary", "subagent", "all"]
@@ -39,11 +41,19 @@ NATIVES: dict[str, Native] = {
 }
 
 
-def agents_of(config: Config, base: Ruleset) -> dict[str, Agent]:
-    """Return the agents by name, each with the rules that follow `base`: its own, then what is configured."""
+def agents_of(
+    config: Config, base: Ruleset, newest: Callable[[str], ModelRef | None] = lambda _: None
+) -> dict[str, Agent]:
+    """Return the agents by name, each with the rules that follow `base`: its own, then what is configured.
+
+    `newest`: gives the model that a short name such as `sonnet` means; None: the one of the session.
+    """
     names = [*NATIVES, *(name for name, own in config.agent.items() if name not in NATIVES and not _is_empty(own))]
     overlaps = Overlaps()
     found = {name: _agent(name, config, base, overlaps) for name in names}
+    for name, agent in found.items():
+        if agent.model is not None and not agent.model.model_id:
+            found[name] = replace(agent, model=newest(agent.model.provider_id))
     return {name: agent for name, agent in found.items() if name not in config.agent or not config.agent[name].disable}
 
 

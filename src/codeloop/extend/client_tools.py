@@ -28,7 +28,7 @@ from codeloop.schema.permission import Need, Writes
 from codeloop.schema.wire import JSON, replace
 from codeloop.tool.builtin.session.batch import batch_tool
 from codeloop.tool.json_schema import OwnParameters
-from codeloop.tool.tool import Tool, ToolContext, ToolFailure, ToolResult
+from codeloop.tool.tool import NO_TRAITS, Tool, ToolContext, ToolFailure, ToolResult, Traits
 from codeloop.tool.toolbox import Toolbox
 
 GONE = "The program that offers the tool {} is gone, so it can't be called any more. Go on without it, and say so."
@@ -166,17 +166,20 @@ class ClientTools:
             return base
         kept = [tool for tool in base.tools if tool.name not in mine and tool.name != "batch"]
         tools = (*kept, *mine.values())
-        return Toolbox((*tools, batch_tool(Toolbox(tools))), base.fit)
+        return Toolbox((*tools, batch_tool(Toolbox(tools))), base.fit, base.find)
 
     def _tool(self, offer: ToolOffer, tool: ClientTool) -> Tool:
         schema: JSON = {"type": "object", "properties": {}, **tool.parameters}
-        run = partial(self._run, offer, tool.name)
-        return Tool(tool.name, inert(tool.description), OwnParameters, run, schema=schema)
+        traits = Traits(concurrent=True, needs=("read-only",)) if tool.read_only else NO_TRAITS
+        run = partial(self._run, offer, tool.name, traits)
+        return Tool(tool.name, inert(tool.description), OwnParameters, run, traits, schema=schema)
 
-    async def _run(self, offer: ToolOffer, name: str, given: JSON, ctx: ToolContext) -> ToolResult:
+    async def _run(self, offer: ToolOffer, name: str, traits: Traits, given: JSON, ctx: ToolContext) -> ToolResult:
         """Have the client carry out a call, once it is allowed. Raises ToolFailure, Denied, Rejected."""
         metadata: JSON = {"tool": name, "input": given}
-        await ctx.ask(Need(permission=name, patterns=("*",), always=("*",), metadata=metadata, writes=Writes()))
+        writes = None if traits.needs else Writes()
+        need = Need(permission=name, patterns=("*",), always=("*",), metadata=metadata, writes=writes)
+        await ctx.ask(replace(need, traits=traits.needs))
         if offer.is_over:
             raise ToolFailure(GONE.format(name))
         answer: asyncio.Future[ToolResult] = asyncio.get_running_loop().create_future()

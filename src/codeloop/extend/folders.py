@@ -12,12 +12,12 @@ from msgspec import Struct
 
 from codeloop.config.paths import Paths
 from codeloop.config.project_root import ProjectRoot
-from codeloop.config.trust.contents import OWN_HOMES, PAGES, PROGRAMS, SKILL_HOMES, SKILLS
+from codeloop.config.trust.contents import CLAUDE_HOMES, OWN_HOMES, PAGES, PROGRAMS, SKILL_HOMES, SKILLS
 from codeloop.kit.lazy import load
 from codeloop.kit.small_files import read_start, write_atomically
 from codeloop.schema.limits import CONFIG_BYTES, EXTEND_DEPTH, EXTEND_ENTRIES
 
-_NAME = r"\w[\w.-]*(/\w[\w.-]*)*"
+_NAME = r"\w[\w.-]*([/:]\w[\w.-]*)*"
 
 
 FOLDERS = PAGES | SKILLS
@@ -27,7 +27,8 @@ FOLDERS = PAGES | SKILLS
 class Home(Struct, frozen=True):
     """A folder that may hold agents, commands and skills. `names`: what lies in it. `is_project`: it came with it.
 
-    `only_skills`: its agents and commands have another form than ours.
+    `only_skills`: it has no tools and plugins of ours. `is_claude`: its agents and commands have Claude Code's form;
+    without it, one with `only_skills` has none.
     `is_policy`: nothing happens without its plugins.
     """
 
@@ -36,6 +37,7 @@ class Home(Struct, frozen=True):
     is_project: bool
     only_skills: bool
     is_policy: bool = False
+    is_claude: bool = False
 
     @property
     def has_extensions(self) -> bool:
@@ -47,7 +49,7 @@ def find_homes(place: ProjectRoot, paths: Paths) -> tuple[Home, ...]:
     """Return the existing folders, global ones first; where two define the same, the later one wins."""
     dot_agents = paths.claude.parent / ".agents"
     found = [
-        _home(paths.claude, only_skills=True),
+        _home(paths.claude, only_skills=True, is_claude=True),
         _home(dot_agents, only_skills=True),
         _home(paths.reference),
         _home(paths.config),
@@ -55,7 +57,10 @@ def find_homes(place: ProjectRoot, paths: Paths) -> tuple[Home, ...]:
     step = place.root
     for part in ("", *place.directory.relative_to(place.root).parts):
         step /= part
-        found += [_home(step / name, is_project=True, only_skills=True) for name in SKILL_HOMES]
+        found += [
+            _home(step / name, is_project=True, only_skills=True, is_claude=name in CLAUDE_HOMES)
+            for name in SKILL_HOMES
+        ]
         found += [_home(step / name, is_project=True) for name in OWN_HOMES]
     return tuple(home for home in found if home is not None)
 
@@ -103,10 +108,10 @@ def entries_of(home: Home) -> Iterator[Path]:
             yield from (Path(top, file) for file in files if file.endswith(".md"))
 
 
-def _home(path: Path, *, is_project: bool = False, only_skills: bool = False) -> Home | None:
+def _home(path: Path, *, is_project: bool = False, only_skills: bool = False, is_claude: bool = False) -> Home | None:
     try:
         with os.scandir(path) as entries:
-            return Home(path, frozenset(entry.name for entry in entries), is_project, only_skills)
+            return Home(path, frozenset(entry.name for entry in entries), is_project, only_skills, is_claude=is_claude)
     except OSError:
         return None
 

@@ -1,5 +1,6 @@
 """The rules of a project's agents under each profile, and where each of them is written."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from codeloop.config.load import Loaded
@@ -11,6 +12,7 @@ from codeloop.permission.defaults import agent_rules, base_rules, firm_agent_rul
 from codeloop.permission.rules import RuleLayer, RuleLayers
 from codeloop.schema.agent import Agent
 from codeloop.schema.config import AgentConfig
+from codeloop.schema.message import ModelRef
 from codeloop.schema.permission import Profile
 
 
@@ -31,9 +33,9 @@ class Rulebook:
         self.profile: Profile = loaded.config.profile or "auto"
         self._known.clear()
 
-    def agents(self) -> dict[str, Agent]:
-        """Return the agents by name, with their rules under the configured profile."""
-        return agents_of(self._loaded.config, base_rules(self.profile, *self._folders))
+    def agents(self, newest: Callable[[str], ModelRef | None] = lambda _: None) -> dict[str, Agent]:
+        """Return the agents by name, with their rules under the configured profile. `newest`: see `agents_of`."""
+        return agents_of(self._loaded.config, base_rules(self.profile, *self._folders), newest)
 
     def layers(self, agent: str, profile: Profile) -> RuleLayers:
         """Return the rules of an agent in their order: those of the profile, then its own with the person's."""

@@ -60,7 +60,7 @@ def find_skills(place: ProjectRoot, config: Config, paths: Paths, homes: tuple[H
     readable: dict[Path, None] = {}
     warnings: list[str] = []
     for folder, is_project in _folders(place, config, paths, homes):
-        bound = place.root if is_project and not trusted else None
+        bound = place.root if is_project else None
         for file in files_below(folder, lambda name: name == "SKILL.md"):
             try:
                 skill = _head(file, is_project=is_project, bound=bound)
@@ -68,7 +68,7 @@ def find_skills(place: ProjectRoot, config: Config, paths: Paths, homes: tuple[H
                 warnings.append(f"{error} Left out.")
                 continue
             known = found.get(skill.name)
-            if bound is not None and known is not None and not known.is_project:
+            if is_project and not trusted and known is not None and not known.is_project:
                 warnings.append(f"{file}: you have a skill {skill.name} of your own; the project is not trusted.")
             elif known is None and len(found) >= SKILLS.value:
                 warnings.append(f"{file}: more than {SKILLS.value} skills. Left out.")
@@ -107,7 +107,7 @@ def _outermost(folders: dict[Path, None]) -> tuple[Path, ...]:
 def _head(file: Path, *, is_project: bool, bound: Path | None) -> SkillFile:
     """Read a skill's head. Raises CodeloopError with file and line."""
     if bound is not None and leads_out(file, bound):
-        raise CodeloopError(f"{file} leads out of a directory that is not trusted.")
+        raise CodeloopError(f"{file} leads out of the project.")
     try:
         text = read_start(file, SKILL_HEAD.value).decode("utf-8", "replace")
         head = split(text).head
@@ -134,8 +134,8 @@ def _line(file: Path, text: str, key: str) -> str:
 
 def load_skill(found: SkillFile) -> Skill:
     """Read a skill's text. Raises CodeloopError when it is gone, too large, no text, or now leads elsewhere."""
-    if found.bound is not None and leads_out(found.file, found.bound):
-        raise CodeloopError(f"{found.file} leads out of a directory that is not trusted.")
+    if found.bound is not None and os.path.lexists(found.file) and leads_out(found.file, found.bound):
+        raise CodeloopError(f"{found.file} leads out of the project.")
     text = read_text(found.file, PAGE_BYTES.value)
     if text is None:
         raise CodeloopError(f"{found.file} no longer exists.")

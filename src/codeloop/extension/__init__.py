@@ -16,6 +16,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 HOOKS = "__codeloop_hooks__"
 TOOL = "__codeloop_tool__"
+READ_ONLY = "__codeloop_read_only__"
 
 
 class Context(Protocol):
@@ -92,12 +93,18 @@ def hook(name: str, *, policy: bool = False) -> Callable[[F], F]:
 @overload
 def tool(function: F) -> F: ...
 @overload
-def tool(*, name: str | None = None, description: str | None = None) -> Callable[[F], F]: ...
-def tool(function: Any = None, *, name: str | None = None, description: str | None = None) -> Any:
-    """Mark a function as a tool, under its own name and docstring unless others are given."""
+def tool(*, name: str | None = None, description: str | None = None, read_only: bool = False) -> Callable[[F], F]: ...
+def tool(
+    function: Any = None, *, name: str | None = None, description: str | None = None, read_only: bool = False
+) -> Any:
+    """Mark a function as a tool, under its own name and docstring unless others are given.
+
+    `read_only`: it changes nothing, so the library may offer it in the profile `plan`, too.
+    """
 
     def mark(function: Any) -> Any:
         function.__dict__[TOOL] = (name, description)
+        function.__dict__[READ_ONLY] = read_only
         return function
 
     return mark if function is None else mark(function)

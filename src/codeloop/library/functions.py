@@ -2,8 +2,10 @@
 
 import asyncio
 import logging
+import traceback
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from itertools import dropwhile
 from pathlib import Path
 from threading import Event as Flag
 from typing import Any, TypeVar
@@ -13,7 +15,7 @@ import msgspec
 
 from codeloop.client.client import Client
 from codeloop.extend.functions import FunctionResult, FunctionTool, WrongArguments, function_tool, wait_beside
-from codeloop.extension import TOOL
+from codeloop.extension import READ_ONLY, TOOL
 from codeloop.library.errors import ToolRefused
 from codeloop.library.following import EventFeed, Listener
 from codeloop.schema.api.session_inputs import (
@@ -40,7 +42,12 @@ from codeloop.schema.operation import (
 )
 
 _LOG = logging.getLogger("codeloop.library")
+_LOG.addHandler(logging.NullHandler())  # else Python prints to stderr what a program without logging did not ask for
 _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warn": logging.WARNING, "error": logging.ERROR}
+_CALLERS = ("codeloop/extend/functions.py", "asyncio/threads.py", "concurrent/futures/thread.py")
+"""Files between the call and the function."""
+_FRAMES = 10
+"""How many frames of a traceback a model is shown."""
 T = TypeVar("T")
 
 
@@ -116,7 +123,12 @@ class FunctionOffer(Listener):
     async def _offer(self) -> None:
         """Offer the functions until some time from now, and take up calls that wait."""
         shown = [
-            ClientTool(name=each.name, description=each.description, parameters=each.parameters)
+            ClientTool(
+                name=each.name,
+                description=each.description,
+                parameters=each.parameters,
+                read_only=getattr(each.function, READ_ONLY, False),
+            )
             for each in self._tools.values()
         ]
         wanted = OfferTools(session_id=self._session_id, lease_id=self._lease_id, tools=shown)
@@ -227,7 +239,7 @@ class FunctionCall:
             return self.failure(str(error))
         if error is not None:
             _LOG.warning("%s raised", name, exc_info=error)
-            return self.failure(f"{name} raised {type(error).__name__}: {error}")
+            return self.failure(f"{name} raised {type(error).__name__}: {error}\n{own_frames(error)}".rstrip())
         result = working.result()
         try:
             files = [msgspec.convert({"type": "file", **each}, FilePartInput) for each in result.attachments]
@@ -240,3 +252,9 @@ class FunctionCall:
     def failure(self, why: str) -> AnswerToolCall:
         """Return an answer that says why there is no result."""
         return AnswerToolCall(**self._named, error=why)
+
+
+def own_frames(error: BaseException) -> str:
+    """Return where in the program an exception was raised: its traceback without the frames of the call."""
+    frames = dropwhile(lambda frame: frame.filename.endswith(_CALLERS), traceback.extract_tb(error.__traceback__))
+    return "".join(traceback.format_list(list(frames)[-_FRAMES:]))

@@ -2,7 +2,8 @@
 
     python plain_server.py [name of a folder for its traces]
 
-What it does when it starts is decided by files in that folder: `tools.json` are further tools.
+What it does when it starts is decided by files in that folder: `tools.json` are further tools, `refused.json` the
+methods that it has no handler for ("missing"), or answers with nonsense ("broken").
 """
 
 import base64
@@ -87,10 +88,11 @@ def garbage(_given: dict[str, Any]) -> dict[str, Any]:
     return text("after garbage")
 
 
-def new_tool(_given: dict[str, Any]) -> dict[str, Any]:
-    """Have one more tool from now on."""
+def new_tool(given: dict[str, Any]) -> dict[str, Any]:
+    """Have one more tool from now on, and say so any number of times."""
     CALLS["extra"] = lambda given: text("extra")
-    send({"method": "notifications/tools/list_changed"})
+    for _ in range(int(given.get("times", 1))):
+        send({"method": "notifications/tools/list_changed"})
     return text("one more")
 
 
@@ -211,6 +213,12 @@ def completed(params: dict[str, Any]) -> list[str]:
 
 def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
     """Return the result of a request."""
+    refused = TRACES / "refused.json" if TRACES else None
+    how = json.loads(refused.read_text()).get(method) if refused and refused.exists() else None
+    if how == "missing":
+        raise KeyError(method)
+    if how == "broken":
+        return {"resources": 3, "tools": 3, "prompts": 3, "resourceTemplates": 3}
     match method:
         case "initialize":
             able = {
@@ -224,6 +232,9 @@ def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
             return {"protocolVersion": VERSION, "capabilities": able, "serverInfo": about}
         case "tools/list":
             found, start = tools(), int(params.get("cursor") or 0)  # pages of ten
+            if TRACES and not start:
+                with (TRACES / "listed").open("a") as file:
+                    file.write("x")
             page = {"tools": found[start : start + 10]}
             return page | ({"nextCursor": str(start + 10)} if len(found) > start + 10 else {})
         case "resources/list":

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.permission.gate import Denied
+from codeloop.schema.bounds.extension import MCP_CALL_LONGEST
 from codeloop.schema.limits import MCP_CALL
 from codeloop.schema.wire import replace
 from codeloop.tool.tool import ToolFailure
@@ -109,6 +110,25 @@ async def test_progress_is_shown_and_puts_the_deadline_off(tmp_path: Path) -> No
         assert len(it.ctx.reports) == 5
 
 
+async def test_progress_for_ever_does_not_keep_a_call_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    longest = replace(MCP_CALL_LONGEST, value=400)
+    monkeypatch.setattr("codeloop.extend.mcp.link.connection.MCP_CALL_LONGEST", longest)
+    async with world(tmp_path, {"p": plain(tmp_path, timeout=300)}) as it:
+        async with asyncio.timeout(20):
+            with pytest.raises(ToolFailure, match="it did not answer in time"):
+                await it.call("slow", steps=4_000, seconds=0.01)
+
+
+async def test_a_flood_of_changed_lists_is_taken_up_together(tmp_path: Path) -> None:
+    async with world(tmp_path) as it:
+        assert (await it.call("new_tool", times=3_000)).output == "one more"
+        assert (await it.call("echo", text="hi")).output == "echo: hi"
+        listing = it.server().listing
+        assert listing is not None
+        assert "extra" in [tool.name for tool in listing.tools]
+        assert (it.traces / "listed").stat().st_size < 20
+
+
 async def test_a_call_without_an_answer_ends_at_its_deadline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("codeloop.extend.mcp.server.MCP_CALL", replace(MCP_CALL, value=200))
     async with world(tmp_path) as it:
@@ -173,7 +193,7 @@ async def test_a_flood_on_stderr_is_kept_in_a_log_of_bounded_size(tmp_path: Path
 
 async def test_the_environment_is_a_list_of_names_and_what_the_definition_sets(tmp_path: Path) -> None:
     async with world(tmp_path, {"p": plain(tmp_path, environment={"MINE": "1"})}) as it:
-        it.ctx.workspace.environment.update(AWS_SECRET_ACCESS_KEY="x", LC_ALL="C", SOME_TOKEN="y")
+        it.ctx.workspace.environment.update(AWS_SECRET_ACCESS_KEY="x", LC_ALL="C.UTF-8", SOME_TOKEN="y")
         seen = json.loads((await it.call("environment")).output)
         assert {"MINE", "LC_ALL", "PATH", "HOME"} <= seen.keys()
         assert not {"AWS_SECRET_ACCESS_KEY", "SOME_TOKEN"} & seen.keys()

@@ -23,9 +23,9 @@ X, B = {"type": "local", "command": ["x"]}, {"type": "remote", "url": "https://b
         (f"{THEIRS} // from a README", "a", {"a": NPX}),
         ('{"mcp": {"x": {"type": "local", "command": ["x"], "timeout": 9}}}', "", {"x": {**X, "timeout": 9}}),
         (
-            '{"servers": {"b": {"type": "http", "url": "https://b", "headers": {"X": "${X_KEY}"}}}}',
+            '{"servers": {"b": {"type": "http", "url": "https://b", "headers": {"X": "${X_KEY:-a/b}"}}}}',
             "",
-            {"b": {**B, "headers": {"X": "{env:X_KEY}"}}},
+            {"b": {**B, "headers": {"X": "{env:X_KEY:-a/b}"}}},
         ),
         ('{"mcpServers": {"b": {"serverUrl": "https://b"}}}', "", {"b": B}),
         ('{"mcpServers": {"a": {"command": "y"}, "x": {"command": "x"}}}', "x", {"x": X}),

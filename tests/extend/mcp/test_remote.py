@@ -1,6 +1,7 @@
 """Remote servers over real sockets: streamable HTTP, SSE, headers, OAuth with a provider that really speaks it."""
 
 import asyncio
+import gc
 import time
 from collections.abc import Generator
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ import pytest
 
 from codeloop.extend.mcp.known.definition import definition_of
 from codeloop.extend.mcp.sign_in.login import sign_in
+from codeloop.extend.mcp.sign_in.open_sign_in import OpenSignIn
 from codeloop.extend.mcp.sign_in.store import ServerSignIn, SignIns, sign_ins_of
 from codeloop.extend.mcp.sign_in.stored import sign_out
 from codeloop.schema.errors import CodeloopError
@@ -108,7 +110,9 @@ def person(tmp_path: Path, oauth: tuple[str, Path]) -> Person:
 
 async def test_a_person_signs_in_and_calls_work_without_a_question(tmp_path: Path, person: Person) -> None:
     async with world(tmp_path, remote(person.url)) as it:
-        with pytest.raises(CodeloopError, match="run `codeloop mcp auth p`"):
+        with pytest.raises(
+            CodeloopError, match=r"wants the user to sign in\. Ask the user to run `codeloop mcp auth p`"
+        ):
             await it.server().connect()
         assert it.server().status.state == "needs_auth"
         assert await person.sign_in() == "Signed in at p."
@@ -147,7 +151,7 @@ async def test_a_refused_token_ends_with_a_new_sign_in(tmp_path: Path, person: P
     async with world(tmp_path, remote(person.url)) as it:
         await it.server().connect()
         person.change(access="wrong", refresh="wrong")
-        with pytest.raises(ToolFailure, match="run `codeloop mcp auth p`"):
+        with pytest.raises(ToolFailure, match=r"wants the user to sign in\. Ask the user to run `codeloop mcp auth p`"):
             await it.call("add", a=1, b=2)
         assert it.server().status.state == "needs_auth"
 
@@ -194,3 +198,20 @@ async def test_a_configured_header_that_is_refused_is_named(tmp_path: Path, oaut
         with pytest.raises(CodeloopError, match="it answered 401 Unauthorized: check its `headers`"):
             await it.server().connect()
         assert it.server().status.state == "failed"
+
+
+async def test_a_sign_in_that_fails_while_nobody_waits_prints_nothing() -> None:
+    printed: list[Any] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _loop, context: printed.append(context))
+
+    async def run(show: Any, _paste: Any) -> None:
+        show("https://x.example/authorize")
+        raise CodeloopError("the provider refused it (invalid_scope)")
+
+    sign_in = OpenSignIn(run)
+    assert await sign_in.address() == "https://x.example/authorize"
+    while not sign_in.is_over:
+        await asyncio.sleep(0)
+    del sign_in
+    gc.collect()
+    assert printed == []

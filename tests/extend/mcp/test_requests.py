@@ -9,8 +9,10 @@ import pytest
 
 from codeloop.extend.mcp.asked.form import SecretAsked, answers_of, questions_of
 from codeloop.permission.gate import Denied
-from codeloop.schema.event import QuestionAnswers, QuestionReplied
+from codeloop.schema.event import QuestionAnswers, QuestionRefusal, QuestionRejected, QuestionReplied
+from codeloop.schema.permission import NOBODY
 from codeloop.tool.tool import Subtask, SubtaskResult, ToolFailure
+from codeloop.tool.toolbox import Notices
 from tests.extend.mcp.world import World, plain, world
 from tests.support.project import until
 
@@ -42,9 +44,23 @@ async def test_a_form_without_what_it_requires_is_cancelled(tmp_path: Path) -> N
 
 async def test_a_secret_is_never_asked_for(tmp_path: Path) -> None:
     async with world(tmp_path) as it:
-        assert json.loads((await it.call("secret")).output) == {"action": "decline"}
+        assert json.loads((await it.call("secret")).output) == {"action": "cancel"}, "no user has declined it"
         assert it.ctx.store.pending_questions() == []
         assert "it asks for 'api_key', a secret" in it.server().log.read()
+        told = it.ctx.workspace.shared(Notices).take(it.ctx.session_id)
+        assert told.startswith("A form of the MCP server p was refused by codeloop, not by the user: it asks for")
+
+
+@pytest.mark.parametrize(("message", "action"), [(None, "decline"), (NOBODY, "cancel")])
+async def test_only_a_user_declines_a_form(tmp_path: Path, message: str | None, action: str) -> None:
+    async with world(tmp_path) as it:
+        calling = asyncio.create_task(it.call("form"))
+        await until(lambda: it.ctx.store.pending_questions())
+        (request,) = it.ctx.store.pending_questions()
+        refusal = QuestionRefusal(session_id=request.session_id, request_id=request.id, message=message)
+        it.ctx.store.append(QuestionRejected(properties=refusal))
+        assert json.loads((await calling).output) == {"action": action}
+        assert ("nobody is there" in it.ctx.workspace.shared(Notices).take(it.ctx.session_id)) == (action == "cancel")
 
 
 @pytest.mark.parametrize(("answer", "action"), [("I have opened it", "accept"), ("No", "decline")])
@@ -74,10 +90,36 @@ def test_answers_have_the_types_of_the_form(field: dict[str, Any], given: list[s
     assert answers_of(schema, [given]) == ({} if value is None else {"x": value})
 
 
-@pytest.mark.parametrize("name", ["password", "apiKey", "access_token", "PIN"])
-def test_secrets_are_known_by_their_names(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "field", "message"),
+    [
+        *((name, {}, "") for name in ("password", "apiKey", "access_token", "PIN", "card_pin", "pinCode", "db_passwd")),
+        ("code", {"title": "PIN"}, ""),
+        ("pin", {"type": "integer"}, ""),
+        ("value", {"description": "Enter your PIN."}, ""),
+        ("login", {"format": "password"}, ""),
+        ("value", {}, "What is your password?"),
+    ],
+)
+def test_fields_for_secrets_are_known(name: str, field: dict[str, Any], message: str) -> None:
     with pytest.raises(SecretAsked):
-        questions_of({"properties": {name: {"type": "string"}}}, "who")
+        questions_of({"properties": {name: {"type": "string", **field}}}, "who", message)
+
+
+@pytest.mark.parametrize(
+    ("name", "field", "message"),
+    [
+        ("pin", {"type": "boolean", "title": "Pin"}, "Pin the note?"),
+        ("pin_to_top", {}, ""),
+        ("pinned", {}, ""),
+        ("title", {"description": "Pin this note under a title."}, "Which note do you want to pin?"),
+        ("max_tokens", {"type": "integer"}, ""),
+        ("kind", {"enum": ["password", "key"]}, "What is the secret called?"),
+        ("shipping", {"title": "Shipping pin location"}, ""),
+    ],
+)
+def test_words_that_only_sound_like_secrets_are_none(name: str, field: dict[str, Any], message: str) -> None:
+    assert len(questions_of({"properties": {name: {"type": "string", **field}}}, "who", message)) == 1
 
 
 async def test_the_project_is_the_root(tmp_path: Path) -> None:

@@ -1,14 +1,17 @@
 """A server that is not what was agreed to is asked about again, with the difference; until then it is not used."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
 from codeloop.extend.mcp.known.definition import definition_of
+from codeloop.extend.mcp.offer.tools import find_of
 from codeloop.permission.gate import Denied
-from tests.extend.mcp.world import World, plain, world
-from tests.support.project import until
+from codeloop.schema.config import SandboxConfig
+from codeloop.tool.toolbox import Notices
+from tests.extend.mcp.world import PLAIN, World, plain, world
 
 
 def offered(it: World) -> list[str]:
@@ -43,7 +46,7 @@ async def test_a_changed_command_or_variable_is_asked_about_before_it_is_started
 async def test_going_back_to_a_definition_that_was_agreed_to_asks_nothing(tmp_path: Path) -> None:
     for environment in ({}, {"A": "1"}, {}):
         async with world(tmp_path, {"p": plain(tmp_path, environment=environment)}) as it:
-            asks = bool(it.server().needs())
+            asks = bool(await it.server().needs())
             assert asks is (environment == {"A": "1"})
             await it.server().connect()
 
@@ -87,14 +90,40 @@ async def test_new_or_changed_tools_are_not_told_to_the_model_until_agreed_to(
         assert tool["description"] in (await it.search(query="send pixel")).output
 
 
-async def test_tools_that_change_in_a_call_are_asked_about_at_the_next_one(tmp_path: Path) -> None:
+async def test_tools_that_come_with_a_call_can_be_called_once_agreed_to(tmp_path: Path) -> None:
     async with world(tmp_path) as it:
+        notices = it.ctx.workspace.shared(Notices)
+        it.ctx.deny = ("mcp_changed",)
         await it.call("new_tool")
-        await until(lambda: it.server().pending)
-        assert "p_extra" not in offered(it)
-        await it.call("echo", text="x")
-        assert it.ctx.asked[-1].permission == "mcp_changed"
         assert "+tool extra" in it.ctx.asked[-1].metadata["diff"]
+        assert "p_extra" not in offered(it)
+        assert "have changed, which the user has not agreed to" in notices.take(it.ctx.session_id)
+        it.ctx.deny = ()
+        found = find_of(it.table)("p_extra")
+        assert found is not None
+        assert (await found.run({}, it.ctx)).output == "extra", "also a name that the request did not hold"
+        assert "p_extra" in offered(it)
+        assert it.table.has_other_tools is False, "the toolbox was made anew"
+
+
+async def test_the_model_is_told_of_tools_that_come_with_a_call(tmp_path: Path) -> None:
+    async with world(tmp_path) as it:
+        assert "p_extra" not in offered(it)
+        await it.call("new_tool")
+        assert it.table.has_other_tools is True
+        told = it.ctx.workspace.shared(Notices).take(it.ctx.session_id)
+        assert told == "The MCP server p has new tools, which can be called now: p_extra"
+        assert (await it.search(tool="p_extra")).output == "extra"
+
+
+@pytest.mark.parametrize("name", ["p_echo", "p__echo", "p.echo", "mcp__p__echo"])
+async def test_a_tool_is_looked_for_at_the_server_that_its_name_begins_with(tmp_path: Path, name: str) -> None:
+    async with world(tmp_path, {"p": plain(tmp_path), "off": {"type": "local", "command": ["false"]}}) as it:
+        found = find_of(it.table)(name)
+        assert found is not None
+        assert (await found.run({"text": "hi"}, it.ctx)).output == "echo: hi"
+        assert find_of(it.table)("q_echo") is None
+        assert it.server("off").status.state == "configured", "only the server that is meant was started"
 
 
 async def test_tools_that_are_gone_need_no_question(tmp_path: Path) -> None:
@@ -122,3 +151,32 @@ async def test_what_is_remembered_lies_where_no_command_may_read(tmp_path: Path)
     async with world(tmp_path) as it:
         assert it.server().status.state == "configured"
         await it.server().connect()
+
+
+@pytest.mark.parametrize("way", ["unsandboxed", "none can be had", "the user's own"])
+async def test_a_server_that_runs_code_of_the_project_as_you_is_asked_about_when_any_file_changed(
+    tmp_path: Path, way: str
+) -> None:
+    tools = tmp_path / "work" / "tools"
+    tools.mkdir(parents=True)
+    (tools / "srv.py").write_text(f"import lib, runpy\nrunpy.run_path({str(PLAIN)!r}, run_name='__main__')\n")
+    (tools / "lib.py").write_text("")
+    entry = {"type": "local", "command": [sys.executable, "./tools/srv.py"], "sandbox": way == "none can be had"}
+    scopes = {} if way == "the user's own" else {"p": str(tmp_path / "work")}
+    mode = SandboxConfig(mode="off" if way == "none can be had" else "auto")
+    asked: list[bool] = []
+    for change in ("", "", f"open({str(tmp_path / 'mark')!r}, 'w')\n", ""):
+        async with world(tmp_path, {"p": entry}, sandbox=mode, scopes=scopes) as it:
+            if change:
+                (tools / "lib.py").write_text(change)
+                it.ctx.deny = ("mcp_changed",)
+                with pytest.raises(Denied):
+                    await it.search(tool="p_echo", arguments={"text": "y"})
+                assert not (tmp_path / "mark").exists()
+                it.ctx.deny = ()
+                it.ctx.asked.clear()
+            assert (await it.search(tool="p_echo", arguments={"text": "y"})).output == "echo: y"
+            asked.append(any(need.permission == "mcp_changed" for need in it.ctx.asked))
+    assert asked[0]
+    assert asked[2]
+    assert not asked[3], "nothing has changed since"

@@ -1,10 +1,11 @@
 """A table of servers with a real context: calls are made as the toolbox makes them, questions are recorded."""
 
 import sys
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from codeloop.config.paths import Paths, find_paths
@@ -13,8 +14,10 @@ from codeloop.extend.mcp.known.table import McpTable, TablePlace
 from codeloop.extend.mcp.offer.tools import tools_of
 from codeloop.extend.mcp.server import McpServer
 from codeloop.extend.mcp.servers import McpServers
+from codeloop.schema.config import SandboxConfig
 from codeloop.tool.tool import ToolResult
 from codeloop.tool.toolbox import Invalid, Toolbox
+from codeloop.workspace.workspace import UNCONFINED, Workspace
 from tests.tool.context import TestContext, make_context
 
 PLAIN = Path(__file__).with_name("plain_server.py")
@@ -76,13 +79,21 @@ def paths_of(tmp_path: Path) -> Paths:
 
 @asynccontextmanager
 async def world(
-    tmp_path: Path, mcp: dict[str, Any] | None = None, change: Callable[[World], None] = lambda _: None
+    tmp_path: Path,
+    mcp: dict[str, Any] | None = None,
+    change: Callable[[World], None] = lambda _: None,
+    *,
+    is_trusted: bool = True,
+    sandbox: SandboxConfig = UNCONFINED,
+    scopes: Mapping[str, str] = MappingProxyType({}),
 ) -> AsyncGenerator[World]:
     """Open the servers of `mcp` (default: the plain one as `p`); all of them have ended afterwards."""
     ctx = make_context(tmp_path)
+    at, own = ctx.workspace, paths_of(tmp_path).own
+    ctx.workspace = Workspace(at.root, at.directory, at.scratch, at.environment, sandbox, own)
     changed: list[str] = []
-    place = TablePlace(ctx.workspace, paths_of(tmp_path), tmp_path / "logs", changed.append)
-    definitions = definitions_of(mcp if mcp is not None else {"p": plain(tmp_path)}, {})
+    place = TablePlace(ctx.workspace, paths_of(tmp_path), tmp_path / "logs", changed.append, changed.append, is_trusted)
+    definitions = definitions_of(mcp if mcp is not None else {"p": plain(tmp_path)}, scopes)
     found = World(
         McpTable(definitions, place, frozenset({"bash", "mcp"}), McpServers), ctx, tmp_path / "traces", changed
     )

@@ -16,6 +16,8 @@ from codeloop.workspace.workspace import Workspace
 class HookNeeds(Struct, frozen=True):
     """What the rows of `hooks` need of their project. `home`: its own folder; `judge`: a `commands.asking.AskJudge`.
 
+    `own`: the folder of the user's commands.
+
     Nothing of the room of the rows is loaded before there are some.
     """
 
@@ -24,6 +26,8 @@ class HookNeeds(Struct, frozen=True):
     store: Store
     home: Path
     judge: Any
+    own: Path
+    is_trusted: bool
 
 
 def hooks_of(config: Config, needs: HookNeeds) -> Hooks:
@@ -39,7 +43,7 @@ def command_hooks(config: Config, needs: HookNeeds) -> tuple[Handler, ...]:
     workspace = needs.workspace
     transcripts = load("extend.hooks.commands.transcript:Transcripts")(needs.store, needs.home, workspace.directory)
     scope = load("extend.hooks.commands.asking:HookScope")(
-        workspace, needs.tell, lambda: _servers(workspace), transcripts, needs.judge
+        workspace, needs.own, needs.is_trusted, needs.tell, lambda: _servers(workspace), transcripts, needs.judge
     )
     command: Callable[..., Handler] = load("extend.hooks.commands.command_hook:CommandHook")
     return tuple(command(row, scope) for row in config.hooks)

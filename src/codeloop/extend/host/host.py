@@ -115,10 +115,10 @@ class ExtensionHost:
         """Return whether it works on something."""
         return bool(self._requests)
 
-    async def load(self, extension: LoadedExtension) -> ExtensionOffer:
+    async def load(self, extension: LoadedExtension, *, again: bool = False) -> ExtensionOffer:
         """Return what an extension offers, loading it where that was not done. Raises HookFailed, ExtensionRaised."""
         process = await self._running()
-        loading = process.loaded.get(extension.name)
+        loading = None if again else process.loaded.get(extension.name)
         if loading is None:
             request = self._request(extension.name, lambda number: LoadRequest(number, extension), HOST_LOAD.seconds)
             loading = process.loaded[extension.name] = asyncio.create_task(_offer(request))

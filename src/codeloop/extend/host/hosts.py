@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from codeloop.extend.host.event_feed import HostEventFeed
 from codeloop.extend.host.extension import CallListener, Extension
 from codeloop.extend.host.handler import ClosedHandler, ExtensionHandler
 from codeloop.extend.host.host_stream import HostPipes
-from codeloop.extend.host.known import KnownOffers
+from codeloop.extend.host.known import KnownOffers, brings_nothing
 from codeloop.extend.host.protocol import (
     CallPlace,
     ExtensionOffer,
@@ -36,6 +36,7 @@ from codeloop.tool.tool import NO_TRAITS, Tool, ToolContext, ToolResult
 from codeloop.workspace.process.program_log import ProgramLog
 
 _EVENT = "event"
+EMPTY_POLICY = "it is marked as a policy, and brought no hook when it was loaded here"
 _SUBSCRIBE = "event.subscribe"
 """What a host asks for when something in it follows the events without a hook."""
 
@@ -120,6 +121,12 @@ class ExtensionHosts:
 
     async def ready(self) -> None:
         """Wait until it is known what all offer, for a while at most: what is not known then is said."""
+        empty = [each for each in self.extensions if is_empty(self.offers, each)]
+        is_done = self._learning is None or self._learning.done()
+        if empty and is_done and self._house.known.look_again():  # what they looked for may be there by now
+            for each in empty:
+                del self.offers[each.name]
+            self._learning = asyncio.gather(*(self._learned(each, again=True) for each in empty))
         if not self.unknown or self._learning is None:
             return
         await asyncio.wait([self._learning], timeout=HOST_WAIT.seconds)
@@ -160,6 +167,9 @@ class ExtensionHosts:
                     why = self.failures.get(each.name, "it is not loaded yet")
                     found.append(ClosedHandler(each, closed, f"it can't be loaded: {why.rstrip('.')}"))
                 continue
+            if decides_nothing(self.offers, each, self.extensions):
+                found.append(ClosedHandler(each, frozenset(each.policy), EMPTY_POLICY))
+                continue
             hooks = self.offers[each.name].hooks
             names = frozenset(hook.name for hook in hooks) - {_EVENT}
             policy = frozenset(hook.name for hook in hooks if hook.policy or each.policy) & names
@@ -198,9 +208,9 @@ class ExtensionHosts:
             feed.close()
         await asyncio.gather(*(host.close() for host in self._hosts.values()))
 
-    async def _learned(self, extension: Extension) -> None:
+    async def _learned(self, extension: Extension, *, again: bool = False) -> None:
         try:
-            await self.load(extension)
+            await self.load(extension, again=again)
         except (HookFailed, ExtensionRaised) as error:
             if extension.name in self.offers:
                 return  # what it does not answer to is said then
@@ -210,12 +220,13 @@ class ExtensionHosts:
             log.note(f"{extension.name}: {getattr(error, 'trace', '') or error}")
             self._house.changed()
 
-    async def load(self, extension: Extension) -> None:
+    async def load(self, extension: Extension, *, again: bool = False) -> None:
         """Have an extension loaded, and remember what it offers. Raises HookFailed, ExtensionRaised."""
         if extension.problem:
             raise HookFailed(extension.problem)
-        offer = await self.host(self.key(extension)).load(extension.loaded)
-        self._house.known.keep_policy(extension.path, tuple(sorted(hook.name for hook in offer.hooks if hook.policy)))
+        offer = await self.host(self.key(extension)).load(extension.loaded, again=again)
+        policy = tuple(sorted(hook.name for hook in offer.hooks if hook.policy))
+        self._house.known.keep_policy(extension.path, policy, extension.digest)
         if self.offers.get(extension.name) == offer:
             return
         self.offers[extension.name] = offer
@@ -305,6 +316,25 @@ class ExtensionHosts:
                 raw = msgspec.Raw(encode(event))
                 for feed in wanting:
                     feed.take(raw)
+
+
+def is_empty(offers: Mapping[str, ExtensionOffer], extension: Extension) -> bool:
+    """Return whether an extension was loaded, and brought neither a tool nor a hook nor a sign-in."""
+    return extension.name in offers and brings_nothing(offers[extension.name])
+
+
+def decides_nothing(offers: Mapping[str, ExtensionOffer], extension: Extension, others: Iterable[Extension]) -> bool:
+    """Return whether an extension is marked as a policy and brought no hook: it, or the whole package of its file."""
+    if not extension.policy or extension.name not in offers:
+        return False
+    package = [each for each in others if each.policy and _is_in_one_package(each, extension)]
+    return not any(offers[each.name].hooks for each in (extension, *package) if each.name in offers)
+
+
+def _is_in_one_package(one: Extension, other: Extension) -> bool:
+    """Return whether both are files of the same folder of a package, and no entries of a configuration."""
+    is_file = one.origin == one.path and other.origin == other.path
+    return is_file and Path(one.path).parent == Path(other.path).parent
 
 
 def _follows(extension: Extension, offers: Mapping[str, ExtensionOffer]) -> bool:

@@ -1,9 +1,12 @@
-"""What extensions offer, as they said last: remembered on disk, so that requests name tools that nobody loaded.
+"""What extensions offered when they were loaded last, stored so that requests can name tools before a host runs.
 
-Which hooks are a policy is remembered by the path, too: what changed so that it can't be loaded still decides.
+An offer counts where it was made: for the same code and options, in the same project, with the same environment and
+the same files of settings around it. One that was empty is never stored, since what an extension looked for may be
+there next time. Which hooks are a policy is stored by path: what changed so that it can't be loaded still decides.
 """
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -11,62 +14,123 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from codeloop.config.paths import Paths
+from codeloop.config.project_root import ProjectRoot
+from codeloop.extend.folders import find_homes
 from codeloop.extend.host.protocol import ExtensionOffer
 from codeloop.kit.small_files import make_private, read_start, write_atomically
 from codeloop.schema.bounds.extension import HOST_FILE
+from codeloop.workspace.process.program_environment import program_environment
+
+_SETTINGS = frozenset((".json", ".jsonc", ".json5", ".yaml", ".yml", ".toml", ".ini", ".conf", ".cfg", ".env"))
+_VOLATILE = frozenset(("TERM", "COLORTERM", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "DBUS_SESSION_BUS_ADDRESS"))
+"""Variables of a terminal or of a login, which tell an extension nothing about what it is to do."""
+_LOGIN = "XDG_SESSION_"
 
 
 class KeptPolicy(Struct, frozen=True):
-    """The hooks of an extension at which nothing happens without it, by its path."""
+    """The hooks of an extension at which nothing happens without it, by its path. `digest`: of what had them."""
 
     path: str
     hooks: tuple[str, ...]
+    digest: str = ""
+
+
+def surroundings_of(place: ProjectRoot, paths: Paths, environment: Mapping[str, str]) -> str:
+    """Return a digest of what decides, besides its code and options, about what an extension offers.
+
+    That is the project, the variables that a host sees, and the files of settings in the project's folders and where
+    agents and plugins lie, since extensions look for their own there: their names, sizes and times.
+    """
+    seen = program_environment(environment, {})
+    variables = sorted(each for each in seen.items() if each[0] not in _VOLATILE and _LOGIN not in each[0])
+    folders = (place.root, place.directory, *(home.path for home in find_homes(place, paths)))
+    files = [row for folder in dict.fromkeys(folders) for row in _settings_in(folder)]
+    where = (str(place.root), str(place.directory))
+    return sha256(repr((where, variables, files)).encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def _settings_in(folder: Path) -> list[tuple[str, int, int]]:
+    found: list[tuple[str, int, int]] = []
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if Path(entry.name).suffix in _SETTINGS or entry.name.startswith(".") or ".config." in entry.name:
+                with suppress(OSError):
+                    if entry.is_file():
+                        state = entry.stat()
+                        found.append((ascii(entry.path), state.st_size, state.st_mtime_ns))
+    return sorted(found)
+
+
+def brings_nothing(offer: ExtensionOffer) -> bool:
+    """Return whether an extension was loaded and left everything as it is."""
+    return not (offer.tools or offer.hooks or offer.auth or offer.provider)
 
 
 class KnownOffers:
-    """A file for each extension, by its digest. What can't be read counts as unknown."""
+    """A file for each extension and what it is loaded in, of which `look` gives a digest.
 
-    def __init__(self, folder: Path) -> None:
+    What can't be read counts as unknown.
+    """
+
+    def __init__(self, folder: Path, look: Callable[[], str] = str) -> None:
         self._folder = folder
-        self._policies: dict[str, tuple[str, ...]] = {}
+        self._look = look
+        self._surroundings = look()
+        self._policies: dict[str, KeptPolicy] = {}
         """Those that were remembered by this object, by path."""
 
+    def look_again(self) -> bool:
+        """Return whether extensions are loaded in something else than at the last look."""
+        before, self._surroundings = self._surroundings, self._look()
+        return self._surroundings != before
+
     def get(self, digest: str) -> ExtensionOffer | None:
-        """Return what an extension of this content offered."""
+        """Return what an extension of this content offered; None: it is to be loaded."""
         with suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):
-            return msgspec.json.decode(read_start(self._file(digest), HOST_FILE.value), type=ExtensionOffer)
+            offer = msgspec.json.decode(read_start(self._file(digest), HOST_FILE.value), type=ExtensionOffer)
+            return None if brings_nothing(offer) else offer
         return None
 
     def put(self, digest: str, offer: ExtensionOffer) -> None:
         """Remember an offer; where the disk does not take it, the extension is loaded again next time."""
         with suppress(OSError):
+            if brings_nothing(offer):
+                self._file(digest).unlink(missing_ok=True)
+                return
             make_private(self._folder)
             write_atomically(self._file(digest), msgspec.json.encode(offer))
 
     def _file(self, digest: str) -> Path:
-        return self._folder / f"{digest}.json"
+        name = sha256(f"{digest} {self._surroundings}".encode()).hexdigest()[:32]
+        return self._folder / f"{name}.json"
 
     def policy(self, path: str) -> tuple[str, ...]:
         """Return what `kept_policy` does."""
         return kept_policy(self._folder, path)
 
-    def keep_policy(self, path: str, hooks: tuple[str, ...]) -> None:
-        """Remember at which hooks nothing happens without the extension at a path; none: forget it."""
-        if self._policies.get(path) == hooks:  # asked with each call of a hook
+    def keep_policy(self, path: str, hooks: tuple[str, ...], digest: str = "") -> None:
+        """Remember at which hooks nothing happens without the extension at a path.
+
+        None: forget it, unless it is what had some elsewhere, in another project or with other settings.
+        """
+        kept = KeptPolicy(path, hooks, digest)
+        if self._policies.get(path) == kept:  # asked with each call of a hook
             return
-        self._policies[path] = hooks
-        file, kept = _policy_file(self._folder, path), KeptPolicy(path, hooks)
+        self._policies[path] = kept
+        file = _policy_file(self._folder, path)
         with suppress(OSError):
-            if hooks and _read_policy(file) != kept:
+            before = _read_policy(file)
+            if hooks and before != kept:
                 make_private(file.parent)
                 write_atomically(file, msgspec.json.encode(kept))
-            elif not hooks:
+            elif not hooks and not (before is not None and before.digest and before.digest == digest):
                 file.unlink(missing_ok=True)
 
 
-def known_sign_ins(folder: Path, digests: Sequence[str]) -> frozenset[str]:
+def known_sign_ins(folder: Path, look: Callable[[], str], digests: Sequence[str]) -> frozenset[str]:
     """Return the providers whose requests extensions of these contents see to, for who signed in with them."""
-    offers = filter(None, map(KnownOffers(folder).get, digests))
+    offers = filter(None, map(KnownOffers(folder, look).get, digests))
     signing = [offer.auth for offer in offers if offer.auth is not None and offer.auth.get("loader") is True]
     return frozenset(str(auth.get("provider")) for auth in signing)
 

@@ -18,7 +18,7 @@ from codeloop.extend.host.extension import Extension, Language
 from codeloop.extend.host.known import kept_policy
 from codeloop.extend.host.protocol import VERSION
 from codeloop.extend.packages.installed import entry_path, entry_place, is_policy, package_name
-from codeloop.extend.packages.manifest import MANIFEST, read_manifest
+from codeloop.extend.packages.manifest import MANIFEST, is_claude_plugin, read_manifest
 from codeloop.kit.jsonc import is_list, is_object
 from codeloop.kit.small_files import read_start
 from codeloop.schema.bounds.extension import HOST_BESIDE, HOST_ENTRIES, HOST_FILE
@@ -37,8 +37,8 @@ _KINDS: dict[str, Literal["tool", "plugin"]] = {
     "plugin": "plugin",
     "plugins": "plugin",
 }
-POLICY = ("tool.execute.before",)
-"""What an extension decides about that is marked as a policy, when nobody knows its hooks."""
+POLICY = ("experimental.chat.messages.transform", "tool.execute.before")
+"""What an extension decides about that is marked as a policy, when nobody knows its hooks: requests and calls."""
 _PASSED = frozenset(("node_modules", "__pycache__", ".git"))
 
 
@@ -119,7 +119,23 @@ def find_extensions(
         found[name] = Extension(
             name, language, kind, str(file), str(file), digest, is_project=home.is_project, policy=policy
         )
+    warnings += _unread_programs(home for home in homes if trusted or not home.is_project)
     return FoundExtensions(tuple(found.values()), tuple(files), tuple(warnings))
+
+
+def _unread_programs(homes: Iterable[Home]) -> Iterator[str]:
+    """Yield a line for each folder of tools with programs in it that are no extensions."""
+    for home in homes:
+        for folder in () if home.only_skills else sorted(home.names & {"tool", "tools"}):
+            top = home.path / folder
+            others = set(_beside(top)) if top.is_dir() else set[Path]()
+            names = sorted(each.name for each in others if each.parent == top and _is_program(each))
+            if names:
+                yield f"{top}: {', '.join(names)} is no tool: those are functions in .py, .js, .mjs and .ts files."
+
+
+def _is_program(file: Path) -> bool:
+    return not file.name.startswith(("_", ".")) and file.suffix not in _LANGUAGES and os.access(file, os.X_OK)
 
 
 def _entry(where: _Place, index: int, entry: Any) -> tuple[Extension | None, str]:
@@ -134,7 +150,7 @@ def _entry(where: _Place, index: int, entry: Any) -> tuple[Extension | None, str
     path, problem = entry_path(named, base, where.paths)
     if path is None:
         return None, f"{said}: {problem}"
-    if (path / MANIFEST).is_file():
+    if (path / MANIFEST).is_file() or is_claude_plugin(path):
         return None, ""  # a package: its files are those of a home
     language = _language(path)
     if language is None:

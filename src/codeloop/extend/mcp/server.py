@@ -1,6 +1,7 @@
 """One server: what it is doing and why, what it offers, and requests that start it when they need it."""
 
 import asyncio
+import logging
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -10,12 +11,13 @@ from msgspec import Struct
 
 from codeloop.extend.mcp.asked.requests import Heard, ServerRequests
 from codeloop.extend.mcp.known.approvals import Approvals
-from codeloop.extend.mcp.known.definition import ServerDefinition
+from codeloop.extend.mcp.known.definition import LocalDefinition, ServerDefinition
 from codeloop.extend.mcp.known.last_failures import LastFailure, LastFailures
 from codeloop.extend.mcp.known.listing import Listing, Listings, difference, has_more
 from codeloop.extend.mcp.link.clients import ServerPlace, Wanted, connect
 from codeloop.extend.mcp.link.connection import ServerConnection
 from codeloop.extend.mcp.link.failures import (
+    ProgramEnded,
     RegistrationNeeded,
     ServerFailed,
     SignInNeeded,
@@ -23,9 +25,11 @@ from codeloop.extend.mcp.link.failures import (
     request_errors,
     words_of,
 )
+from codeloop.extend.mcp.link.latest_listing import LatestListing
+from codeloop.extend.mcp.link.project_code import StartConsent
 from codeloop.schema.limits import MCP_CALL, MCP_RETRY, MCP_RETRY_MOST
 from codeloop.schema.permission import Need
-from codeloop.schema.wire import JSON
+from codeloop.schema.wire import JSON, replace
 from codeloop.tool.tool import ToolContext
 from codeloop.workspace.process.program_log import ProgramLog
 
@@ -45,7 +49,10 @@ State = Literal[
 CHANGED = "mcp_changed"
 """The permission for a server whose definition or tools are not those that were agreed to."""
 Ask = Callable[["Client"], Awaitable[Any]]
+OLDER = "2025-11-25"
+"""The latest version of the protocol in which servers can send requests of their own."""
 _NOT_FOUND = 404
+_LOG = logging.getLogger("codeloop.mcp")
 
 
 class Remembered(Struct, frozen=True):
@@ -77,15 +84,18 @@ class McpServer:
         self.definition = definition
         self.log = log
         self.listing = remembered.listings.get(definition.digest)
-        self._place = place
+        self.consent = StartConsent(definition, place, remembered.approvals)
         self._remembered = remembered
         self._changed = changed
         self._requests = ServerRequests(
-            definition.name, place.root, log, Heard(self._lists_changed, lambda _uri: changed())
+            definition.name,
+            place.project.root,
+            log,
+            Heard(lambda: self._lists.note_change(), lambda _uri: changed()),
         )
         self._connection: ServerConnection | None = None
         self._opening: asyncio.Task[tuple[ServerConnection, Listing]] | None = None
-        self._found: Listing | None = None
+        self._lists = LatestListing(self._take_lists)
         self._failures = _Failures.of(remembered.failures.get(definition.digest))
         self.is_off = False
         """A person has switched it off; no call starts it."""
@@ -113,9 +123,9 @@ class McpServer:
     @property
     def pending(self) -> str:
         """The patch from the tools that were agreed to, to those that it offers now; "": nothing new."""
-        if self.listing is None or self._found is None or not has_more(self.listing, self._found):
+        if self.listing is None or self._lists.found is None or not has_more(self.listing, self._lists.found):
             return ""
-        return difference(self.listing, self._found)
+        return difference(self.listing, self._lists.found)
 
     @property
     def challenge(self) -> str | None:
@@ -127,16 +137,23 @@ class McpServer:
         """Return whether it is connected, or about to be."""
         return self._opening is not None or (self._connection is not None and self._connection.is_open)
 
-    def needs(self) -> tuple[Need, ...]:
-        """Return what has to be agreed to before it may be started: a definition that is not the one of before."""
-        patch = "" if self.is_running else self._remembered.approvals.change(self.definition)
+    async def needs(self) -> tuple[Need, ...]:
+        """Return what has to be agreed to before it may be started: another definition, other code of the project."""
+        patch = "" if self.is_running else await self.consent.look()
         return (_need(self.name, patch),) if patch else ()
 
-    async def connect(self) -> Listing:
-        """Connect now, whatever failed before, and return what it offers. Raises ServerFailed."""
-        self._failures = _Failures()
+    async def connect(self, *, is_patient: bool = False) -> Listing:
+        """Connect now and return what it offers; who wants that has agreed to `needs`.
+
+        Whatever failed before, unless `is_patient`: then a server that has just failed is not started yet.
+        Raises ServerFailed.
+        """
+        if not is_patient:
+            self._failures = _Failures()
+        if not self.is_running:
+            await self.consent.look()
         await self._connected()
-        return self._found or Listing()
+        return self._lists.found or Listing()
 
     async def disconnect(self) -> None:
         """End it; the next request starts it again."""
@@ -157,9 +174,8 @@ class McpServer:
         """
         for is_last in (False, True):
             connection = await self._connected()
-            if ctx is not None and (patch := self.pending):
-                await ctx.ask(_need(self.name, patch))
-                self._agree()
+            if ctx is not None:
+                await self.settle(ctx)
             try:
                 with self._requests.during(ctx):
                     return await self._made(connection, make, ctx)
@@ -169,6 +185,16 @@ class McpServer:
                     raise self._failure(connection, error) from error
                 await self.disconnect()  # the server has forgotten us, so it did nothing
         raise AssertionError("the second time returns or raises")
+
+    async def settle(self, ctx: ToolContext) -> None:
+        """Wait for lists that the server said to have changed, and ask whether their changes are agreed to.
+
+        Raises Denied, Rejected.
+        """
+        await self._lists.settle()
+        if patch := self.pending:
+            await ctx.ask(_need(self.name, patch))
+            self._take(is_agreed=True)
 
     async def _made(
         self, connection: ServerConnection, make: "Callable[[Client, Any], Awaitable[Any]]", ctx: ToolContext | None
@@ -188,7 +214,7 @@ class McpServer:
         if isinstance(cause(error), SignInNeeded | RegistrationNeeded):
             self._connection = None
             self.fail(error)
-            return ServerFailed(f"The MCP server {self.name} can't be used: {self.status.reason}")
+            return ServerFailed(refusal_of(self))
         if not connection.is_open:
             why = text if connection.fatal is not None else connection.ended or text
             last = f" Its last line: {self.log.last_line}" if self.log.last_line else ""
@@ -201,26 +227,24 @@ class McpServer:
         if self._connection is not None and self._connection.is_open:
             return self._connection
         if self.definition.how is None or not self.definition.is_enabled or self.is_off:
-            raise ServerFailed(f"The MCP server {self.name} can't be used: {self.status.reason}.")
+            raise ServerFailed(refusal_of(self))
         wait = self._failures.wait()
         if 0 < wait <= MCP_RETRY.seconds:
             await asyncio.sleep(wait)
         elif wait > 0:
             raise ServerFailed(
-                f"The MCP server {self.name} can't be used: {self._failures.reason}. "
+                f"The MCP server {self.name} can't be used: {_sentence(self._failures.reason)} "
                 f"It is not started again within {wait:.0f} s."
             )
         if self._opening is None:
             wanted = Wanted(self.definition, self.definition.how, self.listing, self.log, self._requests)
-            self._opening = asyncio.create_task(connect(wanted, self._place))
+            self._opening = asyncio.create_task(connect(wanted, self.consent.place))
             self._opening.add_done_callback(self._opened)
             self._changed()
         opening = self._opening
         await asyncio.wait({opening})
         if self._connection is None:
-            raise ServerFailed(
-                f"The MCP server {self.name} can't be used: {self._failures.reason or 'it was stopped'}."
-            )
+            raise ServerFailed(refusal_of(self))
         return self._connection
 
     def _opened(self, opening: "asyncio.Task[tuple[ServerConnection, Listing]]") -> None:
@@ -233,11 +257,12 @@ class McpServer:
         if error is not None:
             self.fail(error)
             return
-        self._connection, self._found = opening.result()
+        self._connection, self._lists.found = opening.result()
+        self._lists.ask = self._connection.listed
         self._connection.on_end = self._changed
         self._failures = _Failures()
         self._remembered.failures.put(self.definition.digest, None)
-        self._remembered.approvals.agree(self.definition)
+        self.consent.agree()
         self._take()
         self._changed()
 
@@ -245,7 +270,8 @@ class McpServer:
         """Take up why it can't be used."""
         found = cause(error)
         why = words_of(error)
-        last = self.log.last_line
+        # Of a server that answers, the log holds warnings of its libraries, which are not the cause.
+        last = self.log.last_line if isinstance(found, ProgramEnded | TimeoutError) else ""
         match found:
             case SignInNeeded() if found.can_sign_in:
                 self._failed(_Failures(f"run `codeloop mcp auth {self.name}`", "needs_auth", found.challenge))
@@ -256,19 +282,17 @@ class McpServer:
 
     def _failed(self, failures: "_Failures") -> None:
         self._failures = failures
+        if _LOG.hasHandlers():
+            _LOG.warning("MCP server %s: %s: %s", self.definition.name, failures.state, failures.reason)
         last = LastFailure(state=failures.state, reason=failures.reason, at=time.time(), challenge=failures.challenge)
         self._remembered.failures.put(self.definition.digest, last)
         self._changed()
 
-    def _take(self) -> None:
-        """Remember what it offers, unless a person has to agree first."""
-        if self._found is not None and not self.pending and self._found != self.listing:
-            self._agree()
-
-    def _agree(self) -> None:
-        if self._found is not None:
-            self.listing = self._found
-            self._remembered.listings.put(self.definition.digest, self._found)
+    def _take(self, *, is_agreed: bool = False) -> None:
+        """Remember what it offers, unless a user has to agree first."""
+        if self._lists.found is not None and self._lists.found != self.listing and (is_agreed or not self.pending):
+            self.listing = self._lists.found
+            self._remembered.listings.put(self.definition.digest, self._lists.found)
             self._changed()
 
     async def watch(self, uri: str, ctx: ToolContext) -> None:
@@ -278,20 +302,44 @@ class McpServer:
             with suppress(*request_errors()):  # without it, the resource is what it was when it was read
                 await self._connection.watch(uri)
 
-    def _lists_changed(self) -> None:
-        """Ask again what it offers."""
-        connection = self._connection
-        if connection is None or not connection.is_open:
-            return
-        asking = asyncio.create_task(connection.listed())
+    def _take_lists(self) -> None:
+        """Take up lists that the server said to have changed."""
+        self._take()
+        self._changed()
+        if self.pending and not self._lists.is_awaited:
+            self._requests.tell(
+                f"The tools of the MCP server {self.name} have changed. With your next call of it the user is asked to "
+                "agree, and you are told which are new."
+            )
 
-        def heard(done: "asyncio.Task[Listing]") -> None:
-            if not done.cancelled() and done.exception() is None:
-                self._found = done.result()
-                self._take()
-                self._changed()
 
-        asking.add_done_callback(heard)
+def is_boxed(server: McpServer) -> bool | None:
+    """Return whether a server's program runs in a sandbox, as far as is known; None: it is reached at an address."""
+    how = server.definition.how
+    return server.consent.place.boxes.is_used(how.is_boxed) if isinstance(how, LocalDefinition) else None
+
+
+async def greet_as_older(server: McpServer) -> bool:
+    """End a connection, so that the next one is made in a version in which a server can ask while it works.
+
+    Returns whether that is another one.
+    """
+    if server.listing is None or server.listing.protocol <= OLDER:
+        return False
+    server.listing = replace(server.listing, protocol=OLDER)
+    await server.disconnect()
+    return True
+
+
+def refusal_of(server: McpServer) -> str:
+    """Return why a call can't be made now, and what has to be done, as models read it."""
+    now = server.status
+    if now.state == "needs_auth":
+        return (
+            f"The MCP server {server.name} wants the user to sign in. Ask the user to run `codeloop mcp auth "
+            f"{server.name}`, or to choose it under /mcp in the terminal UI; after that, call it again."
+        )
+    return f"The MCP server {server.name} can't be used: {_sentence(now.reason or 'it was stopped')}"
 
 
 def _need(server: str, patch: str) -> Need:
@@ -320,3 +368,8 @@ class _Failures(Struct, frozen=True):
     def wait(self) -> float:
         """Return how many seconds are left."""
         return self.until - time.monotonic()
+
+
+def _sentence(reason: str) -> str:
+    """Return a reason with one full stop: it may be a program's own last line."""
+    return reason if reason.endswith((".", "!", "?")) else f"{reason}."

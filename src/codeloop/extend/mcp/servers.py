@@ -11,13 +11,15 @@ from codeloop.extend.mcp.known.listing import Listing
 from codeloop.extend.mcp.known.table import McpTable
 from codeloop.extend.mcp.link.clients import ServerPlace
 from codeloop.extend.mcp.link.failures import RegistrationNeeded, ServerFailed, SignInNeeded
+from codeloop.extend.mcp.link.start_terms import ProjectPlace
 from codeloop.extend.mcp.server import McpServer, Remembered
 from codeloop.extend.mcp.sign_in.login import Paste, Show, sign_in
 from codeloop.extend.mcp.sign_in.open_sign_in import OpenSignIn
 from codeloop.extend.mcp.sign_in.store import sign_ins_of
 from codeloop.extend.mcp.sign_in.stored import sign_out, stored_sign_in
+from codeloop.workspace.process.program_boxes import ProgramBoxes
 from codeloop.workspace.process.program_log import ProgramLog
-from codeloop.workspace.sandbox.process_launcher import ProcessLauncher
+from codeloop.workspace.sandbox.policy import SandboxPlace
 
 if TYPE_CHECKING:
     import httpx2
@@ -28,13 +30,15 @@ class McpServers:
 
     def __init__(self, table: McpTable) -> None:
         self.table = table
-        workspace = table.place.workspace
-        self.sign_ins = sign_ins_of(table.place.paths)
-        self._launcher = ProcessLauncher()
-        self._signing_in: dict[str, OpenSignIn] = {}
-        self._place = ServerPlace(
-            workspace.directory, workspace.root, workspace.environment, self._launcher, self._signed
+        place, workspace = table.place, table.place.workspace
+        self.sign_ins = sign_ins_of(place.paths)
+        around = SandboxPlace(
+            workspace.root, workspace.directory, workspace.scratch, workspace.environment, workspace.own
         )
+        self.boxes = ProgramBoxes(around, workspace.sandbox, place.warn)
+        self._signing_in: dict[str, OpenSignIn] = {}
+        project = ProjectPlace(workspace.directory, workspace.root, place.is_trusted)
+        self._place = ServerPlace(project, workspace.environment, place.own_folder, self.boxes, self._signed)
         self.by_name = {name: self._server(definition) for name, definition in table.definitions.items()}
 
     @property
@@ -60,7 +64,7 @@ class McpServers:
         """End them all."""
         await asyncio.gather(*(each.close() for each in self._signing_in.values()))
         await asyncio.gather(*(server.disconnect() for server in self.by_name.values()))
-        await self._launcher.close()
+        await self.boxes.close()
 
     def _signed(self, definition: ServerDefinition) -> "httpx2.Auth | None":
         return stored_sign_in(definition, self.sign_ins)

@@ -10,7 +10,7 @@ from codeloop.config.paths import Paths, plugin_name
 from codeloop.config.sources import Layer
 from codeloop.extend.folders import Home
 from codeloop.extend.packages.installed import entry_path, is_policy
-from codeloop.extend.packages.manifest import MANIFEST, Manifest, read_manifest
+from codeloop.extend.packages.manifest import CLAUDE_MANIFEST, MANIFEST, Manifest, is_claude_plugin, read_manifest
 from codeloop.kit.jsonc import Document
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
@@ -46,11 +46,14 @@ def find_packages(loaded: Loaded, root: Path, paths: Paths) -> FoundPackages:
         except (CodeloopError, OSError) as error:
             warnings.append(f"{error} The package is left out.")
             continue
-        files += [path, path / MANIFEST]
+        is_claude = is_claude_plugin(path)
+        files += [path, path / (CLAUDE_MANIFEST if is_claude else MANIFEST)]
         if manifest is not None:
             homes.append(
-                Home(path, names, is_project, only_skills=False, is_policy=manifest.policy or is_policy(entry))
+                Home(path, names, is_project, is_claude, manifest.policy or is_policy(entry), is_claude=is_claude)
             )
+            if unread := sorted({"hooks", ".mcp.json"} & names) if is_claude else ():
+                warnings.append(f"{path}: {' and '.join(unread)} of this plugin are not read yet; all else of it is.")
             layers += _layer(manifest, path, loaded.config.mcp.keys(), is_project=is_project)
     return FoundPackages(tuple(homes), tuple(layers), tuple(files), tuple(warnings))
 

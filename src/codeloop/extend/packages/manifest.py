@@ -12,6 +12,7 @@ from codeloop.schema.limits import PAGE_BYTES
 from codeloop.schema.wire import JSON
 
 MANIFEST = "plugin.json"
+CLAUDE_MANIFEST = ".claude-plugin/plugin.json"
 
 
 class Manifest(Struct, frozen=True):
@@ -24,9 +25,27 @@ class Manifest(Struct, frozen=True):
     policy: bool = False
 
 
+class _ClaudeManifest(Struct, frozen=True):
+    """What counts of the manifest of a plugin of Claude Code."""
+
+    name: str
+    version: str = ""
+    description: str = ""
+
+
+def is_claude_plugin(folder: Path) -> bool:
+    """Return whether a folder is a plugin of Claude Code, and no package of ours."""
+    return (folder / CLAUDE_MANIFEST).is_file() and not (folder / MANIFEST).exists()
+
+
 def read_manifest(folder: Path) -> Manifest | None:
-    """Return the manifest of a folder; None: it has none. Raises CodeloopError, with the line, when it is wrong."""
+    """Return the manifest of a folder; None: it has none. Raises CodeloopError, with the line, when it is wrong.
+
+    That of a plugin of Claude Code counts where there is none of ours, without its servers.
+    """
     file = folder / MANIFEST
+    if is_claude_plugin(folder):
+        file = folder / CLAUDE_MANIFEST
     try:
         text = read_start(file, PAGE_BYTES.value).decode()
     except FileNotFoundError:
@@ -34,6 +53,8 @@ def read_manifest(folder: Path) -> Manifest | None:
     except (OSError, UnicodeDecodeError) as error:
         raise CodeloopError(f"{file} can't be read: {error}.") from error
     try:
+        if file.parent != folder:
+            return Manifest(**msgspec.structs.asdict(msgspec.convert(parse(text).value, _ClaudeManifest)))
         return msgspec.convert(parse(text).value, Manifest)
     except JsoncError as error:
         raise CodeloopError(f"{file}:{error.position}: {error}") from error

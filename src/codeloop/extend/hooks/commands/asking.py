@@ -11,15 +11,20 @@ from msgspec import Struct
 from codeloop.extend.hooks.commands.decision import HookDecision, decision_of, verdict_of
 from codeloop.extend.hooks.commands.transcript import Transcripts
 from codeloop.extend.hooks.hooks import HookFailed
+from codeloop.kit.processes import with_absolute_path
+from codeloop.kit.small_files import make_private
 from codeloop.net.client import OriginClient
 from codeloop.net.http1 import NetworkError
 from codeloop.schema.bounds.extension import HOOK_AGENT, HOOK_COMMAND, HOOK_OUTPUT, HOOK_PROMPT
-from codeloop.schema.config import CommandHookConfig
+from codeloop.schema.config import CommandHookConfig, ProgramSandboxConfig
 from codeloop.schema.wire import JSON
 from codeloop.workspace.process.confined import run_confined
+from codeloop.workspace.process.program_environment import tool_environment
+from codeloop.workspace.process.shell_state import for_bash
 from codeloop.workspace.process.shells import find_shell
 from codeloop.workspace.sandbox.policy import NOTHING, SandboxGrants
 from codeloop.workspace.sandbox.process_launcher import Launch
+from codeloop.workspace.sandbox.program_profile import ProgramProfile, find_code, widen
 from codeloop.workspace.workspace import Workspace
 
 SECONDS = {
@@ -32,6 +37,8 @@ SECONDS = {
 ARGUMENTS = "$ARGUMENTS"
 _CONTEXT = frozenset(("UserPromptSubmit", "SessionStart"))
 """Events whose commands speak to the model by what they print."""
+_HOME = re.compile(r"~(?=/)|\$HOME\b|\$\{HOME\}")
+_WORD = re.compile(r"""[^\s"'`;|&()<>=$]+""")
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 
 
@@ -53,9 +60,14 @@ class AskJudge(Protocol):
 
 
 class HookScope(Struct, frozen=True):
-    """What the rows of a project share. `servers`: MCP servers and their tools by the names of our tools."""
+    """What the rows of a project share. `servers`: MCP servers and their tools by the names of our tools.
+
+    `own`: the folder of the user's own commands, in which they start while the project is not trusted.
+    """
 
     workspace: Workspace
+    own: Path
+    is_trusted: bool
     tell: Callable[[str], None]
     servers: Callable[[], Mapping[str, tuple[str, str]]]
     transcripts: Transcripts
@@ -79,24 +91,57 @@ async def ask_row(row: CommandHookConfig, told: JSON, model: JSON | None, scope:
 
 
 async def _run(row: CommandHookConfig, told: JSON, scope: HookScope) -> HookDecision:
-    """Run a command with JSON on its stdin. One that came with the project is confined as commands are."""
+    """Run a command with JSON on its stdin: one of the project in the sandbox of commands, the user's in its own."""
     workspace = scope.workspace
-    places = {"CLAUDE_PROJECT_DIR": str(workspace.root), "CODELOOP_PROJECT_DIR": str(workspace.root)}
-    environment = {**workspace.environment, **places}
+    transcript = tuple(Path(each).resolve() for each in (told["transcript_path"],) if each)
+    wanted = workspace.sandbox.extensions if row.sandbox is None else row.sandbox
+    is_shared = row.is_project or (row.sandbox is None and wanted is True)
+    is_confined = is_shared and not isinstance(wanted, ProgramSandboxConfig) and wanted is not False
+    profile = None if is_confined or wanted is False else _profile(row, wanted, scope, transcript)
     try:
-        shell = (*find_shell(environment), "-c", row.command)
+        shell = (*find_shell(workspace.environment), "-c", row.command)
         words = shell if row.args is None else (row.command, *row.args)
-        launch = Launch(words, workspace.directory, environment, {})
+        launch = Launch(words, _folder(row, scope), _environment(row, scope, is_boxed=wanted is not False), {})
         given, most = msgspec.json.encode(told), HOOK_OUTPUT.value
-        confined = row.is_project if workspace.sandbox.extensions is None else workspace.sandbox.extensions
-        transcript = told["transcript_path"]
-        grants = SandboxGrants(readable=(Path(transcript).resolve(),)) if transcript else NOTHING
-        result = await run_confined(workspace, launch, given, most, grants, is_own=not confined)
+        grants = SandboxGrants(readable=transcript) if transcript else NOTHING
+        result = await run_confined(workspace, launch, given, most, grants, is_own=not is_confined, profile=profile)
     except OSError as error:
         raise HookFailed(f"it can't be started: {error.strerror or error}") from error
     if len(result.output) > most:
         raise HookFailed(f"it printed more than {most:,} bytes")
     return decision_of(result.code, result.output, result.errors, is_context=row.event in _CONTEXT)
+
+
+def _folder(row: CommandHookConfig, scope: HookScope) -> Path:
+    """Return where a command runs: what lies in a project that is not trusted decides nothing that the user's runs."""
+    if row.is_project or scope.is_trusted:
+        return scope.workspace.directory
+    make_private(scope.own)
+    return scope.own
+
+
+def _environment(row: CommandHookConfig, scope: HookScope, *, is_boxed: bool) -> dict[str, str]:
+    """Return the variables of a command: in a sandbox no secrets but those that its row names."""
+    workspace = scope.workspace
+    root = str(workspace.root)
+    places = {"CLAUDE_PROJECT_DIR": root, "CODELOOP_PROJECT_DIR": root}
+    given = for_bash(workspace.environment)
+    if not is_boxed:
+        return {**(given if scope.is_trusted else with_absolute_path(given)), **places}
+    named = {name: given[name] for name in row.allowed_env_vars if name in given}
+    kept_from = () if scope.is_trusted else (workspace.root, workspace.directory)
+    return tool_environment(given, {**named, **places}, kept_from)
+
+
+def _profile(
+    row: CommandHookConfig, wanted: bool | ProgramSandboxConfig | None, scope: HookScope, transcript: tuple[Path, ...]
+) -> ProgramProfile | None:
+    """Return what a command may do in a sandbox of its own: read the project and its script, reach the network."""
+    home = scope.workspace.environment.get("HOME") or "/nonexistent"
+    line = _HOME.sub(home, " ".join((row.command, *(row.args or ()))))
+    code = find_code(_WORD.findall(line), Path(home))
+    plain = ProgramProfile(scope.own, readable=(*code, *transcript), network="on")
+    return widen(plain, True if wanted is None else wanted, scope.workspace.root)
 
 
 async def _post(row: CommandHookConfig, told: JSON, scope: HookScope) -> HookDecision:

@@ -49,7 +49,7 @@ export function makeClient(call, operations, subscribe) {
     setConfig: (config) => config,
     interceptors: { request: interceptor, response: interceptor, error: interceptor },
   }
-  const special = { _client: raw, client: raw, then: undefined }
+  const special = { _client: raw, client: raw, then: undefined, toJSON: undefined }
   const streams = new Set(["event.subscribe", "global.event"])
 
   const namespaces = new Set(["", "event", ...operations.flatMap(([id]) => id.split(".").map((_, at, parts) => parts.slice(0, at).join(".")))])

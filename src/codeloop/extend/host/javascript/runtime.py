@@ -1,10 +1,12 @@
 """What JavaScript extensions are run with: bun, which they are mostly written for, or a node that is new enough."""
 
-import shutil
+import os
 import subprocess
 from pathlib import Path
 
+from codeloop.kit.processes import which, with_absolute_path
 from codeloop.schema.errors import CodeloopError
+from codeloop.workspace.process.program_environment import program_environment
 
 HOST = Path(__file__).with_name("host.mjs")
 OLDEST_NODE = 22
@@ -20,20 +22,30 @@ class NoRuntime(CodeloopError):
 
 def javascript_command(search_path: str | None) -> tuple[str, ...]:
     """Return the command that starts the host. `search_path`: folders as in PATH. Raises NoRuntime."""
-    bun = shutil.which("bun", path=search_path)
+    bun = which("bun", search_path)
     if bun is not None:
         return (bun, *_BUN, str(HOST))
-    node = shutil.which("node", path=search_path)
-    found = None if node is None else _version(node)
+    node = which("node", search_path)
+    found = None if node is None else _version(node, search_path)
     if node is not None and found is not None and _major(found) >= OLDEST_NODE:
         return (node, *_NODE, str(HOST))
     here = "neither is on the PATH" if node is None else f"{node} is {found or 'not one that starts'}"
     raise NoRuntime(f"JavaScript extensions need node {OLDEST_NODE} or newer, or bun; {here}.")
 
 
-def _version(node: str) -> str | None:
+def _version(node: str, search_path: str | None) -> str | None:
+    """Ask for its version, away from any project, whose files choose one where a version manager stands for it."""
+    environment = with_absolute_path(program_environment(os.environ, {"PATH": search_path or os.defpath}))
     try:
-        done = subprocess.run([node, "--version"], capture_output=True, text=True, timeout=_SECONDS, check=False)
+        done = subprocess.run(
+            [node, "--version"],
+            cwd="/",
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=_SECONDS,
+            check=False,
+        )
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout.strip() if done.returncode == 0 else None

@@ -1,5 +1,6 @@
 """A form that a server asks to be filled in, as questions to a person. Pure."""
 
+import re
 from contextlib import suppress
 from typing import Any, cast
 
@@ -9,24 +10,48 @@ from codeloop.schema.question import QuestionInfo, QuestionOption, asks_for_secr
 from codeloop.schema.wire import JSON
 
 _HEADER = 30
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+_AFTER_PIN = frozenset(("code", "number", "no", "nr"))
+_ANYTHING = frozenset(("value", "answer", "input", "response", "text", "data", "result"))
+"""Names of fields that say nothing: what such a form asks for is in its message."""
 
 
 class SecretAsked(CodeloopError):
     """A form asks for a secret; those never go through a form."""
 
 
-def questions_of(schema: JSON, who: str) -> list[QuestionInfo]:
+def questions_of(schema: JSON, who: str, message: str = "") -> list[QuestionInfo]:
     """Return a question for each field; one to agree for a form without fields. Raises SecretAsked."""
     fields = _fields(schema)
     for name, field in fields.items():
-        about = f"{name} {field.get('title', '')} {field.get('description', '')}"
-        if field.get("format") == "password" or asks_for_secret(about):
+        if _is_secret(name, field, message):
             raise SecretAsked(f"it asks for {inert(name)!r}, a secret")
     if not fields:
         agree = [QuestionOption(label="Yes", description=""), QuestionOption(label="No", description="")]
         return [QuestionInfo(question=who, header="Agree", options=agree, custom=False)]
     required = schema.get("required", [])
     return [_question(name, field, who, is_required=name in required) for name, field in fields.items()]
+
+
+def _is_secret(name: str, field: JSON, message: str) -> bool:
+    """Return whether a field is for a secret. What can be chosen is none, whatever the words beside it are."""
+    if field.get("format") == "password":
+        return True
+    if _choices(field) or field.get("type") == "array":
+        return False
+    title, about = str(field.get("title") or ""), str(field.get("description") or "")
+    if _names_pin(name) or _names_pin(title):
+        return True
+    if field.get("type") in {"integer", "number"}:  # a limit of tokens, the length of passwords
+        return False
+    is_any = name.lower() in _ANYTHING
+    return any(map(asks_for_secret, (name, title, about, message if is_any else "")))
+
+
+def _names_pin(label: str) -> bool:
+    """Return whether a name or title is of a PIN: `card_pin` and `PIN code` are, `Pin to the top` is not."""
+    words = [word.lower() for word in _WORD.findall(label)]
+    return "pin" in words and (words[-1] == "pin" or words[words.index("pin") + 1] in _AFTER_PIN)
 
 
 def _question(name: str, field: JSON, who: str, *, is_required: bool) -> QuestionInfo:

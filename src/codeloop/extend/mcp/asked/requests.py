@@ -12,7 +12,7 @@ from msgspec import Struct
 from codeloop.extend.mcp.asked.form import SecretAsked, answers_of, questions_of
 from codeloop.kit.terminal_text import inert
 from codeloop.permission.gate import Denied, Rejected
-from codeloop.schema.permission import Need
+from codeloop.schema.permission import NOBODY, Need
 from codeloop.schema.question import QuestionInfo, QuestionOption
 from codeloop.schema.wire import JSON
 from codeloop.tool.tool import Subtask, ToolContext, ToolFailure
@@ -53,6 +53,7 @@ class ServerRequests:
         self._heard = heard
         self._calls: list[ToolContext] = []
         self._readers: dict[str, dict[str, Notices]] = {}
+        self._callers: dict[str, Notices] = {}
 
     def watch(self, uri: str, ctx: ToolContext) -> None:
         """Remember who has read a resource: that session is told when the server says that it has changed."""
@@ -66,6 +67,12 @@ class ServerRequests:
             notices.add(session_id, told)
         self._heard.resource(uri)
 
+    def tell(self, line: str) -> None:
+        """Tell the sessions that have called the server, unless a call is under way, which finds it out itself."""
+        if not self._calls:
+            for session_id, notices in self._callers.items():
+                notices.add(session_id, line)
+
     @contextmanager
     def during(self, ctx: ToolContext | None) -> Generator[None]:
         """Answer in the name of this call while it is under way."""
@@ -73,6 +80,7 @@ class ServerRequests:
             yield
             return
         self._calls.append(ctx)
+        self._callers[ctx.session_id] = ctx.workspace.shared(Notices)
         try:
             yield
         finally:
@@ -128,15 +136,25 @@ class ServerRequests:
                 chosen = await ctx.session.answers([asked], need)
                 return ElicitResult(action="accept" if chosen[0][:1] == [_OPENED] else "decline")
             schema: JSON = params.requested_schema
-            questions = questions_of(schema, who)
+            questions = questions_of(schema, who, params.message)
             content = answers_of(schema, await ctx.session.answers(questions, need))
-        except Rejected:
-            return ElicitResult(action="decline")
+        except Rejected as error:
+            if error.message != NOBODY:
+                return ElicitResult(action="decline")
+            return self._refuse_form(ctx, "nobody is there to fill it in")
         except SecretAsked as error:
-            self._log.note(f"[declined a form: {error}]")
-            ctx.report(metadata={"declined": str(error)})
-            return ElicitResult(action="decline")
+            return self._refuse_form(ctx, f"{error}, and those are never given by forms")
         return ElicitResult(action="accept", content=content) if content is not None else ElicitResult(action="cancel")
+
+    def _refuse_form(self, ctx: ToolContext, why: str) -> "ElicitResult":
+        """Refuse a form that no user has seen: the server and the model are not told that one declined it."""
+        from mcp_types import ElicitResult
+
+        self._log.note(f"[refused a form: {why}]")
+        ctx.report(metadata={"declined": why})
+        line = f"A form of the MCP server {self._server} was refused by codeloop, not by the user: {why}."
+        ctx.workspace.shared(Notices).add(ctx.session_id, line)
+        return ElicitResult(action="cancel")
 
     async def _sample(
         self, _context: "ClientRequestContext", params: "CreateMessageRequestParams"

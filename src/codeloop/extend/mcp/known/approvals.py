@@ -16,10 +16,14 @@ _KNOWN = 20
 
 
 class KnownDefinition(Wire):
-    """A definition that was used: its hash, and its text for a later comparison."""
+    """A definition that was used: its hash, and its text for a later comparison.
+
+    `code`: how the files of the project lay on the disk that it may load outside of a sandbox; "" for none.
+    """
 
     digest: str
     text: str
+    code: str = ""
 
 
 class Approvals:
@@ -35,17 +39,22 @@ class Approvals:
             return ""
         return unified(definition.name, known[-1].text, definition.text).patch or "(the secret of its sign-in)"
 
-    def agree(self, definition: ServerDefinition) -> None:
-        """Remember a definition. Where the file can't be written, it is asked about again."""
+    def has_code(self, definition: ServerDefinition, code: str) -> bool:
+        """Return whether a definition was used with these files of the project."""
         known = self._read().get(_key(definition), [])
-        if known and known[-1].digest == definition.digest:
+        return any(each.digest == definition.digest and each.code == code for each in known)
+
+    def agree(self, definition: ServerDefinition, code: str = "") -> None:
+        """Remember a definition, with the files that it loads. Where that can't be written, it is asked about again."""
+        known = self._read().get(_key(definition), [])
+        if known and known[-1].digest == definition.digest and known[-1].code == code:
             return
         with suppress(OSError, TimeoutError):
             make_private(self._file.parent)
             with locked(self._file.with_name(self._file.name + ".lock"), TRUST_LOCK.seconds):
                 every = self._read()
                 rest = [each for each in every.get(_key(definition), []) if each.digest != definition.digest]
-                now = KnownDefinition(digest=definition.digest, text=definition.text)
+                now = KnownDefinition(digest=definition.digest, text=definition.text, code=code)
                 every[_key(definition)] = [*rest, now][-_KNOWN:]
                 write_atomically(self._file, msgspec.json.encode(every))
 

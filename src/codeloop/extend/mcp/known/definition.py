@@ -2,11 +2,13 @@
 
 import hashlib
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Literal, cast
 
 import msgspec
 from msgspec import Struct
 
+from codeloop.schema.config import ProgramSandboxConfig
 from codeloop.schema.wire import JSON, Wire
 
 _OTHERS = {
@@ -17,6 +19,9 @@ _OTHERS = {
     "httpUrl": "`url`",
 }
 """Keys of other programs' entries, and what stands for them here."""
+_CONTAINERS = frozenset(("docker", "podman", "nerdctl"))
+"""Programs that run others in containers, by a service that no sandbox lets them reach."""
+Protocol = Literal["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"]
 Timeout = Annotated[int, msgspec.Meta(ge=1, le=86_400_000)]
 
 
@@ -34,6 +39,8 @@ class LocalDefinition(Wire, tag_field="type", tag="local"):
     """A program that is started and spoken to over its stdin and stdout. `timeout` in ms, of each request.
 
     `tools`: wildcards of the tools that are wanted; one that begins with `!` leaves tools out.
+    `protocol`: the version that is offered; left out, the newest one that the server speaks.
+    `sandbox`: False for none, or what it may do besides.
     """
 
     command: Annotated[list[str], msgspec.Meta(min_length=1)]
@@ -42,6 +49,15 @@ class LocalDefinition(Wire, tag_field="type", tag="local"):
     enabled: bool = True
     timeout: Timeout | None = None
     tools: list[str] = []
+    protocol: Protocol | None = None
+    sandbox: bool | ProgramSandboxConfig | None = None
+
+    @property
+    def is_boxed(self) -> bool | ProgramSandboxConfig:
+        """Whether it runs in a sandbox, or in which; left out: but for what talks to a container's own program."""
+        if self.sandbox is None:
+            return Path(self.command[0]).name not in _CONTAINERS
+        return self.sandbox
 
 
 class RemoteDefinition(Wire, tag_field="type", tag="remote"):
@@ -53,6 +69,7 @@ class RemoteDefinition(Wire, tag_field="type", tag="remote"):
     enabled: bool = True
     timeout: Timeout | None = None
     tools: list[str] = []
+    protocol: Protocol | None = None
 
 
 class ServerDefinition(Struct, frozen=True):
@@ -73,7 +90,7 @@ class ServerDefinition(Struct, frozen=True):
         """The hash of everything that decides what the server is: its program or address, and what it is given."""
         match self.how:
             case LocalDefinition(command=command, cwd=cwd, environment=environment):
-                what: JSON = {"command": command, "cwd": cwd, "environment": environment}
+                what: JSON = {"command": command, "cwd": cwd, "environment": environment, **_widened(self.how)}
             case RemoteDefinition(url=url, headers=headers, oauth=oauth):
                 what = {"url": url, "headers": headers, "client": oauth.client_id if oauth else oauth}
             case _:
@@ -86,11 +103,16 @@ class ServerDefinition(Struct, frozen=True):
         match self.how:
             case LocalDefinition(command=command, cwd=cwd, environment=environment):
                 lines = ["command:", *(f"  {word}" for word in command), *([f"cwd: {cwd}"] if cwd else [])]
+                lines += [f"sandbox: {msgspec.json.encode(each).decode()}" for each in _widened(self.how).values()]
                 return "\n".join([*lines, *_hashed("environment", environment)]) + "\n"
             case RemoteDefinition(url=url, headers=headers):
                 return "\n".join([f"url: {url}", *_hashed("header", headers)]) + "\n"
             case _:
                 return ""
+
+
+def _widened(how: LocalDefinition) -> JSON:
+    return {} if how.sandbox is None else {"sandbox": msgspec.to_builtins(how.sandbox)}
 
 
 def _hashed(kind: str, values: Mapping[str, str]) -> list[str]:

@@ -14,7 +14,7 @@ from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CONFIG_DEPTH, MCP_FILE
 from codeloop.schema.wire import JSON
 
-_REFERENCE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-[^}]*)?\}")
+_REFERENCE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(:-[^{}]*)?\}")
 _INPUT = re.compile(r"\$\{input:")
 
 
@@ -94,7 +94,7 @@ def found_server(name: str, source: Path, given: JSON) -> FoundServer:
             entry["cwd"] = given["cwd"]
     else:
         return FoundServer(name, source, {}, "it has neither a command nor a url")
-    entry |= {key: given[key] for key in ("enabled", "timeout", "tools", "oauth") if key in given}
+    entry |= {key: given[key] for key in ("enabled", "timeout", "tools", "oauth", "protocol") if key in given}
     if given.get("disabled") is True:
         entry["enabled"] = False
     if _INPUT.search(str(entry)):
@@ -103,9 +103,9 @@ def found_server(name: str, source: Path, given: JSON) -> FoundServer:
 
 
 def _referring(value: Any) -> Any:
-    """Return a value with references to variables as ours: `${NAME}` becomes `{env:NAME}`."""
+    """Return a value with references to variables as ours: `${NAME:-text}` becomes `{env:NAME:-text}`."""
     if isinstance(value, str):
-        return _REFERENCE.sub(r"{env:\1}", value.replace("${workspaceFolder}", "."))
+        return _REFERENCE.sub(r"{env:\1\2}", value.replace("${workspaceFolder}", "."))
     if isinstance(value, list):
         return [_referring(each) for each in cast("list[Any]", value)]
     if isinstance(value, dict):

@@ -9,7 +9,8 @@ import msgspec
 
 from codeloop.kit.diff import unified
 from codeloop.kit.small_files import make_private, read_start, write_atomically
-from codeloop.schema.limits import MCP_FILE
+from codeloop.kit.terminal_text import one_line
+from codeloop.schema.limits import MCP_FILE, MCP_SAID
 from codeloop.schema.wire import JSON, Wire
 
 
@@ -50,20 +51,30 @@ class ListedPrompt(Wire):
 
 
 class Listing(Wire):
-    """Everything that a server offers. `protocol`: the version that was agreed on; `transport`: how it was reached."""
+    """Everything that a server offers. `protocol`: the version that was agreed on; `transport`: how it was reached.
+
+    `problems`: the lists that it advertises and can't give, each with the reason.
+    """
 
     server: str = ""
     protocol: str = ""
     transport: str = ""
     instructions: str = ""
+    problems: list[str] = []
     tools: list[ListedTool] = []
     resources: list[ListedResource] = []
     prompts: list[ListedPrompt] = []
 
     @property
+    def said(self) -> str:
+        """The beginning of the server's instructions, on one line, as the model reads it."""
+        return one_line(self.instructions, MCP_SAID.value)
+
+    @property
     def text(self) -> str:
-        """What the model could come to read of the tools, one value a line."""
-        return "\n".join(_lines(self.tools)) + "\n" if self.tools else ""
+        """What the model could come to read of the server, one value a line."""
+        lines = [*([f"instructions {self.said}"] if self.said else []), *_lines(self.tools)]
+        return "\n".join(lines) + "\n" if lines else ""
 
     @property
     def digest(self) -> str:
@@ -84,7 +95,7 @@ def _lines(tools: list[ListedTool]) -> Iterator[str]:
 def has_more(before: Listing, after: Listing) -> bool:
     """Return whether a model would read something of `after` that it did not of `before`: new tools, other words."""
     known = {tool.name: tool for tool in before.tools}
-    return any(known.get(tool.name) != tool for tool in after.tools)
+    return after.said not in {"", before.said} or any(known.get(tool.name) != tool for tool in after.tools)
 
 
 def difference(before: Listing, after: Listing) -> str:

@@ -95,6 +95,19 @@ def _named(name: str, words: Sequence[str]) -> str:
     return re.sub(r"^(mcp-)?(server-)?|-mcp$|(-server)?$", "", bare) or "NAME"
 
 
+def with_whole_paths(entry: JSON, directory: Path) -> JSON:
+    """Return an entry whose command names the files of a directory by their whole paths, since it may run elsewhere."""
+    words = entry.get("command")
+    if not isinstance(words, list):
+        return entry
+    return {**entry, "command": [_whole(word, at, directory) for at, word in enumerate(cast("list[str]", words))]}
+
+
+def _whole(word: str, at: int, directory: Path) -> str:
+    is_name = at == 0 and "/" not in word  # found on the PATH
+    return str(directory / word) if not is_name and (directory / word).is_file() else word
+
+
 def check_values(name: str, entry: JSON) -> None:
     """Raise UsageProblem where a value is still what a README has in the place of a secret."""
     for kind, mark in (("environment", "="), ("headers", ": ")):

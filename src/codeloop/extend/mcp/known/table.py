@@ -1,5 +1,6 @@
 """The configured servers of a project and their tools, as they are remembered: no server and no package is loaded."""
 
+import re
 from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -15,34 +16,44 @@ from codeloop.extend.mcp.known.listing import ListedTool, Listing, Listings
 from codeloop.extend.mcp.known.names import plain, tool_names
 from codeloop.workspace.workspace import Workspace
 
-_FOLDER = "mcp"
+FOLDER = "mcp"
+_PREFIX = re.compile(r"^mcp_+(?=.)")
+_JOINTS = frozenset("_./:-")
+"""What stands between a server's name and its tool's; other programs have other signs for it."""
 
 
 class TablePlace(Struct, frozen=True):
-    """Where the servers of a project live: its work tree, our folders, that of their logs.
+    """Where the servers of a project live: its work tree, our folders, that of their logs, and whether it is trusted.
 
-    `tell` hears the name of a server whose state or tools have changed.
+    `tell` hears the name of a server whose state or tools have changed, `warn` what the user is to know.
     """
 
     workspace: Workspace
     paths: Paths
     logs: Path
     tell: Callable[[str], None]
+    warn: Callable[[str], None]
+    is_trusted: bool
 
     @property
     def listings(self) -> Listings:
         """What servers offered when they were last looked at."""
-        return Listings(self.paths.state / _FOLDER)
+        return Listings(self.paths.state / FOLDER)
 
     @property
     def failures(self) -> LastFailures:
         """Why servers did not work when they were last tried."""
-        return LastFailures(self.paths.state / _FOLDER)
+        return LastFailures(self.paths.state / FOLDER)
 
     @property
     def known(self) -> Path:
         """The file of definitions that were used before."""
-        return self.paths.state / _FOLDER / "known.json"
+        return self.paths.state / FOLDER / "known.json"
+
+    def own_folder(self, definition: ServerDefinition) -> Path:
+        """Return the folder that is a server's own: for one of the user's, in which it starts, that of all projects."""
+        above = self.logs.with_name("servers") if definition.scope else self.paths.data / "servers"
+        return above / plain(definition.name)
 
     def log(self, server: str) -> Path:
         """Return where a server's log is."""
@@ -91,6 +102,7 @@ class McpTable:
         self._taken = taken
         self._start = start
         self._running: RunningServers | None = None
+        self._offered: dict[str, Listing] = {}
 
     @cached_property
     def remembered(self) -> dict[str, Listing]:
@@ -109,6 +121,31 @@ class McpTable:
         """The usable servers that nobody has looked at."""
         known = self.listings
         return [name for name, each in self.definitions.items() if each.is_enabled and name not in known]
+
+    def offer(self) -> dict[str, ServerTool]:
+        """Return the tools as they are known now; `has_other_tools` compares with them."""
+        self._offered = dict(self.listings)
+        return self.tools(self._offered)
+
+    @property
+    def has_other_tools(self) -> bool:
+        """Whether a server whose tools were offered has others now; one that was only found since then does not count.
+
+        Requests keep their beginning that way, which services remember.
+        """
+        now = self.listings
+        return any(name in now and now[name].tools != before.tools for name, before in self._offered.items())
+
+    def servers_meant(self, tool: str) -> dict[str, str]:
+        """Return the usable servers that a tool's name begins with, each with the name that it would have there."""
+        words = _PREFIX.sub("", tool)
+        found: dict[str, str] = {}
+        for name, each in self.definitions.items():
+            own = plain(name)
+            rest = words[len(own) :]
+            if each.is_enabled and words.startswith(own) and rest[:1] in _JOINTS and rest.strip("".join(_JOINTS)):
+                found[name] = f"{own}_{rest.lstrip(''.join(_JOINTS))}"
+        return found
 
     @property
     def running(self) -> Any:

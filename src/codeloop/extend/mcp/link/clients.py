@@ -14,17 +14,16 @@ from codeloop.extend.mcp.asked.requests import ServerRequests
 from codeloop.extend.mcp.known.definition import LocalDefinition, RemoteDefinition, ServerDefinition
 from codeloop.extend.mcp.known.listing import Listing
 from codeloop.extend.mcp.link.connection import ServerConnection
-from codeloop.extend.mcp.link.failures import SignInNeeded, cause, words_of
+from codeloop.extend.mcp.link.failures import ProgramEnded, SignInNeeded, cause, words_of
 from codeloop.extend.mcp.link.http_client import http_client
 from codeloop.extend.mcp.link.registration import check_registration
 from codeloop.extend.mcp.link.server_process import start_server
-from codeloop.extend.mcp.link.transport import over_http, over_sse, over_stdio, quiet
-from codeloop.kit.small_files import from_home
+from codeloop.extend.mcp.link.start_terms import ProjectPlace, terms_for_project, terms_for_user
+from codeloop.extend.mcp.link.transport import offer_version, over_http, over_sse, over_stdio, quiet
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import MCP_LIST, MCP_START
-from codeloop.workspace.process.program_environment import program_environment
+from codeloop.workspace.process.program_boxes import ProgramBoxes
 from codeloop.workspace.process.program_log import ProgramLog
-from codeloop.workspace.sandbox.process_launcher import ProcessLauncher
 
 if TYPE_CHECKING:
     import httpx2
@@ -38,15 +37,15 @@ _HANDSHAKE = ("2024", "2025")
 
 
 class ServerPlace(Struct, frozen=True):
-    """Where servers run: the project's directory and root, what programs see of our environment, who starts them.
+    """What servers are started for and with: the project, what programs see of our environment, who starts them.
 
-    `sign_in` signs the requests to a remote one.
+    `own_folder` returns the folder of a server. `sign_in` signs the requests to a remote one.
     """
 
-    directory: Path
-    root: Path
+    project: ProjectPlace
     environment: dict[str, str]
-    launcher: ProcessLauncher
+    own_folder: Callable[[ServerDefinition], Path]
+    boxes: ProgramBoxes
     sign_in: Callable[[ServerDefinition], "httpx2.Auth | None"]
 
 
@@ -88,7 +87,7 @@ async def connect(wanted: Wanted, place: ServerPlace) -> tuple[ServerConnection,
         raise CodeloopError(last) from first.fatal
     last = tried[-1]
     if last.ended:
-        raise CodeloopError(last.ended) from last.fatal
+        raise ProgramEnded(last.ended) from last.fatal
     raise last.fatal or CodeloopError("the connection ended")
 
 
@@ -100,7 +99,8 @@ def _may_be_older(connection: ServerConnection) -> bool:
 
 
 def _ways(wanted: Wanted, place: ServerPlace) -> Iterator[ServerConnection]:
-    is_old = wanted.known is not None and wanted.known.protocol.startswith(_HANDSHAKE)
+    chosen = wanted.how.protocol or (wanted.known.protocol if wanted.known is not None else "")
+    is_old = chosen.startswith(_HANDSHAKE)
     seconds = wanted.seconds(MCP_LIST.seconds)
     match wanted.how:
         case LocalDefinition() as how:
@@ -119,11 +119,9 @@ async def _local(
     wanted: Wanted, how: LocalDefinition, place: ServerPlace, mode: str, connection: ServerConnection
 ) -> "AsyncGenerator[Client]":
     """Start a program and greet it. The package is imported while the program starts."""
-    folder = place.directory / from_home(how.cwd or "")
-    if not folder.is_dir():
-        raise CodeloopError(f"its directory {folder} does not exist")
-    environment = program_environment(place.environment, how.environment)
-    process = await start_server(place.launcher, how.command, folder, environment, wanted.log)
+    find_terms = terms_for_project if wanted.definition.scope else terms_for_user
+    terms = find_terms(how, place.project, place.environment, place.own_folder(wanted.definition))
+    process = await start_server(place.boxes, terms, wanted.log)
     try:
         await asyncio.to_thread(_import)
         async with _client(over_stdio(process, wanted.log, connection.end), wanted, mode) as client:
@@ -155,6 +153,9 @@ def _client(transport: "Transport", wanted: Wanted, mode: str) -> "Client":
     from mcp_types import Implementation
 
     about = Implementation(name="codeloop", version=__version__)
+    version = wanted.how.protocol
+    if mode == "legacy" and version is not None and version.startswith(_HANDSHAKE):
+        transport = offer_version(transport, version)
     return Client(transport, client_info=about, mode=mode, cache=None, log_level="info", **wanted.requests.callbacks())
 
 

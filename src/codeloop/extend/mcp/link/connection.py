@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from codeloop.extend.mcp.known.listing import Listing
 from codeloop.extend.mcp.link.change_stream import ChangeStream
+from codeloop.extend.mcp.link.failures import CONNECTION_CLOSED
 from codeloop.extend.mcp.link.listed import listing_of
+from codeloop.schema.bounds.extension import MCP_CALL_LONGEST
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import MCP_STOP, SHELL_TERM
 from codeloop.schema.wire import JSON
@@ -15,8 +17,6 @@ from codeloop.schema.wire import JSON
 if TYPE_CHECKING:
     from mcp import Client
 
-_CLOSED = -32000
-"""The code of requests whose connection has ended."""
 Progress = Callable[[float, float | None, str | None], None]
 Entering = Callable[["ServerConnection"], "AbstractAsyncContextManager[Client]"]
 
@@ -75,8 +75,8 @@ class ServerConnection:
 
     def end(self, why: str) -> None:
         """Take up that the server is gone."""
-        self.ended = self.ended or why
         if not self._closing.is_set():
+            self.ended = why
             self._closing.set()
             self.on_end()
 
@@ -90,6 +90,8 @@ class ServerConnection:
     ) -> JSON:
         """Make one request and return its result as JSON. Ends after `most` seconds without a sign of progress.
 
+        Signs of progress do not keep it open for ever (`MCP_CALL_LONGEST`).
+
         Raises what it fails with, TimeoutError, or CodeloopError when the connection ends meanwhile.
         """
         client, owner = self._client, self._owner
@@ -97,9 +99,10 @@ class ServerConnection:
             raise CodeloopError(self.ended or "it is not connected")
         loop = asyncio.get_running_loop()
         until = [loop.time() + most]
+        last = loop.time() + max(most, MCP_CALL_LONGEST.seconds)
 
         def heard(done: float, total: float | None, words: str | None) -> None:
-            until[0] = loop.time() + most
+            until[0] = min(loop.time() + most, last)
             progress(done, total, words)
 
         async def made() -> JSON:
@@ -118,7 +121,7 @@ class ServerConnection:
             if not work.done():
                 work.cancel()
                 await asyncio.wait({work}, timeout=MCP_STOP.seconds)
-        if not work.cancelled() and work.done() and getattr(work.exception(), "code", None) == _CLOSED:
+        if not work.cancelled() and work.done() and getattr(work.exception(), "code", None) == CONNECTION_CLOSED:
             await asyncio.wait({owner}, timeout=MCP_STOP.seconds)  # which says why
         if work.cancelled() or not work.done():
             raise CodeloopError(self.ended or "the connection ended")
@@ -141,8 +144,14 @@ class ServerConnection:
         """Hold the connection from its opening to its end, in one task."""
         async with self._entering(self) as client:
             try:
-                async with asyncio.timeout(self._seconds):
-                    listing = await listing_of(client, self.transport)
+                is_listed = False
+                try:
+                    async with asyncio.timeout(self._seconds):
+                        listing = await listing_of(client, self.transport)
+                    is_listed = True
+                finally:
+                    if not is_listed:
+                        self._closing.set()  # that its program ends from now on is no cause
                 self._client, self._changes = client, ChangeStream(client)
                 opened.set_result(listing)
                 listening = asyncio.create_task(self._changes.run())

@@ -8,9 +8,16 @@ from codeloop.schema.errors import CodeloopError
 if TYPE_CHECKING:
     import httpx2
 
+CONNECTION_CLOSED = -32000
+"""The code of requests whose connection has ended."""
+
 
 class ServerFailed(CodeloopError):
     """A server can't be used now; the text says why, and what to do."""
+
+
+class ProgramEnded(CodeloopError):
+    """The program of a local server ended by itself; what it wrote last may say why."""
 
 
 class SignInNeeded(CodeloopError):

@@ -1,44 +1,89 @@
 """Asking a server what it offers, page by page."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from codeloop.extend.mcp.known.listing import ListedPrompt, ListedResource, ListedTool, Listing, PromptArgument
-from codeloop.schema.limits import MCP_PAGES, MCP_TOOLS
+from codeloop.extend.mcp.link.failures import CONNECTION_CLOSED, words_of
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.limits import MCP_LIST_OTHER, MCP_PAGES, MCP_TOOLS
 from codeloop.schema.wire import JSON
 
 if TYPE_CHECKING:
     from mcp import Client
 
+_SPOKEN = {
+    "tools": "tools",
+    "resources": "resources",
+    "resourceTemplates": "templates of resources",
+    "prompts": "prompts",
+}
+
 
 async def listing_of(client: "Client", transport: str) -> Listing:
-    """Return everything that a server offers. Raises what a request raises."""
+    """Return everything that a server offers. A list that it advertises and does not give is left out.
+
+    Raises what a request raises, and CodeloopError when it gives none of them.
+    """
     can = client.server_capabilities
-    tools = await _pages(client.list_tools, "tools") if can.tools else []
-    resources = await _pages(client.list_resources, "resources") if can.resources else []
-    templates = await _pages(client.list_resource_templates, "resourceTemplates") if can.resources else []
-    prompts = await _pages(client.list_prompts, "prompts") if can.prompts else []
     about = client.server_info
+    refused: dict[str, Exception] = {}
+    tools, resources, templates, prompts = await asyncio.gather(
+        _pages(client.list_tools, "tools", refused) if can.tools else _nothing(),
+        _pages(client.list_resources, "resources", refused) if can.resources else _nothing(),
+        _pages(client.list_resource_templates, "resourceTemplates", refused) if can.resources else _nothing(),
+        _pages(client.list_prompts, "prompts", refused) if can.prompts else _nothing(),
+    )
+    as_tasks = [each["name"] for each in tools if _is_only_a_task(each)]
+    problems = [f"its {_SPOKEN[name]} can't be listed: {words_of(error)}" for name, error in refused.items()]
+    if refused and len(refused) == bool(can.tools) + 2 * bool(can.resources) + bool(can.prompts):
+        raise CodeloopError(problems[0]) from next(iter(refused.values()))
+    problems += [f"its tool {name} runs only as a task, which is not supported" for name in as_tasks]
     return Listing(
         server=f"{about.name} {about.version}".strip() if about else "",
         protocol=client.protocol_version,
         transport=transport,
         instructions=client.instructions or "",
-        tools=[_tool(each) for each in tools],
+        problems=problems,
+        tools=[_tool(each) for each in tools if each["name"] not in as_tasks],
         resources=[*map(_resource, resources), *map(_resource, templates)],
         prompts=[_prompt(each) for each in prompts],
     )
 
 
-async def _pages(ask: Callable[..., Awaitable[Any]], name: str) -> list[JSON]:
+def _is_only_a_task(tool: JSON) -> bool:
+    execution: JSON = tool.get("execution") or {}
+    return execution.get("taskSupport") == "required"
+
+
+async def _nothing() -> list[JSON]:
+    return []
+
+
+async def _pages(ask: Callable[..., Awaitable[Any]], name: str, refused: dict[str, Exception]) -> list[JSON]:
+    """Return the rows of all pages of one list; an error goes into `refused`, with the rows of earlier pages kept.
+
+    Raises what ends the connection. Tools are what a server is for: of them only a missing handler is forgiven.
+    """
+    from mcp import MCPError
+    from mcp_types import METHOD_NOT_FOUND
+
     found: list[JSON] = []
     cursor: str | None = None
-    for _ in range(MCP_PAGES.value):
-        page: JSON = (await ask(cursor=cursor)).model_dump(by_alias=True, mode="json", exclude_none=True)
-        found += page.get(name, [])
-        cursor = page.get("nextCursor")
-        if not cursor or len(found) >= MCP_TOOLS.value:
-            break
+    try:
+        async with asyncio.timeout(None if name == "tools" else MCP_LIST_OTHER.seconds):
+            for _ in range(MCP_PAGES.value):
+                page: JSON = (await ask(cursor=cursor)).model_dump(by_alias=True, mode="json", exclude_none=True)
+                found += page.get(name, [])
+                cursor = page.get("nextCursor")
+                if not cursor or len(found) >= MCP_TOOLS.value:
+                    break
+    except (MCPError, ValueError, TimeoutError) as error:
+        code = getattr(error, "code", None)
+        if code == CONNECTION_CLOSED or (name == "tools" and code != METHOD_NOT_FOUND):
+            raise
+        refused[name] = error
     return found[: MCP_TOOLS.value]
 
 

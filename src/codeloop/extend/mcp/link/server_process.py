@@ -1,21 +1,20 @@
 """A local server's program: started through the launcher, so that it ends with us, with all that it started."""
 
 import asyncio
-import os
 import socket
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import ExitStack, suppress
-from pathlib import Path
 
 from msgspec import Struct
 
-from codeloop.kit.processes import which
-from codeloop.kit.small_files import from_home
+from codeloop.extend.mcp.link.start_terms import StartTerms
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import MCP_MESSAGE, MCP_STOP, SHELL_TERM
 from codeloop.workspace.process.child_process import Pipe
+from codeloop.workspace.process.program_boxes import ProgramBoxes
 from codeloop.workspace.process.program_log import ProgramLog
-from codeloop.workspace.sandbox.process_launcher import Launch, LaunchedProcess, ProcessLauncher, keep_from, to_the_end
+from codeloop.workspace.sandbox.process_launcher import Launch, LaunchedProcess, to_the_end
+from codeloop.workspace.sandbox.sandbox import SandboxRefused
 
 
 class MessageTooLong(CodeloopError):
@@ -81,12 +80,9 @@ class _Streams(Struct, frozen=True):
     output: asyncio.StreamWriter
 
 
-async def start_server(
-    launcher: ProcessLauncher, words: Sequence[str], folder: Path, environment: Mapping[str, str], log: ProgramLog
-) -> ServerProcess:
-    """Start a program by its name on the PATH of `environment`, or by its path. Raises CodeloopError."""
-    program = _program(words[0], folder, environment)
-    keep_from(environment)
+async def start_server(boxes: ProgramBoxes, terms: StartTerms, log: ProgramLog) -> ServerProcess:
+    """Start a program. Raises CodeloopError."""
+    log.begin()
     errors = Pipe(log.feed)
     ours_in, theirs_in = socket.socketpair()
     ours_out, theirs_out = socket.socketpair()
@@ -96,21 +92,15 @@ async def start_server(
         with theirs_in, theirs_out:
             descriptors = {0: theirs_in.fileno(), 1: theirs_out.fileno(), 2: errors.writer}
             try:
-                process = await launcher.start(Launch([program, *words[1:]], folder, environment, descriptors))
+                launch = Launch(terms.words, terms.folder, terms.environment, descriptors)
+                process = await boxes.start(launch, terms.profile)
+            except SandboxRefused as error:
+                raise CodeloopError(f"{error} The configuration requires one (sandbox).") from error
             except OSError as error:
-                where = error.filename or program
+                where = error.filename or terms.words[0]
                 raise CodeloopError(f"{where} can't be started: {error.strerror}.") from error
         on_failure.pop_all()
     errors.listen()
     _, writer = await asyncio.open_connection(sock=ours_in)
     reader, output = await asyncio.open_connection(sock=ours_out)
     return ServerProcess(process, _Streams(writer, reader, output), errors)
-
-
-def _program(name: str, folder: Path, environment: Mapping[str, str]) -> str:
-    if "/" in name:
-        return os.path.normpath(folder / from_home(name))
-    found = which(name, environment.get("PATH"))
-    if found is None:
-        raise CodeloopError(f"There is no program {name!r} on the PATH. Install it, or give its path as `command`.")
-    return found

@@ -8,11 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 from codeloop.extend.mcp.link.server_process import MessageTooLong, ServerProcess
 from codeloop.schema.limits import MCP_MESSAGE, MCP_STOP
+from codeloop.schema.wire import JSON
 from codeloop.workspace.process.program_log import ProgramLog
 
 if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Self
+
     import httpx2
     from mcp.client._transport import Transport, TransportStreams
+    from mcp.shared._stream_protocols import WriteStream
+    from mcp.shared.message import SessionMessage
 
 _SHOWN = 500  # bytes of a line that is no message
 
@@ -103,3 +109,36 @@ def over_sse(url: str, client: "httpx2.AsyncClient") -> "Transport":
         return client
 
     return sse_client(url, httpx_client_factory=made)
+
+
+@asynccontextmanager
+async def offer_version(transport: "Transport", version: str) -> "AsyncGenerator[TransportStreams]":
+    """Speak over a transport, and greet with this version of the protocol: the package offers the latest alone."""
+    async with transport as (read_stream, write_stream):
+        yield read_stream, _Greeting(write_stream, version)
+
+
+class _Greeting:
+    """A stream of outgoing messages, of which the greeting names a version."""
+
+    def __init__(self, stream: "WriteStream[SessionMessage]", version: str) -> None:
+        self._stream = stream
+        self._version = version
+
+    async def send(self, item: "SessionMessage", /) -> None:
+        params: JSON | None = getattr(item.message, "params", None)
+        if getattr(item.message, "method", "") == "initialize" and params is not None:
+            params["protocolVersion"] = self._version
+        await self._stream.send(item)
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    async def __aenter__(self) -> "Self":
+        await self._stream.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: "TracebackType | None"
+    ) -> bool | None:
+        return await self._stream.__aexit__(exc_type, exc_val, exc_tb)

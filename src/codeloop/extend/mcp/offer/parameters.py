@@ -6,13 +6,14 @@ import msgspec
 
 from codeloop.extend.mcp.known.table import ServerTool
 from codeloop.kit.terminal_text import inert
-from codeloop.schema.limits import MCP_DESCRIPTION
+from codeloop.schema.limits import MCP_DESCRIPTION, MCP_NAMED
 
 
 class McpParams(msgspec.Struct, frozen=True):
     """What to look for, or what to call."""
 
     query: str | None = None
+    server: str | None = None
     tool: str | None = None
     arguments: dict[str, Any] | None = None
 
@@ -28,3 +29,15 @@ def described(tool: ServerTool) -> str:
     """Return what a model reads of a tool: its description with hidden characters shown by name, cut at the limit."""
     text = inert(tool.listed.description or tool.listed.title or tool.listed.name).strip()
     return text if len(text) <= MCP_DESCRIPTION.value else f"{text[: MCP_DESCRIPTION.value]}…"
+
+
+def named(names: list[str]) -> str:
+    """Return names as a list of bounded length; those that are left out are counted."""
+    shown: list[str] = []
+    left = MCP_NAMED.value
+    for place, name in enumerate(map(inert, names)):
+        left -= len(name) + 2
+        if left < 0:
+            return f"{', '.join(shown)} and {len(names) - place} more"
+        shown.append(name)
+    return ", ".join(shown)

@@ -31,7 +31,7 @@ async def argument_values(table: McpTable, asked: CompleteMcpPrompt) -> McpPromp
     except LookupError:
         return McpPromptCompletion()
     server: McpServer = table.running.by_name[name]
-    if asked.connect and not server.is_running and not server.needs():
+    if asked.connect and not server.is_running and not await server.needs():
         with suppress(ServerFailed):  # its status says why
             await server.connect()
     argument, start = _being_typed(prompt, asked.typed)

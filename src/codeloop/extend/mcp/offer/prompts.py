@@ -45,7 +45,7 @@ async def prompt_text(table: McpTable, command: str, typed: str, ctx: ToolContex
     if missing := [each.name for each in listed.arguments if each.required and each.name not in given]:
         raise ToolFailure(f"/{command} needs {', '.join(missing)}. Write: /{command} {_described(listed)}")
     server = table.running.by_name[name]
-    if needs := server.needs():
+    if needs := await server.needs():
         await ctx.ask(*needs)
     answer: JSON = await server.request(partial(_got, listed.name, given), ctx)
     messages: list[JSON] = answer.get("messages") or []

@@ -38,7 +38,7 @@ async def resource_of(server: McpServer, uri: str, ctx: ToolContext) -> tuple[li
     """Return the texts and files of a resource. Raises ToolFailure, Denied, Rejected."""
     pattern = f"{server.name}:{uri}"
     need = Need(permission=PERMISSION, patterns=(pattern,), always=(f"{server.name}:*",), metadata={"uri": uri})
-    await ctx.ask(*server.needs(), need)
+    await ctx.ask(*await server.needs(), need)
     try:
         answer = await server.request(partial(_read, uri), ctx)
         await server.watch(uri, ctx)

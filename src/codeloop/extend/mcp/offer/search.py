@@ -2,58 +2,91 @@
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 
 import msgspec
 
 from codeloop.extend.mcp.known.table import McpTable, ServerTool
 from codeloop.extend.mcp.link.failures import ServerFailed
 from codeloop.extend.mcp.offer.calls import call_tool
-from codeloop.extend.mcp.offer.parameters import McpParams, described
+from codeloop.extend.mcp.offer.parameters import McpParams, described, named
 from codeloop.extend.mcp.server import McpServer
 from codeloop.extend.mcp.servers import McpServers
 from codeloop.kit.lazy import load
 from codeloop.kit.suggest import near
 from codeloop.kit.terminal_text import one_line
-from codeloop.schema.limits import MCP_FOUND
+from codeloop.schema.limits import MCP_FOUND, MCP_LINES
 from codeloop.schema.wire import JSON
 from codeloop.tool.json_schema import OwnParameters, shown_schema
 from codeloop.tool.tool import Tool, ToolContext, ToolFailure, ToolResult
 from codeloop.tool.toolbox import Prepared
 
 _LINE = 120
+_IDLE = frozenset(
+    ("a", "an", "all", "and", "by", "for", "from", "in", "it", "of", "on", "or", "the", "to", "tool", "tools", "with")
+)
+"""Words of a query that say nothing about a tool."""
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+|[^\W\d_a-zA-Z]+")
+_STEM = 4  # letters that begin both of two words that are forms of one
 
 
 async def search(table: McpTable, params: McpParams, ctx: ToolContext) -> ToolResult:
     """Find tools, or call one. A server that nobody has looked at yet is started for it."""
     servers: McpServers = table.running
     if params.tool:
-        return await _call(table, servers, params.tool, params, ctx)
-    problems = await _look(servers, params.query or "", ctx)
-    tools = list(table.tools(servers.listings).values())
-    found = _ranked(tools, params.query or "")
+        found = await _resolve(table, params.tool, ctx)
+        return await _made(table, found, params.arguments or {}, ctx)
+    if params.server and params.server not in servers.by_name:
+        raise ToolFailure(f"There is no MCP server {params.server!r}. There are: {named(list(servers.by_name))}.")
+    query = params.query or ""
+    problems = await _look(servers, params.server or query, ctx)
+    every = table.tools(servers.listings).values()
+    tools = [tool for tool in every if params.server in {None, "", tool.server}]
+    found = _ranked(tools, query)
     if not found:
         text = f"No tool of an MCP server matches. There are {len(tools)}; an empty query lists them."
-    elif (params.query or "").strip():
-        shown = found[: MCP_FOUND.value]
-        more = [f"- {tool.name}" for tool in found[len(shown) :]]
-        text = "\n\n".join([*map(_whole, shown), *(["Also:\n" + "\n".join(more)] if more else [])])
     else:
-        text = "\n".join(f"- {tool.name}: {one_line(described(tool), _LINE)}" for tool in found)
+        full = found[: MCP_FOUND.value] if _words(query) else []
+        text = "\n\n".join([*map(_whole, full), *_lines(found[len(full) :], is_rest=bool(full))])
     return ToolResult("MCP tools", "\n".join([text, *problems]), {"found": [tool.name for tool in found]})
 
 
-async def _call(table: McpTable, servers: McpServers, name: str, params: McpParams, ctx: ToolContext) -> ToolResult:
+def _lines(tools: list[ServerTool], *, is_rest: bool) -> list[str]:
+    """Return the list of tools that are only named, as one text; none for no tools."""
+    lines = [f"- {tool.name}: {one_line(described(tool), _LINE)}" for tool in tools[: MCP_LINES.value]]
+    if more := len(tools) - len(lines):
+        lines.append(f"and {more} more: give `server`, or other words as `query`.")
+    head = ["Also, without their parameters:"] if is_rest and lines else []
+    return ["\n".join([*head, *lines])] if lines else []
+
+
+async def find_and_call(table: McpTable, name: str, given: JSON, ctx: ToolContext) -> ToolResult:
+    """Call a tool that was not known when the request was made. Raises ToolFailure, Denied, Rejected."""
+    return await call_tool(table, await _resolve(table, name, ctx), given, ctx)
+
+
+async def _resolve(table: McpTable, name: str, ctx: ToolContext) -> ServerTool:
+    """Return a tool by its name; the servers that the name begins with are asked first where it is not known."""
+    servers: McpServers = table.running
     tools = table.tools(servers.listings)
+    problems: list[str] = []
+    names = [name]
     if name not in tools:
-        await _look(servers, name, ctx)
+        meant = table.servers_meant(name)
+        names += meant.values()
+        problems = await _connect([servers.by_name[each] for each in meant], ctx) if meant else []
+        problems += [] if meant else await _look(servers, name, ctx)
+        for each in meant:
+            await servers.by_name[each].settle(ctx)
         tools = table.tools(servers.listings)
-    found = tools.get(name)
-    if found is None:
-        close = near(name, list(tools))
-        meant = f" Did you mean {', '.join(close)}?" if close else " Look for it with `query`."
-        raise ToolFailure(f"There is no tool {name!r} of an MCP server.{meant}")
-    return await _made(table, found, params.arguments or {}, ctx)
+    found = next((tools[each] for each in names if each in tools), None)
+    if found is not None:
+        return found
+    if problems:
+        raise ToolFailure("\n".join(problems))
+    close = near(name, list(tools))
+    meaning = f" Did you mean {', '.join(close)}?" if close else " Look for it with the tool `mcp`."
+    raise ToolFailure(f"There is no tool {name!r} of an MCP server.{meaning}")
 
 
 async def _made(table: McpTable, found: ServerTool, given: JSON, ctx: ToolContext) -> ToolResult:
@@ -72,10 +105,14 @@ async def _made(table: McpTable, found: ServerTool, given: JSON, ctx: ToolContex
 
 async def _look(servers: McpServers, query: str, ctx: ToolContext) -> list[str]:
     """Start the servers that nobody has looked at: those that are named, else all. Returns what went wrong."""
-    unknown = [server for server in servers.by_name.values() if server.status.state == "configured"]
-    named = [server for server in unknown if server.name.casefold() in query.casefold()]
-    wanted = named or unknown
-    needs = [need for server in wanted for need in server.needs()]
+    unknown = [each for each in servers.by_name.values() if each.listing is None and each.status.state != "disabled"]
+    named_ones = [server for server in unknown if server.name.casefold() in query.casefold()]
+    return await _connect(named_ones or unknown, ctx)
+
+
+async def _connect(wanted: list[McpServer], ctx: ToolContext) -> list[str]:
+    """Start servers side by side; one that has just failed is only reported. Returns what went wrong."""
+    needs = [need for server in wanted for need in await server.needs()]
     if needs:
         await ctx.ask(*needs)
     return [line for line in await asyncio.gather(*map(_connected, wanted)) if line]
@@ -83,24 +120,43 @@ async def _look(servers: McpServers, query: str, ctx: ToolContext) -> list[str]:
 
 async def _connected(server: McpServer) -> str:
     try:
-        await server.connect()
+        await server.connect(is_patient=True)
     except ServerFailed as error:
         return str(error)
     return ""
 
 
-def _ranked(tools: Iterable[ServerTool], query: str) -> list[ServerTool]:
-    """Return the tools that have a word of the query, those with most of them first."""
-    words = re.findall(r"[^\W_]+", query.casefold())
-    if not words:
-        return list(tools)
+def _ranked(tools: list[ServerTool], query: str) -> list[ServerTool]:
+    """Return the tools that have a word of the query, those with most of its words first; all for no words."""
+    exact = [tool for tool in tools if query.strip() in {tool.name, tool.listed.name}]
+    words = _words(query)
+    if exact or not words:
+        return exact or tools
     scored = [(_score(tool, words), place, tool) for place, tool in enumerate(tools)]
-    return [tool for score, _, tool in sorted(scored, key=lambda row: (-row[0], row[1])) if score]
+    return [tool for score, _, tool in sorted(scored, key=lambda row: ([-each for each in row[0]], row[1])) if score[0]]
 
 
-def _score(tool: ServerTool, words: list[str]) -> int:
-    name, about = tool.name.casefold(), tool.listed.description.casefold()
-    return sum(4 * (word in name) + (word in about) for word in words)
+def _words(text: str) -> list[str]:
+    return [word for each in _WORD.findall(text) if (word := each.casefold()) not in _IDLE]
+
+
+def _score(tool: ServerTool, words: list[str]) -> tuple[int, int]:
+    """Return how many words of a query a tool has, and how well it has them: in its name rather than beside it."""
+    properties: JSON = tool.listed.schema.get("properties") or {}
+    name = _words(f"{tool.server} {tool.listed.name} {tool.listed.title}")
+    about = _words(f"{tool.listed.description} {' '.join(properties)}")
+    in_name = [any(_is_same(word, each) for each in name) for word in words]
+    in_text = [any(_is_same(word, each) for each in about) for word in words]
+    has = sum(map(max, in_name, in_text))
+    return has, 4 * sum(in_name) + sum(in_text)
+
+
+def _is_same(word: str, other: str) -> bool:
+    """Return whether two words are one, in whatever form: `file` and `files`, `create` and `creating`."""
+    if word == other:
+        return True
+    short, long = sorted((word, other), key=len)
+    return len(short) >= _STEM and (long.startswith(short) or (len(short) > _STEM and long.startswith(short[:-1])))
 
 
 def _whole(tool: ServerTool) -> str:

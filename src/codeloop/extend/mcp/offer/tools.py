@@ -8,15 +8,15 @@ from typing import Any
 import msgspec
 
 from codeloop.extend.mcp.known.table import McpTable, ServerTool
-from codeloop.extend.mcp.offer.parameters import McpParams, ResourceParams, described
+from codeloop.extend.mcp.offer.parameters import McpParams, ResourceParams, described, named
 from codeloop.kit.lazy import load
 from codeloop.kit.terminal_text import inert
 from codeloop.model.chat import ToolSpec
-from codeloop.schema.limits import MCP_NAMED, MCP_SHARE
-from codeloop.schema.wire import JSON
+from codeloop.schema.limits import MCP_ABOUT, MCP_DIRECT, MCP_SHARE
+from codeloop.schema.wire import JSON, replace
 from codeloop.tool.json_schema import OwnParameters, shown_schema
 from codeloop.tool.tool import READ_ONLY, Tool, ToolContext, ToolResult, Traits
-from codeloop.tool.toolbox import Fit
+from codeloop.tool.toolbox import Find, Fit
 
 SEARCH = "mcp"
 RESOURCE = "mcp_resource"
@@ -32,7 +32,7 @@ def tools_of(table: McpTable) -> tuple[Tool, ...]:
     """Return the tools of every server that is known, and those that find, call and read."""
     if not any(each.is_enabled for each in table.definitions.values()):
         return ()
-    found = [_tool(table, tool) for tool in table.tools(table.listings).values()]
+    found = [_tool(table, tool) for tool in table.offer().values()]
     resources = any(listing.resources for listing in table.listings.values())
     return (*found, _search(table), *([_resource(table)] if resources else []))
 
@@ -40,19 +40,46 @@ def tools_of(table: McpTable) -> tuple[Tool, ...]:
 def fit_of(table: McpTable, share: int | None) -> Fit:
     """Return what leaves out the servers' tools where they would take too much of a window, else what finds them.
 
-    `share`: percent of the window.
+    `share`: percent of the window; None: what costs less over a session.
     """
-    names = frozenset(table.tools(table.listings))
+    servers = {name: tool.server for name, tool in table.tools(table.listings).items()}
     is_all_known = not table.unknown
 
     def fit(specs: tuple[ToolSpec, ...], window: int) -> tuple[ToolSpec, ...]:
-        own = [spec for spec in specs if spec.name in names]
-        most = (window or _WINDOW) * (MCP_SHARE.value if share is None else share) / 100
+        own = [spec for spec in specs if spec.name in servers]
+        part = (window or _WINDOW) * (MCP_SHARE.value if share is None else share) / 100
+        most = min(part, MCP_DIRECT.value) if share is None else part
         if _tokens(own) > most:
-            return tuple(spec for spec in specs if spec.name not in names)
-        return tuple(spec for spec in specs if spec.name != SEARCH) if is_all_known else specs
+            return tuple(spec for spec in specs if spec.name not in servers)
+        firsts = {servers[spec.name]: spec.name for spec in reversed(own)}
+        shown = (_with_instructions(table, firsts, servers.get(spec.name, ""), spec) for spec in specs)
+        return tuple(spec for spec in shown if spec.name != SEARCH or not is_all_known)
 
     return fit
+
+
+def _with_instructions(table: McpTable, firsts: dict[str, str], server: str, spec: ToolSpec) -> ToolSpec:
+    """Return the first tool of a server with what the server says of them all."""
+    said = table.listings[server].said if firsts.get(server) == spec.name else ""
+    return (
+        replace(spec, description=f"{spec.description}\n\nAbout the tools of {inert(server)}: {said}") if said else spec
+    )
+
+
+def find_of(table: McpTable) -> Find:
+    """Return what makes a tool of a name that begins with a server's, to be looked for there when it is called."""
+
+    def find(name: str) -> Tool | None:
+        if not table.servers_meant(name):
+            return None
+
+        async def run(params: JSON, ctx: ToolContext) -> ToolResult:
+            call: Callable[..., Any] = load("extend.mcp.offer.search:find_and_call")
+            return await call(table, name, params, ctx)
+
+        return Tool(name, "", OwnParameters, run, schema={"type": "object", "properties": {}})
+
+    return find
 
 
 def _tokens(specs: Iterable[ToolSpec]) -> float:
@@ -73,7 +100,19 @@ def _search(table: McpTable) -> Tool:
     text = (_FOLDER / "mcp.md").read_text(encoding="utf-8").strip()
     names = named([name for name, each in table.definitions.items() if each.is_enabled])
     run = partial(_load_and_run, table, "extend.mcp.offer.search:search")
-    return Tool(SEARCH, f"{text}\nServers: {names}", McpParams, run)
+    return Tool(SEARCH, "\n".join([text, f"Servers: {names}", *_about(table)]), McpParams, run)
+
+
+def _about(table: McpTable) -> list[str]:
+    """Return a line for each server that says something of its tools, bounded in all."""
+    lines: list[str] = []
+    left = MCP_ABOUT.value
+    for name, listing in table.listings.items():
+        line = f"- {inert(name)}: {listing.said}" if listing.said else ""
+        left -= len(line)
+        if line and left >= 0:
+            lines.append(line)
+    return lines
 
 
 def _resource(table: McpTable) -> Tool:
@@ -85,15 +124,3 @@ def _resource(table: McpTable) -> Tool:
 async def _load_and_run(table: McpTable, target: str, params: Any, ctx: ToolContext) -> ToolResult:
     run: Callable[..., Any] = load(target)
     return await run(table, params, ctx)
-
-
-def named(names: list[str]) -> str:
-    """Return names as a list of bounded length; those that are left out are counted."""
-    shown: list[str] = []
-    left = MCP_NAMED.value
-    for place, name in enumerate(map(inert, names)):
-        left -= len(name) + 2
-        if left < 0:
-            return f"{', '.join(shown)} and {len(names) - place} more"
-        shown.append(name)
-    return ", ".join(shown)

@@ -4,7 +4,6 @@ import asyncio
 import html
 import os
 import sys
-import webbrowser
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from urllib.parse import parse_qs, urlsplit
@@ -13,8 +12,10 @@ from msgspec import Struct
 
 from codeloop.extend.mcp.known.definition import OAuthSettings
 from codeloop.extend.mcp.link.registration import CALLBACK_PATH, CALLBACK_PORT
+from codeloop.kit.processes import start_outside
 from codeloop.schema.errors import CodeloopError
 
+_BROWSE = "import sys, webbrowser; sys.exit(not webbrowser.open(sys.argv[1]))"
 _LOOPBACK = frozenset(("127.0.0.1", "localhost", "::1"))
 
 
@@ -126,8 +127,9 @@ async def open_browser(url: str) -> bool:
     if urlsplit(url).scheme not in {"http", "https"}:
         return False
     try:
-        return await asyncio.to_thread(webbrowser.open, url)
-    except (webbrowser.Error, OSError):
+        browser = await start_outside((sys.executable, "-I", "-c", _BROWSE, url))
+        return await browser.wait() == 0
+    except OSError:
         return False
 
 

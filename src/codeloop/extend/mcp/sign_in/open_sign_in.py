@@ -15,6 +15,7 @@ class OpenSignIn:
         self._address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._codes: asyncio.Queue[str] = asyncio.Queue()
         self._task = asyncio.ensure_future(run(self._show, self._codes.get))
+        self._task.add_done_callback(_retrieve_error)
 
     @property
     def is_over(self) -> bool:
@@ -44,9 +45,13 @@ class OpenSignIn:
         """Cancel the sign-in and wait until it has ended."""
         self._task.cancel()
         await asyncio.wait({self._task})
-        if not self._task.cancelled():
-            self._task.exception()  # whoever waited was told
 
     def _show(self, url: str) -> None:
         if not self._address.done():
             self._address.set_result(url)
+
+
+def _retrieve_error(task: "asyncio.Future[None]") -> None:
+    """Take the error of a sign-in for which nobody waits any more: asyncio would print its traceback."""
+    if not task.cancelled():
+        task.exception()

@@ -15,6 +15,7 @@ from codeloop.config.project_root import ProjectRoot
 from codeloop.config.sources import ExtraLayers, Layer, dotted
 from codeloop.config.validation import find_fault
 from codeloop.extend.folders import Home, is_name, pages_of
+from codeloop.extend.pages.claude_code import read_agent, read_command
 from codeloop.kit.frontmatter import FrontmatterError, split
 from codeloop.kit.jsonc import Document, Position, is_list, is_object
 from codeloop.kit.jsonc import Path as Keys
@@ -28,6 +29,9 @@ _FOLDERS = (
     ("agent", ("agent", "agents")),
     ("command", ("command", "commands")),
 )
+_CLAUDE_FOLDERS = (("agent", ("agents",)), ("command", ("commands",)))
+_MOST = 3
+"""Files that a warning about all of them names."""
 _FOREIGN = {"agent": frozenset(("name",)), "command": frozenset(("name", "argument-hint", "allowed-tools"))}
 """Keys that other programs write and that mean nothing here."""
 
@@ -62,10 +66,11 @@ def find_pages(place: ProjectRoot, homes: Iterable[Home], *, trusted: bool) -> E
     layers: list[Layer] = []
     ignored: list[str] = []
     warnings: list[str] = []
+    unusable: list[str] = []
     for home in homes:
-        if home.only_skills:
+        if home.only_skills and not home.is_claude:
             continue
-        for section, folders in _FOLDERS:
+        for section, folders in _CLAUDE_FOLDERS if home.is_claude else _FOLDERS:
             for name, file in pages_of(home, folders):
                 if home.is_project and not trusted:
                     ignored.append(str(file.relative_to(place.root)))
@@ -73,11 +78,35 @@ def find_pages(place: ProjectRoot, homes: Iterable[Home], *, trusted: bool) -> E
                 if len(layers) >= EXTEND_FILES.value:
                     warnings.append(f"{file}: more than {EXTEND_FILES.value} agents and commands, not read.")
                     return ExtraLayers(tuple(layers), tuple(ignored), tuple(warnings))
+                if home.is_claude:
+                    layers += _read_claude(section, name, file, unusable, is_project=home.is_project)
+                    continue
                 try:
                     layers.append(_read(section, name, file, is_project=home.is_project))
                 except CodeloopError as error:
                     warnings.append(f"{error} Left out.")
+    if unusable:
+        more = f" and {len(unusable) - _MOST} more" if len(unusable) > _MOST else ""
+        warnings.append(f"Agents and commands of Claude Code that are left out: {'; '.join(unusable[:_MOST])}{more}.")
     return ExtraLayers(tuple(layers), tuple(map(_shown, ignored)), tuple(warnings))
+
+
+def _read_claude(section: str, name: str, file: Path, unusable: list[str], *, is_project: bool) -> list[PageLayer]:
+    """Read a page in the form of Claude Code; [] when it can't be used, which is added to `unusable`, or is none."""
+    if Path(name).name.upper() == "README":
+        return []
+    try:
+        text = read_text(file, PAGE_BYTES.value) or ""
+        page = read_command(name, text) if section == "command" else read_agent(Path(name).name, text)
+        if not is_name(page.name):
+            raise FrontmatterError(f"{page.name!a} is not a valid name", 1)
+        values = plain(page.values)
+    except (CodeloopError, FrontmatterError, ValueError) as error:
+        unusable.append(f"{ascii(str(file))[1:-1]} ({str(error).rstrip('.')})")
+        return []
+    document = Document("", {section: {page.name: values}})
+    layer = "project" if is_project else "global"
+    return [PageLayer(layer, str(file), file.parent, document, is_project, text)]
 
 
 def _shown(path: str) -> str:

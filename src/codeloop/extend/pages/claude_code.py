@@ -1,0 +1,162 @@
+"""Agents and commands in the form of Claude Code, as values of the configuration: its names of tools and models, too.
+
+An agent there may use the tools that it lists, or all; its model is one of its provider's by a short name. What a page
+says beyond that costs only itself.
+"""
+
+import re
+from typing import Any
+
+from msgspec import Struct
+
+from codeloop.extend.folders import is_name
+from codeloop.kit.frontmatter import Frontmatter, FrontmatterError, split
+from codeloop.kit.jsonc import is_list, is_object
+from codeloop.kit.terminal_text import one_line
+from codeloop.schema.wire import JSON
+
+_TOOLS: dict[str, tuple[str, ...]] = {
+    "Read": ("read", "lsp"),
+    "Write": ("edit",),
+    "Edit": ("edit",),
+    "MultiEdit": ("edit",),
+    "NotebookEdit": ("edit",),
+    "NotebookRead": ("read",),
+    "Bash": ("bash", "bash_output", "bash_kill"),
+    "BashOutput": ("bash_output",),
+    "KillShell": ("bash_kill",),
+    "KillBash": ("bash_kill",),
+    "Grep": ("grep",),
+    "Glob": ("glob",),
+    "LS": ("list",),
+    "WebFetch": ("webfetch",),
+    "WebSearch": ("websearch",),
+    "Task": ("task",),
+    "Agent": ("task",),
+    "TodoWrite": ("todowrite",),
+    "TodoRead": ("todoread",),
+    "AskUserQuestion": ("question",),
+    "Skill": ("skill",),
+    "LSP": ("lsp",),
+}
+"""The permissions of each tool of Claude Code."""
+_PAIR = re.compile(r"^([A-Za-z][\w-]*):[ \t]*(.*?)[ \t]*\r?$", re.MULTILINE)
+_LISTED = re.compile(r"[^\s,(]+(?:\([^)]*\))?")
+_RULE = re.compile(r"([^(]+)(?:\((.*)\))?")
+_INHERIT = frozenset(("", "inherit", "default"))
+_LINE = 200
+
+
+class ClaudePage(Struct, frozen=True):
+    """A page: the values of its agent or command, as of a configuration file, under `name`."""
+
+    name: str
+    values: JSON
+
+
+def read_agent(stem: str, text: str) -> ClaudePage:
+    """Read an agent; `stem` is the name of its file. Raises FrontmatterError: there is no head with its fields."""
+    page = _split(text)
+    head = page.head
+    if not head:
+        raise FrontmatterError("there is no head that names and describes the agent", 1)
+    named = head.get("name")
+    values: JSON = {"mode": "subagent"}
+    if description := _text(head.get("description")):
+        values["description"] = description
+    if (model := _text(head.get("model"))) not in _INHERIT:
+        values["model"] = model
+    if color := _text(head.get("color")):
+        values["color"] = color
+    for key in ("maxTurns", "steps"):
+        if isinstance(head.get(key), int) and head[key] > 0:
+            values["steps"] = head[key]
+    values |= _allowed(head.get("tools"), head.get("disallowedTools"))
+    if body := page.body.strip():
+        values["prompt"] = body
+    name = named if isinstance(named, str) and is_name(named) else stem
+    return ClaudePage(name, values)
+
+
+def read_command(name: str, text: str) -> ClaudePage:
+    """Read a command; `name` is its path below the folder of commands. Raises FrontmatterError: it has no text."""
+    page = _split(text)
+    head, body = page.head, page.body.strip()
+    if not body:
+        raise FrontmatterError("there is no text below the head; it is the command's prompt", 1)
+    first = next((line.strip("# \t") for line in body.splitlines() if line.strip("# \t")), "")
+    hint = head.get("argument-hint")
+    shown = _text(" ".join(f"[{each}]" for each in hint) if is_list(hint) else hint)
+    values: JSON = {
+        "template": body,
+        "description": one_line(f"{_text(head.get('description')) or first} {shown}".strip(), _LINE),
+    }
+    for key in ("model", "agent"):
+        if (value := _text(head.get(key))) not in _INHERIT:
+            values[key] = value
+    return ClaudePage(name.replace("/", ":"), values)
+
+
+def _split(text: str) -> Frontmatter:
+    """Split a page; a head that is no YAML is read line by line, as `key: value`."""
+    try:
+        return split(text)
+    except FrontmatterError:
+        parts = re.split(r"^---[ \t]*\r?$", text.removeprefix("\ufeff"), maxsplit=2, flags=re.MULTILINE)
+        if len(parts) < 3 or parts[0].strip():
+            raise
+        return Frontmatter({key: value.strip("\"'") for key, value in _PAIR.findall(parts[1])}, parts[2])
+
+
+def _text(value: Any) -> str:
+    return str(value).strip() if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
+
+
+def _allowed(listed: Any, denied: Any) -> JSON:
+    """Return what `tools` and `disallowedTools` come to: the tools that the agent has, and its rules."""
+    rules: dict[str, Any] = {}
+    values: JSON = {}
+    names = _names(listed)
+    if names and "*" not in names:
+        only: dict[str, None] = {}
+        for name, pattern in map(_parts, names):
+            permissions = _permissions(name)
+            only |= dict.fromkeys(permissions)
+            if pattern and permissions:
+                of_tool = rules.setdefault(permissions[0], {} if name in names else {"*": "deny"})
+                of_tool[_pattern(pattern)] = "allow"
+        values["only"] = list(only)
+    elif is_list(listed):
+        values["only"] = []
+    for name, pattern in map(_parts, _names(denied)):
+        for permission in _permissions(name):
+            of_tool = rules.setdefault(permission, {})
+            of_tool[_pattern(pattern) if pattern else "*"] = "deny"
+    return {**values, "permission": rules} if rules else values
+
+
+def _names(value: Any) -> list[str]:
+    if is_list(value):
+        return [each.strip() for each in value if isinstance(each, str) and each.strip()]
+    if is_object(value):
+        return [str(name) for name, is_on in value.items() if is_on is not False]
+    return _LISTED.findall(value) if isinstance(value, str) else []
+
+
+def _parts(written: str) -> tuple[str, str]:
+    found = _RULE.fullmatch(written)
+    return (found[1].strip(), (found[2] or "").strip()) if found else (written, "")
+
+
+def _permissions(name: str) -> tuple[str, ...]:
+    """Return the permissions that a tool needs here; none: there is no such tool."""
+    if name.startswith("mcp__"):
+        server, _, tool = name.removeprefix("mcp__").partition("__")
+        return (f"{server}_{tool or '*'}", "mcp")
+    return _TOOLS.get(name, ())
+
+
+def _pattern(pattern: str) -> str:
+    """Return a pattern of Claude Code's in our form: `git:*` is `git *`, `//etc/x` a path from the root."""
+    written = re.sub(r":\*$", " *", pattern).removeprefix("domain:")
+    return written[1:] if written.startswith("//") else written

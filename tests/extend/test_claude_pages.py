@@ -1,0 +1,102 @@
+"""Agents and commands in the form of Claude Code: what they become here, and what a page that is wrong costs."""
+
+from pathlib import Path
+
+from codeloop.extend.pages.claude_code import read_agent, read_command
+from codeloop.extend.rulebook import Rulebook
+from codeloop.permission.rules import decide
+from codeloop.schema.permission import Need
+from tests.extend.settings import settings_of, write
+
+AGENT = """\
+---
+name: reviewer
+description: Use this: after a change. <example>user: "look"</example>
+tools: Read, Grep, Bash(git log:*), mcp__issues__find
+model: sonnet
+color: purple
+permissionMode: plan
+unheard-of: [1, 2]
+---
+You review.
+"""
+COMMAND = """\
+---
+argument-hint: [issue] [priority]
+allowed-tools: Bash(git status:*)
+model: inherit
+---
+# Fix an issue
+
+Fix $1. !`git status` @README.md
+"""
+
+
+def verdict(tmp_path: Path, permission: str, pattern: str) -> str:
+    settings = settings_of(tmp_path, trust=True)
+    book = Rulebook(settings.loaded, tmp_path / "scratch")
+    rules = [layer.rules for layer in book.layers("reviewer", "auto")]
+    return decide(Need(permission=permission, patterns=(pattern,), always=()), *rules).action
+
+
+def test_an_agent_has_the_tools_that_it_lists_and_the_rules_of_everybody(tmp_path: Path) -> None:
+    write(tmp_path, "work/.claude/agents/any.md", AGENT)
+    settings = settings_of(tmp_path, trust=True)
+    own = settings.config.agent["reviewer"]
+    assert (own.mode, own.model, own.color, own.prompt) == ("subagent", "sonnet", "purple", "You review.")
+    assert (own.description or "").startswith("Use this: after a change.")
+    assert not [line for line in settings.loaded.warnings if "any.md" in line]
+    needs = {
+        ("read", "a.py"): "allow",
+        ("read", ".env"): "ask",
+        ("edit", "a.py"): "deny",
+        ("webfetch", "https://example.com"): "deny",
+        ("bash", "git log -3"): "allow",
+        ("bash", "touch x"): "deny",
+        ("issues_find", "*"): "allow",
+        ("issues_close", "*"): "deny",
+    }
+    assert {need: verdict(tmp_path, *need) for need in needs} == needs
+
+
+def test_a_command_has_a_namespace_a_hint_and_a_text(tmp_path: Path) -> None:
+    write(tmp_path, "work/.claude/commands/frontend/fix.md", COMMAND)
+    command = settings_of(tmp_path, trust=True).config.command["frontend:fix"]
+    assert command.description == "Fix an issue [issue] [priority]"
+    assert command.template.startswith("# Fix an issue")
+    assert command.model is None
+
+
+def test_problems_are_one_line_and_a_project_without_trust_is_only_named(tmp_path: Path) -> None:
+    for name in ("a", "b", "c", "d", "e"):
+        write(tmp_path, f"work/.claude/agents/{name}.md", "Only text.")
+    write(tmp_path, "work/.claude/agents/reviewer.md", AGENT)
+    write(tmp_path, "work/.claude/agents/README.md", "About these.")
+    (line,) = [line for line in settings_of(tmp_path, trust=True).loaded.warnings if "Claude Code" in line]
+    assert "and 2 more" in line
+    untrusted = settings_of(tmp_path, trust=False)
+    assert "reviewer" not in untrusted.config.agent
+    assert ".claude/agents/reviewer.md" in untrusted.loaded.ignored
+
+
+def test_a_head_that_is_no_yaml_is_read_by_lines() -> None:
+    text = "---\nname: x\ndescription: a: b: [c\ntools: Read\n---\nDo it."
+    assert read_agent("x", text).values == {
+        "mode": "subagent",
+        "description": "a: b: [c",
+        "only": ["read", "lsp"],
+        "prompt": "Do it.",
+    }
+    assert read_command("a/b", "Just do $ARGUMENTS.").name == "a:b"
+
+
+def test_a_plugin_folder_of_claude_code_is_a_package(tmp_path: Path) -> None:
+    write(tmp_path, "own/.claude-plugin/plugin.json", '{"name": "own", "author": {"name": "A"}, "license": "MIT"}')
+    write(tmp_path, "own/agents/any.md", AGENT)
+    write(tmp_path, "own/commands/fix.md", COMMAND)
+    write(tmp_path, "own/hooks/hooks.json", "{}")
+    settings = settings_of(tmp_path, plugin=[str(tmp_path / "own")])
+    assert settings.config.agent["reviewer"].prompt == "You review."
+    assert "fix" in settings.config.command
+    (line,) = settings.loaded.warnings
+    assert "hooks of this plugin are not read yet" in line
