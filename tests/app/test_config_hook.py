@@ -41,6 +41,8 @@ def written(tmp_path: Path, permission: object) -> Path:
     plugin.parent.mkdir(parents=True)
     log = tmp_path / "asked"
     plugin.write_text(PLUGIN.format(log=str(log), permission=permission))
+    # So that it can say it here, where its sandbox would let it write to a home of its own alone.
+    (plugin.parents[1] / "codeloop.json").write_text('{"sandbox": {"extensions": false}}')
     (tmp_path / "work").mkdir()
     return log
 

@@ -69,7 +69,8 @@ def test_run_command_expands_its_words(tmp_path: Path) -> None:
     done = codeloop(tmp_path, "run", "--replay", replay(tmp_path), "--command", "hi", "Ann B", "Bob", "Cy")
     assert (done.returncode, done.stdout) == (0, "Hi!\n")
     exported = json.loads(codeloop(tmp_path, "export").stdout)
-    assert exported["messages"][0]["parts"][0]["text"] == "Greet Ann B and Bob Cy: from the shell"
+    texts = [part["text"] for part in exported["messages"][0]["parts"]]
+    assert texts == ['/hi "Ann B" Bob Cy', "Greet Ann B and Bob Cy: from the shell"]
 
 
 def test_run_command_needs_no_words_and_leaves_stdin_alone(tmp_path: Path) -> None:

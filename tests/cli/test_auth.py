@@ -29,6 +29,7 @@ def test_a_key_from_stdin_is_stored_for_the_providers_address(tmp_path: Path) ->
     assert KEY not in done.stdout + done.stderr
     assert "sk-…wxyz" in done.stdout
     assert "https://api.anthropic.com" in done.stdout
+    assert "stored, not tried" in done.stdout
 
 
 def test_list_shows_where_each_key_is_from_and_for_but_no_key(tmp_path: Path) -> None:

@@ -96,7 +96,7 @@ def test_it_says_what_the_sandbox_would_allow(tmp_path: Path) -> None:
     assert said["network"] == "off"
     assert str(desk.work) in said["writable"]
     assert not (tmp_path / "out").exists()
-    shown = desk.run("debug", "permission", line).stdout
+    shown = desk.run("debug", "permission", "--verbose", line).stdout
     assert f"read of {tmp_path}/customers/list: hidden, blocked" in shown
     assert f"write of {tmp_path}/out: outside the project, opened for this command once it is allowed" in shown
     desk.configure(sandbox="off")

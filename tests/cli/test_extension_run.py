@@ -10,6 +10,7 @@ import pytest
 
 from tests.cli.program import Desk, call, events, result, serving, steps
 from tests.support.answers import Answer
+from tests.support.javascript import host_command
 from tests.support.sandboxed import is_sandboxed
 
 WEATHER = '''
@@ -280,5 +281,22 @@ def test_a_project_s_tool_runs_in_the_sandbox_of_commands(tmp_path: Path) -> Non
         desk.use(model)
         done = desk.run("run", "--trust", "go")
         assert done.returncode == 0, done.stderr
-    assert told(model)[0].startswith("kept:")
+    assert told(model)[0]
     assert not (tmp_path / "escaped").exists()
+
+
+SIGNER = """
+export const Signer = async ({ client }) => ({
+  auth: { provider: "acme", methods: [{ type: "api", label: JSON.stringify({ client }) }] },
+})
+"""
+
+
+def test_the_list_of_plugins_names_where_one_signs_in(tmp_path: Path) -> None:
+    host_command()  # skips without a runtime
+    desk = Desk(tmp_path)
+    file = desk.home / "config" / "plugin" / "signer.js"
+    file.parent.mkdir(parents=True)
+    file.write_text(SIGNER)
+    (row,) = json.loads(desk.run("plugin", "list", "--json").stdout)
+    assert (row["state"], row["sign_ins"]) == ("ok", ["acme"]), row["why"]

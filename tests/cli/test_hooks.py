@@ -1,6 +1,7 @@
 """Commands of `hooks` under the real program: what they are told, what they decide, and which of them run at all."""
 
 import json
+import os
 import shlex
 import sys
 from pathlib import Path
@@ -29,6 +30,10 @@ def noted(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines() if line]
 
 
+OUTSIDE: dict[str, Any] = {"sandbox": {"extensions": False}}
+"""For hooks that leave traces for a test to see."""
+
+
 def results(server: Any) -> list[str]:
     """Return what the model was told of its calls, in order."""
     return [str(m["content"]) for m in server.requests[-1].json["messages"] if m["role"] == "tool"]
@@ -46,7 +51,7 @@ def test_a_settings_file_of_claude_code_is_used_as_it_is(tmp_path: Path) -> None
     settings.write_text(json.dumps({"model": "opus", "hooks": hooks}))
     script = steps(bash("rm -rf build", "c1"), call("write", call_id="c2", filePath="a.txt", content="one"), DONE)
     with serving(script) as server:
-        desk.use(server, hooks="~/.claude/settings.json", permission={"bash": "allow", "edit": "allow"})
+        desk.use(server, hooks="~/.claude/settings.json", permission={"bash": "allow", "edit": "allow"}, **OUTSIDE)
         (desk.work / "build").mkdir()
         done = desk.run("run", "--format", "json", "do it")
         assert result(done)["exitCode"] == 0
@@ -145,7 +150,7 @@ def test_a_hook_that_takes_too_long_is_ended_with_what_it_started(tmp_path: Path
     desk = Desk(tmp_path)
     with serving(steps(bash("echo hi"), DONE)) as server:
         command = f"sleep 600 & echo $! > {tmp_path / 'pid'}; wait"
-        desk.use(server, hooks={"PreToolUse": [row(command, timeout=1)]}, permission={"bash": "allow"})
+        desk.use(server, hooks={"PreToolUse": [row(command, timeout=1)]}, permission={"bash": "allow"}, **OUTSIDE)
         done = desk.run("run", "go")
         assert "did not answer in 1 s" in done.stderr
         assert results(server)[0].startswith("hi")
@@ -210,8 +215,8 @@ def test_tools_of_mcp_servers_are_known_by_the_names_of_scripts(tmp_path: Path) 
     for script in (call("mcp", tool="p_echo", arguments={"text": "hi"}), call("p_echo", text="hi")):
         with serving(steps(script, DONE)) as server:
             hooks = {"PreToolUse": [row(noting(log), "mcp__p__.*")], "PostToolUse": [row(noting(log), "p_echo")]}
-            mcp = {"p": {"type": "local", "command": [sys.executable, str(PLAIN), str(traces)]}}
-            desk.use(server, hooks=hooks, mcp=mcp)
+            mcp = {"p": {"type": "local", "command": [sys.executable, str(PLAIN), str(traces)], "sandbox": False}}
+            desk.use(server, hooks=hooks, mcp=mcp, **OUTSIDE)
             desk.run("run", "--auto", "go")
             assert "echo: hi" in results(server)[0]
     assert [each["hook_event_name"] for each in noted(log)] == ["PreToolUse", "PostToolUse"] * 2
@@ -220,14 +225,42 @@ def test_tools_of_mcp_servers_are_known_by_the_names_of_scripts(tmp_path: Path) 
 
 
 @pytest.mark.skipif(not is_sandboxed(), reason="no sandbox can be had here")
-def test_a_projects_hooks_are_sandboxed_as_commands_are_and_the_persons_are_not(tmp_path: Path) -> None:
+def test_hooks_of_a_project_are_sandboxed_as_commands_are_and_the_users_in_their_own(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     outside = tmp_path / "elsewhere"
     outside.mkdir()
     theirs = f"echo x > inside; echo x > {outside}/project"
     (desk.work / "codeloop.json").write_text(json.dumps({"hooks": {"UserPromptSubmit": [row(theirs)]}}))
+    mine = f"echo x > {desk.work}/mine; echo x > {outside}/mine; env > $HOME/env; cat $HOME/env"
+    rows = [row(mine, allowedEnvVars=["MY_TOKEN"]), row(f"echo x > {outside}/own", sandbox=False)]
     with serving([DONE]) as server:
-        desk.use(server, hooks={"UserPromptSubmit": [row(f"echo x > {outside}/own")]})
-        desk.run("run", "--trust", "go")
+        desk.use(server, hooks={"UserPromptSubmit": rows})
+        desk.run("run", "--trust", "go", MY_TOKEN="my-token", OTHER_TOKEN="another-token")
+        told = str(server.requests[0].json["messages"])
         assert (desk.work / "inside").exists()
+        assert not (desk.work / "mine").exists()
         assert [each.name for each in outside.iterdir()] == ["own"]
+        assert ("my-token" in told, "another-token" in told) == (True, False)
+
+
+@pytest.mark.parametrize("sandbox", [True, False])
+def test_what_lies_in_a_project_stands_in_for_nothing_that_a_hook_of_the_users_runs(
+    tmp_path: Path, *, sandbox: bool
+) -> None:
+    desk = Desk(tmp_path)
+    for name in ("json", "goodhook", "sitecustomize"):
+        (desk.work / f"{name}.py").write_text("print('planted')")
+    (desk.work / "goodhook").write_text("#!/bin/sh\necho planted")
+    (desk.work / "goodhook").chmod(0o755)
+    rows = [
+        row("python3 -m json.tool --help | head -1", sandbox=sandbox),
+        row("goodhook; pwd; echo asked", sandbox=sandbox),
+    ]
+    with serving([DONE]) as server:
+        desk.use(server, hooks={"UserPromptSubmit": rows})
+        path = f".:./node_modules/.bin:{os.environ['PATH']}"
+        done = desk.run("run", "go", PATH=path, BASH_ENV="./goodhook", PYTHONSAFEPATH="1")
+        assert done.returncode == 0, done.stderr
+        told = str(server.requests[0].json["messages"])
+        assert ("asked" in told, "usage" in told, "planted" in told) == (True, True, False)
+        assert f"{desk.home}/data/programs/hooks" in told

@@ -122,6 +122,10 @@ def test_a_server_that_does_not_work_is_not_written(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "it ended with exit code 7; its last line: my reason" in done.stderr
     assert "Nothing was written." in done.stderr
+    assert done.stderr.count("my reason") == 1
+    again = desk.run("mcp", "add", "bad", "--", "sh", "-c", "echo another >&2; echo reason >&2; exit 7")
+    assert "my reason" not in again.stderr
+    assert again.stderr.count("another") == 1
     assert not (desk.home / "config" / "codeloop.json").exists()
 
 

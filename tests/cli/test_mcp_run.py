@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from codeloop.kit.small_files import read_start
 from tests.cli.program import Desk, call, lives, result, serving, steps
 from tests.extend.mcp.world import PLAIN
 from tests.support.answers import Answer
@@ -18,9 +19,17 @@ MEMORY = 400_000
 """Kilobytes that the program may take while a server sends 100 MB, twice what it takes with a quiet one."""
 
 
-def plain(traces: Path) -> dict[str, Any]:
+def plain(traces: Path, *, sandbox: bool = False) -> dict[str, Any]:
+    """Return the plain server, which leaves its traces; in a sandbox its process has another number."""
     traces.mkdir(exist_ok=True)
-    return {"type": "local", "command": [sys.executable, str(PLAIN), str(traces)]}
+    opened = {"writable": [str(traces)]} if sandbox else False
+    return {"type": "local", "command": [sys.executable, str(PLAIN), str(traces)], "sandbox": opened}
+
+
+def is_running(traces: Path) -> bool:
+    """Return whether a program runs that names the folder, in whatever sandbox."""
+    files = Path("/proc").glob("[0-9]*/cmdline")
+    return any(os.fsencode(traces) in read_start(file, 9999) for file in files if lives(int(file.parent.name)))
 
 
 def texts(server: Any) -> list[str]:
@@ -82,21 +91,22 @@ def test_a_server_that_hangs_ends_with_the_program(tmp_path: Path) -> None:
         time.sleep(0.02)
 
 
-def test_a_kill_of_the_program_ends_its_servers(tmp_path: Path) -> None:
+@pytest.mark.parametrize("sandbox", [False, True])
+def test_a_kill_of_the_program_ends_its_servers(tmp_path: Path, *, sandbox: bool) -> None:
     desk = Desk(tmp_path)
     with serving(steps(call("mcp", tool="p_hang"))) as model:
-        desk.use(model, mcp={"p": plain(tmp_path / "p")})
+        desk.use(model, mcp={"p": plain(tmp_path / "p", sandbox=sandbox)})
         process = desk.start("run", "--auto", "go")
         started = tmp_path / "p" / "started"
         end = time.monotonic() + 30
         while not started.exists() or not started.read_text().strip():
             assert time.monotonic() < end
             time.sleep(0.02)
-        pid = int(started.read_text())
+        assert is_running(tmp_path / "p")
         process.send_signal(signal.SIGKILL)
         process.communicate()
     end = time.monotonic() + 30
-    while lives(pid):
+    while is_running(tmp_path / "p"):
         assert time.monotonic() < end
         time.sleep(0.02)
 

@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 
 from codeloop.extend.host.known import KnownOffers, kept_policy
+from codeloop.extend.host.protocol import ExtensionOffer, OfferedTool
 from tests.cli.program import Desk, bash, serving, steps
 from tests.cli.test_extension_run import told
 from tests.support.answers import Answer
+from tests.support.javascript import host_command
 
 GUARD = """
 from codeloop.extension import hook
@@ -27,9 +29,103 @@ def result_of_call(desk: Desk, **settings: Any) -> str:
     with serving(SCRIPT) as server:
         desk.use(server, permission={"bash": "allow"}, **settings)
         done = desk.run("run", "go")
-        assert done.returncode == 0, done.stderr
+        if done.returncode:
+            return done.stderr
         (said,) = told(server)
     return said
+
+
+MASK = """
+import json
+from pathlib import Path
+from codeloop.extension import hook, tool
+
+@tool
+def mask_state() -> str:
+    return "as mask.json says"
+
+if Path("mask.json").exists() and json.loads(Path("mask.json").read_text())["enabled"]:
+
+    @hook("experimental.chat.messages.transform")
+    def mask(input, output):
+        for message in output["messages"]:
+            for part in message["parts"]:
+                if "text" in part:
+                    part["text"] = part["text"].replace("TOPSECRET42", "(hidden)")
+        return output
+"""
+"""A plugin that protects only where its own file of settings says so."""
+SCRIPT_MASK = """
+import fs from "node:fs"
+
+export const Mask = async ({ directory }) => {
+  if (!fs.existsSync(`${directory}/mask.json`)) return {}
+  return {
+    "experimental.chat.messages.transform": async (_input, output) => {
+      for (const { parts } of output.messages)
+        for (const part of parts) if (part.text) part.text = part.text.replace("TOPSECRET42", "(hidden)")
+    },
+  }
+}
+"""
+
+
+def is_sent(desk: Desk, **settings: Any) -> bool:
+    """Run a turn whose prompt holds a secret; return whether the model's service received it."""
+    with serving([Answer(text="Done.")] * 2) as server:
+        desk.use(server, **settings)
+        desk.run("run", "the key is TOPSECRET42")
+        return any("TOPSECRET42" in json.dumps(request.json) for request in server.requests)
+
+
+def masked(desk: Desk, name: str, text: str) -> None:
+    plugin = desk.home / "config" / "plugin" / name
+    plugin.parent.mkdir(parents=True)
+    plugin.write_text(text)
+
+
+def test_what_one_brought_is_known_only_with_the_settings_that_it_found(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    masked(desk, "mask.py", MASK)
+    assert is_sent(desk), "there is nothing that says what to hide"
+    (desk.work / "mask.json").write_text('{"enabled": true}')
+    assert not is_sent(desk)
+    (row,) = json.loads(desk.run("plugin", "list", "--json").stdout)
+    assert (row["state"], row["hooks"]) == ("ok", ["experimental.chat.messages.transform"])
+    (desk.work / "mask.json").write_text('{"enabled": false}')
+    assert is_sent(desk)
+
+
+def test_an_offer_is_known_where_it_was_made_and_an_empty_one_nowhere(tmp_path: Path) -> None:
+    offer = ExtensionOffer((OfferedTool("t", "", {}),))
+    here, there = (KnownOffers(tmp_path, lambda name=name: name) for name in ("here", "there"))
+    here.put("digest", offer)
+    assert (here.get("digest"), there.get("digest")) == (offer, None)
+    here.put("digest", ExtensionOffer())
+    assert here.get("digest") is None
+
+
+def test_one_that_brings_nothing_is_said_to_and_loaded_again(tmp_path: Path) -> None:
+    host_command()  # skips without a runtime
+    desk = Desk(tmp_path)
+    masked(desk, "mask.js", SCRIPT_MASK)
+    assert is_sent(desk)
+    (row,) = json.loads(desk.run("plugin", "list", "--json").stdout)
+    assert (row["state"], "brings nothing" in row["why"]) == ("empty", True)
+    (desk.work / "mask.json").touch()
+    assert not is_sent(desk)
+
+
+def test_one_that_is_marked_as_a_policy_and_brings_nothing_refuses(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    own = desk.home / "config" / "mask.py"
+    own.parent.mkdir(parents=True)
+    own.write_text(MASK)
+    entry = [["./mask.py", {"policy": True}]]
+    assert not is_sent(desk, plugin=entry)
+    (row,) = json.loads(desk.run("plugin", "list", "--json").stdout)
+    assert (row["state"], "marked as a policy" in row["why"]) == ("fails", True)
+    assert not is_sent(desk, plugin=[[str(desk.folder / "gone.py"), {"policy": True}]])
 
 
 def test_one_that_was_a_policy_and_breaks_refuses(tmp_path: Path) -> None:
@@ -77,11 +173,11 @@ def test_an_entry_that_is_marked_as_a_policy_refuses_while_it_is_not_there(
     tmp_path: Path, entry: Any, why: str | None
 ) -> None:
     desk = Desk(tmp_path)
-    said = result_of_call(desk, plugin=[entry])
     if why is None:
-        assert said.startswith("hi")
+        assert result_of_call(desk, plugin=[entry]).startswith("hi")
         return
-    assert "decides about tool.execute.before, and could not: it can't be loaded: " in said
+    said = result_of_call(desk, plugin=[entry])
+    assert "decides about experimental.chat.messages.transform, and could not: it can't be loaded: " in said
     assert why in said
     rows = json.loads(desk.run("plugin", "list", "--json").stdout)
     assert [row["state"] for row in rows] == ["fails"]
@@ -122,6 +218,10 @@ def test_what_was_a_policy_is_kept_by_its_path(tmp_path: Path) -> None:
     known.keep_policy("/p/guards/plugin/b.py", ("tool.execute.before",))
     assert kept_policy(tmp_path, "/p/guards") == ("chat.message", "tool.execute.before")
     assert kept_policy(tmp_path, "/p/guard") == ()
+    known.keep_policy("/p/guards/plugin/c.py", ("chat.message",), "same")
+    known.keep_policy("/p/guards/plugin/c.py", (), "same")
+    assert kept_policy(tmp_path, "/p/guards/plugin/c.py") == ("chat.message",), "elsewhere it is one"
+    known.keep_policy("/p/guards/plugin/c.py", (), "other")
     known.keep_policy("/p/guards/plugin/a.py", ())
     assert kept_policy(tmp_path, "/p/guards") == ("tool.execute.before",)
     (file,) = (tmp_path / "policy").iterdir()

@@ -87,12 +87,19 @@ def test_a_refused_key_of_the_environment_or_of_the_store_is_named_as_that(tmp_p
         said = asked(desk, ACME_API_KEY=KEY).stderr
         assert "the environment variable ACME_API_KEY. Set ACME_API_KEY to another key" in said
         assert "unset it" not in said
+        server.answers = [Answer(status=402, body="Payment required")]
+        said = asked(desk, ACME_API_KEY=KEY).stderr
+        assert "The key comes from the environment variable ACME_API_KEY. Add credit there" in said
+        assert " in, " not in said
+        server.answers = [Answer(status=403, body="Forbidden")]
+        said = asked(desk, ACME_API_KEY=KEY).stderr
+        assert "does not allow this request with the key (HTTP 403: Forbidden). It comes from the environment" in said
         server.answers = [WITHOUT]
         assert "Set ACME_API_KEY, or run `codeloop auth login acme`" in asked(desk).stderr
         server.answers = [REFUSED]
         assert desk.run("auth", "login", "acme", "--key-stdin", stdin=KEY).returncode == 0
         said = asked(desk).stderr
-        assert f"the stored key ({desk.home / 'data' / 'auth.json'}). Replace it: codeloop auth login acme" in said
+        assert f"the stored key ({desk.home / 'data' / 'auth.json'}). Replace it: `codeloop auth login acme`." in said
         assert "unset it to use the stored key of acme" in asked(desk, ACME_API_KEY=KEY).stderr
 
 

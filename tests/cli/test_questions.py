@@ -100,7 +100,7 @@ def with_subagent(main: Choose, sub: Choose) -> Choose:
             ["Run a command outside the sandbox (bash)", "  │ because: it needs the SSH key", "  │ git push"],
             marks=pytest.mark.skipif(not is_sandboxed(), reason="no sandbox can be had here"),
         ),
-        (call("bash", command="touch x", workdir="sub"), ["Run a command (bash)", "  │ touch x", "  │ in /"]),
+        (call("bash", command="touch x", workdir="sub"), ["Run a command (bash)", "  │ touch x", "  │ in "]),
         (call("webfetch", url="https://example.com/x", format="text"), ["Fetch https://example.com/x (webfetch)"]),
         (
             call("task", description="Look around", prompt="look", subagent_type="general"),
@@ -372,3 +372,45 @@ def test_a_conversation_asks_in_the_same_words(tmp_path: Path, command: tuple[st
                 serve.terminate()
                 serve.communicate(timeout=60)
     assert (desk.work / "made").exists()
+
+
+@pytest.mark.slow
+def test_lines_that_come_at_once_are_one_prompt(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    with serving(steps(DONE)) as server:
+        desk.use(server)
+        terminal = Terminal(desk, "--plain", term="xterm")
+        terminal.wait_for("> ")
+        terminal.type("\n".join(f"line {number}" for number in range(500)))
+        terminal.wait_for("Finished.")
+        terminal.type("/exit")
+        assert terminal.end() == 0, terminal.shown
+        assert any("line 0\\nline 1\\nline 2" in str(request.json) for request in server.requests)
+        assert "queued" not in terminal.shown
+
+
+def test_a_command_is_no_answer_and_runs_where_there_are_commands(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    with serving(steps(bash("git push"), DONE)) as server:
+        desk.use(server)
+        terminal = Terminal(desk, "run", "--title", "T", "work")
+        assert "It acts on another machine or service: git push" in terminal.wait_for(END)
+        terminal.type("/help me")
+        assert "“/help me” is a command, not an answer. Answer first." in terminal.wait_for(END)
+        terminal.type("!ls")
+        terminal.wait_for(END)
+        terminal.type("no")
+        terminal.end()
+    with serving(steps(call("write", filePath=f"{tmp_path}/b.sh", content="echo new\n"), DONE)) as server:
+        desk.use(server)
+        terminal = Terminal(desk, "--plain", "do the work", term="xterm")
+        assert "  │ +echo new" in terminal.wait_for(END)
+        terminal.type("/status")
+        terminal.wait_for(", working")
+        terminal.type("/nothing at all")
+        assert "Unknown command: /nothing" in terminal.wait_for("To send it as a prompt, put a space first.")
+        terminal.type("y")
+        terminal.wait_for("Finished.")
+        terminal.type("/exit")
+        terminal.end()
+    assert (tmp_path / "b.sh").read_text() == "echo new\n"

@@ -49,7 +49,7 @@ def running(tmp_path: Path, answers: Callable[[Any], Answer]) -> Generator[Serve
         try:
             assert process.stdout is not None
             url = process.stdout.readline().split()[-1]
-            with httpx2.Client(base_url=url, auth=("opencode", "p"), timeout=30) as http:
+            with httpx2.Client(base_url=url, auth=("opencode", "p"), timeout=30, verify=False) as http:
                 yield Server(desk, model, url, http)
         finally:
             process.terminate()

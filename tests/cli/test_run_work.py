@@ -12,7 +12,7 @@ from tests.support.answers import Answer, Call
 
 BROKEN = "def total(prices):\n    return sum(prices[1:])\n"
 TEST = "from shop import total\n\nassert total([1, 2, 3]) == 6, total([1, 2, 3])\nprint('all good')\n"
-RUN_TEST = f"{sys.executable} test_shop.py"
+RUN_TEST = f"'{sys.executable}' test_shop.py"
 REPAIR = (
     Answer(text="I run the test.", calls=(Call("bash", json.dumps({"command": RUN_TEST}), "c1"),)),
     Answer(

@@ -130,7 +130,7 @@ def test_a_broken_file_is_told_with_its_place(tmp_path: Path, text: str, told: s
 
 def test_sums_are_shown_for_people_and_programs(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
-    assert "Nothing was used" in desk.run("stats").stderr
+    assert "codeloop stats --all" in desk.run("stats").stderr
     with serving(steps(bash("echo hi"), Answer(text="Done."))) as server:
         desk.use(server)
         shown(desk, "run", "--title", "One", "hello")
@@ -152,6 +152,7 @@ async def test_a_waiting_prompt_is_marked_where_the_session_is_shown(tmp_path: P
         lines = [line.strip() for line in seen.splitlines()]
         assert lines[lines.index("> later") + 1] == "queued"
         assert lines.count("queued") == 1
+        assert sum("Not complete" in line for line in lines) == 1
 
 
 def test_sessions_of_all_projects_are_listed_with_their_directories(tmp_path: Path) -> None:

@@ -138,21 +138,21 @@ def test_a_sessions_diff_is_what_its_turns_changed_without_what_is_undone(tmp_pa
     [
         "git reset -q --hard",
         "git clean -qfdx",
-        "rm -rf build",
-        "> build/out.log",
-        "echo x > build/out.log; rm build/out.log",
-        "cp changed build/out.log",
-        "mv changed build/out.log",
-        "sed -i s/i/o/ build/out.log changed",
-        "truncate -s0 build/*",
-        "f=build/out.log; tee $f < changed",
+        "rm -rf data",
+        "> data/out.log",
+        "echo x > data/out.log; rm data/out.log",
+        "cp changed data/out.log",
+        "mv changed data/out.log",
+        "sed -i s/i/o/ data/out.log changed",
+        "truncate -s0 data/*",
+        "f=data/out.log; tee $f < changed",
     ],
 )
 def test_what_a_command_destroys_under_auto_is_put_back(tmp_path: Path, command: str) -> None:
     desk = Desk(tmp_path)
     git = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "-C", str(desk.work)]
-    (desk.work / "build").mkdir()
-    for name, text in {".gitignore": "build\n", "changed": "old\n", "build/out.log": "ignored\n"}.items():
+    (desk.work / "data").mkdir()
+    for name, text in {".gitignore": "data\n", "changed": "old\n", "data/out.log": "ignored\n"}.items():
         (desk.work / name).write_text(text)
     for words in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "x"]):
         subprocess.run([*git, *words], check=True)
@@ -160,5 +160,5 @@ def test_what_a_command_destroys_under_auto_is_put_back(tmp_path: Path, command:
     (desk.work / "untracked").write_text("mine too\n")
     played(desk, command)
     assert desk.run("undo").returncode == 0
-    kept = {name: (desk.work / name).read_text() for name in ("changed", "untracked", "build/out.log")}
-    assert kept == {"changed": "mine\n", "untracked": "mine too\n", "build/out.log": "ignored\n"}
+    kept = {name: (desk.work / name).read_text() for name in ("changed", "untracked", "data/out.log")}
+    assert kept == {"changed": "mine\n", "untracked": "mine too\n", "data/out.log": "ignored\n"}

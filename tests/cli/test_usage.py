@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.program import Desk, Protocol, bash, call, events, result, serving, steps
+from tests.cli.program import UNCONFINED, Desk, Protocol, bash, call, events, result, serving, steps
 from tests.cli.terminal import Terminal
 from tests.support.answers import Answer, Counts
 from tests.support.wire import Received
@@ -100,14 +100,22 @@ def test_a_service_that_counts_nothing_is_estimated_and_one_that_counts_is_not(t
 
 def test_a_title_counts_in_the_run_the_session_and_the_sums(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
-    with serving(steps(HELLO)) as server:
-        desk.use(server, small_model="local/m")
+    titled = desk.work / "titled"
+    answer = steps(bash("until [ -e titled ]; do sleep 0.02; done"), HELLO)  # no turn waits for its title
+
+    def choose(received: Received) -> Answer:
+        if b'"tools"' not in received.body:
+            titled.touch()
+        return answer(received)
+
+    with serving(choose) as server:
+        desk.use(server, small_model="local/m", **UNCONFINED)
         ended = result(desk.run("run", "--format", "json", "hello"))
         assert desk.run("session", "fork").returncode == 0
-    assert (ended["tokens"]["input"], ended["steps"]) == (200, 1)
+    assert (ended["tokens"]["input"], ended["steps"]) == (300, 2)
     total = json.loads(desk.run("stats", "--json").stdout)["total"]
-    assert (total["tokens"]["input"], total["steps"]) == (200, 1)
-    assert total["cost"] == pytest.approx(ended["cost"]) == pytest.approx(0.00028)
+    assert (total["tokens"]["input"], total["steps"]) == (300, 2)
+    assert total["cost"] == pytest.approx(ended["cost"]) == pytest.approx(0.00042)
 
 
 def with_subagent(received: Received) -> Answer:

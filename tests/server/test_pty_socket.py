@@ -15,7 +15,7 @@ import httpx2
 import pytest
 
 from codeloop.kit.processes import processes
-from codeloop.schema.limits import PTY_KEPT
+from codeloop.schema.bounds.terminal import PTY_KEPT
 from codeloop.workspace.terminal.terminals import Terminals
 from tests.server.support.screen import DEADLINE, connected, gone, opened, refused, script
 from tests.server.support.serving import PASSWORD, Served, served
@@ -277,7 +277,7 @@ def program(tmp_path: Path) -> Any:
         try:
             assert child.stdout
             url = child.stdout.readline().rpartition(" on ")[2].strip()
-            with httpx2.Client(base_url=url, auth=("opencode", PASSWORD), timeout=20) as http:
+            with httpx2.Client(base_url=url, auth=("opencode", PASSWORD), timeout=20, verify=False) as http:
                 yield child, http, work
         finally:
             child.kill()

@@ -113,7 +113,8 @@ async def test_rename_and_delete_with_children(tmp_path: Path) -> None:
         assert {each["sessionID"] for each in of(heard.events, "session.deleted")} == {session, child}
         assert [each["info"]["title"] for each in of(heard.events, "session.updated")] == ["New"]
         gone = await it.get(f"/session/{session}", status=404)
-        assert gone == {"name": "NotFoundError", "data": {"message": f"Session not found: {session}"}}
+        data = {"message": f"Session not found: {session}", "cause": "SessionNotFound"}
+        assert gone == {"name": "NotFoundError", "data": data}
 
 
 async def test_a_command_becomes_a_prompt_and_says_when_it_is_over(tmp_path: Path) -> None:
@@ -123,7 +124,7 @@ async def test_a_command_becomes_a_prompt_and_says_when_it_is_over(tmp_path: Pat
         answer = await it.post(f"/session/{session}/command", {"command": "hi", "arguments": "a b"})
         assert answer["info"]["finish"] == "stop"
         lines = await heard.idle(session)
-        assert "text 'Greet a b, then a b'" in lines
+        assert lines[lines.index("user") :][1:3] == ["text '/hi a b'", "text synthetic"]
         await heard.line("command.executed", session)
         executed = {"name": "hi", "sessionID": session, "arguments": "a b", "messageID": answer["info"]["id"]}
         assert of(heard.events, "command.executed") == [executed]
@@ -189,7 +190,8 @@ NOBODY = "ses_nobody0000000000000000"
 async def test_what_is_not_there_is_a_404_that_names_it(tmp_path: Path) -> None:
     async with served(tmp_path) as it:
         session = await it.session()
-        no_session = {"name": "NotFoundError", "data": {"message": f"Session not found: {NOBODY}"}}
+        data = {"message": f"Session not found: {NOBODY}", "cause": "SessionNotFound"}
+        no_session = {"name": "NotFoundError", "data": data}
         for path in ("", "/message", "/children", "/todo", "/diff"):
             assert await it.get(f"/session/{NOBODY}{path}", status=404) == no_session
         for path, body in (

@@ -18,6 +18,8 @@ from codeloop.schema.part import ResourceSource, ToolPart, ToolStatePending
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON, replace
 from codeloop.tool.file_access import permission_path, resolve_allowed
+from codeloop.tool.tool import for_model
+from codeloop.workspace.workspace import ResolvedPath
 
 
 async def allowed_mentions(
@@ -59,8 +61,9 @@ def _context(project: Project, agent: Agent, message: UserMessage, tool: str, gi
     return CallContext(project.engine, agent, call)
 
 
-def _refused(what: str, error: Exception) -> TextPartInput:
-    return TextPartInput(text=f"{what} that the user mentioned is not attached. {error}", synthetic=True)
+def _refused(what: str, error: Denied | Rejected) -> TextPartInput:
+    text = f"{what} that the user mentioned is not attached. {for_model(error)}"
+    return TextPartInput(text=text, synthetic=True)
 
 
 async def _allowed(project: Project, agent: Agent, message: UserMessage, part: PartInput) -> PartInput:
@@ -70,13 +73,16 @@ async def _allowed(project: Project, agent: Agent, message: UserMessage, part: P
     name = part.filename or Path(path).name
     context = _context(project, agent, message, "read", {"filePath": path})
     try:
-        target = await resolve_allowed(context, path)
-        pattern = permission_path(context.workspace, target)
-        metadata = {"filepath": str(target.real)}
-        await context.ask(Need(permission="read", patterns=(pattern,), always=literal((pattern,)), metadata=metadata))
+        target = await resolve_allowed(context, path, lambda target: [_read_need(context, target)])
     except (Denied, Rejected) as error:
         return _refused(f"The file {name}", error)
     if target.real == target.path:
         return part
     lines = urlsplit(part.url).query
     return replace(part, url=target.real.as_uri() + (f"?{lines}" if lines else ""))  # it stays what was asked
+
+
+def _read_need(context: CallContext, target: ResolvedPath) -> Need:
+    pattern = permission_path(context.workspace, target)
+    metadata = {"filepath": str(target.real)}
+    return Need(permission="read", patterns=(pattern,), always=literal((pattern,)), metadata=metadata)

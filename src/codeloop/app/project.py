@@ -14,7 +14,7 @@ from codeloop.agent.engine import Engine, OutputLimits
 from codeloop.agent.subagent.spawn import spawn
 from codeloop.app.models.open_models import Source, source_of
 from codeloop.app.runs import Runs
-from codeloop.app.settings import ProjectSettings, SettingsWatch, Startup, find_settings, providers_of
+from codeloop.app.settings import ProjectSettings, SettingsWatch, Startup, find_settings, newest_model, providers_of
 from codeloop.app.toolbox import has_language_server, search_tools, toolbox_of
 from codeloop.config.instructions import instruction_files
 from codeloop.config.project_root import record_root
@@ -25,13 +25,13 @@ from codeloop.model.catalog.catalog import Catalog
 from codeloop.model.providers import Providers
 from codeloop.permission.gate import Gate
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.limits import CATALOG_DELAY, TOOL_OUTPUT_BYTES, TOOL_OUTPUT_LINES
+from codeloop.schema.limits import CATALOG_DELAY, SCRATCH_DELAY, TOOL_OUTPUT_BYTES, TOOL_OUTPUT_LINES
 from codeloop.schema.live_events import Branch, BranchUpdated, LiveEvent, Toast, ToastShown
 from codeloop.store.store import Store
 from codeloop.store.stores import Stores
 from codeloop.tool.call_session import AskedHooks
 from codeloop.tool.tool import Tool
-from codeloop.tool.toolbox import Fit
+from codeloop.tool.toolbox import ServerTools
 from codeloop.tool.web.providers import SEARCH_KEYS
 from codeloop.workspace.files.scratch import prune_in_background
 from codeloop.workspace.files.temp_files import clear
@@ -70,6 +70,7 @@ async def open_project(
     for notes in (project.workspace.notes, project.snapshots.notes):
         clear(notes)
     project.in_background(prune_in_background(project.workspace.scratch))
+    project.in_background(_prune_private(project.workspace.scratch))
     if settings.extensions:
         begin: Callable[[Project], None] = load("app.extended.extensions:begin")
         begin(project)
@@ -77,6 +78,13 @@ async def open_project(
         notify: Callable[..., Coroutine[Any, Any, None]] = load("extend.hooks.follow:notify")
         project.in_background(notify(project.engine.hooks, project.store, settings.place.directory))
     return project
+
+
+async def _prune_private(scratch: Path) -> None:
+    """After a while remove what sandboxed commands wrote to caches and the home, where that is old or large."""
+    await asyncio.sleep(SCRATCH_DELAY.seconds)
+    prune: Callable[[Path], None] = load("workspace.sandbox.layers:prune_private")
+    await asyncio.to_thread(prune, scratch)
 
 
 async def open_settled(what: Startup | ProjectSettings) -> "Project":
@@ -149,7 +157,7 @@ class Project:
         if settings.config.shell:
             environment["SHELL"] = settings.config.shell
         rulebook = Rulebook(settings.loaded, scratch, settings.skills.readable)
-        agents = rulebook.agents()
+        agents = rulebook.agents(partial(newest_model, settings, self.providers))
         cut = settings.config.tool_output
         workspace = Workspace(
             place.root, place.directory, scratch, environment, settings.config.sandbox, settings.paths.own
@@ -158,13 +166,11 @@ class Project:
             "Languages", lambda: load("app.language.servers:languages_of")(settings, workspace, self.tell)
         )
         workspace.announce("AfterEdit", lambda: load("app.language.after_edit:after_edit")(settings, workspace))
-        more, fit = _tools(settings), None
+        more, servers = _tools(settings), None
         if settings.config.mcp:
-            serving: Callable[..., tuple[tuple[Tool, ...], Fit]] = load("app.extended.mcp:serving")
-            servers, fit = serving(settings, workspace, self.tell)
-            offered = self.shared(_offered)
-            offered.servers, offered.fit = servers, fit
-            more = (*more, *servers)
+            serving: Callable[..., ServerTools] = load("app.extended.mcp:serving")
+            servers = self.shared(_offered).servers = serving(settings, workspace, self.tell, self.offer)
+            more = (*more, *servers.tools)
         hooks = None
         if settings.config.hooks or settings.extensions:
             hooks_for: Callable[..., AskedHooks] = load("app.extended.hooks:hooks_for")
@@ -173,7 +179,7 @@ class Project:
             store=store,
             workspace=workspace,
             gate=Gate(store),
-            toolbox=toolbox_of(more, agents, fit, _left_out(settings)),
+            toolbox=toolbox_of(more, agents, servers, _left_out(settings)),
             models=self.models,
             agents=agents,
             rulebook=rulebook,
@@ -185,10 +191,9 @@ class Project:
             output=OutputLimits(cut.max_lines or TOOL_OUTPUT_LINES.value, cut.max_bytes or TOOL_OUTPUT_BYTES.value),
         )
 
-    def offer(self, servers: tuple[Tool, ...], fit: Fit) -> None:
+    def offer(self, servers: ServerTools) -> None:
         """Offer these tools of servers, in place of those before, from the next request on."""
-        offered = self.shared(_offered)
-        offered.servers, offered.fit = servers, fit
+        self.shared(_offered).servers = servers
         self._retool()
 
     def extend(self, tools: tuple[Tool, ...]) -> None:
@@ -198,8 +203,8 @@ class Project:
 
     def _retool(self) -> None:
         offered = self.shared(_offered)
-        tools = (*_tools(self.settings), *offered.servers, *offered.extensions)
-        toolbox = toolbox_of(tools, self.engine.agents, offered.fit, _left_out(self.settings))
+        tools = (*_tools(self.settings), *offered.servers.tools, *offered.extensions)
+        toolbox = toolbox_of(tools, self.engine.agents, offered.servers, _left_out(self.settings))
         self.engine.toolbox.take(toolbox)
 
     @property
@@ -258,7 +263,8 @@ class Project:
         if found is not None:
             self.engine.rulebook.take(found.loaded)
             self.engine.agents.clear()
-            self.engine.agents.update(self.engine.rulebook.agents())
+            newest = partial(newest_model, self.settings, self.providers)
+            self.engine.agents.update(self.engine.rulebook.agents(newest))
             self._notify(_change(found))
         return self._watch.is_outdated
 
@@ -312,10 +318,9 @@ class Project:
 
 
 class OfferedTools(Struct):
-    """What a project's servers and extensions offer now, and what fits the servers' to a window."""
+    """What a project's servers and extensions offer now."""
 
-    servers: tuple[Tool, ...] = ()
-    fit: Fit | None = None
+    servers: ServerTools = ServerTools()
     extensions: tuple[Tool, ...] = ()
 
 

@@ -13,13 +13,11 @@ from codeloop.agent.engine import Engine, Policy, model_ref
 from codeloop.agent.loop import run
 from codeloop.agent.moves import Stop, next_move
 from codeloop.agent.step import show_error, show_status
-from codeloop.agent.title import is_untitled, make_title, store_first_line
+from codeloop.agent.title import is_untitled, make_title, missing_title, store_first_line
 from codeloop.agent.turn_diffs import store_diffs
 from codeloop.kit.lazy import load
 from codeloop.schema.errors import CodeloopError, OperationError, UnknownData, UnknownError
 from codeloop.schema.live_events import Busy, Idle, SessionIdle, SessionRef
-from codeloop.schema.message import UserMessage
-from codeloop.schema.part import TextPart
 from codeloop.schema.wire import replace
 from codeloop.tool.toolbox import Toolbox
 
@@ -40,6 +38,10 @@ class SessionRun(Struct, weakref=True):
     """The task of a session that is running or stopping."""
     preparing: set[asyncio.Task[Any]] = struct_field(default_factory=set[asyncio.Task[Any]])
     naming: set[asyncio.Task[None]] = struct_field(default_factory=set[asyncio.Task[None]])
+    late: asyncio.Task[None] | None = None
+    """Makes a title between turns."""
+    is_named: bool = False
+    """Whether a model has said a title."""
 
 
 class Runs:
@@ -74,6 +76,8 @@ class Runs:
         if run.turn is None:
             self.check_free(session_id)
             self._engine.store.leases.take(session_id)
+            if run.late is not None:  # a model on this machine answers one request at a time
+                run.late.cancel()
             engine = replace(self._engine, policy=policy, toolbox=self.toolbox_of(session_id))
             run.turn = self._begin(self._drive(run, session_id, engine, first))
             run.state = "running"
@@ -88,8 +92,8 @@ class Runs:
 
     @property
     def any_running(self) -> bool:
-        """Return whether a turn runs or is about to, or a title is made."""
-        return any(run.turn is not None or run.preparing or run.naming for run in self._runs.values())
+        """Return whether a turn runs or is about to, or a title is made beside one; one made between turns can wait."""
+        return any(run.turn is not None or run.preparing or run.naming - {run.late} for run in self._runs.values())
 
     def is_running(self, session_id: str) -> bool:
         """Return whether a turn of the session runs in this process."""
@@ -190,6 +194,8 @@ class Runs:
             if first is not None:
                 await first()
             stop = await _turn(engine, session_id)
+            if stop.reason not in {"aborted", "error"}:
+                self._title(run, session_id, late=True)
         except asyncio.CancelledError:
             return Stop("aborted", "Aborted")
         except CodeloopError as error:
@@ -219,22 +225,29 @@ class Runs:
         show_error(self._engine, session_id, UnknownError(data=UnknownData(message=message)))
         return Stop("error", message)
 
-    def _title(self, run: SessionRun, session_id: str) -> None:
-        """Name the session by its first prompt, and ask for a better title; the turn never waits for that."""
+    def _title(self, run: SessionRun, session_id: str, *, late: bool = False) -> None:
+        """Name the session by its first prompt, and ask for a better title; no turn waits for that."""
         view = self._engine.store.context_view(session_id)
-        if not is_untitled(view.session.title):
+        missing = missing_title(view.entries, view.session.title)
+        if missing is None or not (late or is_untitled(view.session.title)):
             return
-        for entry in view.entries:
-            if isinstance(entry.info, UserMessage):
-                texts = [part.text for part in entry.parts if isinstance(part, TextPart) and not part.synthetic]
-                if not texts:
-                    continue
-                prompt, model = "\n".join(texts), model_ref(entry.info.model)
-                store_first_line(self._engine, session_id, prompt)
-                task = self._begin(make_title(self._engine, session_id, prompt, model))
-                run.naming.add(task)
-                task.add_done_callback(lambda done: run.naming.discard(done))
-                return
+        prompt, message = missing
+        store_first_line(self._engine, session_id, prompt)
+        work = make_title(self._engine, session_id, prompt, model_ref(message.model), late=late)
+        task = self._begin(_name(run, work, set(run.naming)))
+        run.naming.add(task)
+        run.late = task if late else None
+        task.add_done_callback(lambda done: run.naming.discard(done))
+
+
+async def _name(run: SessionRun, work: Coroutine[Any, Any, bool], earlier: set[asyncio.Task[None]]) -> None:
+    """Ask for a title, unless one that was asked for earlier has come."""
+    try:
+        if earlier:
+            await asyncio.wait(earlier)
+        run.is_named = run.is_named or await work
+    finally:
+        work.close()
 
 
 async def _cancel_beside(run: SessionRun) -> None:

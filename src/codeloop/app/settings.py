@@ -15,7 +15,7 @@ from codeloop.config.project_root import ProjectRoot, find_project_root
 from codeloop.config.sources import Layer, candidates
 from codeloop.config.trust.state import TrustState, trust_state
 from codeloop.extend.folders import Home, entries_of, find_homes, installed_plugins
-from codeloop.extend.markdown import find_pages
+from codeloop.extend.pages.markdown import find_pages
 from codeloop.extend.skills import Skills, find_skills
 from codeloop.kit import lazy
 from codeloop.kit.small_files import FileState, file_state
@@ -24,6 +24,7 @@ from codeloop.model.credentials.store import Credentials
 from codeloop.model.providers import Providers
 from codeloop.schema.config import Config
 from codeloop.schema.errors import CodeloopError
+from codeloop.schema.message import ModelRef
 from codeloop.schema.wire import JSON, replace
 
 _FIND = "extend.host.sources:find_extensions"
@@ -140,7 +141,7 @@ def find_settings(startup: Startup, more: tuple[Layer, ...] = ()) -> ProjectSett
     if not found.extensions:
         return found
     kept: Callable[..., tuple[Path, Layer | None]] = lazy.load("extend.hooks.configured:kept_answer")
-    named = [f"{each.name} {each.digest}" for each in found.extensions]
+    named = [f"{each.name} {each.digest}" for each in found.extensions] + [_surroundings(found)]
     plain = _find_settings(replace(startup, settings={}), more) if startup.settings else found  # a flag is for one run
     file, layer = kept(found.paths.state / "extensions" / "config", plain.loaded, named, found.place.root)
     if layer is not None:
@@ -215,10 +216,24 @@ def providers_of(settings: ProjectSettings) -> Providers:
     )
 
 
+def newest_model(settings: ProjectSettings, providers: Providers, name: str) -> ModelRef | None:
+    """Return the newest usable model that a name without a provider (`sonnet`) means; None: there is none."""
+    find: Callable[[Providers, str, str], ModelRef | None] = lazy.load("model.usable_models:newest_model")
+    return find(providers, name, settings.config.model or "")
+
+
 def _signs_in(settings: ProjectSettings) -> frozenset[str]:
     """Return the providers for which plugins are known to see to requests. None that comes with a project does."""
     if not settings.extensions:
         return frozenset()
-    known: Callable[[Path, Sequence[str]], frozenset[str]] = lazy.load("extend.host.known:known_sign_ins")
+    known: Callable[[Path, Callable[[], str], Sequence[str]], frozenset[str]] = lazy.load(
+        "extend.host.known:known_sign_ins"
+    )
     digests = [each.digest for each in settings.extensions if not each.is_project]
-    return known(settings.paths.state / "extensions", digests)
+    return known(settings.paths.state / "extensions", partial(_surroundings, settings), digests)
+
+
+def _surroundings(settings: ProjectSettings) -> str:
+    """Return a digest of what the extensions of a project are loaded in."""
+    look: Callable[[ProjectRoot, Paths, Mapping[str, str]], str] = lazy.load("extend.host.known:surroundings_of")
+    return look(settings.place, settings.paths, settings.environment)

@@ -20,7 +20,7 @@ from codeloop.schema.wire import JSON, replace
 from codeloop.tool import builtin
 from codeloop.tool.builtin.session.batch import batch_tool
 from codeloop.tool.tool import BuiltinTool, Tool
-from codeloop.tool.toolbox import Fit, Toolbox
+from codeloop.tool.toolbox import ServerTools, Toolbox
 from codeloop.tool.web.providers import search_provider
 
 BUILTIN = {
@@ -70,7 +70,7 @@ def builtin_tools() -> tuple[BuiltinTool, ...]:
 def toolbox_of(
     more: Iterable[Tool] = (),
     agents: dict[str, Agent] | None = None,
-    fit: Fit | None = None,
+    servers: ServerTools | None = None,
     without: frozenset[str] = frozenset(),
 ) -> Toolbox:
     """Return the built-in tools and those of the project; `task` names the subagents, `batch` runs any tool.
@@ -85,7 +85,7 @@ def toolbox_of(
     )
     tools = tuple({tool.name: tool for tool in (*rows, *more)}.values())
     every = (*tools, batch_tool(Toolbox(tools)))
-    return Toolbox(every) if fit is None else Toolbox(every, fit)
+    return Toolbox(every) if servers is None else Toolbox(every, servers.fit, servers.find)
 
 
 def search_tools(settings: SearchConfig | None, environment: Mapping[str, str]) -> tuple[Tool, ...]:

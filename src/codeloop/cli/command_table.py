@@ -16,8 +16,10 @@ from codeloop.cli.options import (
     CONTINUE,
     DIR,
     FORK,
+    LOG_LEVEL,
     MODEL,
     PLAIN,
+    PRINT_LOGS,
     PROFILE,
     PROMPT,
     SESSION,
@@ -53,7 +55,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "List and revoke what you always allow, and show what was decided.",
     ),
     "completion": ("commands.completion:completion", "Print the completion script for bash, zsh or fish."),
-    "debug": ("commands.debug:debug", "Show configuration, paths, limits and the sandbox."),
+    "doctor": ("commands.examine.doctor:doctor", "Check whether everything works here, and how to fix what does not."),
+    "debug": ("commands.examine.debug:debug", "Show configuration, paths, limits, the log and the sandbox."),
 }
 
 
@@ -104,6 +107,8 @@ IS_PROMPT = "codeloop.is_prompt"
 @PLAIN
 @DIR
 @CONFIG
+@LOG_LEVEL
+@PRINT_LOGS
 @click.version_option(__version__, message="%(version)s")
 @click.pass_context
 def app(ctx: click.Context, **flags: Any) -> None:
@@ -114,7 +119,7 @@ def app(ctx: click.Context, **flags: Any) -> None:
     """
     if ctx.invoked_subcommand is None:
         begin = load("cli.chat.start:begin")
-        sys.exit(begin(ctx.args, flags, tuple(COMMANDS), is_prompt=ctx.meta.get(IS_PROMPT, False)))
+        sys.exit(begin(ctx, flags, is_prompt=ctx.meta.get(IS_PROMPT, False)))
 
 
 def call() -> None:

@@ -1,13 +1,13 @@
 """Groups of commands: help that is never cut, commands loaded when called, and errors with suggestions."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
 from codeloop.kit.lazy import load
-from codeloop.kit.suggest import meant, near
+from codeloop.kit.suggest import meant
 from codeloop.kit.terminal_text import inert
 
 _UNCUT = 10_000
@@ -23,7 +23,10 @@ class Group(click.Group):
         """Find the command that was called. Raises UsageError with similar names."""
         name = args[0]
         if not name.startswith("-") and self.get_command(ctx, name) is None:
-            names = near(name, self.list_commands(ctx), parts=True)
+            find: Callable[[click.Group, click.Context, str], list[str]] = load(
+                "cli.completion.similar:similar_commands"
+            )
+            names = find(self, ctx, name)
             raise click.UsageError(f"Unknown command: {name}.{meant(names)}", ctx)
         return super().resolve_command(ctx, args)
 
@@ -80,9 +83,8 @@ def problem_of(error: click.ClickException) -> str:
     context = error.ctx if isinstance(error, click.UsageError) else None
     text = error.format_message()
     if isinstance(error, click.NoSuchOption) and context is not None:
-        known = [name for param in context.command.get_params(context) for name in param.opts + param.secondary_opts]
-        close = near(error.option_name.lstrip("-"), (name.lstrip("-") for name in known if name.startswith("--")))
-        text = f"Unknown option: {error.option_name}.{meant(f'--{name}' for name in close)}"
+        find: Callable[[click.Context, str], list[str]] = load("cli.completion.similar:similar_options")
+        text = f"Unknown option: {error.option_name}.{meant(find(context, error.option_name))}"
     stop = "" if text.endswith((".", "?", "!")) else "."
     where = f" See: {context.command_path.strip()} --help" if context is not None else ""
     return f"{inert(text)}{stop}{where}"

@@ -41,6 +41,12 @@ PLAIN = click.option("--plain", is_flag=True, help="Converse line by line, as in
 THINKING = click.option("--thinking", is_flag=True, help="Show the model's thinking.")
 DIR = click.option("--dir", "directory", type=DIRECTORY, help="Directory to work in.")
 CONFIG = click.option("--config", type=FILE, help="Additional configuration file.")
+LOG_LEVEL = click.option(
+    "--log-level",
+    type=click.Choice(["DEBUG", "INFO", "WARN", "ERROR"], case_sensitive=False),
+    help="Minimum level to log. [default: CODELOOP_LOG, log_level, else INFO]",
+)
+PRINT_LOGS = click.option("--print-logs", is_flag=True, help="Print the log to stderr as well.")
 USERNAME = click.option(
     "-u", "--username", metavar="NAME", help="User name for the server. [default: the server's own]"
 )
@@ -81,6 +87,8 @@ class Options(Struct, frozen=True, kw_only=True):
     trust: bool = False
     thinking: bool = False
     plain: bool = False
+    log_level: str | None = None
+    print_logs: bool = False
     no_compact: bool = False
     no_wait: bool = False
     config: Path | None = None

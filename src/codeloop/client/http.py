@@ -11,8 +11,8 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from codeloop.client.link import Link, ServerLost
-from codeloop.client.refusal import refusal_of
-from codeloop.client.remote import Credential, Remote, Renew
+from codeloop.client.wire.refusal import refusal_of
+from codeloop.client.wire.remote import Credential, Remote, Renew
 from codeloop.net.sse import EventTooLong, SseParser
 from codeloop.schema.errors import CodeloopError, GapError, OperationError
 from codeloop.schema.event import Event, Stamped

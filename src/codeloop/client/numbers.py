@@ -1,8 +1,10 @@
-"""Durations, counts, costs, times and widths as people read them."""
+"""Durations, counts, costs, times, widths and how commands ended, as people read them."""
 
+import signal
 import unicodedata
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
 from codeloop.schema.message import Tokens
 
@@ -19,6 +21,11 @@ def duration(ms: float) -> str:
     return f"{ms // 60_000:.0f} min {ms % 60_000 / 1000:.0f} s"
 
 
+def span(start: int, end: int) -> int:
+    """Return the milliseconds between two times (ms since the epoch); 0 if one of them is not known."""
+    return max(end - start, 0) if start > 0 and end > 0 else 0
+
+
 def count(number: int) -> str:
     """Return a count as people read it: 950, 12.3k, 128k, 1.2M."""
     if number < 1_000:
@@ -33,8 +40,13 @@ def dollars(cost: float, tokens: Tokens | None = None) -> str:
     return f"{_about(tokens)}${cost:.4f}" if cost < 1 else f"{_about(tokens)}${cost:.2f}"
 
 
-def spent(tokens: Tokens, cost: float) -> tuple[str, str]:
-    """Return tokens and dollars as people read them: `12.3k in (2.0k cached), 500 out` and `$0.0100`."""
+def spent(tokens: Tokens, cost: float) -> tuple[str, ...]:
+    """Return tokens and dollars as people read them: `12.3k in (2.0k cached), 500 out` and `$0.0100`.
+
+    Empty when nothing was counted: a turn that was refused or killed, whose use no service has reported.
+    """
+    if not tokens.all and not cost:
+        return ()
     whole = tokens.input + tokens.cache.read + tokens.cache.write
     cached = f" ({count(tokens.cache.read)} cached)" if tokens.cache.read else ""
     return f"{_about(tokens)}{count(whole)} in{cached}, {count(tokens.output)} out", dollars(cost, tokens)
@@ -75,3 +87,27 @@ def cut_to(text: str, room: int) -> str:
             break
         kept += char
     return kept + "…"
+
+
+def command_ending(metadata: Mapping[str, Any]) -> str:
+    """Return how a `bash` command went wrong, by the metadata of its call; "": it did not, or runs on."""
+    code, name = metadata.get("exit"), metadata.get("signal")
+    if metadata.get("interrupted"):
+        return "stopped"
+    if metadata.get("timedOut"):
+        return "timed out"
+    if isinstance(name, str) and name:
+        return f"ended by {name}"
+    if not isinstance(code, int) or code == 0:
+        return ""
+    if code < 0:
+        return f"ended by {_signal(-code) or f'signal {-code}'}"
+    named = _signal(code - 128)
+    return f"exit {code} ({named})" if named else f"exit {code}"
+
+
+def _signal(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return ""

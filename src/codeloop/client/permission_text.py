@@ -6,6 +6,7 @@ long text so much is shown that the question stays on the screen, and the number
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from textwrap import wrap
 from typing import cast
 
 import msgspec
@@ -27,7 +28,7 @@ _NEEDS, _ALSO = 8, 3
 _REASON = 3
 """Rows of why a command is to run outside the sandbox, in the model's words."""
 _FILE = re.compile("^Index: ", re.MULTILINE)
-DOUBTFUL, KEPT = "uncertain", "kept"
+DOUBTFUL, KEPT, REMOTE = "uncertain", "kept", "remote"
 
 
 class Asking(Struct, frozen=True):
@@ -56,12 +57,21 @@ def in_words(request: PermissionRequest, asking: Asking, columns: int, most: int
     by = f" ({asking.tool})" if asking.tool else ""
     whom = f", for the {asking.subagent}" if asking.subagent else ""
     rows = list(_rows(request, columns, most))
+    remote = request.metadata.get(REMOTE)
+    if isinstance(remote, list) and remote:
+        first = one_line(str(cast("list[object]", remote)[0]).replace("\n", "⏎"), LABEL)
+        rows += _warning(f"It acts on another machine or service: {first}", columns)
     if request.metadata.get(DOUBTFUL):
-        rows.append(("yellow", "  Its full effect can't be known before it runs."))
+        rows += _warning("Its full effect can't be known before it runs.", columns)
     if request.metadata.get(KEPT):
         rows.append(("dim", "  Once allowed, it is not asked about again in this session."))
     always = f"\n     {WRAPPED.strip()} ".join(_wrapped(remembered(request), max(columns - 15, 20)))
     return RequestText(f"{what}{by}{whom}", rows, always)
+
+
+def _warning(text: str, columns: int) -> Iterator[tuple[Look, str]]:
+    for line in wrap(text, max(columns - 3, 20)):
+        yield "yellow", f"  {line}"
 
 
 def marked(text: str, columns: int, most: int) -> list[str]:
@@ -95,13 +105,19 @@ def _rows_of(line: str, room: int) -> list[str]:
 
 
 def _wrapped(line: str, room: int) -> list[str]:
+    """Return a line in pieces of at most `room` cells that end after a space or a wide character, if there is one."""
     pieces, start, used = list[str](), 0, 0
+    chance = used_there = 0
     for at, char in enumerate(line):
         wide = width_of(char)
         if used + wide > room:
-            pieces.append(line[start:at])
-            start, used = at, 0
+            stop, used = (chance, used - used_there) if line[start:chance].strip() else (at, 0)
+            pieces.append(line[start:stop])
+            start = chance = stop
+            used_there = 0
         used += wide
+        if char == " " or wide == 2:
+            chance, used_there = at + 1, used
     return [*pieces, line[start:]]
 
 
@@ -111,6 +127,9 @@ def _rows(request: PermissionRequest, columns: int, most: int) -> Iterator[tuple
     also = _also(given)
     most = max(most - len(also), _REASON)
     command, diff, call = given.get("command"), given.get("diff"), given.get("input")
+    if isinstance(doubt := given.get("doubt"), str):
+        for row in marked(f"asked although a rule lets it out, since {doubt}", columns, _REASON):
+            yield "dim", row
     if isinstance(reason := given.get("reason"), str):
         for row in marked(f"because: {reason}", columns, _REASON):
             yield "dim", row
@@ -157,7 +176,11 @@ def _bold(text: str, columns: int, most: int) -> Iterator[tuple[Look, str]]:
 
 
 def _readable(call: JSON) -> str:
-    return msgspec.json.format(msgspec.json.encode(call), indent=2).decode()
+    """Return a call's arguments as JSON, texts of several lines below it as they are."""
+    texts = {name: value for name, value in call.items() if isinstance(value, str) and "\n" in value.strip("\n")}
+    rest = {name: value for name, value in call.items() if name not in texts}
+    shown = [msgspec.json.format(msgspec.json.encode(rest), indent=2).decode()] if rest or not texts else []
+    return "\n".join([*shown, *(f"{name}:\n{value}" for name, value in texts.items())])
 
 
 def _diff(diff: str, paths: list[str], columns: int, most: int) -> Iterator[tuple[Look, str]]:
@@ -207,12 +230,15 @@ def _edit(request: PermissionRequest, _asking: Asking) -> str:
         return f"Run a command that may change {_named(request)}"
     if len(request.patterns) > 1:
         return f"Change {len(request.patterns)} files"
-    diff = str(request.metadata.get("diff") or "")
+    return f"{_verb(str(request.metadata.get('diff') or ''))} {_named(request)}"
+
+
+def _verb(diff: str) -> str:
+    """Return what a diff of one file does to it."""
     first = diff.partition("@@ ")[2]
-    verb = (
-        "Create" if first.startswith("-0,0") else "Delete" if first.partition(" ")[2].startswith("+0,0") else "Change"
-    )
-    return f"{verb} {_named(request)}"
+    if first.startswith("-0,0"):
+        return "Create"
+    return "Delete" if first.partition(" ")[2].startswith("+0,0") else "Change"
 
 
 def _read(request: PermissionRequest, _asking: Asking) -> str:
@@ -225,9 +251,13 @@ def _outside(request: PermissionRequest, asking: Asking) -> str:
             return "Run a command of which it is not known which files it uses"
         folders = _listed([pattern.removesuffix("*") for pattern in request.patterns])
         return f"Run a command that works outside the project, in {folders}"
-    path = request.metadata.get("filepath")
+    path, diff, files = (request.metadata.get(key) for key in ("filepath", "diff", "files"))
     where = one_line(path, LABEL) if isinstance(path, str) else _named(request)
-    return f"{_VERBS.get(asking.tool, 'Use')} {where}, outside the project"
+    if isinstance(files, list) and len(cast("list[object]", files)) > 1:
+        count = len(cast("list[object]", files))
+        return f"Change {count} files, of which this is outside the project: {where}"
+    verb = _verb(diff) if isinstance(diff, str) and diff else _VERBS.get(asking.tool, "Use")
+    return f"{verb} {where}, outside the project"
 
 
 def _fetch(request: PermissionRequest, _asking: Asking) -> str:

@@ -121,5 +121,5 @@ def _report(outcome: FilesOutcome | None, heading: str, words: dict[str, str], s
     for conflict in outcome.conflicts:
         warn(f"  {would}skipped  {inert(conflict.path)}: {inert(conflict.reason)}")
     if not outcome.done and not outcome.conflicts:
-        say("  no file had to change")
+        say(f"  no file {'has' if would else 'had'} to change")
     return 1 if outcome.conflicts else 0

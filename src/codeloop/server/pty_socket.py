@@ -14,8 +14,8 @@ from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from codeloop.app.app import App
 from codeloop.app.handlers.workspace.pty import found
+from codeloop.schema.bounds.terminal import PTY_STALL
 from codeloop.schema.errors import CodeloopError, OperationError
-from codeloop.schema.limits import PTY_STALL
 from codeloop.server.guard import TICKETED
 from codeloop.server.requests import directory_of
 from codeloop.server.responses import refusal

@@ -10,7 +10,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from codeloop.model.errors import ModelUnavailable
-from codeloop.schema.errors import CodeloopError, Kind, OperationError
+from codeloop.schema.errors import CodeloopError, Kind, OperationError, SessionNotFound
 from codeloop.schema.limits import SERVER_BODY
 from codeloop.server.requests import BadArguments, TooLarge
 from codeloop.store.database import StoreError
@@ -55,6 +55,8 @@ def refusal(error: Exception) -> Response:
             return _named(400, "BadRequest", str(error), kind=kind)
         case TooLarge():
             return _named(413, "BadRequest", f"The body is larger than {SERVER_BODY.value} bytes.", kind="Body")
+        case SessionNotFound():
+            return _named(404, "NotFoundError", str(error), cause=type(error).__name__)
         case OperationError(kind=kind):
             return _operation(kind, str(error))
         case ClientDisconnect():

@@ -50,6 +50,10 @@ def test_every_reference_leads_somewhere_and_every_schema_is_used() -> None:
     assert refs == {(kind, name) for kind, name in there if kind != "securitySchemes"}
 
 
+def test_a_fixed_value_has_a_type_too() -> None:
+    assert SCHEMAS["McpAuthRemoved"]["properties"]["success"] == {"type": "boolean", "enum": [True]}
+
+
 def test_fields_stand_where_the_server_reads_them() -> None:
     assert names("/session/{sessionID}/message", "get", "path") == {"sessionID"}
     assert names("/session/{sessionID}/message", "get", "query") == {"limit", "before"}

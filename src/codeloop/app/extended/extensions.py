@@ -1,11 +1,13 @@
 """The extensions of a project: their hosts started as its configuration allows, their tools and hooks put in place."""
 
+import sys
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from codeloop.app.extended.hooks import HookedProject, rows_of
+import codeloop
+from codeloop.app.extended.hooks import PROGRAMS, HookedProject, rows_of
 from codeloop.app.extended.operations import serve_operation
 from codeloop.app.toolbox import BUILTIN
 from codeloop.extend.hooks.configured import CONFIG, ask_extensions
@@ -15,7 +17,7 @@ from codeloop.extend.hooks.timings import HookTimings
 from codeloop.extend.host.extension import Extension
 from codeloop.extend.host.host_stream import HostPipes
 from codeloop.extend.host.hosts import ExtensionHosts, HostKey, HostsHouse, log_file, offered
-from codeloop.extend.host.known import KnownOffers
+from codeloop.extend.host.known import KnownOffers, surroundings_of
 from codeloop.extend.host.protocol import VERSION, HostHello
 from codeloop.kit.lazy import load
 from codeloop.schema.errors import HookRefused
@@ -51,15 +53,17 @@ def hosts_of(project: ExtendedProject) -> ExtensionHosts:
         return logs.setdefault(name, ProgramLog(log_file(settings.home / FOLDER, name)))
 
     async def start(key: HostKey, errors: Callable[[bytes], None]) -> HostPipes:
-        own = (each for each in settings.extensions if is_confined(each) and not each.is_project)
-        readable = tuple(Path(each.path).parent for each in own if "/" in each.path)
+        of_user = (Path(each.path) for each in settings.extensions if "/" in each.path and not each.is_project)
+        readable = tuple(dict.fromkeys(place for path in of_user for place in code_of(path)))
+        own = settings.paths.data / PROGRAMS / f"extensions-{key.language}"
         begin: Callable[..., Awaitable[HostPipes]] = load("app.extended.start_host:start_host")
-        return await begin(workspace, key, environment, readable, errors)
+        return await begin(workspace, key, environment, own, readable, errors)
 
     def is_confined(extension: Extension) -> bool:
         wanted = settings.config.sandbox.extensions
-        return extension.is_project if wanted is None else wanted
+        return wanted if isinstance(wanted, bool) else extension.is_project
 
+    look = partial(surroundings_of, place, settings.paths, settings.environment)
     hello = HostHello(
         VERSION,
         str(place.directory),
@@ -68,7 +72,7 @@ def hosts_of(project: ExtendedProject) -> ExtensionHosts:
         tuple((each.id, each.method, each.path) for each in OPERATIONS),
     )
     house = HostsHouse(
-        KnownOffers(settings.paths.state / FOLDER),
+        KnownOffers(settings.paths.state / FOLDER, look),
         hello,
         start,
         is_confined,
@@ -81,6 +85,13 @@ def hosts_of(project: ExtendedProject) -> ExtensionHosts:
     hosts = ExtensionHosts(settings.extensions, house)
     workspace.adopt(hosts)
     return hosts
+
+
+def code_of(file: Path) -> list[Path]:
+    """Return what an extension of the user's is made of: its folder, the packages beside and above it, and ours."""
+    beside = (above / name for above in list(file.parents)[:3] for name in ("node_modules", "package.json"))
+    ours = (Path(sys.prefix), Path(sys.base_prefix), Path(str(codeloop.__file__)).parent)
+    return [file.parent, *(each for each in beside if each.exists()), *ours]
 
 
 def take_extensions(project: ExtendedProject) -> None:

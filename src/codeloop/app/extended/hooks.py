@@ -12,6 +12,8 @@ from codeloop.store.store import Store
 from codeloop.workspace.workspace import Workspace
 
 T = TypeVar("T")
+PROGRAMS = "programs"
+"""Our folder with those of the user's hooks and extensions."""
 
 
 class HookedProject(Protocol):
@@ -51,7 +53,9 @@ def _needs(project: HookedProject, store: Store, workspace: Workspace) -> HookNe
         made: Callable[..., Awaitable[Any]] = project.shared(_judge)
         return await made(*asked)
 
-    return HookNeeds(workspace, project.warn, store, project.settings.home, judge)
+    settings = project.settings
+    own = settings.paths.data / PROGRAMS / "hooks"
+    return HookNeeds(workspace, project.warn, store, settings.home, judge, own, settings.trusted)
 
 
 def _judge(project: HookedProject) -> Any:

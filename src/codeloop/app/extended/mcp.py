@@ -6,15 +6,15 @@ from codeloop.app.settings import ProjectSettings
 from codeloop.app.toolbox import BUILTIN
 from codeloop.extend.mcp.known.definition import definitions_of
 from codeloop.extend.mcp.known.table import McpTable, RunningServers, TablePlace
-from codeloop.extend.mcp.offer.tools import OWN, fit_of, tools_of
+from codeloop.extend.mcp.offer.tools import OWN, find_of, fit_of, tools_of
 from codeloop.kit.lazy import load
 from codeloop.permission.defaults import named_permissions
 from codeloop.schema.api.session_inputs import FilePartInput, PartInput, TextPartInput
 from codeloop.schema.errors import OperationError
-from codeloop.schema.live_events import LiveEvent, McpServerName, McpToolsChanged
+from codeloop.schema.live_events import LiveEvent, McpServerName, McpToolsChanged, Toast, ToastShown
 from codeloop.schema.part import FilePart, ResourceSource
-from codeloop.tool.tool import Tool, ToolContext, ToolFailure, ToolResult
-from codeloop.tool.toolbox import Fit
+from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult
+from codeloop.tool.toolbox import ServerTools
 from codeloop.tool.truncate import truncated
 from codeloop.workspace.workspace import Workspace
 
@@ -22,29 +22,43 @@ _TAKEN = frozenset((*BUILTIN, *OWN, "batch", "skill", "websearch", "codesearch",
 """Names that no server's tool can have, beside those that our rules are about."""
 
 
-def table_of(settings: ProjectSettings, workspace: Workspace, tell: Callable[[LiveEvent], None]) -> McpTable:
-    """Return the configured servers. `tell` shows a change of one to every client."""
+def table_of(
+    settings: ProjectSettings,
+    workspace: Workspace,
+    tell: Callable[[LiveEvent], None],
+    offer: Callable[[ServerTools], None],
+) -> McpTable:
+    """Return the configured servers. `tell` shows a change of one to every client; `offer` takes other tools up."""
 
     def changed(server: str) -> None:
         tell(McpToolsChanged(properties=McpServerName(server=server)))
+        if table.has_other_tools:
+            offer(offered(settings, table))
+
+    def warn(message: str) -> None:
+        tell(ToastShown(properties=Toast(message=message, variant="warning")))
 
     definitions = definitions_of(settings.config.mcp, _scopes(settings))
-    place = TablePlace(workspace, settings.paths, settings.home / "mcp", changed)
-    return McpTable(definitions, place, _TAKEN | named_permissions(), _start)
+    place = TablePlace(workspace, settings.paths, settings.home / "mcp", changed, warn, settings.trusted)
+    table = McpTable(definitions, place, _TAKEN | named_permissions(), _start)
+    return table
 
 
 def serving(
-    settings: ProjectSettings, workspace: Workspace, tell: Callable[[LiveEvent], None]
-) -> tuple[tuple[Tool, ...], Fit]:
-    """Return the tools of the configured servers, and what fits them to a window. They end with the work tree."""
-    table = table_of(settings, workspace, tell)
+    settings: ProjectSettings,
+    workspace: Workspace,
+    tell: Callable[[LiveEvent], None],
+    offer: Callable[[ServerTools], None],
+) -> ServerTools:
+    """Return the tools of the configured servers. They end with the work tree."""
+    table = table_of(settings, workspace, tell, offer)
     workspace.adopt(table)
     return offered(settings, table)
 
 
-def offered(settings: ProjectSettings, table: McpTable) -> tuple[tuple[Tool, ...], Fit]:
-    """Return the tools of the servers as they are known now, and what fits them to a window."""
-    return tools_of(table), fit_of(table, settings.config.mcp_share)
+def offered(settings: ProjectSettings, table: McpTable) -> ServerTools:
+    """Return the tools of the servers as they are known now."""
+    return ServerTools(tools_of(table), fit_of(table, settings.config.mcp_share), find_of(table))
 
 
 async def attached_resource(workspace: Workspace, context: ToolContext, part: FilePartInput) -> list[PartInput]:

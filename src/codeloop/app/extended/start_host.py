@@ -10,9 +10,13 @@ from codeloop.extend.host.protocol import DESCRIPTOR
 from codeloop.extend.host.runtimes import host_command
 from codeloop.schema.errors import CodeloopError
 from codeloop.workspace.process.conversation import ProgramTerms, RunningProgram, start_program
+from codeloop.workspace.process.program_environment import program_environment
 from codeloop.workspace.sandbox.process_launcher import Launch
+from codeloop.workspace.sandbox.program_profile import ProgramProfile, widen
 from codeloop.workspace.workspace import Workspace
 
+_ANYWHERE = Path("/")
+"""Where it starts, to go to the project's directory then: runtimes take options and code from where they start."""
 _NETWORK = "extensions"
 """The name under which those in the sandbox reach what commands reach of the network."""
 
@@ -21,14 +25,20 @@ async def start_host(
     workspace: Workspace,
     key: HostKey,
     environment: Mapping[str, str],
+    own: Path,
     readable: tuple[Path, ...],
     errors: Callable[[bytes], None],
 ) -> RunningProgram:
-    """Start the program of a language. `readable`: folders that it needs besides. Raises OSError: what is missing."""
+    """Start the program of a language. `own`: its folder; `readable`: others that it needs. Raises OSError."""
     language: Language = "python" if key.language == "python" else "javascript"
     try:
-        command = await asyncio.to_thread(host_command, language, environment)
+        # The project's programs are those of what runs there, not what runs it.
+        search = program_environment(environment, {}, (workspace.root, workspace.directory))
+        command = await asyncio.to_thread(host_command, language, search)
     except CodeloopError as error:
         raise OSError(str(error)) from error
-    terms = ProgramTerms(readable, DESCRIPTOR, key.is_confined, _NETWORK)
-    return await start_program(workspace, Launch(command, workspace.directory, environment, {}), errors, terms)
+    wanted = workspace.sandbox.extensions
+    plain = ProgramProfile(own, readable=readable, network="on")
+    profile = widen(plain, True if wanted is None else wanted, workspace.root)
+    terms = ProgramTerms(readable, DESCRIPTOR, key.is_confined, _NETWORK, profile)
+    return await start_program(workspace, Launch(command, _ANYWHERE, environment, {}), errors, terms)

@@ -22,9 +22,12 @@ from codeloop.schema.wire import JSON, replace
 from codeloop.tool.after_edit import FileChange, MayRead
 from codeloop.tool.file_access import shown as shown_path
 from codeloop.tool.toolbox import Notices
+from codeloop.workspace.process.confined import profile_in_project
 from codeloop.workspace.process.conversation import ProgramTerms, RunningProgram, start_program
+from codeloop.workspace.process.program_environment import tool_environment
 from codeloop.workspace.process.program_log import ProgramLog
 from codeloop.workspace.sandbox.process_launcher import Launch
+from codeloop.workspace.sandbox.program_profile import widen
 from codeloop.workspace.search.rg_matches import Query, SearchFailed
 from codeloop.workspace.search.ripgrep import Ripgrep
 from codeloop.workspace.watch.project_watch import ProjectWatch
@@ -77,11 +80,16 @@ def languages_of(settings: ProjectSettings, workspace: Workspace, tell: Tell) ->
         return logs.setdefault(name, log_of(settings, name))
 
     async def start(chosen: ChosenServer, root: Path) -> RunningProgram:
-        environment = {**workspace.environment, **chosen.row.environment}
+        kept_from = () if settings.trusted else (workspace.root, workspace.directory)
+        environment = tool_environment(workspace.environment, chosen.row.environment, kept_from)
         launch = Launch(chosen.command, root, environment, {})
         ours = installed_in(settings)
         own = (ours,) if Path(chosen.command[0]).is_relative_to(ours) else ()
-        return await start_program(workspace, launch, log(chosen.row.name).feed, ProgramTerms(own))
+        boxed, profile = chosen.row.sandbox, None
+        if not isinstance(boxed, bool):
+            profile = widen(profile_in_project(workspace, chosen.row.name), boxed, workspace.root)
+        terms = ProgramTerms(own, confined=boxed is True, profile=profile)
+        return await start_program(workspace, launch, log(chosen.row.name).feed, terms)
 
     def restarts(name: str) -> float:
         try:

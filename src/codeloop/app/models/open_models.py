@@ -5,6 +5,7 @@ from typing import Protocol
 
 from codeloop.app.settings import ProjectSettings
 from codeloop.kit.lazy import load
+from codeloop.model.catalog.default_model import cheapest_model
 from codeloop.model.chat import ChatModel, ModelInfo
 from codeloop.model.providers import Providers
 
@@ -77,6 +78,13 @@ class OpenModels:
             return chosen
         return self._providers.small(ref)
 
+    def cheapest(self, ref: str) -> str | None:
+        """Return the cheapest model of the provider of `ref`; None while answers are recorded."""
+        if self._recorder is not None:
+            return None
+        own = self._providers.info(ref)
+        return cheapest_model(own, self._providers.models(own.provider_id).values()).ref
+
     async def default(self, chosen: str | None) -> str:
         """Return the `provider/model` to use; see `Providers.default`."""
         return await self._providers.default(chosen)
@@ -115,6 +123,10 @@ class OneModel:
 
     def small(self, ref: str) -> str | None:
         """Return none: a recording holds no titles that were not asked for."""
+        del ref
+
+    def cheapest(self, ref: str) -> str | None:
+        """Return none, as `small`."""
         del ref
 
     async def default(self, chosen: str | None) -> str:

@@ -217,7 +217,9 @@ class Chat:
         self._idle.set()
 
     def interrupt(self) -> None:
-        """Stop the turn; the second time, end the conversation."""
+        """Drop what waits to be sent, and stop the turn; the second time, end the conversation."""
+        if dropped := self._screen.typing.drop() if self._screen.is_attended else 0:
+            self.say(f"{dropped:,} lines that waited were dropped.", "yellow")
         if self._is_warned:
             self.leave()
         elif self.is_busy and self.session is not None:

@@ -9,6 +9,11 @@ from collections.abc import Callable
 from codeloop.cli.output.streams import Output
 from codeloop.cli.questions.prompter import Draw
 
+LINE_FOLLOWED = 0.005
+"""Seconds after a line in which another one is pasted with it."""
+PASTE_PAUSE = 0.2
+"""Seconds without input after which a paste is over: lines over a network come in pieces."""
+
 
 class Lines:
     """What was typed and not taken yet; None marks the end of the input."""
@@ -18,6 +23,11 @@ class Lines:
         self._came = asyncio.Event()
         self._answer: asyncio.Future[str | None] | None = None
 
+    @property
+    def is_asked(self) -> bool:
+        """Whether a question waits for the next line."""
+        return self._answer is not None and not self._answer.done()
+
     def put(self, line: str | None) -> None:
         """Add a line: the answer to a waiting question, else one to take."""
         if self._answer is not None and not self._answer.done():
@@ -25,6 +35,12 @@ class Lines:
         else:
             self._waiting.append(line)
             self._came.set()
+
+    def drop(self) -> int:
+        """Drop the lines that wait, and return how many they were; the end of the input stays."""
+        count = sum(line is not None for line in self._waiting)
+        self._waiting = deque(line for line in self._waiting if line is None)
+        return count
 
     def end(self) -> None:
         """Drop what waits and end the input; a question still waits for its answer."""
@@ -51,7 +67,10 @@ class Lines:
 
 
 class Plain:
-    """Lines as the system delivers them: from a pipe, a file, or a simple `terminal`."""
+    """Lines as the system delivers them: from a pipe, a file, or a simple `terminal`.
+
+    Lines that a terminal delivers faster than anybody types them are one text: a paste.
+    """
 
     def __init__(self, out: Output, terminal: Output | None) -> None:
         self.lines = Lines()
@@ -61,6 +80,9 @@ class Plain:
         self._is_quiet = False
         self._is_prompted = False
         self._rest = b""
+        self._pasted: list[str] = []
+        """Lines that others may follow at once."""
+        self._pause: asyncio.TimerHandle | None = None
         self._stop: Callable[[], object] = lambda: None
 
     def start(self) -> None:
@@ -90,11 +112,36 @@ class Plain:
         *whole, self._rest = (self._rest + data).split(b"\n")
         for line in whole if data else filter(None, [*whole, self._rest]):
             self._is_prompted = False
-            self.lines.put(line.decode("utf-8", "replace").removesuffix("\r"))
+            self._put(line.decode("utf-8", "replace").removesuffix("\r"))
         if not data:
+            self._finish_paste()
             self.stop()
             self.lines.put(None)
         return bool(data)
+
+    def _put(self, line: str) -> None:
+        if self.terminal is None:
+            self.lines.put(line)
+            return
+        if self._pause is not None:
+            self._pause.cancel()
+        self._pasted.append(line)
+        seconds = PASTE_PAUSE if len(self._pasted) > 1 else LINE_FOLLOWED
+        self._pause = asyncio.get_running_loop().call_later(seconds, self._finish_paste)
+
+    def _finish_paste(self) -> None:
+        """Hand over the lines that came at once."""
+        lines, self._pasted = self._pasted, []
+        if lines and self.lines.is_asked:
+            self.lines.put(lines.pop(0))
+        if lines:
+            self.lines.put("\n".join(lines))
+
+    def drop(self) -> int:
+        """Drop the lines that were typed and not taken; return how many they were."""
+        count = len(self._pasted) + self.lines.drop()
+        self._pasted = []
+        return count
 
     def above(self, draw: Draw, *, urgent: bool = True) -> None:
         """Write, and write the prompt or question again below."""
@@ -131,3 +178,8 @@ class Plain:
             return await self.lines.answer()
         finally:
             self._question = ""
+
+    def defer(self, line: str) -> bool:
+        """Take a command as if no question stood there."""
+        self.lines.put(line)
+        return True

@@ -31,4 +31,5 @@ def _words(name: str, status: MCPStatus) -> str:
     if status.status == "needs_auth":
         return f"wants you to sign in: /mcp auth {inert(name)}"
     more = f": {inert(status.error)}" if status.error else ""
-    return f"{status.state or status.status}{more}"
+    without = ", without a sandbox" if status.sandbox is False else ""
+    return f"{status.state or status.status}{without}{more}"

@@ -12,9 +12,11 @@ from codeloop.cli.target.selection import check_agent, check_model, find, model_
 from codeloop.client.client import Client
 from codeloop.client.mentions import mentioned
 from codeloop.client.numbers import dollars, when
+from codeloop.client.slash.names import similar_names
+from codeloop.client.slash.reports import context_lines, cost_lines, permission_lines
 from codeloop.client.undo_redo import redo_last, undo_last
 from codeloop.kit.suggest import meant, near
-from codeloop.kit.terminal_text import one_line
+from codeloop.kit.terminal_text import inert, one_line
 from codeloop.schema.api.session_inputs import (
     InvokeCommand,
     MessageWithParts,
@@ -23,6 +25,7 @@ from codeloop.schema.api.session_inputs import (
     Summarize,
     TextPartInput,
 )
+from codeloop.schema.api.session_reports import FindInSession, PermissionQuery, RevokeGrant
 from codeloop.schema.api.session_requests import ListSessions, MessageId, SessionId, UpdatePart
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.ids import new_id
@@ -33,7 +36,12 @@ from codeloop.schema.operation import (
     COMMAND_LIST,
     MESSAGE_DELETE,
     PART_UPDATE,
+    PERMISSION_REVOKE,
+    PERMISSION_RULES,
     PROMPT,
+    SESSION_CONTEXT,
+    SESSION_COST,
+    SESSION_FIND,
     SESSION_GET,
     SESSION_LIST,
     SESSION_QUEUED,
@@ -83,12 +91,14 @@ async def take_line(chat: Chat, line: str) -> None:
 
 
 async def _slash(chat: Chat, name: str, words: str) -> None:
-    if name in COMMANDS:
-        await COMMANDS[name].run(chat, words)
+    if (row := COMMANDS.get(name)) is not None:
+        if words and not row.arguments:
+            raise UsageProblem(f"/{name} takes no words. To say this to the model, put a space first.")
+        await row.run(chat, words)
         return
     commands = [command.name for command in await chat.client.call(COMMAND_LIST, NoArguments())]
     if name not in commands:
-        close = meant(f"/{each}" for each in near(name, [*COMMANDS, *commands]))
+        close = meant(f"/{each}" for each in similar_names(name, [*COMMANDS, *commands]))
         raise UsageProblem(
             f"Unknown command: /{name}.{close} /help lists them. To send it as a prompt, put a space first."
         )
@@ -119,9 +129,12 @@ async def _help(chat: Chat, _words: str) -> None:
     chat.say("Ctrl-C stops the turn, twice it leaves; Ctrl-D leaves. Prompts typed during a turn are queued.")
 
 
-async def _new(chat: Chat, _words: str) -> None:
+async def _new(chat: Chat, words: str) -> None:
     await chat.enter(None)
-    chat.say("The next prompt starts a new session.")
+    if words:
+        await take_line(chat, words)
+    else:
+        chat.say("The next prompt starts a new session.")
 
 
 async def _sessions(chat: Chat, _words: str) -> None:
@@ -143,12 +156,18 @@ async def _session(chat: Chat, words: str) -> None:
 
 
 async def _agent(chat: Chat, words: str) -> None:
+    if not words:
+        raise UsageProblem("Name one: /agent NAME. /status shows which one answers, `codeloop agent list` lists them.")
     await check_agent(chat.client, words)
     chat.agent = words
     chat.say(f"The next prompts use agent {words}.")
 
 
 async def _model(chat: Chat, words: str) -> None:
+    if not words:
+        raise UsageProblem(
+            "Name one: /model PROVIDER/MODEL. /status shows which one answers, `codeloop models` lists them."
+        )
     model = model_of(words)
     if model is not None:
         await check_model(chat.client, model)
@@ -228,6 +247,39 @@ async def _queue(chat: Chat, words: str) -> None:
     chat.say("Changed.")
 
 
+async def _context(chat: Chat, _words: str) -> None:
+    found = await chat.client.call(SESSION_CONTEXT, SessionId(session_id=(await _current(chat)).id))
+    chat.say(inert("\n".join(context_lines(found))))
+
+
+async def _cost(chat: Chat, _words: str) -> None:
+    found = await chat.client.call(SESSION_COST, SessionId(session_id=(await _current(chat)).id))
+    chat.say(inert("\n".join(cost_lines(found))))
+
+
+async def _permissions(chat: Chat, words: str) -> None:
+    action, _, name = words.partition(" ")
+    if action == "revoke" and name:
+        await chat.client.call(PERMISSION_REVOKE, RevokeGrant(grant_id=name.strip()))
+        chat.say("Revoked: it is asked again from the next call on.")
+    elif words:
+        raise UsageProblem("Usage: /permissions, or /permissions revoke ID.")
+    else:
+        asked = PermissionQuery(session_id=chat.session.id if chat.session else None, agent=chat.agent)
+        chat.say(inert("\n".join(permission_lines(await chat.client.call(PERMISSION_RULES, asked)))))
+
+
+async def _find(chat: Chat, words: str) -> None:
+    if not words:
+        raise UsageProblem("Name the text: /find TEXT.")
+    result = await chat.client.call(SESSION_FIND, FindInSession(session_id=(await _current(chat)).id, query=words))
+    rows = [
+        f"  {when(each.created)}  {each.tool or each.kind:10} {one_line(each.text, WIDTH * 2)}"
+        for each in result.found[-ATTACH_LISTED.value :]
+    ]
+    chat.say("\n".join([*rows, f"{len(result.found)} found" + ("" if result.complete else ", and maybe more")]))
+
+
 async def _exit(chat: Chat, _words: str) -> None:
     chat.leave()
 
@@ -245,7 +297,7 @@ def _text(message: MessageWithParts) -> str:
 
 COMMANDS: dict[str, SlashCommand] = {
     "help": SlashCommand("", "list the commands", _help),
-    "new": SlashCommand("", "start a new session", _new),
+    "new": SlashCommand("[PROMPT]", "start a new session, with its first prompt", _new),
     "sessions": SlashCommand("", "list this project's sessions", _sessions),
     "session": SlashCommand("ID", "resume another session", _session),
     "agent": SlashCommand("NAME", "set the agent for the next prompts", _agent),
@@ -254,6 +306,10 @@ COMMANDS: dict[str, SlashCommand] = {
     "undo": SlashCommand("", "undo the last turn and its file changes", _undo),
     "redo": SlashCommand("", "redo what was undone", partial(_undo, change=redo_last)),
     "compact": SlashCommand("", "replace the conversation with a summary", _compact),
+    "context": SlashCommand("", "show what fills the model's window", _context),
+    "cost": SlashCommand("", "show what this session and its subagents have used", _cost),
+    "permissions": SlashCommand("[revoke ID]", "show the rules that count, and what is always allowed", _permissions),
+    "find": SlashCommand("TEXT", "find a text in this session, in output of tools too", _find),
     "status": SlashCommand("", "show directory, session, agent and model", _status),
     "queue": SlashCommand("[edit N WORDS | cancel N]", "list, edit or cancel queued prompts", _queue),
     "mcp": SlashCommand("[auth NAME [ADDRESS]]", "list the MCP servers, or sign in at one", show_servers),

@@ -5,14 +5,17 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+import click
 
 from codeloop.cli.chat.conversation import Chat
 from codeloop.cli.chat.input import Plain
 from codeloop.cli.chat.screen import Screen
 from codeloop.cli.chat.slash_commands import take_line
+from codeloop.cli.completion.similar import NO_PROMPT, find_commands
 from codeloop.cli.options import Options
 from codeloop.cli.output.streams import Outlet, standard
 from codeloop.cli.target.target import OpenTarget, asks_trust
@@ -25,16 +28,16 @@ COMMAND = re.compile(r"[a-z][a-z-]*")
 PATH = re.compile(r"\.{0,2}/|~|\.{1,2}$")
 
 
-def begin(words: Sequence[str], flags: dict[str, Any], commands: Collection[str], *, is_prompt: bool) -> int:
-    """Hold a conversation as the words and options say, and return the exit code.
+def begin(context: click.Context, flags: dict[str, Any], *, is_prompt: bool) -> int:
+    """Hold a conversation as the words and options of the command line say, and return the exit code.
 
     `is_prompt`: the words are the prompt, whatever they look like. Raises CodeloopError if it can't begin.
     """
-    text: str | None = flags["prompt"]
+    words, text = context.args, flags["prompt"]
     if text is not None:
         directory, prompt = directory_beside(words), [text]
     else:
-        directory, prompt = (None, list(words)) if is_prompt else read_words(words, commands)
+        directory, prompt = (None, list(words)) if is_prompt else read_words(words, context)
     if directory is not None and flags.get("directory"):
         raise UsageProblem(f"{directory} and --dir name two directories. Leave one of them out.")
     given: dict[str, Any] = {**flags, "directory": directory or flags.get("directory")}
@@ -47,7 +50,7 @@ def begin(words: Sequence[str], flags: dict[str, Any], commands: Collection[str]
     return asyncio.run(converse(options, load("cli.target.conversation:open_conversation")))
 
 
-def read_words(words: Sequence[str], commands: Collection[str]) -> tuple[Path | None, list[str]]:
+def read_words(words: Sequence[str], context: click.Context) -> tuple[Path | None, list[str]]:
     """Return the directory that the words name, if any, and the words of the prompt.
 
     Raises UsageProblem for what is probably a mistyped command, or a directory that does not exist.
@@ -67,12 +70,15 @@ def read_words(words: Sequence[str], commands: Collection[str]) -> tuple[Path | 
         raise UsageProblem(f"{first} {kind}. Name a directory to work in. {as_prompt}")
     if COMMAND.fullmatch(first) is None:
         return None, list(words)
+    commands = context.command.list_commands(context) if isinstance(context.command, click.Group) else []
     if first in commands:
         raise UsageProblem(f"`{first}` is a command: put it before its options. {as_prompt}")
-    close = near(first, commands, most_edits=1) if rest else near(first, commands, parts=True)
+    if rest and (first not in NO_PROMPT or len(rest) > 1):
+        close = [f"codeloop {name}" for name in near(first, commands, most_edits=1)]
+    else:
+        close = find_commands(context, first, parts=True)
     if close or not rest:
-        suggestion = meant(f"codeloop {name}" for name in close)
-        raise UsageProblem(f"Unknown command: {first}.{suggestion} `codeloop --help` lists them. {as_prompt}")
+        raise UsageProblem(f"Unknown command: {first}.{meant(close)} `codeloop --help` lists them. {as_prompt}")
     return None, list(words)
 
 

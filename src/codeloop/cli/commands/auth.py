@@ -49,10 +49,13 @@ def login(provider: str | None, *, key_stdin: bool, base_url: str | None) -> Non
     place = origin(url)
     key = str(click.prompt(f"Key for {place}", hide_input=True, err=True)) if interactive else _from_stdin()
     key = key.strip()
+    if not key:
+        raise UsageProblem("That is not a valid key: it is empty. Nothing was stored.")
     if not is_key(key):
         raise UsageProblem("That is not a valid key: a key is one word of ASCII characters. Nothing was stored.")
     stored = providers.credentials.put(provider, key, url)
     click.echo(f"Stored the key {masked(key)} for {provider} at {stored.origin} in {providers.credentials.path}.")
+    click.echo("It was stored, not tried: `codeloop doctor --online` tries the key of the model in use.")
     _show_precedence(providers, provider)
 
 

@@ -15,8 +15,10 @@ from codeloop.cli.options import (
     DIR,
     FILE,
     FORK,
+    LOG_LEVEL,
     MODEL,
     PASSWORD,
+    PRINT_LOGS,
     PROFILE,
     SESSION,
     THINKING,
@@ -75,6 +77,8 @@ class JsonUsageCommand(click.Command):
 @USERNAME
 @PASSWORD
 @CONFIG
+@LOG_LEVEL
+@PRINT_LOGS
 @click.option("--record", type=FILE, help="Record the model's answers to this file.")
 @click.option("--force", is_flag=True, help="With --record: replace the file.")
 @click.option("--replay", type=FILE, help="Answer from a recording instead of a model.")

@@ -22,8 +22,8 @@ from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.limits import OUTPUT_READER, SERVER_SIGNAL
 from codeloop.schema.permission import Profile
 from codeloop.server.guard import origin_of
-from codeloop.server.log import logged
 from codeloop.server.server import Listening, Server, find_address
+from codeloop.workspace.files.own_log import logged
 
 PORT = 4096
 LEVELS = ("DEBUG", "INFO", "WARN", "ERROR")
@@ -207,11 +207,13 @@ def _published(server: Server, secret: Secret, settings: ProjectSettings) -> str
         file = publish(settings.paths, server.url, user, secret.password)
     except OSError as error:
         if secret.source:
-            return f"The password of {user} is set by {secret.source}; it could not be saved ({reason(error)})."
+            return (
+                f"The password for the user {user} is set by {secret.source}; it could not be saved ({reason(error)})."
+            )
         raise CodeloopError(
             f"The random password can't be written below {settings.paths.state}: {reason(error)}. "
             "Set one in CODELOOP_SERVER_PASSWORD."
         ) from error
     if secret.source:
-        return f"The password of {user} is set by {secret.source}."
-    return f"The password of {user} is in {file}; codeloop finds it there."
+        return f"The password for the user {user} is set by {secret.source}."
+    return f"The password for the user {user} is in {file}, where `codeloop attach` finds it."

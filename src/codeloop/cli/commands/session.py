@@ -17,6 +17,7 @@ from codeloop.cli.target.selection import EVERY, find, with_session
 from codeloop.cli.target.target import with_client
 from codeloop.client.client import Client
 from codeloop.client.numbers import dollars, spent, when
+from codeloop.client.slash.reports import context_lines, cost_lines
 from codeloop.config.project_root import GLOBAL
 from codeloop.kit.lazy import load
 from codeloop.kit.terminal_text import inert, inert_json, one_line
@@ -39,6 +40,8 @@ from codeloop.schema.operation import (
     PART_UPDATE,
     PATH_GET,
     SESSION_CHILDREN,
+    SESSION_CONTEXT,
+    SESSION_COST,
     SESSION_DELETE,
     SESSION_DIFF,
     SESSION_EVERYTHING,
@@ -150,6 +153,30 @@ def search(words: tuple[str, ...], *, as_json: bool, limit: int) -> None:
         click.echo("There may be more: search for longer words, or raise the limit with -n.", err=True)
     elif not result.hits:
         click.echo(f'No session matches "{one_line(query, 60)}".', err=True)
+
+
+@session.command()
+@NAME
+@JSON
+def context(name: str | None, *, as_json: bool) -> None:
+    """Show what fills the window of a session's model, by part; the parts are estimated."""
+    found = with_session(name, lambda client, found: client.call(SESSION_CONTEXT, SessionId(session_id=found.id)))
+    if as_json:
+        print_json(found)
+    else:
+        click.echo(inert("\n".join(context_lines(found))))
+
+
+@session.command()
+@NAME
+@JSON
+def cost(name: str | None, *, as_json: bool) -> None:
+    """Show what a session and its subagents have used, by model."""
+    found = with_session(name, lambda client, found: client.call(SESSION_COST, SessionId(session_id=found.id)))
+    if as_json:
+        print_json(found)
+    else:
+        click.echo(inert("\n".join(cost_lines(found))))
 
 
 @session.command()

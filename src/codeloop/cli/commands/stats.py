@@ -27,7 +27,10 @@ def stats(*, days: int | None, everything: bool, as_json: bool) -> None:
     if as_json:
         print_json(found)
     elif not found.total.steps:
-        click.echo("Nothing was used" + (" in this time." if days else " yet."), err=True)
+        where = "" if everything else " in this project"
+        when = "in this time" if days else "yet"
+        more = "`codeloop run MESSAGE` starts a session" if everything else "`codeloop stats --all` counts all projects"
+        click.echo(f"Nothing was used{where} {when}. {more}.", err=True)
     else:
         click.echo(_table(found))
 

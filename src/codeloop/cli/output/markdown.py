@@ -10,7 +10,7 @@ that has scrolled can't, and it makes rows of a toolkit that costs more to load 
 import re
 
 from codeloop.cli.output.style import Look, paint
-from codeloop.client.numbers import width_of
+from codeloop.cli.output.table import SGR, draw_table, split_cells
 
 UNDECIDED = r" *(#{1,6}|[-*+]|\d{1,9}[.)]?|[`~]{1,2}|>|[-*_ ]+)?"
 WHOLE_LINES = r" *(#{1,6}\s|\||```|~~~)"
@@ -22,7 +22,7 @@ DELIMITER = r"\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*"
 LINK = r"\[([^\[\]\n]++)\]\(([^)\s]{1,2000}+)\)"
 OPEN_LINK = r"\[[^\[\]\n]*+(\](\([^)\s]{0,2000}+)?)?"
 MARK = r"`+|\*+|\[|\\"
-SGR = r"\x1b\[[0-9;]*m"
+BREAK = r"<br */?>"
 BEFORE = " ([{\"'“>-—"
 AFTER = " .,;:!?)]}\"'”-—"
 HELD = 4_000
@@ -132,26 +132,24 @@ class Markdown:
         return shown, rest
 
     def _table(self) -> str:
-        """Return the rows that were held back, in columns if there is room."""
+        """Return the rows that were held back, as a table if they are one."""
         rows, self._rows = self._rows, []
         if not rows:
             return ""
         if len(rows) < 2 or not re.fullmatch(DELIMITER, rows[1].strip()):
             return "".join(_inline(row) + "\n" for row in rows)
-        cells = [[_inline(cell.strip()) for cell in re.split(r"(?<!\\)\|", row.strip().strip("|"))] for row in rows]
-        del cells[1]
-        count = max(map(len, cells))
-        cells = [row + [""] * (count - len(row)) for row in cells]
-        widths = [max(width_of(_plain(row[at])) for row in cells) for at in range(count)]
-        if sum(widths) + 2 * (count - 1) >= self._columns:
-            return "".join(_inline(row) + "\n" for row in rows)
-        lines = [
-            "  ".join(cell + " " * (wide - width_of(_plain(cell))) for cell, wide in zip(row, widths, strict=True))
-            for row in cells
+        sides = [_side(cell) for cell in split_cells(rows[1])]
+        cells = [
+            ["\n".join(map(_inline, re.split(BREAK, cell))) for cell in split_cells(row)]
+            for row in (rows[0], *rows[2:])
         ]
-        head = paint(_plain(lines[0]).rstrip(), "bold", colour=True)
-        under = paint("  ".join("─" * wide for wide in widths), "dim", colour=True)
-        return "".join(f"{line.rstrip()}\n" for line in (head, under, *lines[1:]))
+        return draw_table(cells, sides, self._columns)
+
+
+def _side(mark: str) -> str:
+    if mark.endswith(":"):
+        return "middle" if mark.startswith(":") else "right"
+    return "left"
 
 
 def _inline(text: str) -> str:

@@ -3,7 +3,7 @@
 from typing import Any, cast
 
 from codeloop.cli.output.style import Look, paint
-from codeloop.client.numbers import duration
+from codeloop.client.numbers import command_ending, duration, span
 from codeloop.kit.terminal_text import arguments, inert, laid_out, one_line
 from codeloop.schema.part import STRUCTURED_OUTPUT, ToolPart, ToolStateCompleted, ToolStateError
 from codeloop.schema.wire import JSON
@@ -13,7 +13,6 @@ WIDTH = 100
 DIFF_LINES = 60
 OUTPUT_LINES = 6
 DATA_LINES = 40
-SHELL_NOTES = "\n\n<shell_metadata>\n"
 
 
 def heading(part: ToolPart) -> str:
@@ -32,16 +31,16 @@ def lines(part: ToolPart, *, colour: bool) -> list[str]:
     """Return a finished call as lines; the first one alone says what it was."""
     match part.state:
         case ToolStateCompleted(metadata=metadata, time=time):
-            exit_code = metadata.get("exit", 0) if part.tool == "bash" else 0
+            ending = command_ending(metadata) if part.tool == "bash" else ""
             took = metadata.get("duration") if part.tool == "bash" else None  # without the wait for a permission
-            took = took if isinstance(took, int) else time.end - time.start
-            notes = [*_counts(metadata), *([f"exit {exit_code}"] if exit_code else []), duration(took)]
-            failed = bool(exit_code) or part.tool == "invalid"
-            body = _body(part.tool, metadata, part.state.output, failed=failed)
+            took = took if isinstance(took, int) else span(time.start, time.end)
+            notes = [*_counts(metadata), *([ending] if ending else []), duration(took)]
+            failed = bool(ending) or part.tool == "invalid"
+            body = _body(part.tool, metadata, part.state.for_user, failed=failed)
             if part.tool == STRUCTURED_OUTPUT:
                 body = _looking("dim", inert(laid_out(part.state.input)).splitlines()[:DATA_LINES])
         case ToolStateError(error=error, time=time):
-            notes = [duration(time.end - time.start)]
+            notes = [duration(span(time.start, time.end))]
             failed = True
             body = _looking("red", inert(error).splitlines()[:OUTPUT_LINES])
         case _:
@@ -66,19 +65,13 @@ def _body(tool: str, metadata: JSON, output: str, *, failed: bool) -> list[tuple
     if tool == "todowrite":
         return [("dim", f"{MARKS.get(todo['status'], ' ')} {inert(todo['content'])}") for todo in metadata["todos"]]
     if tool in {"bash", "invalid"} or failed:
-        text, *notes = output.rsplit(SHELL_NOTES, 1) if tool == "bash" else [output]
-        shown = inert(text).strip().splitlines()
+        notes = [inert(str(note)) for note in metadata.get("notes", ())] if tool == "bash" else []
+        shown = inert(output).strip().splitlines()
         whole = metadata.get("lines") if metadata.get("truncated") else None
         before = (whole if isinstance(whole, int) else len(shown)) - OUTPUT_LINES
         more = [f"… {before:,} lines above"] if before > 0 else []
-        return _looking("dim", [*more, *(line[:WIDTH] for line in shown[-OUTPUT_LINES:]), *_shell_notes(notes)])
+        return _looking("dim", [*more, *(line[:WIDTH] for line in shown[-OUTPUT_LINES:]), *notes])
     return []
-
-
-def _shell_notes(notes: list[str]) -> list[str]:
-    """Return the notes for the model below a command's output, without tags and exit code."""
-    lines = inert("".join(notes)).splitlines()[:-1]
-    return [line for line in lines if not line.startswith("exit code ")]
 
 
 def _looking(look: Look, lines: list[str]) -> list[tuple[Look, str]]:

@@ -24,6 +24,8 @@ from codeloop.schema.part import (
     ToolStatePending,
 )
 
+UNFINISHED = "! Not complete: it is still running, or codeloop was ended before it was. Its tokens are not counted yet."
+"""What stands below an answer that nobody has ended."""
 Children = Mapping[str, list[MessageWithParts]]
 """The messages of subagents by session id."""
 
@@ -54,12 +56,14 @@ def transcript(
                 notes.write(paint(COMPACTED.format(len(text)), "yellow", colour=has_colour(notes.stream)) + "\n")
                 if thinking and text:
                     notes.write(paint(inert(text), "dim", colour=has_colour(notes.stream)) + "\n")
-            case AssistantMessage(error=error):
+            case AssistantMessage(error=error, time=times):
                 for part in message.parts:
                     out.write(_assistant(part, out, colour=colour, thinking=thinking))
                     out.write("".join(f"{line}\n" for line in _below(part, children, "    ", colour=colour)))
                 if error is not None:
                     out.write(paint(f"! {inert(error_message(error))}", "red", colour=colour) + "\n")
+                elif times.completed is None:
+                    out.write(paint(UNFINISHED, "yellow", colour=colour) + "\n")
     sums = " · ".join((*spent(session.tokens or NO_TOKENS, session.cost or 0), session.id))
     out.write("\n" + paint(sums, "dim", colour=colour) + "\n")
 

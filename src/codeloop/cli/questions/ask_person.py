@@ -13,6 +13,7 @@ from codeloop.cli.questions.trust_text import trust_question
 from codeloop.client.asking import origin
 from codeloop.client.client import Client
 from codeloop.client.permission_text import CUT, EVERYTHING, Asking, in_words, marked
+from codeloop.client.slash.names import is_command
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.permission import PermissionRequest, Reply
 from codeloop.schema.question import QuestionInfo, QuestionRequest
@@ -31,6 +32,9 @@ async def ask_permission(prompter: Prompter, client: Client, request: Permission
         line = await prompter.ask(f"{shown}{problem}{letters}, or what to do instead: ")
         if line is None:
             return "reject", None
+        if (answer_first := _command_problem(prompter, line)) is not None:
+            problem = answer_first
+            continue
         if _wants_all(line) and letters.endswith("v"):
             shown, letters, has_always = _permission(request, asking, whole=True)
             problem = ""
@@ -63,6 +67,13 @@ def _permission(request: PermissionRequest, asking: Asking, *, whole: bool) -> t
     shown += SHOW_ALL if has_more else ""
     letters = ["y", *(["a"] if words.always else []), "n", *(["v"] if has_more else [])]
     return shown, ", ".join(letters), bool(words.always)
+
+
+def _command_problem(prompter: Prompter, line: str) -> str | None:
+    """Hand over a line that is a command and no answer; return what to say of it, None for any other line."""
+    if not is_command(line):
+        return None
+    return "" if prompter.defer(line) else f"“{one_line(line, 40)}” is a command, not an answer. Answer first.\n"
 
 
 def _room() -> int:
@@ -101,6 +112,9 @@ async def ask_question(prompter: Prompter, question: QuestionInfo, who: str) -> 
         line = await prompter.ask(f"{shown}{problem}{how}")
         if line is None:
             return None
+        if (answer_first := _command_problem(prompter, line)) is not None:
+            problem = answer_first
+            continue
         if _wants_all(line) and shown.endswith(SHOW_ALL):
             shown, problem = _question(question, who, EVERYTHING), ""
             continue

@@ -28,6 +28,10 @@ class Prompter(Protocol):
         """Ask a question and return the line that answers it; None at the end of the input."""
         ...
 
+    def defer(self, line: str) -> bool:
+        """Give a line that is a command to the conversation; return whether there is one that takes commands."""
+        ...
+
 
 class QuestionPrompter:
     """Keeps a question at the bottom until it is answered; answers are lines of stdin."""
@@ -62,6 +66,11 @@ class QuestionPrompter:
             self._question = ""
             while self._held:
                 self._held.pop(0)()
+
+    def defer(self, line: str) -> bool:
+        """Take no commands."""
+        del line
+        return False
 
 
 async def ask_line(out: Output, question: str) -> str | None:

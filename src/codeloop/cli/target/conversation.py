@@ -9,6 +9,7 @@ from codeloop.app.app_client import AppClient
 from codeloop.app.project import settled, with_warnings
 from codeloop.cli.options import Options
 from codeloop.cli.target.local import in_process, open_local, startup_of, trusted
+from codeloop.cli.target.log import log_of
 from codeloop.cli.target.target import AskTrust
 from codeloop.client.target import Target
 
@@ -24,14 +25,15 @@ def open_conversation(options: Options, ask_trust: AskTrust | None = None) -> Ab
 @asynccontextmanager
 async def _opened(options: Options, ask_trust: AskTrust | None) -> AsyncGenerator[Target]:
     startup = startup_of(options, None)
-    if ask_trust is not None:
-        await trusted(startup, ask_trust)
-    app = App(startup, idle=inf)  # what the model has read is not forgotten over a long break
-    try:
-        directory = app.directory(None)
-        project = await app.project(directory)
-        if await settled(project):
-            project = with_warnings(await app.project(directory), project)
-        yield in_process(AppClient(app, directory), project, options)
-    finally:
-        await app.close()
+    with log_of(options):
+        if ask_trust is not None:
+            await trusted(startup, ask_trust)
+        app = App(startup, idle=inf)  # what the model has read is not forgotten over a long break
+        try:
+            directory = app.directory(None)
+            project = await app.project(directory)
+            if await settled(project):
+                project = with_warnings(await app.project(directory), project)
+            yield in_process(AppClient(app, directory), project, options)
+        finally:
+            await app.close()

@@ -8,6 +8,7 @@ from codeloop.app.project import Project, open_settled
 from codeloop.app.prompt_parts import file_here
 from codeloop.app.settings import ProjectSettings, Startup, find_settings
 from codeloop.cli.options import Options
+from codeloop.cli.target.log import follow_config, log_of
 from codeloop.cli.target.target import AskTrust
 from codeloop.client.client import Client
 from codeloop.client.local import LocalClient
@@ -21,7 +22,8 @@ from codeloop.schema.message import Session
 @asynccontextmanager
 async def open_local(options: Options, ask_trust: AskTrust | None = None) -> AsyncGenerator[Target]:
     """Open the project of `--dir`, after asking for trust where a person can be asked."""
-    with recording(options.record, replace=options.force) if options.record else nullcontext() as record:
+    kept = recording(options.record, replace=options.force) if options.record else nullcontext()
+    with log_of(options), kept as record:
         async with _opened(options, ask_trust, record) as target:
             yield target
 
@@ -42,6 +44,7 @@ def in_process(client: Client, project: Project, options: Options) -> Target:
     """Return a project of this process as what a user interface works with; its sessions are those of its directory."""
     notes = tuple(f"codeloop: {warning}" for warning in project.settings.loaded.warnings)
     project.refresh_catalog()
+    follow_config(options, project.settings.config.log_level)
     place = project.settings.place
 
     def client_of(session: Session) -> Client:

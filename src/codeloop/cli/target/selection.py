@@ -163,7 +163,7 @@ async def message_at(client: Client, session: Session, at: str) -> MessageWithPa
     if at.isdecimal() and len(at) < 8:
         prompts = [message for message in messages if _is_prompt(message)]
         found = prompts[int(at) - 1 : int(at)] if int(at) else []
-        hint = f"It has {len(prompts)} prompts."
+        hint = f"It has {len(prompts)} prompt{'' if len(prompts) == 1 else 's'}."
     else:
         found = [m for m in messages if m.info.id == at or (len(at) >= 4 and m.info.id.endswith(at))]
         hint = f"`codeloop export {session.id}` shows their ids."
@@ -192,7 +192,7 @@ def model_of(name: str | None) -> ModelRef | None:
     if name is None:
         return None
     if (model := model_named(name)) is None:
-        raise UsageProblem(f"--model takes PROVIDER/MODEL, not {name}. `codeloop models` lists them.")
+        raise UsageProblem(f"A model is named PROVIDER/MODEL, not {name}. `codeloop models` lists them.")
     return model
 
 

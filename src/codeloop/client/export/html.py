@@ -55,7 +55,7 @@ def _message(message: MessageWithParts) -> Iterator[str]:
 
 def _part(part: Part) -> Iterator[str]:
     match part:
-        case TextPart(text=text) if not part.synthetic and not part.ignored and text.strip():
+        case TextPart(text=text) if not part.synthetic and text.strip():
             yield _text(inert_answer(text.strip()))
         case ReasoningPart(text=text) if text.strip():
             yield _folded("Thinking", f'<div class="text">{escape(inert_answer(text.strip()))}</div>')

@@ -46,7 +46,9 @@ def call_line(part: ToolPart) -> str:
 def call_result(part: ToolPart) -> str:
     """Return what a call came to."""
     match part.state:
-        case ToolStateCompleted(output=output):
+        case ToolStateCompleted(for_user=output, metadata=metadata) if part.tool in {"bash", "bash_output"}:
+            return inert("\n".join([output, *map(str, metadata.get("notes", ()))]))
+        case ToolStateCompleted(for_user=output):
             return inert(output)
         case ToolStateError(error=error):
             return inert(error)
@@ -64,7 +66,7 @@ def fenced(text: str, language: str = "") -> str:
 
 def _part(part: Part) -> Iterator[str]:
     match part:
-        case TextPart(text=text) if not part.synthetic and not part.ignored and text.strip():
+        case TextPart(text=text) if not part.synthetic and text.strip():
             yield inert_answer(text.strip())
         case ReasoningPart(text=text) if text.strip():
             yield _folded("Thinking", inert_answer(text.strip()))

@@ -65,6 +65,8 @@ _EVERYWHERE = {
     "500": "Failed",
 }
 _MISSING = (
+    ("/permission/grant", "NotFoundError"),
+    ("/permission/rules", "NotFoundError"),
     ("/permission", "PermissionNotFoundError"),
     ("/question/", "QuestionNotFoundError"),
     ("/pty/", "PtyNotFoundError"),

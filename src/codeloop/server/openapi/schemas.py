@@ -106,6 +106,8 @@ class _Tidy(msgspec.Struct, frozen=True):
                     said[key] = {**value, "mapping": mapping}
                 case "enum" if all(isinstance(choice, str) for choice in value):
                     said = {"type": "string", **said}
+                case "enum" if all(isinstance(choice, bool) for choice in value):
+                    said = {"type": "boolean", **said}  # generators of clients drop what has no type
                 case _:
                     pass
         return said

@@ -132,9 +132,11 @@ async def test_a_servers_prompt_is_a_command(tmp_path: Path) -> None:
             invoked = InvokeCommand(session_id=it.session_id, command="p:greet", arguments=typed)
             await it.client.call(COMMAND, invoked)
             prompts = [entry for entry in it.view().entries if isinstance(entry.info, UserMessage)]
-            part = prompts[-1].parts[0]
+            shown, part = prompts[-1].parts
+            assert isinstance(shown, TextPart)
+            assert (shown.text, shown.ignored) == (f"/p:greet {typed}", True)
             assert isinstance(part, TextPart)
-            assert part.text == text
+            assert (part.text, part.synthetic) == (text, True)
         with pytest.raises(OperationError, match="/p:greet was not sent: /p:greet needs who"):
             await it.client.call(COMMAND, InvokeCommand(session_id=it.session_id, command="p:greet", arguments=""))
 

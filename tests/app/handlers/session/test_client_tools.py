@@ -11,6 +11,7 @@ import pytest
 from codeloop.extend import client_tools
 from codeloop.kit.limit import Limit
 from codeloop.model.testing.script import ScriptedAnswer
+from codeloop.permission.gate import Denied
 from codeloop.schema.api.session_inputs import (
     AnswerToolCall,
     AskForToolCall,
@@ -142,7 +143,7 @@ async def test_it_asks_first_as_a_tool_of_a_server_does(tmp_path: Path) -> None:
         assert heard.events == []
         await it.answer(question, "reject", NOBODY)
         await turn
-        assert it.results() == [NOBODY]
+        assert it.results() == [f"{NOBODY} Find another way or say in your answer what you could not do."]
         assert heard.events == []
 
 
@@ -246,7 +247,7 @@ async def test_what_a_call_is_refused_ends_it(tmp_path: Path) -> None:
         told = await it.client.call(TOOL_ASK, for_satellite(it, asked))
         await turn
         assert not told.allowed
-        assert it.results() == [told.message]
+        assert it.results() == [f"{told.message} {Denied.advice}"]
         assert "satellite north" in told.message
 
 

@@ -111,7 +111,7 @@ async def test_an_abort_completes_the_call_with_a_note(tmp_path: Path) -> None:
         done = state(await running)
         assert done.output.startswith("begun\n")
         assert "aborted" in done.output
-        assert done.metadata["exit"] is None
+        assert (done.metadata["exit"], done.metadata["interrupted"]) == (None, True)
         assert not [row for row in processes() if "sleep 77" in str(row) and str(it.work) in str(row)]
         await it.prompt()
         check_turns(it.model.requests[-1].turns)

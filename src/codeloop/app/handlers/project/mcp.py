@@ -6,7 +6,7 @@ from codeloop.extend.mcp.known.definition import definition_of
 from codeloop.extend.mcp.known.table import McpTable
 from codeloop.extend.mcp.link.failures import ServerFailed
 from codeloop.extend.mcp.offer.prompt_values import argument_values
-from codeloop.extend.mcp.server import McpServer, State
+from codeloop.extend.mcp.server import McpServer, State, is_boxed
 from codeloop.extend.mcp.servers import McpServers
 from codeloop.schema.api.project import (
     AddMcp,
@@ -18,6 +18,7 @@ from codeloop.schema.api.project import (
 )
 from codeloop.schema.errors import OperationError
 from codeloop.schema.operation import NoArguments
+from codeloop.schema.wire import replace
 
 _WORDS: dict[State, MCPStatus] = {
     "configured": MCPStatus(status="disabled", state="configured"),
@@ -33,7 +34,7 @@ def servers_in(project: Project) -> McpServers:
     """Return the servers of an open project; one that has none configured may be given some."""
     table = project.workspace.part(McpTable)
     if table is None:
-        table = table_of(project.settings, project.workspace, project.tell)
+        table = table_of(project.settings, project.workspace, project.tell, project.offer)
         project.workspace.adopt(table)
     return table.running
 
@@ -57,7 +58,7 @@ async def add(project: Project, args: AddMcp) -> dict[str, MCPStatus]:
     server = await servers.add(definition)
     if definition.is_enabled:
         await _connected(server)
-    project.offer(*offered(project.settings, servers.table))
+    project.offer(offered(project.settings, servers.table))
     return _statuses(servers)
 
 
@@ -126,6 +127,8 @@ def _statuses(servers: McpServers) -> dict[str, MCPStatus]:
 def status_of(server: McpServer) -> MCPStatus:
     """Return what a server is doing, as clients are told."""
     now = server.status
+    sandbox = False if is_boxed(server) is False else None
     if now.state in {"failed", "needs_client_registration"}:
-        return MCPStatus(status="failed" if now.state == "failed" else "needs_client_registration", error=now.reason)
-    return _WORDS[now.state]
+        state = "failed" if now.state == "failed" else "needs_client_registration"
+        return MCPStatus(status=state, error=now.reason, sandbox=sandbox)
+    return replace(_WORDS[now.state], sandbox=sandbox)

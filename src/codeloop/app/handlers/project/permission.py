@@ -2,11 +2,16 @@
 
 from codeloop.app.project import Project
 from codeloop.kit.wildcard import is_within
+from codeloop.permission.rules import RuleLayers
 from codeloop.schema.api.session_inputs import AnswerPermission, RespondPermission
-from codeloop.schema.errors import OperationError
+from codeloop.schema.api.session_reports import PermissionQuery, PermissionsInForce, RevokeGrant, RuleInForce
+from codeloop.schema.errors import OperationError, SessionNotFound
 from codeloop.schema.event import PermissionAnswer
 from codeloop.schema.operation import NoArguments
 from codeloop.schema.permission import PermissionRequest, is_named
+
+_DECISIONS = 50
+"""The latest decisions, at most."""
 
 
 async def pending(project: Project, _args: NoArguments) -> list[PermissionRequest]:
@@ -32,6 +37,43 @@ async def reply(project: Project, args: AnswerPermission) -> bool:
 async def respond(project: Project, args: RespondPermission) -> bool:
     """Answer a question; the older form."""
     return await reply(project, AnswerPermission(request_id=args.permission_id, reply=args.response))
+
+
+async def in_force(project: Project, args: PermissionQuery) -> PermissionsInForce:
+    """Return what counts in a session, or in a new one. Raises OperationError for one that is not there."""
+    engine, store = project.engine, project.store
+    session = store.find_session(args.session_id) if args.session_id is not None else None
+    if args.session_id is not None and session is None:
+        raise SessionNotFound(args.session_id)
+    own = session.agent if session is not None else None
+    agent = engine.agent(args.agent or own or project.settings.config.default_agent or "build")
+    if session is None:
+        lists: list[RuleLayers] = [engine.rulebook.layers(agent.name, engine.rulebook.profile)]
+    else:
+        lists = list(engine.call_rules(session.id, agent).lists)
+    rules = [
+        RuleInForce(
+            permission=rule.permission, pattern=rule.pattern, action=rule.action, origin=layer.origin(place), list=at
+        )
+        for at, layers in enumerate(lists)
+        for layer in layers
+        for place, rule in enumerate(layer.rules)
+    ]
+    return PermissionsInForce(
+        profile=engine.profile(session.id) if session is not None else engine.rulebook.profile,
+        agent=agent.name,
+        rules=rules,
+        grants=store.permissions.grants(),
+        decisions=store.permissions.decisions(args.session_id, limit=_DECISIONS),
+    )
+
+
+async def revoke(project: Project, args: RevokeGrant) -> bool:
+    """Take an "always" back. Raises OperationError when there is none of that id."""
+    if all(grant.id != args.grant_id for grant in project.store.permissions.grants()):
+        raise OperationError("NotFoundError", f"Nothing is always allowed under {args.grant_id}.")
+    project.store.permissions.revoke([args.grant_id])
+    return True
 
 
 def _edited(args: AnswerPermission, request: PermissionRequest) -> tuple[str, ...]:

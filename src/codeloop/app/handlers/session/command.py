@@ -1,9 +1,10 @@
 """Commands: a template becomes a prompt, with what was typed, what the shell says and the files it mentions."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
+from codeloop.agent.engine import model_ref
 from codeloop.agent.tool_context import CallContext
 from codeloop.app.handlers.project.mcp import servers_in
 from codeloop.app.handlers.session.prompt import (
@@ -17,6 +18,7 @@ from codeloop.app.handlers.session.prompt import (
 )
 from codeloop.app.project import Project
 from codeloop.app.prompt_parts import mime_of
+from codeloop.app.settings import newest_model
 from codeloop.extend.agents import parse_ref
 from codeloop.extend.commands import COMPACT, commands_of
 from codeloop.extend.mcp.known.table import McpTable
@@ -93,6 +95,9 @@ async def command(project: Project, args: InvokeCommand) -> MessageWithParts:
         return await joined(project, before, args)
     if found == COMPACT:
         return await _compacted(project, args, session)
+    if found.model and "/" not in found.model:  # as Claude Code's commands name them
+        newest = newest_model(project.settings, project.providers, found.model)
+        found = replace(found, model=model_ref(newest) if newest is not None else None)
     agent = agent_of(project, session, found.agent or args.agent)
     message_id = args.message_id or new_id("msg")
     text = await _text(project, args, found, agent, message_id)
@@ -101,6 +106,7 @@ async def command(project: Project, args: InvokeCommand) -> MessageWithParts:
     if project.engine.hooks is not None:
         hooked: Callable[..., Awaitable[list[PartInput]]] = load("app.handlers.session.hooked_prompt:hooked_command")
         parts = await hooked(project, args, found, parts)
+    parts = _as_typed(args, parts)
     is_subtask = any(isinstance(part, SubtaskPartInput) for part in parts)
     model = found.model or args.model
     if found.model:
@@ -123,6 +129,14 @@ async def command(project: Project, args: InvokeCommand) -> MessageWithParts:
     )
     project.store.publish_live(CommandExecuted(properties=done))
     return answer
+
+
+def _as_typed(args: InvokeCommand, parts: Sequence[PartInput]) -> list[PartInput]:
+    """Return the parts with the command as it was typed for users, and what it expands to for the model alone."""
+    if not any(isinstance(part, TextPartInput) and not part.synthetic for part in parts):
+        return list(parts)
+    typed = TextPartInput(text=f"/{args.command} {args.arguments}".strip(), ignored=True)
+    return [typed, *(replace(part, synthetic=True) if isinstance(part, TextPartInput) else part for part in parts)]
 
 
 async def _compacted(project: Project, args: InvokeCommand, session: Session) -> MessageWithParts:

@@ -93,7 +93,9 @@ class _Command:
         except asyncio.CancelledError:
             state = context.present().state
             shown = (state.metadata or {}) if isinstance(state, ToolStateRunning) else {}
-            self._finish(info, _completed(part, str(shown.get("output", "")), {**shown, "exit": None}))
+            self._finish(
+                info, _completed(part, str(shown.get("output", "")), {**shown, "exit": None, "interrupted": True})
+            )
             raise
         except ToolFailure as error:
             time = ToolTime(start=info.time.created, end=max(now_ms(), info.time.created))

@@ -2,7 +2,7 @@
 
 import click
 
-from codeloop.app.explain import ExplainedNeed, Explanation, Situation, explain
+from codeloop.app.examine.explain import ExplainedNeed, Explanation, Situation, explain
 from codeloop.cli.options import AGENT, JSON, PROFILE, SESSION
 from codeloop.cli.output.style import print_json
 from codeloop.cli.target.project import run_with_client
@@ -22,6 +22,13 @@ NETWORKS = {
 }
 FATES = {"free": "open", "opened": "opened for this command once it is allowed", "blocked": "blocked"}
 SHOWN = 3
+LONG = 16
+"""Lines from which on only what decides is shown, unless all is asked for."""
+VERDICTS = {
+    "deny": "It would be denied",
+    "ask": "You would be asked",
+    "allow": "It would run without a question",
+}
 
 
 @click.command("permission")
@@ -33,8 +40,9 @@ SHOWN = 3
 @AGENT
 @SESSION
 @PROFILE
+@click.option("-v", "--verbose", is_flag=True, help="Show everything that the command needs and touches.")
 @JSON
-def permission(command: str | None, *, as_json: bool, **given: str | None) -> None:
+def permission(command: str | None, *, as_json: bool, verbose: bool, **given: str | None) -> None:
     """Show what would be decided about COMMAND, by which rule, and where that is written. Nothing is run or asked."""
     tool, arguments = _call(command, given)
     agent, session = given["agent"], given["session"]
@@ -50,7 +58,7 @@ def permission(command: str | None, *, as_json: bool, **given: str | None) -> No
         if as_json:
             print_json(explained)
         else:
-            click.echo(inert("\n".join(_lines(explained))))
+            click.echo(inert("\n".join(_lines(explained, verbose=verbose))))
 
     run_with_client(shown)
 
@@ -70,13 +78,18 @@ def _call(command: str | None, given: dict[str, str | None]) -> tuple[str, dict[
     return chosen[0]
 
 
-def _lines(explained: Explanation) -> list[str]:
-    lines = [f"profile {explained.profile}, agent {explained.agent}"]
-    for need in explained.needs:
-        lines += _need(need)
-    if explained.sandbox is not None:
-        lines += _sandbox(explained.sandbox)
-    return [*lines, *([f"The tool refuses it: {explained.failure}"] if explained.failure else [])]
+def _lines(explained: Explanation, *, verbose: bool) -> list[str]:
+    needs = [line for need in explained.needs for line in _need(need)]
+    sandbox = _sandbox(explained.sandbox) if explained.sandbox is not None else []
+    first = [f"profile {explained.profile}, agent {explained.agent}"]
+    last = [f"The tool refuses it: {explained.failure}"] if explained.failure else []
+    if verbose or len(needs) + len(sandbox) < LONG:
+        return [*first, *needs, *sandbox, *last]
+    action = next((each for each in VERDICTS if any(need.action == each for need in explained.needs)), "allow")
+    deciding = [need for need in explained.needs if need.action == action]
+    rules = [line for need in deciding[:SHOWN] for line in _need(need)]
+    lines = [*first, f"{VERDICTS[action]}:", *rules, *sandbox[:1], *last]
+    return [*lines, f"{len(needs) - len(rules) + len(sandbox[1:])} more lines: --verbose"]
 
 
 def _need(need: ExplainedNeed) -> list[str]:
@@ -87,6 +100,8 @@ def _need(need: ExplainedNeed) -> list[str]:
     lines = [f"{need.action:5}  {need.permission}  {what}", f"    by {rule}"]
     if need.traits:
         lines.append(f"    it is {', '.join(need.traits)}")
+    if need.remote:
+        lines.append(f"    acts on another machine or service: {one_line(', '.join(need.remote), 200)}")
     if need.unproven:
         lines.append(f"    not proved: {need.unproven}")
     if need.possible:

@@ -9,10 +9,13 @@ from codeloop.cli.target.project import run_with_client
 from codeloop.cli.target.selection import find
 from codeloop.client.local import LocalClient
 from codeloop.client.numbers import when
+from codeloop.client.slash.reports import permission_lines
 from codeloop.kit.suggest import meant, near
 from codeloop.kit.terminal_text import inert, one_line
+from codeloop.schema.api.session_reports import PermissionQuery
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.limits import STORE_DECISIONS
+from codeloop.schema.operation import PERMISSION_RULES
 from codeloop.schema.permission import Decision, Grant
 
 WIDTH = 100
@@ -36,7 +39,25 @@ def list_grants(*, as_json: bool) -> None:
         elif grants:
             click.echo(inert(columns([("id", "since", "allows", "where", "session"), *map(_row, grants)])))
         else:
-            click.echo("Nothing is always allowed in this project.")
+            click.echo('Nothing is always allowed in this project. The answer "always" to a question adds to it.')
+
+    run_with_client(command)
+
+
+@permission.command()
+@click.option("-s", "--session", metavar="ID", shell_complete=completed("session"), help="As they count in a session.")
+@click.option("--agent", metavar="NAME", shell_complete=completed("agent"), help="For this agent.")
+@JSON
+def rules(session: str | None, agent: str | None, *, as_json: bool) -> None:
+    """List the rules that count, in their order, each with where it is written: the last that matches decides."""
+
+    async def command(client: LocalClient) -> None:
+        session_id = (await find(client, session)).id if session is not None else None
+        found = await client.call(PERMISSION_RULES, PermissionQuery(session_id=session_id, agent=agent))
+        if as_json:
+            print_json(found)
+        else:
+            click.echo(inert("\n".join(permission_lines(found))))
 
     run_with_client(command)
 
@@ -75,7 +96,9 @@ def log(session: str | None, limit: int, *, denied: bool, as_json: bool) -> None
         if as_json:
             print_json(found)
         else:
-            click.echo(inert("\n".join(map(_line, found))) or "Nothing was decided yet.")
+            click.echo(
+                inert("\n".join(map(_line, found))) or "Nothing was decided yet: no call has needed a permission."
+            )
 
     run_with_client(command)
 

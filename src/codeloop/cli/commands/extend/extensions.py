@@ -1,10 +1,11 @@
 """`codeloop agent`, `command` and `skill`: list what this directory has of them, and create agents."""
 
+from functools import partial
 from pathlib import Path
 
 import click
 
-from codeloop.app.settings import ProjectSettings
+from codeloop.app.settings import ProjectSettings, newest_model, providers_of
 from codeloop.cli.group import Group
 from codeloop.cli.options import JSON
 from codeloop.cli.output.style import columns, print_json
@@ -14,7 +15,7 @@ from codeloop.config.trust.store import amend
 from codeloop.extend.agents import NATIVES
 from codeloop.extend.commands import commands_of
 from codeloop.extend.folders import is_name
-from codeloop.extend.markdown import agent_page
+from codeloop.extend.pages.markdown import agent_page
 from codeloop.extend.rulebook import Rulebook
 from codeloop.kit.terminal_text import inert, one_line
 from codeloop.schema.errors import UsageProblem
@@ -34,7 +35,8 @@ def list_agents(*, as_json: bool, with_hidden: bool) -> None:
     """List agents, and where each is defined."""
     settings = open_settings()
     scratch = settings.place.scratch(settings.paths.project(settings.place.project_id))
-    found = Rulebook(settings.loaded, scratch, settings.skills.readable).agents()
+    newest = partial(newest_model, settings, providers_of(settings))
+    found = Rulebook(settings.loaded, scratch, settings.skills.readable).agents(newest)
     shown = [found[name] for name in sorted(found) if with_hidden or not found[name].hidden]
     if as_json:
         print_json(shown)
@@ -129,7 +131,10 @@ def list_skills(*, as_json: bool) -> None:
         rows = [(each.name, one_line(each.description, 60), _relative(settings, each.file)) for each in shown]
         click.echo(columns([("name", "description", "from"), *rows]))
     else:
-        click.echo("No skills yet. docs/skills.md explains how to write one.", err=True)
+        click.echo(
+            "No skills yet. Write one as .codeloop/skill/NAME/SKILL.md; it begins with `name` and `description`.",
+            err=True,
+        )
 
 
 def _origin(settings: ProjectSettings, section: str, name: str) -> str:

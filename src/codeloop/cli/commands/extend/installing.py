@@ -1,5 +1,6 @@
 """Programs that install something: shown before they run, and ended when they take too long."""
 
+import os
 import shlex
 import subprocess
 from collections.abc import Sequence
@@ -8,6 +9,7 @@ import click
 
 from codeloop.config.files import reason
 from codeloop.kit.limit import Limit
+from codeloop.kit.processes import with_absolute_path
 from codeloop.schema.errors import CodeloopError
 
 
@@ -15,7 +17,9 @@ def run_shown(command: Sequence[str], most: Limit) -> int:
     """Run a command and return its exit code. Raises CodeloopError: it can't be run, or takes longer than `most`."""
     click.echo(f"$ {shlex.join(command)}", err=True)
     try:
-        return subprocess.run(command, check=False, timeout=most.seconds).returncode
+        # In the project, its files would choose versions and options, and Python would load its modules.
+        environment = with_absolute_path(os.environ)
+        return subprocess.run(command, cwd="/", env=environment, check=False, timeout=most.seconds).returncode
     except subprocess.TimeoutExpired:
         raise CodeloopError(f"That took more than {most.seconds / 60:.0f} minutes, so it was ended.") from None
     except OSError as error:

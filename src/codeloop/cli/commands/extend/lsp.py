@@ -57,6 +57,7 @@ def _row(server: ChosenServer) -> JSON:
         how = (
             f"codeloop lsp install {row.name}" if is_ours else " ".join(row.install[1:]) or "its `command` is not there"
         )
+    how = f"{how} (without a sandbox)" if row.sandbox is False and server.state == "found" else how
     return {"name": inert(row.name), "state": _WORDS[server.state], "files": list(row.languages), "how": inert(how)}
 
 

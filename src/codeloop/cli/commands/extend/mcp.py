@@ -25,9 +25,9 @@ from codeloop.config.trust.store import amend
 from codeloop.extend.mcp.known.definition import LocalDefinition, RemoteDefinition, ServerDefinition, definition_of
 from codeloop.extend.mcp.known.importing import FoundServer
 from codeloop.extend.mcp.known.listing import Listing
-from codeloop.extend.mcp.known.pasted import check_values, is_json, servers_of_json, words_of
+from codeloop.extend.mcp.known.pasted import check_values, is_json, servers_of_json, with_whole_paths, words_of
 from codeloop.extend.mcp.link.failures import ServerFailed
-from codeloop.extend.mcp.server import McpServer
+from codeloop.extend.mcp.server import McpServer, is_boxed
 from codeloop.extend.mcp.servers import McpServers
 from codeloop.extend.mcp.sign_in.callback import open_browser, pasted
 from codeloop.extend.mcp.sign_in.open_sign_in import OpenSignIn
@@ -37,7 +37,7 @@ from codeloop.schema.wire import JSON
 
 T = TypeVar("T")
 _WIDTH = 100
-_LOG = 2_000
+_SANDBOX = {True: "yes", False: "no", None: "-"}
 
 
 class AddOptions(Struct, frozen=True):
@@ -61,7 +61,7 @@ def mcp() -> None:
 @click.argument("what", nargs=-1, type=click.UNPROCESSED)
 @click.option("--env", "variables", metavar="NAME=VALUE", multiple=True, help="Variable for the program. Repeatable.")
 @click.option("--header", "headers", metavar="NAME: VALUE", multiple=True, help="Header for the address. Repeatable.")
-@click.option("--cwd", metavar="DIRECTORY", help="Directory that the program works in. [default: the project's]")
+@click.option("--cwd", metavar="DIRECTORY", help="Directory that the program works in. [default: one of its own]")
 @click.option("--timeout", type=click.IntRange(1), metavar="MS", help="How long each request may take.")
 @click.option("--project", "for_project", is_flag=True, help="Write it to this project's file instead of your own.")
 @click.option("--no-try", is_flag=True, help="Write it without trying it.")
@@ -97,10 +97,11 @@ def _add(name: str, entry: JSON, options: AddOptions) -> None:
     if name in settings.config.mcp:
         raise UsageProblem(f"There is a server {inert(name)!r} already. Remove it first: codeloop mcp remove {name}")
     file = entry_file(settings.paths, settings.place if options.for_project else None)
+    whole = with_whole_paths(entry, settings.place.directory)
     if not options.no_try:
-        usable = definition_of(name, resolved(entry, file.parent, os.environ))
+        usable = definition_of(name, resolved(whole, file.parent, os.environ))
         click.echo(_in_project(lambda project: _tried(project, usable)))
-    write_entry(file, "mcp", name, entry)
+    write_entry(file, "mcp", name, entry if options.for_project else whole)
     if options.for_project and settings.trusted:  # it is the person's own change
         amend(settings.paths, settings.place.root, settings.place.directory, file)
     click.echo(f"Written to {file}.")
@@ -139,9 +140,9 @@ async def _tried(project: Project, definition: ServerDefinition) -> str:
         if now.state == "needs_auth":
             return f"{inert(definition.name)} wants you to sign in: {now.reason}"
         if now.state == "needs_client_registration":
-            return f"{inert(definition.name)} can't be used yet: {inert(now.reason)}."
-        log = server.log.read()[-_LOG:].strip()
-        said = f"\nIts log ends so:\n{inert(log)}" if log else ""
+            return f"{inert(definition.name)} can't be used yet: {inert(now.reason).rstrip('.')}."
+        log = server.log.end if server.log.end != server.log.last_line else ""
+        said = f"\nThe end of its log:\n{inert(log)}" if log else ""
         raise CodeloopError(f"{inert(str(error))} Nothing was written.{said}") from error
     return _summary(server.name, listing)
 
@@ -175,24 +176,33 @@ def list_servers(*, as_json: bool) -> None:
         print_json(rows)
     elif rows:
         shown = [
-            (row["name"], row["state"], str(row["tools"]), one_line(row["how"], 60), one_line(row["reason"], 400))
+            (
+                *(row["name"], row["state"], str(row["tools"]), _SANDBOX[row["sandbox"]]),
+                *(one_line(row["how"], 60), one_line(row["reason"], 400)),
+            )
             for row in rows
         ]
-        click.echo(columns([("name", "state", "tools", "command or address", "reason"), *shown]))
+        click.echo(columns([("name", "state", "tools", "sandbox", "command or address", "reason"), *shown]))
     else:
         click.echo("No MCP server is configured. Add one: codeloop mcp add NAME -- COMMAND", err=True)
 
 
 async def _rows(project: Project) -> list[JSON]:
+    servers = servers_in(project) if project.settings.config.mcp else None
+    if servers is None:
+        return []
+    if any(is_boxed(server) for server in servers.by_name.values()):
+        await servers.boxes.probe()
     return [
         {
             "name": inert(server.name),
             "state": server.status.state,
             "reason": server.status.reason,
             "tools": len(server.listing.tools) if server.listing is not None else "-",
+            "sandbox": is_boxed(server),
             "how": _how(server.definition),
         }
-        for server in (servers_in(project).by_name.values() if project.settings.config.mcp else ())
+        for server in servers.by_name.values()
     ]
 
 
@@ -242,7 +252,7 @@ def debug(name: str) -> None:
 
 async def _shown(server: McpServer) -> None:
     click.echo(inert(server.definition.text).rstrip())
-    change = server.needs()
+    change = await server.needs()
     if change:
         click.echo("It has changed since it was used last, so a call asks first:")
         click.echo(inert(str(change[0].metadata["diff"])).rstrip())
@@ -251,7 +261,8 @@ async def _shown(server: McpServer) -> None:
     except ServerFailed as error:
         _show_log(server)
         raise CodeloopError(inert(str(error))) from error
-    click.echo(f"state: {server.status.state}, over {listing.transport}, protocol {listing.protocol}")
+    without = ", without a sandbox" if is_boxed(server) is False else ""
+    click.echo(f"state: {server.status.state}, over {listing.transport}, protocol {listing.protocol}{without}")
     click.echo(_summary(server.name, listing))
     for tool in listing.tools:
         click.echo(f"- {inert(tool.name)}: {one_line(tool.description, _WIDTH)}")
@@ -259,6 +270,8 @@ async def _shown(server: McpServer) -> None:
         click.echo(f"- resource {inert(resource.uri)}: {one_line(resource.name, _WIDTH)}")
     for prompt in listing.prompts:
         click.echo(f"- prompt {inert(prompt.name)}: {one_line(prompt.description, _WIDTH)}")
+    for problem in listing.problems:
+        click.echo(f"left out: {one_line(problem, _WIDTH)}")
     if server.pending:
         click.echo("Its tools have changed since they were agreed to, so a call asks first:")
         click.echo(inert(server.pending).rstrip())
@@ -266,9 +279,8 @@ async def _shown(server: McpServer) -> None:
 
 
 def _show_log(server: McpServer) -> None:
-    log = server.log.read()[-_LOG:].strip()
-    if log:
-        click.echo(f"log ({server.log.file}):\n{inert(log)}")
+    if server.log.end:
+        click.echo(f"The end of its log ({server.log.file}):\n{inert(server.log.end)}")
 
 
 @mcp.command()
@@ -294,7 +306,9 @@ async def _signed_in(server: McpServer, servers: McpServers, no_browser: bool) -
     await going_on.finished()
     now = server.status
     if now.state != "connected" or server.listing is None:
-        raise CodeloopError(f"Signed in at {inert(server.name)}, but it can't be used: {inert(now.reason)}.")
+        raise CodeloopError(
+            f"Signed in at {inert(server.name)}, but it can't be used: {inert(now.reason).rstrip('.')}."
+        )
     return f"Signed in. {_summary(server.name, server.listing)}"
 
 

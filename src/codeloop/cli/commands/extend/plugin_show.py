@@ -21,7 +21,7 @@ from codeloop.extend.hooks.hooks import HookFailed
 from codeloop.extend.hooks.timings import HookTiming, read_timings
 from codeloop.extend.host.extension import Extension
 from codeloop.extend.host.host import ExtensionRaised
-from codeloop.extend.host.hosts import ExtensionHosts, offered
+from codeloop.extend.host.hosts import EMPTY_POLICY, ExtensionHosts, decides_nothing, is_empty, offered
 from codeloop.extend.host.sources import ignored_files
 from codeloop.extend.packages.found import find_packages
 from codeloop.extend.packages.installed import entry_path
@@ -31,12 +31,13 @@ from codeloop.schema.errors import UsageProblem
 from codeloop.workspace.process.program_log import ProgramLog
 
 T = TypeVar("T")
+_EMPTY = "It was loaded and brings nothing here: no tool, no hook, no sign-in. Perhaps it lacks its settings."
 _LOG = 4_000
 _BROUGHT = ("tool", "tools", "plugin", "plugins", "agent", "agents", "command", "commands", "skill", "skills")
 
 
 class PluginRow(Struct, frozen=True, rename={"from_": "from"}):
-    """An extension, or a package of some, as it is listed. `state`: ok, fails, needs trust."""
+    """An extension, or a package of some, as it is listed. `state`: ok, empty, fails, needs trust."""
 
     name: str
     kind: str
@@ -45,6 +46,8 @@ class PluginRow(Struct, frozen=True, rename={"from_": "from"}):
     hooks: list[str]
     from_: str
     why: str = ""
+    sign_ins: list[str] = []
+    """The providers at which one signs in with it."""
 
 
 @click.command("list")
@@ -57,17 +60,30 @@ def list_plugins(*, as_json: bool) -> None:
     if as_json:
         print_json(rows)
         return
+    if not rows:
+        click.echo("No plugin is installed. Install one: codeloop plugin add NAME. Write one: codeloop plugin new NAME")
+        return
     shown = [
         (
             inert(row.name),
             row.kind,
             row.state,
-            one_line(", ".join([*row.tools, *(f"{hook} (hook)" for hook in row.hooks)]) or "-", 60),
+            one_line(
+                ", ".join(
+                    [
+                        *row.tools,
+                        *(f"{hook} (hook)" for hook in row.hooks),
+                        *(f"{name} (sign-in)" for name in row.sign_ins),
+                    ]
+                )
+                or "-",
+                60,
+            ),
             one_line(row.from_, 70),
         )
         for row in rows
     ]
-    click.echo(columns([("name", "kind", "state", "brings", "from"), *shown]))
+    click.echo(columns([("name", "kind", "state", "adds", "from"), *shown]))
     for row in rows:
         if row.why:
             click.echo(f"{inert(row.name)}: {inert(row.why)}")
@@ -147,6 +163,10 @@ async def _failure(hosts: ExtensionHosts, extension: Extension) -> str:
     return ""
 
 
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."
+
+
 def _is_meant(extension: Extension, name: str) -> bool:
     return name in {extension.name, extension.path, Path(extension.path).name, Path(extension.path).stem}
 
@@ -161,7 +181,13 @@ async def _rows(hosts: ExtensionHosts) -> list[PluginRow]:
             why = await _failure(hosts, each)
         hooks = [hook.name for hook in offer.hooks] if offer else []
         state = "fails" if why else "ok"
-        rows.append(PluginRow(each.name, each.language, state, offered(hosts.offers, each), hooks, each.origin, why))
+        if decides_nothing(hosts.offers, each, hosts.extensions):
+            state, why = "fails", f"{_sentence(EMPTY_POLICY)} So nothing is sent to a model, and no tool is called."
+        elif is_empty(hosts.offers, each):
+            state, why = "empty", _EMPTY
+        signs = [str(offer.auth["provider"])] if offer and offer.auth and "provider" in offer.auth else []
+        tools = offered(hosts.offers, each)
+        rows.append(PluginRow(each.name, each.language, state, tools, hooks, each.origin, why, signs))
     return rows
 
 

@@ -9,7 +9,8 @@ import click
 import msgspec
 
 from codeloop.cli.commands.access.explain import permission
-from codeloop.cli.commands.debug_sandbox import debug_sandbox
+from codeloop.cli.commands.examine.debug_sandbox import debug_sandbox
+from codeloop.cli.commands.examine.logs import logs
 from codeloop.cli.group import Group
 from codeloop.cli.options import CONFIG, JSON
 from codeloop.cli.output.style import columns
@@ -22,7 +23,7 @@ from codeloop.config.redact import masked
 from codeloop.config.sources import dotted
 from codeloop.config.trust.state import TrustState, trust_state
 from codeloop.extend.folders import find_homes
-from codeloop.extend.markdown import find_pages
+from codeloop.extend.pages.markdown import find_pages
 from codeloop.kit.jsonc import Path as Keys
 from codeloop.kit.jsonc import is_list, is_object
 from codeloop.kit.terminal_text import inert, inert_json
@@ -38,6 +39,7 @@ def debug() -> None:
 
 
 debug.add_command(debug_sandbox)
+debug.add_command(logs)
 
 
 debug.add_command(permission)

@@ -41,6 +41,7 @@ class ExplainedNeed(Wire):
     traits: list[Trait] = []
     possible: list[str] = []
     unproven: str = ""
+    remote: list[str] = []
 
 
 class Explanation(Wire):
@@ -87,6 +88,8 @@ async def explain(project: Project, situation: Situation, tool: str, arguments: 
             failure = str(error)
         rules = engine.call_rules(session_id, agent)
         needs = [_explained(engine, session_id, agent, need) for need in ctx.needs]
+        if any(need.action == "deny" for need in needs):  # then nobody is asked about the others
+            needs = [need for need in needs if need.action != "ask"]
         if rules.answers_itself:
             needs = [replace(need, action="allow") if need.action == "ask" else need for need in needs]
         sandbox = None
@@ -136,6 +139,7 @@ def _explained(engine: Engine, session_id: str, agent: Agent, need: Need) -> Exp
         traits=list(need.traits),
         possible=list(need.possible),
         unproven=need.unproven,
+        remote=list(need.remote),
     )
 
 

@@ -46,7 +46,7 @@ def _text(report: SandboxReport) -> str:
     rows += [("", _UNTRIED)] if report.backend == "sandbox-exec" else []
     rows += [(f"not by {kind}", why) for kind, why in report.refused.items()]
     rows += [("network", report.network + (" (the registries and yours)" if report.network == "hosts" else ""))]
-    for name in ("writable", "protected", "hidden"):
+    for name in ("writable", "layered", "replaced", "protected", "hidden"):
         paths: list[str] = getattr(report, name)
         rows += [(name if not at else "", path) for at, path in enumerate(paths)]
     lines = [columns(rows), "", "tried, each by a program in the sandbox:"]

@@ -5,7 +5,7 @@ from typing import Any, cast, get_args
 import msgspec
 
 from codeloop.model.errors import ModelUnavailable
-from codeloop.schema.errors import CodeloopError, Kind, OperationError
+from codeloop.schema.errors import CodeloopError, Kind, OperationError, SessionNotFound
 from codeloop.schema.wire import JSON
 
 KINDS: frozenset[str] = frozenset(get_args(Kind))
@@ -26,6 +26,8 @@ def refusal_of(status: int, body: bytes, url: str) -> CodeloopError:
     cause = data.get("cause")
     if isinstance(cause, str) and cause in UNAVAILABLE:
         return UNAVAILABLE[cause](text)
+    if cause == SessionNotFound.__name__:
+        return SessionNotFound(text.rpartition(": ")[2])
     if isinstance(name, str) and name in KINDS:
         return OperationError(cast("Kind", name), text or f"{url} answered {status}.")
     match status:

@@ -1,0 +1,1 @@
+"""What is looked at without changing anything: what a rule decides, and whether everything here works."""

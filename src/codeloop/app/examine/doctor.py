@@ -1,0 +1,76 @@
+"""Whether everything works here, looked at without changing anything: what `codeloop doctor` prints."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from codeloop.app.examine.finding import Finding
+from codeloop.app.examine.machine import (
+    examine_folders,
+    examine_network,
+    examine_program,
+    examine_programs,
+    examine_sandbox,
+    examine_terminal,
+)
+from codeloop.app.examine.setup import (
+    examine_configuration,
+    examine_extensions,
+    examine_homes,
+    examine_languages,
+    examine_model,
+    examine_servers,
+)
+from codeloop.app.settings import ProjectSettings, Startup, find_settings
+from codeloop.config.paths import find_paths
+from codeloop.config.project_root import find_project_root
+from codeloop.kit.lazy import load
+from codeloop.schema.config import SandboxConfig
+from codeloop.schema.errors import CodeloopError
+
+_ORDER = ("codeloop", "configuration", "model", "this machine", "folders", "network")
+"""The first groups; the others follow as they come."""
+
+
+async def examine(startup: Startup, columns: int, rows: int, *, is_online: bool) -> list[Finding]:
+    """Return what was found, by groups. `columns`, `rows`: of the terminal, 0 without one.
+
+    `is_online`: the model is asked for one word, and MCP servers are started. Raises CodeloopError without a home.
+    """
+    environment = startup.environment
+    paths = find_paths(environment)
+    place = find_project_root(startup.directory, paths, environment)
+    found = [*examine_program(), *examine_folders(paths), *examine_network(environment)]
+    settings: ProjectSettings | None = None
+    try:
+        settings = find_settings(startup)
+    except CodeloopError as error:
+        found.append(Finding("configuration", "files", "problem", str(error), "Correct it; nothing runs until then."))
+    terminal, programs, sandbox, configured = await asyncio.gather(
+        examine_terminal(environment, columns, rows),
+        examine_programs(environment),
+        examine_sandbox(place, paths, settings.config.sandbox if settings else SandboxConfig(), environment),
+        _examine_settings(settings, is_online=is_online) if settings is not None else _nothing(),
+    )
+    found += [*programs, *terminal, sandbox, *configured]
+    groups = list(dict.fromkeys([*_ORDER, *(each.group for each in found)]))
+    return sorted(found, key=lambda each: groups.index(each.group))
+
+
+async def _examine_settings(settings: ProjectSettings, *, is_online: bool) -> list[Finding]:
+    found = [*examine_configuration(settings), *examine_homes(settings)]
+    models, ref = await examine_model(settings)
+    servers = [*examine_servers(settings)]
+    if is_online:
+        online: Callable[..., Awaitable[list[Finding]]] = load("app.examine.online:examine_online")
+        tried = await online(settings, ref)
+        names = {(each.group, each.name) for each in tried}
+        models, servers = (
+            [each for each in part if (each.group, each.name) not in names] for part in (models, servers)
+        )
+        models += [each for each in tried if each.group == "model"]
+        servers += [each for each in tried if each.group != "model"]
+    return [*found, *models, *servers, *examine_languages(settings), *examine_extensions(settings)]
+
+
+async def _nothing() -> list[Finding]:
+    return []

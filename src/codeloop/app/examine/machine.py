@@ -1,0 +1,194 @@
+"""Whether this machine has what codeloop needs: programs, a terminal, a sandbox, room on the disk, proxies."""
+
+import asyncio
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from codeloop import __version__
+from codeloop.app.examine.finding import Finding
+from codeloop.config.paths import Paths
+from codeloop.config.project_root import ProjectRoot
+from codeloop.config.redact import open_address
+from codeloop.kit.processes import which
+from codeloop.schema.bounds.doctor import DOCTOR_PROGRAM, DOCTOR_SPACE, DOCTOR_SPACE_LEAST
+from codeloop.schema.config import SandboxConfig
+from codeloop.workspace.sandbox.policy import SandboxPlace
+from codeloop.workspace.sandbox.report import report_on
+from codeloop.workspace.search.rg_matches import SearchFailed
+from codeloop.workspace.search.ripgrep import Ripgrep
+
+_GROUP = "this machine"
+_PROXIES = ("https_proxy", "http_proxy", "all_proxy", "HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY")
+_SCHEMES = frozenset(("http", "https", "socks4", "socks5", "socks5h"))
+_CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
+_OPTIONAL = {
+    "node": "only JavaScript plugins and MCP servers of npm need it",
+    "uv": "only MCP servers that `uvx` starts need it",
+}
+"""Programs that some things need, and what."""
+
+
+def examine_program() -> Iterator[Finding]:
+    """Yield which codeloop this is, on what."""
+    yield Finding("codeloop", "version", "ok", f"{__version__} in {Path(__file__).parents[2]}")
+    python = f"{platform.python_version()} ({sys.executable}) on {platform.system()} {platform.release()}"
+    yield Finding("codeloop", "Python", "ok", f"{python}, {platform.machine()}")
+
+
+async def examine_terminal(environment: Mapping[str, str], columns: int, rows: int) -> list[Finding]:
+    """Return whether the terminal can show the terminal UI. `columns`: 0 where stdout is no terminal."""
+    term, found = environment.get("TERM", ""), list[Finding]()
+    if not columns:
+        found.append(Finding(_GROUP, "terminal", "ok", "none here: stdout is a pipe or a file"))
+    elif term in {"", "dumb"}:
+        fix = "Use a terminal that sets TERM, such as xterm-256color; without one the conversation is line by line."
+        found.append(Finding(_GROUP, "terminal", "warning", f"TERM is {term or 'not set'}", fix))
+    else:
+        colours = environment.get("COLORTERM") or ("256 colours" if "256" in term else "16 colours")
+        program = environment.get("TERM_PROGRAM")
+        text = f"{term}{f' ({program})' if program else ''}, {columns}x{rows}, {colours}"
+        found.append(Finding(_GROUP, "terminal", "ok", text))
+    encoding = sys.getfilesystemencoding()
+    if encoding.lower() != "utf-8":
+        fix = "Set LANG to a UTF-8 locale, such as C.UTF-8."
+        found.append(Finding(_GROUP, "encoding", "warning", f"{encoding}, not UTF-8", fix))
+    if environment.get("TMUX"):
+        shown = await _output(["tmux", "show-options", "-sqv", "extended-keys"], environment)
+        if shown.strip() in {"", "off"}:
+            fix = "Put into ~/.tmux.conf: set -s extended-keys on"
+            text = "tmux has extended-keys off, so shift+enter is enter"
+            found.append(Finding(_GROUP, "tmux", "warning", text, fix))
+    return found
+
+
+async def examine_programs(environment: Mapping[str, str]) -> list[Finding]:
+    """Return which of the programs that codeloop starts are there."""
+    names = ("git", *_OPTIONAL)
+    git, *others = await asyncio.gather(*(_version(name, environment) for name in names))
+    missing = "not on the PATH: no branch, no diff of the work tree"
+    found = [Finding(_GROUP, "git", "ok", git) if git else Finding(_GROUP, "git", "warning", missing, "Install git.")]
+    try:
+        ripgrep = await Ripgrep().program(environment)
+        found.append(Finding(_GROUP, "rg", "ok", await _version(ripgrep, environment) or ripgrep))
+    except SearchFailed:
+        fix = "Install ripgrep 13 or newer (apt install ripgrep, brew install ripgrep)."
+        found.append(Finding(_GROUP, "rg", "problem", "no ripgrep 13 or newer: nothing can be searched", fix))
+    for name, version in zip(_OPTIONAL, others, strict=True):
+        found.append(Finding(_GROUP, name, "ok", version or f"not on the PATH; {_OPTIONAL[name]}"))
+    return found
+
+
+async def examine_sandbox(
+    place: ProjectRoot, paths: Paths, config: SandboxConfig, environment: Mapping[str, str]
+) -> Finding:
+    """Return whether commands are kept in a sandbox here, which is tried."""
+    if config.mode == "off":
+        fix = 'Remove "sandbox": "off" from the configuration; commands are asked about instead.'
+        return Finding(_GROUP, "sandbox", "warning", "switched off by the configuration", fix)
+    try:
+        with tempfile.TemporaryDirectory(prefix="codeloop-doctor-") as scratch:
+            made = SandboxPlace(place.root, place.directory, Path(scratch), dict(environment), paths.own)
+            report = await report_on(made, config, is_brief=True)
+    except OSError as error:
+        return Finding(_GROUP, "sandbox", "problem", f"could not be tried: {error}", "See: codeloop debug sandbox")
+    if report.holds:
+        text = f"{report.backend}, tried: it holds; network {report.network}"
+        return Finding(_GROUP, "sandbox", "ok", text)
+    if report.backend:
+        failed = ", ".join(attempt.what for attempt in report.attempts if not attempt.ok)
+        text = f"{report.backend} does not hold: {failed}"
+        return Finding(_GROUP, "sandbox", "problem", text, "See: codeloop debug sandbox")
+    why = "; ".join(f"{kind}: {reason}" for kind, reason in report.refused.items())
+    fix = "Install bubblewrap, or allow user namespaces (docs/sandbox.md); until then each command is asked about."
+    return Finding(_GROUP, "sandbox", "problem", f"none can be had here ({why})", fix)
+
+
+def examine_folders(paths: Paths) -> Iterator[Finding]:
+    """Yield whether our folders can be written, and have room."""
+    for name in ("data", "state", "cache"):
+        folder: Path = getattr(paths, name)
+        there = next(each for each in (folder, *folder.parents) if each.exists())
+        problem = _write_problem(there)
+        if problem:
+            fix = f"Make it writable for you (chown, chmod), or set CODELOOP_HOME. It is the folder of {name}."
+            yield Finding("folders", name, "problem", f"{folder} can't be written: {problem}", fix)
+            continue
+        free = shutil.disk_usage(there).free
+        text = f"{folder}, {free / 1024**3:.1f} GB free"
+        if free < DOCTOR_SPACE.value:
+            state = "problem" if free < DOCTOR_SPACE_LEAST.value else "warning"
+            yield Finding("folders", name, state, text, "Make room: sessions and undo need it.")
+        else:
+            yield Finding("folders", name, "ok", text)
+    for secret in (paths.credentials,):
+        if secret.exists() and secret.stat().st_mode & 0o077:
+            text = f"others can read {secret}, which holds your keys"
+            yield Finding("folders", "keys", "problem", text, f"chmod 600 {secret}")
+
+
+def examine_network(environment: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield which proxies and certificates requests go by."""
+    named = [name for name in _PROXIES if environment.get(name)]
+    for name in named:
+        value = environment[name]
+        scheme = urlsplit(value if "://" in value else f"http://{value}").scheme
+        shown = open_address(value if "://" in value else f"http://{value}")
+        if scheme in _SCHEMES:
+            yield Finding("network", name, "ok", shown)
+        else:
+            fix = f"Set {name} to http://HOST:PORT, or unset it."
+            yield Finding("network", name, "problem", f"{shown}: a {scheme} proxy can't be used", fix)
+    if not named:
+        yield Finding("network", "proxy", "ok", "none in the environment")
+    elif bypass := environment.get("no_proxy") or environment.get("NO_PROXY"):
+        yield Finding("network", "no_proxy", "ok", bypass)
+    for name in _CERTIFICATES:
+        if (path := environment.get(name)) and not Path(path).exists():
+            yield Finding("network", name, "problem", f"{path} does not exist", f"Correct {name}, or unset it.")
+
+
+def _write_problem(folder: Path) -> str:
+    """Return why nothing can be written in a folder, "" where that works."""
+    try:
+        with tempfile.NamedTemporaryFile(dir=folder, prefix=".codeloop-doctor-"):
+            return ""
+    except OSError as error:
+        return error.strerror or str(error)
+
+
+async def _version(name: str, environment: Mapping[str, str]) -> str:
+    """Return a program's version and path, "" when it is not there or does not start."""
+    path = which(name, environment.get("PATH")) if not name.startswith("/") else name
+    if path is None:
+        return ""
+    found = re.search(r"\d+\.\d[\w.]*", await _output([path, "--version"], environment))
+    return f"{found[0]} ({path})" if found else ""
+
+
+async def _output(command: list[str], environment: Mapping[str, str]) -> str:
+    """Return what a program prints, "" when it does not start or takes too long."""
+
+    def run() -> str:
+        done = subprocess.run(
+            command,
+            env=dict(environment),
+            cwd=os.sep,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=DOCTOR_PROGRAM.seconds,
+            check=False,
+        )
+        return done.stdout.decode("utf-8", "replace")
+
+    try:
+        return await asyncio.to_thread(run)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""

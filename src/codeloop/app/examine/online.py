@@ -1,0 +1,69 @@
+"""What `codeloop doctor --online` tries: one short request to the model, and a start of each MCP server."""
+
+import asyncio
+
+from codeloop.agent.usage import Usage, text_answer
+from codeloop.app.examine.finding import Finding
+from codeloop.app.handlers.project.mcp import servers_in
+from codeloop.app.project import Project, open_project
+from codeloop.app.settings import ProjectSettings, providers_of
+from codeloop.extend.mcp.link.failures import ServerFailed
+from codeloop.extend.mcp.server import McpServer
+from codeloop.model.chat import ModelRequest, TextPiece, UserTurn
+from codeloop.schema.bounds.doctor import DOCTOR_ONLINE
+from codeloop.schema.errors import CodeloopError, error_message
+
+_TOKENS = 16
+"""Of the answer: no service takes less than that."""
+
+
+async def examine_online(settings: ProjectSettings, ref: str) -> list[Finding]:
+    """Return what came of asking a model (`provider/model`, "" for none) and of starting the MCP servers."""
+    found = [await _ask(settings, ref)] if ref else []
+    if not any(settings.config.mcp):
+        return found
+    project = await open_project(settings.startup)
+    try:
+        return [*found, *await _servers(project)]
+    finally:
+        await project.close()
+
+
+async def _ask(settings: ProjectSettings, ref: str) -> Finding:
+    name, fix = "key", f"Check the key and the address: codeloop auth list, codeloop models {ref.partition('/')[0]}"
+    began = asyncio.get_running_loop().time()
+    try:
+        model = providers_of(settings).open(ref)
+        request = ModelRequest(
+            system="", turns=(UserTurn((TextPiece("Answer with the word: ready"),)),), max_tokens=_TOKENS
+        )
+        usage = Usage(model.info.prices, request)
+        async with asyncio.timeout(DOCTOR_ONLINE.seconds):
+            _, finished = await text_answer(model, request, usage)
+    except TimeoutError:
+        return Finding("model", name, "problem", f"{ref} did not answer in {DOCTOR_ONLINE.seconds:.0f} s", fix)
+    except CodeloopError as error:
+        return Finding("model", name, "problem", str(error), fix)
+    if finished.error is not None:
+        return Finding("model", name, "problem", error_message(finished.error), fix)
+    took = asyncio.get_running_loop().time() - began
+    return Finding("model", name, "ok", f"{ref} answered in {took:.1f} s, for ${usage.cost:.4f}")
+
+
+async def _servers(project: Project) -> list[Finding]:
+    servers = [each for each in servers_in(project).by_name.values() if each.definition.is_enabled]
+    return list(await asyncio.gather(*map(_start, servers)))
+
+
+async def _start(server: McpServer) -> Finding:
+    fix = f"codeloop mcp debug {server.name}"
+    try:
+        async with asyncio.timeout(DOCTOR_ONLINE.seconds):
+            listing = await server.connect()
+    except TimeoutError:
+        return Finding("MCP servers", server.name, "problem", f"no answer in {DOCTOR_ONLINE.seconds:.0f} s", fix)
+    except ServerFailed as error:
+        is_sign_in = server.status.state == "needs_auth"
+        fix = f"codeloop mcp auth {server.name}" if is_sign_in else fix
+        return Finding("MCP servers", server.name, "problem", str(error), fix)
+    return Finding("MCP servers", server.name, "ok", f"connected, {len(listing.tools)} tools")

@@ -1,0 +1,141 @@
+"""Whether what is configured here can work: the configuration itself, model and key, servers, extensions."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from codeloop.app.examine.finding import Finding, State
+from codeloop.app.language.servers import chosen_servers
+from codeloop.app.settings import ProjectSettings, providers_of
+from codeloop.config.redact import open_address
+from codeloop.extend.folders import find_homes
+from codeloop.extend.host.javascript.runtime import NoRuntime, javascript_command
+from codeloop.extend.mcp.known.definition import LocalDefinition, RemoteDefinition, ServerDefinition, definitions_of
+from codeloop.extend.mcp.known.last_failures import LastFailures
+from codeloop.extend.mcp.known.table import FOLDER
+from codeloop.kit.processes import which
+from codeloop.model.errors import ModelUnavailable
+from codeloop.model.providers import Providers
+from codeloop.schema.errors import CodeloopError
+
+_SOURCES = {
+    "configuration": "its key is in the configuration",
+    "environment": "its key is in the environment",
+    "credentials": "its key is stored",
+    "none": "no key is needed",
+}
+_TRUST = "codeloop trust --show, then codeloop trust"
+
+
+def examine_configuration(settings: ProjectSettings) -> Iterator[Finding]:
+    """Yield what is read, what of it is wrong, and what needs trust."""
+    sources = settings.loaded.sources
+    yield Finding("configuration", "files", "ok", ", ".join(sources) or "none: built-in settings")
+    for warning in settings.loaded.warnings:
+        yield Finding("configuration", "files", "warning", warning)
+    if settings.trusted:
+        yield Finding("configuration", "trust", "ok", f"{settings.place.root} is trusted")
+    elif settings.loaded.ignored or settings.distrust:
+        why = settings.distrust or f"ignored without trust: {', '.join(settings.loaded.ignored)}"
+        yield Finding("configuration", "trust", "warning", why, _TRUST)
+    else:
+        yield Finding("configuration", "trust", "ok", "not trusted, and nothing here needs that")
+
+
+async def examine_model(settings: ProjectSettings) -> tuple[list[Finding], str]:
+    """Return whether there is a model and a key, and the model's `provider/model`; nothing is sent to a service."""
+    providers = providers_of(settings)
+    try:
+        ref = await providers.default()
+        providers.open(ref)
+    except ModelUnavailable as error:
+        first, _, fix = str(error).partition("\n")
+        return [Finding("model", "model", "problem", first, fix or "codeloop auth login PROVIDER")], ""
+    why = "the configured one" if settings.config.model else "chosen, as none is configured"
+    found = [Finding("model", "model", "ok", f"{ref} ({why})")]
+    text, state = _key(providers, ref.partition("/")[0])
+    found.append(Finding("model", "key", state, text, "" if state == "ok" else "codeloop auth login PROVIDER"))
+    if settings.config.small_model:
+        try:
+            providers.info(settings.config.small_model)
+        except ModelUnavailable as error:
+            found.append(Finding("model", "small_model", "warning", str(error), "Correct small_model."))
+    return found, ref
+
+
+def examine_servers(settings: ProjectSettings) -> Iterator[Finding]:
+    """Yield the MCP servers and whether they can start; none is started."""
+    failures = LastFailures(settings.paths.state / FOLDER)
+    definitions = definitions_of(settings.config.mcp, {})
+    for each in definitions.values():
+        yield _server(each, failures, settings.environment.get("PATH"))
+    if not definitions:
+        yield Finding("MCP servers", "servers", "ok", "none is configured")
+
+
+def examine_languages(settings: ProjectSettings) -> Iterator[Finding]:
+    """Yield the language servers that can run here, and those of the configuration that can't."""
+    chosen = chosen_servers(settings)
+    found = [each.row.name for each in chosen if each.state == "found"]
+    yield Finding("language servers", "servers", "ok", ", ".join(found) or "none is installed (codeloop lsp list)")
+    configured = settings.config.lsp if isinstance(settings.config.lsp, dict) else {}
+    for each in chosen:
+        if each.row.name in configured and each.state == "missing":
+            fix = f"Install it, or correct lsp.{each.row.name}.command."
+            yield Finding("language servers", each.row.name, "problem", "its program is not there", fix)
+        elif each.row.name in configured and each.state == "untrusted":
+            yield Finding("language servers", each.row.name, "warning", "it would run code of this project", _TRUST)
+
+
+def examine_extensions(settings: ProjectSettings) -> Iterator[Finding]:
+    """Yield the extensions, and what they lack; none is loaded."""
+    if not settings.extensions:
+        yield Finding("plugins", "extensions", "ok", "none")
+        return
+    names = ", ".join(each.name for each in settings.extensions)
+    yield Finding("plugins", "extensions", "ok", f"{names} (codeloop plugin list loads and tries them)")
+    for each in settings.extensions:
+        if each.problem:
+            yield Finding("plugins", each.name, "problem", each.problem, f"codeloop plugin debug {each.name}")
+    if any(each.language == "javascript" for each in settings.extensions):
+        try:
+            runtime = Path(javascript_command(settings.environment.get("PATH"))[0])
+            yield Finding("plugins", "JavaScript", "ok", str(runtime))
+        except NoRuntime as error:
+            yield Finding("plugins", "JavaScript", "problem", str(error), "Install node 22 or newer, or bun.")
+
+
+def examine_homes(settings: ProjectSettings) -> Iterator[Finding]:
+    """Yield the folders that bring agents, commands, skills and tools."""
+    homes = [str(home.path) for home in find_homes(settings.place, settings.paths) if home.path.is_dir()]
+    yield Finding("configuration", "folders", "ok", ", ".join(homes) or "none of yours")
+
+
+def _key(providers: Providers, provider_id: str) -> tuple[str, State]:
+    """Return where a provider's key is from, and whether that will do."""
+    try:
+        usable = next((each for each in providers.usable() if each.provider.id == provider_id), None)
+    except CodeloopError as error:
+        return str(error), "problem"
+    source = usable.source if usable is not None else "none"
+    return f"{_SOURCES.get(source, source)}; not tried (--online tries it)", "ok"
+
+
+def _server(definition: ServerDefinition, failures: LastFailures, search_path: str | None) -> Finding:
+    name, how = definition.name, definition.how
+    if definition.problem:
+        return Finding("MCP servers", name, "problem", definition.problem, f"Correct mcp.{name}.")
+    if not definition.is_enabled:
+        return Finding("MCP servers", name, "ok", "switched off")
+    failed = failures.get(definition.digest)
+    if isinstance(how, LocalDefinition) and not _is_there(how.command[0], search_path):
+        fix = f"Install {how.command[0]}, or correct mcp.{name}.command."
+        return Finding("MCP servers", name, "problem", f"{how.command[0]} is not on the PATH", fix)
+    if failed is not None:
+        fix = f"codeloop mcp auth {name}" if failed.state == "needs_auth" else f"codeloop mcp debug {name}"
+        return Finding("MCP servers", name, "problem", f"when it was tried last: {failed.words}", fix)
+    shown = open_address(how.url) if isinstance(how, RemoteDefinition) else " ".join(how.command[:1] if how else [])
+    return Finding("MCP servers", name, "ok", f"{shown}; not tried (--online tries it)")
+
+
+def _is_there(program: str, search_path: str | None) -> bool:
+    return Path(program).exists() if "/" in program else which(program, search_path) is not None

@@ -1,0 +1,1 @@
+"""What clients ask about a session as a whole."""

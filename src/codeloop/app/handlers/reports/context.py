@@ -1,0 +1,146 @@
+"""What fills the window of a session's model, by part."""
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+from codeloop.agent.compaction import old_outputs, room_of
+from codeloop.agent.engine import Engine
+from codeloop.agent.request.cache import RequestCache
+from codeloop.agent.request.window import Window, window
+from codeloop.agent.usage import BYTES, IMAGE
+from codeloop.app.project import Project
+from codeloop.app.toolbox import BUILTIN
+from codeloop.extend.mcp.known.table import McpTable
+from codeloop.model.chat import ModelInfo, TextPiece, ToolSpec
+from codeloop.schema.agent import Agent
+from codeloop.schema.api.session_reports import ContextGroup, ContextPart, SessionContext
+from codeloop.schema.api.session_requests import SessionId
+from codeloop.schema.errors import SessionNotFound
+from codeloop.schema.limits import PRUNE_GAIN
+from codeloop.schema.message import AssistantMessage, Session, UserMessage
+from codeloop.schema.part import (
+    FilePart,
+    Part,
+    ReasoningPart,
+    TextPart,
+    ToolPart,
+    ToolStateCompleted,
+    ToolStateError,
+)
+from codeloop.store.conversation import Conversation, Entry
+
+Size = tuple[ContextGroup, str, int]
+"""What it is, and how many bytes it takes."""
+
+
+async def context(project: Project, args: SessionId) -> SessionContext:
+    """Return what a session's next request holds. Raises OperationError: no such session, no model."""
+    session = project.store.find_session(args.session_id)
+    if session is None:
+        raise SessionNotFound(args.session_id)
+    view = project.store.context_view(session.id)
+    agent = project.engine.agent(session.agent or project.settings.config.default_agent or "build")
+    ref = f"{session.model.provider_id}/{session.model.id}" if session.model else await project.providers.default()
+    info = project.models.open(ref).info
+    sizes: dict[tuple[ContextGroup, str], int] = {}
+    for group, name, size in (*_system(project, session, agent, info), *_tools(project, session, agent, info)):
+        sizes[group, name] = sizes.get((group, name), 0) + size
+    for name, size in _conversation(view):
+        sizes["conversation", name] = sizes.get(("conversation", name), 0) + size
+    used, is_counted = _last_use(view)
+    total = sum(sizes.values()) / BYTES
+    scale = used / total if is_counted and total else 1.0
+    parts = [ContextPart(group=key[0], name=key[1], tokens=round(size * scale / BYTES)) for key, size in sizes.items()]
+    gain = sum(size for size, _ in old_outputs(view)) // BYTES
+    return SessionContext(
+        model=ref,
+        window=info.limits.input or info.limits.context or 0,
+        used=used if is_counted else round(total),
+        is_counted=is_counted,
+        compacts_at=room_of(info, project.settings.config.compaction.reserved) or 0,
+        prunable=gain if gain >= PRUNE_GAIN.value else 0,
+        parts=[each for each in parts if each.tokens],
+    )
+
+
+def _system(project: Project, session: Session, agent: Agent, info: ModelInfo) -> Iterator[Size]:
+    """Yield the system prompt, and each file of instructions in it."""
+    engine = project.engine
+    whole = _bytes(RequestCache().system(engine, session, agent, info))
+    for path, text in engine.instructions():
+        size = _bytes(text)
+        whole -= size
+        yield "instructions", str(path), size
+    yield "system prompt", f"agent {agent.name}", max(whole, 0)
+
+
+def _tools(project: Project, session: Session, agent: Agent, info: ModelInfo) -> Iterator[Size]:
+    """Yield what the tools that are offered take: those that come with us, of each MCP server, and others."""
+    engine: Engine = project.engine
+    rulesets, *ceilings = engine.rulesets(session.id, agent)
+    table = project.workspace.part(McpTable)
+    servers = sorted(table.definitions if table is not None else (), key=len, reverse=True)
+    for spec in RequestCache().tools(engine.toolbox, info, rulesets, tuple(ceilings)):
+        server = next((name for name in servers if spec.name.startswith(re.sub(r"[^A-Za-z0-9_-]", "_", name))), "")
+        if spec.name in BUILTIN:
+            yield "tools", "built-in", _spec(spec)
+        elif server:
+            yield "MCP", server, _spec(spec)
+        else:
+            yield "tools", "extensions", _spec(spec)
+
+
+def _conversation(view: Conversation) -> Iterator[tuple[str, int]]:
+    """Yield what the messages take that are shown to the model."""
+    shown: Window = window(view.entries)
+    for turn in shown.head:
+        yield (
+            "summary of what was before",
+            sum(_bytes(each.text) for each in turn.content if isinstance(each, TextPiece)),
+        )
+    for entry in shown.of(view.entries):
+        for part in entry.parts:
+            yield from _part(entry, part)
+
+
+def _part(entry: Entry, part: Part) -> Iterator[tuple[str, int]]:
+    match part:
+        case TextPart(text=text) if not part.ignored:
+            yield "prompts" if isinstance(entry.info, UserMessage) else "answers", _bytes(text)
+        case ReasoningPart(text=text):
+            yield "reasoning", _bytes(text)
+        case FilePart():
+            yield "attachments", _attached(part)
+        case ToolPart(tool=tool, state=state):
+            yield "calls", _bytes(msgspec.json.encode(state.input).decode())
+            if isinstance(state, ToolStateCompleted) and state.time.compacted is None:
+                yield f"results of {tool}", _bytes(state.output)
+                for each in state.attachments or ():
+                    yield "attachments", _attached(each)
+            elif isinstance(state, ToolStateError):
+                yield f"results of {tool}", _bytes(state.error)
+        case _:
+            pass
+
+
+def _attached(part: FilePart) -> int:
+    is_seen = part.mime.startswith("image/") or part.mime == "application/pdf"
+    return IMAGE * BYTES if is_seen else _bytes(part.url)
+
+
+def _last_use(view: Conversation) -> tuple[int, bool]:
+    """Return the tokens of the last request with its answer, and whether the service counted them."""
+    for entry in reversed(view.entries):
+        if isinstance(entry.info, AssistantMessage) and (tokens := entry.info.tokens).all:
+            return tokens.all, not tokens.estimated and not entry.info.summary
+    return 0, False
+
+
+def _spec(spec: ToolSpec) -> int:
+    return _bytes(spec.description) + len(msgspec.json.encode(spec.parameters))
+
+
+def _bytes(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))

@@ -1,0 +1,76 @@
+"""What one session has used, its subagents with it."""
+
+import asyncio
+from collections import defaultdict
+from contextlib import closing
+from pathlib import Path
+
+from codeloop.app.project import Project
+from codeloop.schema.api.session_reports import ModelUse, SessionCost, SubagentUse
+from codeloop.schema.api.session_requests import SessionId
+from codeloop.schema.errors import CodeloopError, SessionNotFound
+from codeloop.schema.message import NO_TOKENS, Session, Tokens
+from codeloop.store.queries import ALL, RequestCount, SessionFilter, open_queries
+
+
+async def cost(project: Project, args: SessionId) -> SessionCost:
+    """Add up what a session and its subagents have used. Raises OperationError for one that is not there."""
+    session = project.store.find_session(args.session_id)
+    if session is None:
+        raise SessionNotFound(args.session_id)
+    family, steps = await asyncio.to_thread(_steps, project.store.path, session)
+    by_model: defaultdict[str, list[RequestCount]] = defaultdict(list)
+    for step in steps:
+        by_model[step.model].append(step)
+    models = [
+        ModelUse(
+            model=name,
+            steps=sum(step.is_step for step in used),
+            tokens=_sum(used),
+            cost=sum(step.cost for step in used),
+            is_priced=_is_priced(project, name) or any(step.cost for step in used),
+        )
+        for name, used in by_model.items()
+    ]
+    subagents = [
+        SubagentUse(
+            session_id=each.id,
+            title=each.title,
+            agent=each.agent or "",
+            tokens=each.tokens or NO_TOKENS,
+            cost=each.cost or 0.0,
+        )
+        for each in family
+        if each.parent_id == session.id
+    ]
+    return SessionCost(
+        tokens=session.tokens or _sum(steps),
+        cost=session.cost or 0.0,
+        models=sorted(models, key=lambda each: (-each.cost, each.model)),
+        subagents=sorted(subagents, key=lambda each: -each.cost),
+    )
+
+
+def _steps(path: Path, session: Session) -> tuple[list[Session], list[RequestCount]]:
+    """Return a session with all below it, and what was asked of models in them. Blocks."""
+    with closing(open_queries(path)) as queries:
+        known = queries.sessions(SessionFilter(limit=ALL))
+        family = {session.id: session}
+        while more := {each.id: each for each in known if each.parent_id in family and each.id not in family}:
+            family |= more
+        steps = [step for step in queries.steps(session.time.created) if step.session_id in family]
+    return list(family.values()), steps
+
+
+def _sum(steps: list[RequestCount]) -> Tokens:
+    total = NO_TOKENS
+    for step in steps:
+        total = total.plus(step.tokens)
+    return total
+
+
+def _is_priced(project: Project, ref: str) -> bool:
+    try:
+        return project.models.open(ref).info.prices.is_known
+    except CodeloopError:
+        return False

@@ -1,0 +1,117 @@
+"""Finding a text in one session: in prompts, answers, thinking, and what tools were given and gave."""
+
+import asyncio
+import re
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+from codeloop.app.project import Project
+from codeloop.kit.jsonc import is_list, is_object
+from codeloop.kit.wildcard import smart_pattern
+from codeloop.schema.api.session_reports import FindInSession, TextKind, TextMatch, TextMatches
+from codeloop.schema.bounds.session import SESSION_FOUND
+from codeloop.schema.errors import OperationError, SessionNotFound
+from codeloop.schema.limits import SESSION_SEARCH
+from codeloop.schema.message import AssistantMessage, Message, Session, UserMessage
+from codeloop.schema.part import (
+    FilePart,
+    Part,
+    ReasoningPart,
+    SubtaskPart,
+    TextPart,
+    ToolPart,
+    ToolStateCompleted,
+    ToolStateError,
+)
+from codeloop.store.queries import open_queries
+
+AROUND = 40
+"""Characters shown before and after what was found."""
+_WORD = re.compile(r"[A-Za-z0-9]+")
+
+
+async def find(project: Project, args: FindInSession) -> TextMatches:
+    """Find a text. Raises OperationError: an unknown session, or no text."""
+    session = project.store.find_session(args.session_id)
+    if session is None:
+        raise SessionNotFound(args.session_id)
+    if not args.query.strip():
+        raise OperationError("BadRequest", "Name the text to find.")
+    return await asyncio.to_thread(_find, project.store.path, session, args.query)
+
+
+def _find(path: Path, session: Session, query: str) -> TextMatches:
+    """Look through the stored parts. Blocks."""
+    pattern, end = smart_pattern(query), time.monotonic() + SESSION_SEARCH.seconds
+    undone = session.revert.message_id if session.revert is not None else ""
+    found: list[TextMatch] = []
+    with closing(open_queries(path)) as queries:
+        for info, part in queries.parts_with(session.id, max(_WORD.findall(query), key=len, default="")):
+            if undone and info.id >= undone and isinstance(info, AssistantMessage):  # not shown any more
+                continue
+            found += _in_part(pattern, info, part)
+            if len(found) >= SESSION_FOUND.value or time.monotonic() > end:
+                return TextMatches(found=found[: SESSION_FOUND.value], complete=False)
+    return TextMatches(found=found, complete=True)
+
+
+def _in_part(pattern: re.Pattern[str], info: Message, part: Part) -> Iterator[TextMatch]:
+    """Yield the occurrences in a part, as it is shown."""
+    text, kind = _text(part), _kind(info, part)
+    for ordinal, at in enumerate(pattern.finditer(text)):
+        start, stop = max(at.start() - AROUND, 0), at.end() + AROUND
+        yield TextMatch(
+            message_id=info.id,
+            part_id=part.id,
+            ordinal=ordinal,
+            kind=kind,
+            created=info.time.created,
+            text=("…" if start else "") + text[start:stop] + ("…" if stop < len(text) else ""),
+            tool=part.tool if isinstance(part, ToolPart) else "",
+        )
+
+
+def _kind(info: Message, part: Part) -> TextKind:
+    if isinstance(part, ToolPart):
+        return "tool"
+    if isinstance(part, ReasoningPart):
+        return "reasoning"
+    if isinstance(info, UserMessage):
+        return "prompt"
+    return "summary" if info.summary else "answer"
+
+
+def _text(part: Part) -> str:
+    """Return what people are shown of a part."""
+    match part:
+        case TextPart(text=text) if not part.synthetic and not part.ignored:
+            return text
+        case ReasoningPart(text=text):
+            return text
+        case FilePart(filename=name):
+            return name or ""
+        case SubtaskPart(description=description, prompt=prompt):
+            return f"{description}\n{prompt}"
+        case ToolPart(state=ToolStateCompleted() as state):
+            shown = (state.metadata or {}).get("output")
+            return "\n".join([*_texts(state.input), shown if isinstance(shown, str) else state.output])
+        case ToolPart(state=ToolStateError() as state):
+            return "\n".join([*_texts(state.input), state.error])
+        case ToolPart(state=state):
+            return "\n".join(_texts(state.input))
+        case _:
+            return ""
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Yield the texts in the arguments of a call."""
+    if isinstance(value, str):
+        yield value
+    elif is_object(value):
+        for each in value.values():
+            yield from _texts(each)
+    elif is_list(value):
+        for each in value:
+            yield from _texts(each)

@@ -1,0 +1,67 @@
+"""`codeloop doctor`: whether everything works here, and how to fix what does not."""
+
+import asyncio
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from codeloop.app.examine.doctor import examine
+from codeloop.app.examine.finding import Finding
+from codeloop.app.settings import Startup
+from codeloop.cli.options import CONFIG, JSON
+from codeloop.cli.output.style import has_colour, paint, print_json
+from codeloop.client.numbers import Look
+from codeloop.kit.terminal_text import inert, one_line
+
+MARKS: dict[str, tuple[str, Look]] = {
+    "ok": ("ok", "green"),
+    "warning": ("warning", "yellow"),
+    "problem": ("PROBLEM", "red"),
+}
+_WIDE = 2_000
+"""Characters of a line: what a file says of itself may be long."""
+
+
+@click.command()
+@click.option("--online", is_flag=True, help="Ask the model for one word, and start the MCP servers.")
+@CONFIG
+@JSON
+def doctor(*, online: bool, config: Path | None, as_json: bool) -> None:
+    """Check this machine, the configuration, the model and the servers; exit code 1 when there is a problem.
+
+    Nothing is sent and nothing is started, except with --online.
+    """
+    size = os.get_terminal_size() if sys.stdout.isatty() else os.terminal_size((0, 0))
+    startup = Startup(directory=Path.cwd(), config_file=config)
+    found = asyncio.run(examine(startup, size.columns, size.lines, is_online=online))
+    if as_json:
+        print_json(found)
+    else:
+        click.echo("\n".join(_lines(found, colour=has_colour(sys.stdout))))
+    sys.exit(any(each.state == "problem" for each in found))
+
+
+def _lines(found: Sequence[Finding], *, colour: bool) -> list[str]:
+    """Return the page: groups with a line each, how to fix what is wrong below it, and the sum."""
+    wide, lines, group = max(len(inert(each.name)) for each in found), list[str](), ""
+    for each in found:
+        if each.group != group:
+            group = each.group
+            lines.append(("\n" if lines else "") + paint(group, "bold", colour=colour))
+        word, look = MARKS[each.state]
+        mark = paint(f"{word:8}", look, colour=colour)
+        lines.append(f"  {mark}{inert(each.name).ljust(wide)}  {one_line(each.text, _WIDE)}")
+        if each.fix:
+            lines.append(f"  {'':8}{'':{wide}}  {one_line(each.fix, _WIDE)}")
+    states = [each.state for each in found]
+    problems, warnings = states.count("problem"), states.count("warning")
+    if not problems + warnings:
+        return [*lines, "", "Everything works."]
+    return [*lines, "", f"{_counted(problems, 'problem')}, {_counted(warnings, 'warning')}"]
+
+
+def _counted(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"

@@ -1,0 +1,77 @@
+"""`codeloop debug logs`: where the log is, its last lines, and those to come."""
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from codeloop.cli.options import completed
+from codeloop.cli.target.log import NAME
+from codeloop.config.paths import find_paths
+from codeloop.kit.small_files import read_start
+from codeloop.kit.terminal_text import inert
+from codeloop.schema.limits import SERVER_LOG, SERVER_LOG_LINE
+
+SERVER = "server.log"
+_PAUSE = 0.25
+"""Seconds between two looks at a file that is followed."""
+
+
+@click.command()
+@click.option("-n", "lines", type=click.IntRange(0, 100_000), default=50, show_default=True, help="How many lines.")
+@click.option("-f", "--follow", is_flag=True, help="Show new lines as they come, until Ctrl-C.")
+@click.option("-s", "--session", metavar="ID", shell_complete=completed("session"), help="Only lines about a session.")
+@click.option("--server", is_flag=True, help="The log of servers, instead of that of runs and the terminal UI.")
+@click.option("--path", "only_path", is_flag=True, help="Print only where the file is.")
+def logs(lines: int, session: str | None, *, follow: bool, server: bool, only_path: bool) -> None:
+    """Show the end of the log: failed requests, tools and servers, and crashes. No prompt and no key is in it."""
+    path = find_paths(os.environ).log / (SERVER if server else NAME)
+    if only_path:
+        click.echo(inert(str(path)))
+        return
+    click.echo(inert(f"{path}{'' if path.exists() else ' (nothing was logged yet)'}"), err=True)
+    found = [line for line in _lines(path) if session is None or session in line]
+    for line in found[len(found) - lines if lines < len(found) else 0 :]:
+        click.echo(inert(line))
+    if follow:
+        _follow(path, session)
+
+
+def _lines(path: Path) -> list[str]:
+    """Return what is logged, oldest first, with what was put aside when the file was full."""
+    kept: list[str] = []
+    for file in (path.with_name(f"{path.name}.1"), path):
+        try:
+            kept += _text(read_start(file, SERVER_LOG.value + SERVER_LOG_LINE.value)).splitlines()
+        except OSError:
+            continue
+    return kept
+
+
+def _follow(path: Path, session: str | None) -> None:
+    """Show lines as they come, until a signal."""
+    for line in _coming(path):
+        if session is None or session in line:
+            click.echo(inert(line))
+
+
+def _coming(path: Path) -> Iterator[str]:
+    place, rest = path.stat().st_size if path.exists() else 0, b""
+    while True:
+        size = path.stat().st_size if path.exists() else 0
+        if size < place:  # it was full, and begins anew
+            place, rest = 0, b""
+        if size > place:
+            with path.open("rb") as file:
+                file.seek(place)
+                new = file.read(size - place)
+            place += len(new)
+            *whole, rest = (rest + new).split(b"\n")
+            yield from map(_text, whole)
+        time.sleep(_PAUSE)
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "replace")

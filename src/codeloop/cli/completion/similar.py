@@ -1,0 +1,154 @@
+"""Which command or option a mistyped one may have meant: by spelling, by what others call it, in any group."""
+
+from collections.abc import Iterable, Iterator
+
+import click
+
+from codeloop.kit.suggest import MOST, near
+
+COMMANDS: dict[str, tuple[str, ...]] = {
+    "acp": ("serve",),
+    "chat": (),
+    "check": ("doctor",),
+    "config": ("debug config",),
+    "configure": ("debug config", "auth login"),
+    "connect": ("auth login", "attach"),
+    "context": ("session context",),
+    "cost": ("stats", "session cost"),
+    "exec": ("run",),
+    "find": ("session search",),
+    "health": ("doctor",),
+    "history": ("session list",),
+    "install": ("plugin add",),
+    "keys": ("auth list",),
+    "log": ("debug logs",),
+    "logs": ("debug logs",),
+    "ls": ("session list",),
+    "list": ("session list",),
+    "open": ("attach",),
+    "providers": ("auth list", "models"),
+    "ps": ("session list",),
+    "resume": ("--continue", "session list"),
+    "continue": ("--continue",),
+    "rewind": ("undo",),
+    "rm": ("session delete",),
+    "sandbox": ("debug sandbox",),
+    "server": ("serve",),
+    "settings": ("debug config",),
+    "setup": ("auth login", "doctor"),
+    "show": ("session show",),
+    "start": ("run", "serve"),
+    "status": ("doctor",),
+    "tui": (),
+    "usage": ("stats",),
+    "version": ("--version",),
+    "web": ("serve",),
+}
+"""By what people type, what is meant; nothing: the program without a command."""
+WITHIN: dict[str, tuple[str, ...]] = {
+    "add": ("add", "login", "new", "create", "install"),
+    "create": ("create", "new", "add"),
+    "delete": ("delete", "remove", "revoke", "logout"),
+    "get": ("show", "list"),
+    "info": ("show", "debug"),
+    "login": ("login", "auth"),
+    "logs": ("log", "debug"),
+    "ls": ("list",),
+    "new": ("new", "create", "add"),
+    "remove": ("remove", "delete", "revoke", "logout"),
+    "rm": ("remove", "delete", "revoke", "logout"),
+    "test": ("debug",),
+    "uninstall": ("remove",),
+    "view": ("show",),
+}
+"""The same for the commands of a group: the first of these that it has is meant."""
+NO_PROMPT = frozenset({"config", "configure", "doctor", "login", "logout", "logs", "ls", "rm"})
+"""Words that begin no sentence: with one more word, they are commands too."""
+OPTIONS: dict[str, str] = {
+    "--allow-all": "--auto",
+    "--cd": "--dir",
+    "--cwd": "--dir",
+    "--dangerously-skip-permissions": "--auto",
+    "--full-auto": "--auto",
+    "--headless": "codeloop run",
+    "--image": "--file",
+    "--max-turns": "--max-steps",
+    "--mode": "--profile",
+    "--output-format": "--format",
+    "--permission-mode": "--profile",
+    "--print": "codeloop run",
+    "--reasoning-effort": "--variant",
+    "--resume": "--session",
+    "--verbose": "--log-level",
+    "--yes": "--auto",
+    "--yolo": "--auto",
+    "-C": "--dir",
+    "-p": "codeloop run",
+    "-r": "--session",
+    "-v": "--version",
+    "-V": "--version",
+}
+"""By what other programs call it, an option of ours, or the command that does it."""
+
+
+def similar_commands(group: click.Group, context: click.Context, name: str) -> list[str]:
+    """Return the whole lines that an unknown command of a group may mean, best first, at most three."""
+    names, root = group.list_commands(context), context.find_root()
+    own = [each for each in WITHIN.get(name.lower(), ()) if each in names][:1]
+    if not own and name.lower() not in COMMANDS:
+        own = near(name, names, parts=True)
+    return [f"{context.command_path.strip()} {each}" for each in own] or find_commands(root, name, parts=True)
+
+
+def find_commands(root: click.Context, name: str, *, parts: bool = False) -> list[str]:
+    """Return the whole lines of commands that a word may mean: `codeloop auth login`. `parts`: as `near` has it."""
+    group, program = root.command, root.command_path.strip() or "codeloop"
+    if not isinstance(group, click.Group):
+        return []
+    if name.lower() in COMMANDS:
+        meant = COMMANDS[name.lower()]
+        return [f"{program} {each}" for each in meant] or [program]
+    if close := near(name, group.list_commands(root), parts=parts):
+        return [f"{program} {each}" for each in close]
+    lines = [*_lines(group, root)]
+    leaves = near(name, (line.rpartition(" ")[2] for line in lines), most_edits=1)
+    return [f"{program} {line}" for leaf in leaves for line in lines if line.endswith(f" {leaf}")][:MOST]
+
+
+def similar_options(context: click.Context, name: str) -> list[str]:
+    """Return what an unknown option may mean: one of this command, else the command that has it."""
+    own = [*_options(context.command, context)]
+    if (meant := OPTIONS.get(name)) is not None and (meant in own or not meant.startswith("-")):
+        return [meant]
+    close = near(name.lstrip("-"), (each.lstrip("-") for each in own if each.startswith("--")))
+    if close or not name.startswith("--"):
+        return [f"--{each}" for each in close]
+    root = context.find_root()
+    wanted, program = OPTIONS.get(name, name), root.command_path.strip() or "codeloop"
+    group = root.command if isinstance(root.command, click.Group) else None
+    if group is None:
+        return []
+    lines = [line for line in _lines(group, root) if wanted in _options(_command(group, root, line), root)]
+    return [f"{program} {line} {wanted}" for line in sorted(lines, key=lambda line: line != "run")[:MOST]]
+
+
+def _lines(group: click.Group, context: click.Context) -> Iterator[str]:
+    """Yield every command of a group that is none itself, as it is typed after the program's name."""
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if isinstance(command, click.Group):
+            yield from (f"{name} {line}" for line in _lines(command, context))
+        else:
+            yield name
+
+
+def _command(group: click.Group, context: click.Context, line: str) -> click.Command:
+    command: click.Command = group
+    for name in line.split(" "):
+        found = command.get_command(context, name) if isinstance(command, click.Group) else None
+        command = found or command
+    return command
+
+
+def _options(command: click.Command, context: click.Context) -> Iterable[str]:
+    return [name for each in command.get_params(context) for name in (*each.opts, *each.secondary_opts)]

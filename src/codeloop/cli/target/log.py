@@ -1,0 +1,31 @@
+"""The log of a run, a conversation and the terminal UI: where it is, and how much of it is kept."""
+
+import logging
+import os
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from codeloop.cli.options import Options
+from codeloop.config.paths import find_paths
+from codeloop.schema.errors import UsageProblem
+from codeloop.workspace.files.own_log import LEVELS, logged
+
+NAME = "codeloop.log"
+VARIABLE = "CODELOOP_LOG"
+
+
+def log_of(options: Options) -> AbstractContextManager[Path]:
+    """Return what has this process logged to its file, as `--log-level`, CODELOOP_LOG and `--print-logs` say.
+
+    Raises UsageProblem for a level that there is not.
+    """
+    level = (options.log_level or os.environ.get(VARIABLE) or "INFO").upper()
+    if level not in LEVELS:
+        raise UsageProblem(f"{VARIABLE} is {level}; the levels are {', '.join(LEVELS)}.")
+    return logged(find_paths(os.environ).log, level, NAME, is_printed=options.print_logs)
+
+
+def follow_config(options: Options, level: str | None) -> None:
+    """Keep as much as the configuration says where nothing else was said."""
+    if level and not options.log_level and not os.environ.get(VARIABLE):
+        logging.getLogger("codeloop").setLevel(LEVELS.get(level.upper(), logging.INFO))

@@ -1,0 +1,1 @@
+"""What slash commands are called, and what they answer in every terminal."""

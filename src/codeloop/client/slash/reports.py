@@ -1,0 +1,151 @@
+"""What a session costs, what fills its window, and which rules count, as lines of text for any terminal."""
+
+from collections.abc import Sequence
+
+from codeloop.client.numbers import count, dollars, when, width_of
+from codeloop.kit.terminal_text import one_line
+from codeloop.schema.api.session_reports import PermissionsInForce, SessionContext, SessionCost
+from codeloop.schema.message import Tokens
+from codeloop.schema.permission import Decision, Grant
+
+WIDTH = 60
+"""Characters of a name."""
+WIDE = 1_000
+"""Cells in which everything fits."""
+BAR = 30
+"""Cells of the bar that is the whole window."""
+UNKNOWN = "price unknown"
+_HEAD = ("", "steps", "input", "cached", "output", "reasoning", "cost")
+
+
+def cost_lines(cost: SessionCost, width: int = WIDE) -> list[str]:
+    """Return what a session and its subagents have used: by model, each subagent, and in all.
+
+    As a table where it fits `width` cells, else each name with its figures below it.
+    """
+    if not cost.tokens.all and not cost.cost:
+        return ["Nothing was used yet."]
+    rows: list[tuple[str, ...]] = [_HEAD]
+    is_known = all(model.is_priced for model in cost.models)
+    for model in cost.models:
+        if not model.tokens.all and not model.cost:  # refused, or killed before anything was counted
+            continue
+        money = _money(model.cost, model.tokens, is_priced=model.is_priced)
+        rows.append((one_line(model.model, WIDTH), str(model.steps), *_tokens(model.tokens), money))
+    for each in cost.subagents:
+        name = one_line(f"subagent {each.agent}: {each.title}", WIDTH)
+        rows.append((name, "", *_tokens(each.tokens), _money(each.cost, each.tokens, is_priced=is_known)))
+    total = _money(cost.cost, cost.tokens, is_priced=is_known)
+    rows.append(("total, with subagents", "", *_tokens(cost.tokens), total))
+    notes = [] if is_known else ["No price is known of some models: set cost of the model in the configuration."]
+    notes += ["~: estimated, as no service has counted it."] if cost.tokens.estimated else []
+    table = _table(rows, right=range(1, len(_HEAD)))
+    return [*(table if _fits(table, width) else _stack(rows)), *notes]
+
+
+def context_lines(context: SessionContext, width: int = WIDE) -> list[str]:
+    """Return what fills the window of a session's model, by part, each with a bar of the whole window.
+
+    A table that does not fit `width` cells has no bars, and shorter names.
+    """
+    whole = context.window or max(context.used, 1)
+    about = "" if context.is_counted else "about "
+    of = f" of {count(context.window)} tokens, {context.used * 100 // whole} %" if context.window else " tokens"
+    source = "counted by the service at the last request" if context.is_counted else "estimated from the text"
+    lines = [f"{context.model}: {about}{count(context.used)}{of} ({source})", _bar(context.used, whole), ""]
+    rows: list[tuple[str, ...]] = []
+    group = ""
+    for part in sorted(context.parts, key=lambda each: (_GROUPS.index(each.group), -each.tokens)):
+        shown = part.group if part.group != group else ""
+        group = part.group
+        rows.append((shown, one_line(part.name, WIDTH), f"about {count(part.tokens)}", _bar(part.tokens, whole)))
+    if context.window:
+        free = max(context.window - context.used, 0)
+        rows.append(("free", "", count(free), _bar(free, whole)))
+    table = _table(rows, right=(2,))
+    if not _fits(table, width):
+        bare = [row[:3] for row in rows]
+        room = max(width_of(row[1]) for row in bare) - max(*map(width_of, _table(bare)), width) + width
+        table = _table([(group, one_line(name, max(room, 8)), tokens) for group, name, tokens in bare], right=(2,))
+    lines += table
+    if context.compacts_at:
+        left = max(context.compacts_at - context.used, 0)
+        lines += ["", f"A summary takes the place of the conversation from {count(context.compacts_at)} tokens on"]
+        lines[-1] += f", in {count(left)}." if left else ": at the next step."
+    if context.prunable:
+        lines.append(f"Before that, about {count(context.prunable)} of old output are left out.")
+    return lines
+
+
+def permission_lines(found: PermissionsInForce, decisions: int = 10) -> list[str]:
+    """Return the profile, what was always allowed, the rules in their order, and the latest decisions."""
+    lines = [f"profile {found.profile}, agent {one_line(found.agent, WIDTH)}", "", "Always allowed:"]
+    lines += [f"  {grant.id}  {grant_text(grant)}" for grant in found.grants] or ["  nothing"]
+    lines += ["", "Rules; the last that matches decides:"]
+    rows = [(f"  {rule.permission}", one_line(rule.pattern, WIDTH), rule.action, rule.origin) for rule in found.rules]
+    lines += [one_line(line, 3 * WIDTH) if line[:1].strip() else line for line in _table(rows)] or ["  none"]
+    lines += ["", "Latest decisions:"]
+    lines += [f"  {decision_text(each)}" for each in found.decisions[-decisions:]] or ["  none"]
+    return lines
+
+
+def grant_text(grant: Grant) -> str:
+    """Return what an "always" allows, where, and since when."""
+    where = grant.place or grant.directory or "its session only"
+    return one_line(f"{grant.permission} {', '.join(grant.patterns)}  in {where}, since {when(grant.time)}", 2 * WIDTH)
+
+
+def decision_text(decision: Decision) -> str:
+    """Return what was decided, about what, and why."""
+    what = one_line(", ".join(decision.patterns), WIDTH)
+    origin = one_line(decision.origin, WIDTH)
+    return f"{when(decision.time)}  {decision.action:5}  {decision.permission}  {what}  by {decision.by}; {origin}"
+
+
+_GROUPS = ("system prompt", "instructions", "tools", "MCP", "conversation")
+
+
+def _money(cost: float, tokens: Tokens, *, is_priced: bool) -> str:
+    """Return dollars, or that nothing is asked for the tokens, or that it is unknown what is."""
+    if cost or not tokens.all:
+        return dollars(cost, tokens)
+    return "free" if is_priced else UNKNOWN
+
+
+def _tokens(tokens: Tokens) -> tuple[str, str, str, str]:
+    whole = tokens.input + tokens.cache.read + tokens.cache.write
+    return count(whole), count(tokens.cache.read), count(tokens.output), count(tokens.reasoning)
+
+
+def _bar(tokens: int, whole: int) -> str:
+    filled = round(tokens * BAR / whole)
+    return "█" * min(filled, BAR) if filled else "▏" if tokens else ""
+
+
+def _fits(lines: Sequence[str], width: int) -> bool:
+    return max(map(width_of, lines)) <= width
+
+
+def _stack(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the rows of a table as names, each with a line of its cells below it: the head, and the figure."""
+    (_, *head), *rest = rows
+    lines: list[str] = []
+    for name, *cells in rest:
+        figures = [f"{what} {cell}" for what, cell in zip(head, cells, strict=True) if cell not in {"", "0"}]
+        lines += [name, f"  {' · '.join(reversed(figures))}"]
+    return lines
+
+
+def _table(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> list[str]:
+    """Return rows as aligned lines."""
+    if not rows:
+        return []
+    widths = [max(map(width_of, column)) for column in zip(*rows, strict=True)]
+    lines: list[str] = []
+    for row in rows:
+        cells = [
+            " " * (width - width_of(cell)) + cell if at in right else cell + " " * (width - width_of(cell))
+            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  ".join(cells).rstrip())
+    return lines

@@ -1,0 +1,91 @@
+"""What fills a session's window, what it has cost, and which rules count in it."""
+
+from pathlib import Path
+
+import pytest
+
+from codeloop.client.slash.reports import context_lines, cost_lines, permission_lines
+from codeloop.model.chat import Prices
+from codeloop.model.testing.script import ScriptedAnswer
+from codeloop.model.testing.scripted import SCRIPTED
+from codeloop.schema.api.session_reports import PermissionQuery, RevokeGrant
+from codeloop.schema.api.session_requests import SessionId
+from codeloop.schema.errors import OperationError
+from codeloop.schema.operation import PERMISSION_REVOKE, PERMISSION_RULES, SESSION_CONTEXT, SESSION_COST
+from codeloop.schema.permission import Grant
+from codeloop.schema.wire import replace
+from tests.support.project import both_clients, call, calls, rig
+
+__all__ = ["both_clients"]
+
+
+async def test_the_window_is_told_by_part_and_adds_up(tmp_path: Path) -> None:
+    made = calls(call("bash", command="seq 1 400"))
+    async with rig(tmp_path, [made, ScriptedAnswer(text="Counted. " * 50, reasoning="Hm.")]) as it:
+        (it.work / "AGENTS.md").write_text("Be brief.\n" * 40)
+        await it.prompt("count, please")
+        found = await it.client.call(SESSION_CONTEXT, SessionId(session_id=it.session_id))
+        names = {(part.group, part.name) for part in found.parts}
+        assert {("tools", "built-in"), ("conversation", "results of bash"), ("conversation", "answers")} <= names
+        assert ("instructions", str(it.work / "AGENTS.md")) in names
+        total = sum(part.tokens for part in found.parts)
+        assert total == pytest.approx(found.used, abs=len(found.parts))
+        text = "\n".join(context_lines(found))
+        assert "results of bash" in text
+
+
+@pytest.mark.parametrize(
+    ("prices", "shown"),
+    [
+        (Prices(), "price unknown"),
+        (Prices(is_known=True), "free"),
+        (Prices(input=1_000_000, output=1_000_000, is_known=True), "$"),
+    ],
+)
+async def test_cost_is_told_by_model_and_free_ones_are_no_unknown_ones(
+    tmp_path: Path, prices: Prices, shown: str
+) -> None:
+    async with rig(tmp_path, [ScriptedAnswer(text="Hello.")], info=replace(SCRIPTED, prices=prices)) as it:
+        empty = await it.client.call(SESSION_COST, SessionId(session_id=it.session_id))
+        assert cost_lines(empty) == ["Nothing was used yet."]
+        await it.prompt("hello")
+        found = await it.client.call(SESSION_COST, SessionId(session_id=it.session_id))
+        (model,) = found.models
+        assert (model.steps, model.tokens.output) == (1, found.tokens.output)
+        lines = cost_lines(found)
+        assert [shown in line for line in lines[:3]] == [False, True, True]
+        assert ("set cost of the model" in "\n".join(lines)) == (shown == "price unknown")
+
+
+async def test_figures_fit_a_narrow_screen(tmp_path: Path) -> None:
+    async with rig(tmp_path, [calls(call("bash", command="seq 9")), ScriptedAnswer(text="Hello.")]) as it:
+        (it.work / "AGENTS.md").write_text("Be brief.\n" * 40)
+        await it.prompt("hello")
+        session = SessionId(session_id=it.session_id)
+        cost = cost_lines(await it.client.call(SESSION_COST, session), 36)
+        assert cost[0] == "scripted/script"
+        assert cost[1].strip().startswith("cost price unknown · ")
+        context = await it.client.call(SESSION_CONTEXT, session)
+        rows = [line for line in context_lines(context, 36)[1:] if " about " in line]
+        assert len(rows) == len(context.parts)
+        assert max(map(len, rows)) <= 36
+
+
+async def test_rules_and_what_is_always_allowed_are_told_and_revoked(tmp_path: Path) -> None:
+    async with rig(tmp_path, [], permission={"bash": {"git push*": "deny"}}) as it:
+        grant = Grant(
+            id="per_1", session_id=it.session_id, directory="", time=1, permission="bash", patterns=["npm test*"]
+        )
+        it.project.store.permissions.remember_for_session(grant)
+        for session_id in (it.session_id, None):
+            found = await it.client.call(PERMISSION_RULES, PermissionQuery(session_id=session_id))
+            (own,) = [rule for rule in found.rules if rule.pattern == "git push*"]
+            assert (own.action, own.list) == ("deny", 0)
+            assert own.origin
+        text = "\n".join(permission_lines(found))
+        assert "npm test*" in text
+        assert "git push*" in text
+        assert await it.client.call(PERMISSION_REVOKE, RevokeGrant(grant_id="per_1"))
+        with pytest.raises(OperationError, match="per_1"):
+            await it.client.call(PERMISSION_REVOKE, RevokeGrant(grant_id="per_1"))
+        assert not it.project.store.permissions.grants()

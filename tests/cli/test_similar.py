@@ -1,0 +1,63 @@
+"""What people type who come from other programs names a command that there is."""
+
+import click
+import pytest
+
+from codeloop.cli.command_table import COMMANDS as TABLE
+from codeloop.cli.command_table import app
+from codeloop.cli.completion.similar import COMMANDS, OPTIONS, WITHIN, find_commands, similar_options
+from codeloop.client.slash.names import MEANT
+from codeloop.kit.lazy import load
+from codeloop.tui.commands import BY_SLASH
+
+
+@pytest.fixture
+def root() -> click.Context:
+    return click.Context(app, info_name="codeloop")
+
+
+def lines(group: click.Group, before: str = "") -> set[str]:
+    """Return every command, groups too, as it is typed."""
+    found = set[str]()
+    for name in group.list_commands(click.Context(group)):
+        command = group.get_command(click.Context(group), name)
+        found.add(f"{before}{name}")
+        if isinstance(command, click.Group):
+            found |= lines(command, f"{before}{name} ")
+    return found
+
+
+def test_every_suggested_command_is_one() -> None:
+    known = lines(app)
+    options = {name for param in app.params for name in param.opts}
+    meant = {line for each in COMMANDS.values() for line in each}
+    assert meant - known - options - {"--version"} == set()
+    assert {leaf for each in WITHIN.values() for leaf in each} <= {line.rpartition(" ")[2] for line in known}
+    assert not set(COMMANDS) & set(TABLE)
+
+
+def test_every_suggested_option_is_one(root: click.Context) -> None:
+    run = load("cli.commands.run:run")
+    options = {name for param in (*run.params, *app.params) for name in param.opts} | {"--version", "codeloop run"}
+    assert set(OPTIONS.values()) <= options
+    assert similar_options(click.Context(run, parent=root), "--dangerously-skip-permissions") == ["--auto"]
+
+
+def test_every_suggested_slash_command_is_one() -> None:
+    assert {name for each in MEANT.values() for name in each} <= set(BY_SLASH)
+
+
+@pytest.mark.parametrize(
+    ("word", "best"),
+    [
+        ("login", "codeloop auth login"),
+        ("lgoin", "codeloop auth login"),
+        ("list", "codeloop session list"),
+        ("connect", "codeloop auth login"),
+        ("fork", "codeloop session fork"),
+        ("sandbox", "codeloop debug sandbox"),
+        ("chat", "codeloop"),
+    ],
+)
+def test_a_word_is_found_on_every_level(root: click.Context, word: str, best: str) -> None:
+    assert find_commands(root, word)[0] == best

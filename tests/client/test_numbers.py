@@ -1,0 +1,30 @@
+"""How a command ended is said in the same words everywhere."""
+
+from typing import Any
+
+import pytest
+
+from codeloop.client.numbers import command_ending, span
+
+
+@pytest.mark.parametrize(
+    ("metadata", "words"),
+    [
+        ({}, ""),
+        ({"exit": 0}, ""),
+        ({"exit": None, "id": "bg_1"}, ""),
+        ({"exit": 3}, "exit 3"),
+        ({"exit": 143}, "exit 143 (SIGTERM)"),
+        ({"exit": None, "signal": "SIGKILL"}, "ended by SIGKILL"),
+        ({"exit": -9}, "ended by SIGKILL"),
+        ({"exit": None, "timedOut": True}, "timed out"),
+        ({"exit": None, "interrupted": True}, "stopped"),
+    ],
+)
+def test_a_command_says_how_it_ended(metadata: dict[str, Any], words: str) -> None:
+    assert command_ending(metadata) == words
+
+
+@pytest.mark.parametrize(("start", "end", "ms"), [(5, 12, 7), (0, 1_795_425_593_000, 0), (12, 5, 0), (5, 0, 0)])
+def test_a_time_that_is_not_known_makes_no_duration(start: int, end: int, ms: int) -> None:
+    assert span(start, end) == ms
