@@ -107,7 +107,8 @@ def left_and_resumed(screen: Pane, command: list[str]) -> None:
     screen.type("tell a story again", "Enter")
     screen.sees("tell a story again", "word-1 ", "2 * ")
     screen.type("", "C-c")
-    if "attach" not in command:  # a server's turns go on by themselves
-        screen.sees("A turn is running and would be stopped: again to leave", without=["ctrl+q"])
-        screen.type("", "C-c")
+    goes_on = "attach" in command  # a server's turns go on by themselves
+    asked = "Press ctrl+c again to exit" if goes_on else "A turn is running and would be stopped: again to leave"
+    screen.sees(asked, without=["ctrl+q"])
+    screen.type("", "C-c")
     assert screen.ended()[0] == 0

@@ -143,7 +143,7 @@ CALLS: dict[str, Item] = {
     "edit-wrong": done("edit", EDIT, "Edited", {"diff": DIFF, "diagnostics": WRONG}),
     "edit-pending": pending("edit", raw='{"filePath": "src/cart.py", "oldString": "a\\nb\\nc\\n'),
     "edit-asking": running("edit", EDIT, {"diff": DIFF}, is_asking=True),
-    "edit-failed": failed("edit", EDIT, "oldString was not found in src/cart.py."),
+    "edit-failed": failed("edit", EDIT, "The text to replace was not found in src/cart.py."),
     "write": done("write", {"filePath": f"{DIRECTORY}/docs/cart.md", "content": "x"}, "Created", {"diff": NEW}),
     "patch": done("apply_patch", {"patchText": "..."}, "M ...", {"diff": DIFF + NEW}),
     "todos": done("todowrite", TODOS, "4 todos", TODOS),

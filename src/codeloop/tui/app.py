@@ -9,6 +9,7 @@ from textual.app import ComposeResult
 from codeloop.tui.actions.heard import Hearing
 from codeloop.tui.actions.opening import open_target
 from codeloop.tui.actions.sending import run_slash, send
+from codeloop.tui.actions.tabs import begin
 from codeloop.tui.commands import BY_ID, BY_SLASH, COMMANDS
 from codeloop.tui.dialogs.trust import TrustScreen
 from codeloop.tui.prompt.entry import PromptEntry
@@ -35,6 +36,8 @@ class TerminalUI(KeyedUi):
     GroundScreen { layers: default keys; }
     #tabs { width: 1fr; height: 1fr; }
     ToastRack { dock: top; align: right top; margin: 1 0 0 0; }
+    Toast { min-width: 38; padding: 0 1; }
+    Dialog ToastRack { dock: bottom; align: right bottom; margin: 0; }
     """
     hearing: Hearing | None = None
     """None until the project is being opened."""
@@ -103,6 +106,8 @@ class TerminalUI(KeyedUi):
         if (row := BY_SLASH.get(event.name)) is not None and event.words and not row.arguments:
             self.tab.prompt.set_entry(PromptEntry(f"/{event.name} {event.words}"))
             self.say(f"/{event.name} takes no words. To say this to the model, put a space first.", "warning")
+        elif row is not None and event.files:  # only a prompt can hold images
+            self.aside(begin(self, PromptEntry(event.words, files=event.files)))
         elif row is not None:
             self.run_command(row, event.words)
         else:
@@ -110,6 +115,7 @@ class TerminalUI(KeyedUi):
 
     @on(CommandPressed)
     def _command(self, event: CommandPressed) -> None:
+        self.tab.prompt.calls_since = None
         self.run_command(BY_ID[event.command])
 
     @on(RequestPanel.Answered)

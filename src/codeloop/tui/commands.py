@@ -10,7 +10,17 @@ COMMANDS: tuple[UiCommand, ...] = (
         "session_list", "Switch session", SESSION, "actions.dialogs:sessions", "<leader>l", "sessions", also=("resume",)
     ),
     UiCommand("session_timeline", "Go to a prompt", SESSION, "actions.dialogs:timeline", "<leader>g", "timeline"),
+    UiCommand(
+        "session_rewind",
+        "Go back to a prompt",
+        SESSION,
+        "actions.dialogs:go_back",
+        slash="rewind",
+        also=("checkpoint",),
+    ),
     UiCommand("session_changes", "Show the changed files", SESSION, "actions.changes:show", slash="diff"),
+    UiCommand("session_context", "What fills the window", SESSION, "actions.reports:context", slash="context"),
+    UiCommand("session_cost", "What it has cost", SESSION, "actions.reports:cost", slash="cost"),
     UiCommand("messages_undo", "Undo the last turn", SESSION, "actions.session:undo", "<leader>u", "undo"),
     UiCommand("messages_redo", "Redo what was undone", SESSION, "actions.session:redo", "<leader>r", "redo"),
     UiCommand("messages_copy", "Copy the last answer", SESSION, "actions.session:copy_answer", "<leader>y", "copy"),
@@ -61,6 +71,8 @@ COMMANDS: tuple[UiCommand, ...] = (
         slash="profile",
         arguments="[NAME]",
     ),
+    UiCommand("profile_cycle", "Next permission profile", CHOOSE, "actions.choose:next_profile", "alt+m,<leader>p"),
+    UiCommand("permission_list", "Permissions", CHOOSE, "actions.reports:permissions", slash="permissions"),
     UiCommand("provider_connect", "Connect a provider", CHOOSE, "actions.dialogs:providers", slash="connect"),
     UiCommand("mcp_list", "MCP servers", CHOOSE, "actions.dialogs:mcp", slash="mcp"),
     UiCommand(
@@ -73,6 +85,9 @@ COMMANDS: tuple[UiCommand, ...] = (
     UiCommand("call_toggle", "Open or close the lowest call", VIEW, "actions.view:toggle_lowest", "<leader>o"),
     UiCommand("picture_view", "Show the latest picture", VIEW, "actions.pictures:show", slash="picture"),
     UiCommand("status_view", "Show the status", VIEW, "actions.view:status", "<leader>s", "status"),
+    UiCommand(
+        "session_find", "Find in the conversation", MOVE, "actions.finding:find", "ctrl+f,<leader>f", "find", "[TEXT]"
+    ),
     UiCommand("messages_page_up", "Page up", MOVE, "actions.view:page_up", "pageup"),
     UiCommand("messages_page_down", "Page down", MOVE, "actions.view:page_down", "pagedown"),
     UiCommand("messages_half_page_up", "Half a page up", MOVE, "actions.view:half_up", "ctrl+alt+u"),
@@ -98,7 +113,7 @@ COMMANDS: tuple[UiCommand, ...] = (
     UiCommand("command_list", "Show all commands", APP, "actions.dialogs:show_palette", "ctrl+p", early=True),
     UiCommand("help", "Help: keys and commands", APP, "actions.dialogs:show_help", "f1", "help"),
     UiCommand("settings", "Settings", APP, "actions.dialogs:settings", slash="settings"),
-    UiCommand("tour", "Five keys to begin with", APP, "actions.tour:show", slash="tour"),
+    UiCommand("tour", "Five keys to begin with", APP, "actions.first_run:show_tour", slash="tour"),
     UiCommand("terminal_suspend", "Suspend to the shell", APP, "actions.view:suspend", "ctrl+z", early=True),
     UiCommand("app_exit", "Quit", APP, "actions.tabs:leave", "ctrl+c,ctrl+d,<leader>q", "exit", also=("quit", "q")),
 )

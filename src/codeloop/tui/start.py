@@ -38,6 +38,7 @@ def made(launch: UiLaunch, terminal: TerminalColours | None = None) -> TerminalU
     keys = Keymap(defaults, settings.keybinds, settings.leader_timeout / 1000)
     appearance = Appearance(settings, launch.theme_folders, terminal)
     appearance.child_key = keys.shown("session_child_first")
+    appearance.open_key = keys.shown("call_toggle")
     own = [PromptCommand(name, row.arguments, row.title, also=row.also) for name, row in BY_SLASH.items()]
     ui = TerminalUI(launch, appearance, keys, Choices(launch, settings, own))
     ui.problems = [

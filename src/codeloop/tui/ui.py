@@ -1,7 +1,9 @@
 """What the actions work with: the open sessions as tabs, and ways to show things."""
 
 import asyncio
+import logging
 import time
+import traceback
 from collections.abc import Coroutine, Sequence
 from functools import partial
 from typing import Any
@@ -109,7 +111,7 @@ class Ui(TerminalApp, inherit_bindings=False):
             canvas = self.appearance.canvas(self.launch.directory)
             keys = [*SIGNS, *((self.keys.shown(name), what) for name, what in GREETING)]
             greeting = partial(greeting_rows, title=f"codeloop {__version__}", keys=keys)
-            tab = SessionTab(canvas, lambda: self.appearance.styles, self.choices.prompt(), greeting)
+            tab = SessionTab(canvas, lambda: self.appearance.styles, self.choices.prompt(), greeting, self.keys.rhythm)
             await self.query_one("#tabs", Vertical).mount(tab)
         if session is not None and self.sessions is not None and tab.session != session:
             await self._forget(tab)
@@ -216,6 +218,9 @@ class Ui(TerminalApp, inherit_bindings=False):
 
     def _fatal_error(self) -> None:
         """Leave because of an error. It is raised once the terminal is back, without the values that code held."""
+        error = self.failure
+        if error is not None:
+            logging.getLogger("codeloop.tui").critical("crashed: %s", " ".join(traceback.format_exception(error)))
         self._close_messages_no_wait()
 
     def tick(self) -> None:
@@ -231,7 +236,7 @@ class Ui(TerminalApp, inherit_bindings=False):
 
     def _over(self, task: "asyncio.Task[Any]") -> None:
         self._asides.discard(task)
-        if task.cancelled() or (error := task.exception()) is None:
+        if task.cancelled() or (error := task.exception()) is None or self.is_ending:  # the end withdraws its widgets
             return
         if isinstance(error, CodeloopError):
             here = "\nHere /connect does that." if "codeloop auth login" in str(error) else ""

@@ -20,7 +20,7 @@ async def test_prompts_put_aside_are_listed_taken_back_and_forgotten(tmp_path: P
         await ui.type("/stash", "enter")
         await ui.sees("Stashed prompts", "▸   second thought", "first thought")
         await ui.pilot.press("ctrl+d")
-        await ui.until(lambda: "second thought" not in ui.screen())
+        await ui.until(lambda: "▸   first thought" in ui.screen())
         await ui.pilot.press("enter")
         await ui.until(lambda: ui.ui.tab.prompt.entry.text == "first thought")
 

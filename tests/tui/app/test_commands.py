@@ -13,7 +13,8 @@ from tests.tui.app.played import played
 
 @pytest.mark.slow
 async def test_words_after_a_command_are_understood_or_refused(tmp_path: Path) -> None:
-    async with rig(tmp_path, [ScriptedAnswer(text="Hello.")]) as desk, played(desk, tmp_path / "state") as ui:
+    answers = [ScriptedAnswer(text="Hello."), ScriptedAnswer(text="Second session.")]
+    async with rig(tmp_path, answers) as desk, played(desk, tmp_path / "state") as ui:
         await ui.type("hello", "enter")
         await ui.sees("Hello.")
         await ui.type("/undo it", "enter")
@@ -32,6 +33,12 @@ async def test_words_after_a_command_are_understood_or_refused(tmp_path: Path) -
         await ui.type(f"/models {model.model_id}", "enter")
         await ui.until(lambda: ui.ui.tab.model is not None)
         assert ui.ui.tab.model == model
+        first = ui.ui.session.id
+        await ui.type("/new say it again", "enter")
+        await ui.sees("Second session.")
+        assert ui.ui.session.id != first
+        assert "▌ say it again" in ui.screen()
+        assert not ui.ui.tab.prompt.entry.text
 
 
 async def test_the_tab_of_a_session_that_is_deleted_elsewhere_closes(tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ async def test_a_wider_terminal_shows_the_sidebar_and_a_narrower_one_hides_it(tm
         for words, shown in ((" commands", "Commands"), ("build scripted", "Agents"), ("scripted/", "Models")):
             await ui.click(words)
             await ui.sees("Type to filter", shown)
-            await ui.click(" esc")
+            await ui.pilot.press("escape")
             await ui.until(lambda: len(ui.ui.screen_stack) == 1)
         await ui.pilot.resize_terminal(80, 24)
         await ui.until(lambda: "Context" not in ui.screen())
@@ -126,7 +126,9 @@ async def test_a_session_is_renamed_in_a_dialog(tmp_path: Path) -> None:
 async def test_what_is_typed_before_a_question_was_seen_stays_in_the_prompt(tmp_path: Path) -> None:
     answers = [calls(call("write", filePath="new.txt", content="one\n")), ScriptedAnswer(text="Written.")]
     async with rig(tmp_path, answers, permission={"edit": "ask"}) as desk, played(desk, tmp_path / "state") as ui:
-        ui.ui.tab.panel._settle = 60.0  # three keys may take a busy machine longer than a person takes to read
+        ui.ui.tab.panel._early._silence = lambda: (
+            60.0
+        )  # three keys may take a busy machine longer than a person takes to read
         await ui.type("write it", "enter")
         await ui.until(lambda: ui.ui.tab.panel.request is not None)
         await ui.type("yes")
@@ -189,7 +191,7 @@ async def test_a_key_that_was_to_stop_a_turn_does_not_leave_when_the_turn_has_ju
         view = ui.ui.tab.view
         await ui.until(lambda: view is not None and not view.is_busy)
         assert view is not None
-        view.idle_since = time.monotonic()
+        view.since = time.monotonic()
         await ui.pilot.press("ctrl+c")
         await ui.sees("The turn is over: again to leave")
         assert ui.ui.again("Another question") is False

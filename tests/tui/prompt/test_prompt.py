@@ -218,6 +218,15 @@ async def test_a_command_is_told_from_a_prompt(tmp_path: Path) -> None:
         assert notes == ["Unknown command: /nwe. Did you mean `/new`? To send it as a prompt, put a space first."]
 
 
+async def test_what_other_programs_call_a_command_is_understood(tmp_path: Path) -> None:
+    async with prompting(tmp_path) as hand:
+        await hand.type("/reset")
+        await hand.press("enter")
+        await hand.until(lambda: hand.app.text == "/reset")
+        (note,) = hand.app._notifications
+        assert "Did you mean `/new`?" in note.message
+
+
 async def test_keys_choose_whether_a_prompt_steers_or_waits(tmp_path: Path) -> None:
     async with prompting(tmp_path) as hand:
         await hand.type("a")

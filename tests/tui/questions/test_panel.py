@@ -29,7 +29,7 @@ class Asked(Stage):
 
     def __init__(self, settle: float) -> None:
         self.prompt = Input()
-        self.panel = RequestPanel(self.colours, settle)
+        self.panel = RequestPanel(self.colours, lambda: settle)
         self.answers: list[FormAnswer] = []
         super().__init__(self.panel, self.prompt)
 
@@ -41,6 +41,8 @@ class Asked(Stage):
         self.prompt.focus()
 
     def on_request_panel_early(self, early: RequestPanel.Early) -> None:
+        if early.is_command:
+            self.prompt.focus()
         self.prompt.post_message(early.event)
 
     async def ready(self) -> None:
@@ -130,6 +132,13 @@ async def _next(it: Rig, before: PermissionRequest) -> list[PermissionRequest]:
     return others()
 
 
+def early_key(key: str) -> events.Key:
+    """A key that was pressed before the panel was drawn."""
+    event = events.Key(key, key)
+    event.time = 0.0
+    return event
+
+
 @pytest.mark.slow
 async def test_a_key_that_came_too_early_answers_nothing_and_goes_to_the_prompt(tmp_path: Path) -> None:
     async with rig(tmp_path, []) as it, asked(settle=600) as (app, pilot):
@@ -140,6 +149,28 @@ async def test_a_key_that_came_too_early_answers_nothing_and_goes_to_the_prompt(
         await pilot.pause()
         assert not app.answers
         assert app.prompt.value == "yes, all of it"
+
+
+async def test_the_first_enter_beside_a_draft_is_taken_for_a_mistake(tmp_path: Path) -> None:
+    async with rig(tmp_path, []) as it, asked() as (app, pilot):
+        request = command("git push")
+        app.panel.show(request, await origin(it.client, request), has_draft=True)
+        await app.ready()
+        await app.typed(pilot, "enter")
+        assert not app.answers
+        assert "Text stands in the prompt" in app.shown()
+        await app.typed(pilot, "enter")
+        assert app.answers == [FormAnswer("once")]
+
+
+async def test_after_an_early_key_the_first_enter_answers_nothing(tmp_path: Path) -> None:
+    async with rig(tmp_path, []) as it, asked() as (app, pilot):
+        await show(app, command("git push"), it)
+        app.panel.post_message(early_key("x"))
+        await pilot.pause()
+        await app.ready()
+        await app.typed(pilot, "enter")
+        assert not app.answers
 
 
 async def test_a_key_that_waited_while_the_panel_was_drawn_does_not_answer_it(tmp_path: Path) -> None:
@@ -169,11 +200,33 @@ async def test_escape_rejects_only_when_it_is_pressed_twice(tmp_path: Path) -> N
 async def test_words_that_are_no_keys_are_what_to_do_instead_and_none_is_lost(tmp_path: Path) -> None:
     async with rig(tmp_path, []) as it, asked() as (app, pilot):
         await show(app, command("git push"), it)
-        for letter in "/steer me":  # all at once, as a program pastes or a slow machine reads them
+        for letter in "steer me":  # all at once, as a program pastes or a slow machine reads them
             app.panel.post_message(events.Key("space" if letter == " " else letter, letter))
         await until(lambda: app.focused is app.panel.query_one(Input))
         await app.typed(pilot, "enter")
-        assert app.answers == [FormAnswer("reject", "/steer me")]
+        assert app.answers == [FormAnswer("reject", "steer me")]
+
+
+@pytest.mark.parametrize("line", ["/models all", "!ls y"])
+async def test_a_command_is_no_answer_and_goes_to_the_prompt(tmp_path: Path, line: str) -> None:
+    async with rig(tmp_path, []) as it, asked() as (app, pilot):
+        await show(app, command("git push"), it)
+        for letter in line:
+            app.panel.post_message(events.Key("space" if letter == " " else letter, letter))
+        await until(lambda: app.prompt.value == line)
+        assert app.focused is app.prompt
+        app.panel.focus()
+        await app.typed(pilot, "r", *"use", "enter")
+        assert app.answers == [FormAnswer("reject", "use")]
+
+
+async def test_a_command_for_the_model_to_read_goes_to_the_prompt_too(tmp_path: Path) -> None:
+    async with rig(tmp_path, []) as it, asked() as (app, pilot):
+        await show(app, command("git push"), it)
+        await app.typed(pilot, "r", *"/help", "enter")
+        await until(lambda: app.prompt.value == "/help")
+        assert "That is a command, not an answer" in app.shown()
+        assert not app.answers
 
 
 async def test_always_has_to_be_chosen_twice_where_it_allows_much(tmp_path: Path) -> None:
@@ -198,8 +251,7 @@ async def test_a_change_is_drawn_as_a_diff_and_all_of_a_strange_one_as_text(tmp_
         assert "│ 2 + print(y)" in app.shown()
         strange = msgspec.structs.replace(request, id="per_8", metadata={"diff": diff + "+rm -rf\n+hidden\n"})
         await show(app, strange, it)
-        assert "│ +rm -rf" in app.shown()
-        assert "│ +hidden" in app.shown()
+        await until(lambda: "│ +rm -rf" in app.shown() and "│ +hidden" in app.shown())
 
 
 async def test_an_edited_pattern_that_is_wider_is_told_and_sent_as_such(tmp_path: Path) -> None:

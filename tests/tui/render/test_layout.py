@@ -67,3 +67,18 @@ def test_nothing_is_lost_or_too_wide(chars: list[str], width: int) -> None:
         assert cell_len("".join(segment.text for segment in row)) <= max(width, 8)
     assert "".join(segment.text for row in folded for segment in row) == text
     assert "".join(plain(wrapped).split()) == "".join(text.split())
+
+
+@pytest.mark.parametrize(
+    "text", ["one three fifteen a-word-longer-than-a-row", "日本語 と english words é́ here", "  in  by two"]
+)
+def test_no_row_ends_within_a_word_that_a_row_holds(text: str) -> None:
+    for break_rows in (wrap, fold):
+        half = len(text) // 2
+        rows = [
+            "".join(part.text for part in row) for row in break_rows([Segment(text[:half]), Segment(text[half:])], 12)
+        ]
+        assert all(cell_len(row) <= 12 for row in rows)
+        whole = [word for word in text.split() if word.isascii() and len(word) <= 12]
+        assert all(any(word in row.split() for row in rows) for word in whole), rows
+    assert "".join("".join(part.text for part in row) for row in fold([Segment(text)], 12)) == text

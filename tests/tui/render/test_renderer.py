@@ -55,8 +55,17 @@ def test_the_end_of_a_turn_tells_who_how_long_and_how_much() -> None:
 
 
 def test_an_error_is_shown_with_what_to_do_and_an_abort_as_a_word() -> None:
-    shown = plain(draw(end(error=ProviderAuthError(data=ProviderAuthData(provider_id="openai", message="No key.")))))
-    assert shown.startswith("▌ No key.\n▌ Enter a key with /connect")
+    def refused(message: str) -> str:
+        error = ProviderAuthError(data=ProviderAuthData(provider_id="openai", message=message))
+        return plain(draw(end(error=error, tokens_in=0, cached=0, tokens_out=0, cost=0.0), 100))
+
+    stored = refused("It is the stored key. Replace it: `codeloop auth login openai`.")
+    assert stored.splitlines()[1] == "▌ Here /connect does that."
+    variable = refused("It comes from the environment variable KEY. Set KEY to another key.")
+    assert variable.splitlines() == [
+        "▌ It comes from the environment variable KEY. Set KEY to another key.",
+        "  build · claude-sonnet · 34.0 s · 3 steps",
+    ]
     aborted = plain(draw(end(error=MessageAbortedError(data=ErrorText(message="Aborted by the user")))))
     assert "· stopped ·" in aborted
     assert "Aborted by the user" not in aborted
@@ -94,7 +103,7 @@ def test_a_long_prompt_shows_its_beginning_and_its_end_until_it_is_opened() -> N
     said = prompt(text("\n".join(f"line {number}" for number in range(1, 201))))
     folded = plain(draw(said))
     assert len(folded.split("\n")) == 21
-    assert "line 10\n▌ … 180 more rows\n▌ line 191" in folded.replace(" \n", "\n")
+    assert "line 10\n▌ … 180 more rows; a click shows them\n▌ line 191" in folded.replace(" \n", "\n")
     assert f"toggle={said.key}" in styled(draw(said))
     opened = plain(draw(replace(said, is_open=True)))
     assert "line 100" in opened

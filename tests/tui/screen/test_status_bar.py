@@ -2,7 +2,7 @@
 
 import time
 
-from codeloop.schema.live_events import Retry
+from codeloop.schema.live_events import Busy, Retry
 from codeloop.schema.message import NO_TOKENS
 from codeloop.schema.wire import replace
 from codeloop.tui.actions.tabs import STOPS
@@ -32,3 +32,13 @@ async def test_a_long_reason_to_try_again_is_cut_and_a_little_use_is_not_none() 
     assert " s: local limits the rate" in row
     assert row.rstrip().endswith("…  12.5k (<1 %)  $0.2500  esc twice stops")
     assert asked.rstrip() == f" {STOPS} …"
+
+
+async def test_a_turn_that_begins_between_two_drawings_has_a_time() -> None:
+    client = StoredClient()
+    view = SessionView(client.session())
+    bar = StatusBar(Styles(load("codeloop", "dark")))
+    async with staged(Stage(bar)):
+        bar.show(view, Standing(), bar.styles_of)
+        view.set_status(Busy())
+        assert " 0s " in bar.render_line(0).text

@@ -1,7 +1,9 @@
 """A turn on the screen: it thinks, writes, waits, is tried again, fails, is compacted, is taken back; every call."""
 
 import base64
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import msgspec
 import pytest
@@ -71,6 +73,10 @@ async def test_a_turn_that_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     talk.answer(thought("I look at the test first, then at the code.", seconds=None).part, is_over=False)
     talk.keep()
     async with stored(tmp_path, size=SIZES[0], client=client) as it:
+        assert it.ui.tab.view is not None
+        begun = it.ui.tab.view.since
+        clock = SimpleNamespace(monotonic=lambda: begun, time=time.time)
+        monkeypatch.setattr("codeloop.tui.screen.status_bar.time", clock)
         album = Album(it)
         await album.take("thinking", "Thinking")
         test = running("bash", {"command": "pytest -q tests/test_cart.py"}, {"output": TEST_RUN}, seconds=4).part

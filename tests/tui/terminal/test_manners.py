@@ -69,3 +69,21 @@ def test_an_editor_that_is_interrupted_and_fails_gives_the_terminal_back(desk: D
     terminal.child.send_signal(signal.SIGINT)
     assert terminal.end() == 0
     assert terminal.lost() == ""
+
+
+@pytest.mark.slow
+def test_lines_without_the_marks_of_a_paste_are_one_and_a_flood_is_stopped(desk: Desk) -> None:
+    terminal = ScreenTerminal(desk)
+    terminal.wait_for(READY)
+    terminal.type("".join(f"line {number}\r" for number in range(3_000)))
+    terminal.wait_for("[Pasted 3000 lines]")
+    terminal.type("\x03")
+    for _ in range(30):
+        terminal.type("ab cd " * 200)
+        while terminal.read(0.01):
+            pass
+    terminal.type("\x1b")
+    terminal.wait_for("keys that waited")
+    terminal.child.send_signal(signal.SIGTERM)
+    assert terminal.end() == 0
+    assert "Resume with" not in terminal.shown

@@ -2,10 +2,12 @@
 
 import json
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 import pytest
 
+from codeloop.tui.themes.palette import fit_palette
 from codeloop.tui.themes.styles import Styles
 from codeloop.tui.themes.themes import ThemeError, contrast, load, names, numbered, textual_theme
 
@@ -144,3 +146,14 @@ def test_text_can_be_read_on_every_ground_of_every_theme(name: str, mode: str) -
         if (found := contrast(colours[colour], colours[ground])) < least
     }
     assert poor == {}
+
+
+@pytest.mark.parametrize("mode", ["dark", "light"])
+@pytest.mark.parametrize("name", ["codeloop", "github", "nord", "dracula", "gruvbox"])
+def test_with_256_colours_a_diff_is_legible_and_its_sides_differ(name: str, mode: Literal["dark", "light"]) -> None:
+    theme = fit_palette(load(name, mode), is_dark=mode == "dark")
+    grounds = [theme.diff_added_bg, theme.diff_removed_bg, theme.diff_highlight_added, theme.diff_highlight_removed]
+    assert len({*grounds, theme.background}) == 5
+    for ground in grounds[:2]:
+        assert contrast(theme.text, ground) >= 4.5
+        assert contrast(theme.diff_line_number, ground) >= 2.5

@@ -16,7 +16,7 @@ async def refresh(ui: Ui, _words: str = "") -> None:
     mcp = {name: mcp_state(each) for name, each in (await client.call(MCP_STATUS, NoArguments())).items()}
     lsp = {each.name: lsp_state(each) for each in await client.call(LSP_STATUS, NoArguments())}
     branch = (await client.call(VCS_GET, NoArguments())).branch or ""
-    if not ui.screen_stack:  # the program has ended meanwhile
+    if ui.is_ending:
         return
     ui.query_one(Sidebar).beside = SideInfo(session.id if session else "", branch, files, mcp, lsp)
     ui.draw()

@@ -4,13 +4,16 @@ from collections.abc import Sequence
 
 from codeloop.kit.suggest import meant, near
 from codeloop.schema.errors import UsageProblem
-from codeloop.schema.permission import PROFILES
+from codeloop.schema.permission import PROFILES, Profile
 from codeloop.schema.wire import replace
 from codeloop.tui.actions.dialogs import ask
 from codeloop.tui.actions.sending import hold_profile
 from codeloop.tui.dialogs.parts.memory import reference
-from codeloop.tui.dialogs.profiles import profile_picker
+from codeloop.tui.dialogs.profiles import WORDS, profile_picker
 from codeloop.tui.ui import Ui
+
+BY_NAME = "yolo"
+"""The profile that is only chosen by its name: a key pressed once too often must not allow everything."""
 
 
 async def next_agent(ui: Ui, _words: str) -> None:
@@ -64,10 +67,27 @@ async def profile(ui: Ui, words: str) -> None:
             return
     if name not in PROFILES:
         raise UsageProblem(f"There is no profile {name}.{meant(near(name, PROFILES))} Choose {', '.join(PROFILES)}.")
+    await _take_profile(ui, name)
+    ui.say(f"From the next call on, profile {name} holds in this session.", "success")
+
+
+async def next_profile(ui: Ui, _words: str) -> None:
+    """Let the next profile say what needs no question; the one that asks nothing is only taken by its name."""
+    names: list[Profile] = [each for each in PROFILES if each != BY_NAME]
+    now = ui.choices.profile_of(ui.tab) or "auto"
+    at = next((place for place, each in enumerate(names) if each == now), -1)
+    name = names[(at + 1) % len(names)]
+    await _take_profile(ui, name)
+    ui.notify(f"Profile {name}: {WORDS[name]}", timeout=3)
+
+
+async def _take_profile(ui: Ui, name: str) -> None:
+    tab = ui.tab
     tab.profile = name
     if tab.session is not None:
-        await hold_profile(ui.client, tab.session.id, name)
-    ui.say(f"From the next call on, profile {name} holds in this session.", "success")
+        session = await hold_profile(ui.client, tab.session.id, name)
+        if tab.view is not None:
+            tab.view.learn(session)  # before its event comes: the key may be pressed again at once
     ui.draw()
 
 

@@ -31,7 +31,7 @@ from codeloop.tui.dialogs.providers.picker import ProviderPicker
 from codeloop.tui.dialogs.sessions import ChildPicker, ForkPicker, SessionPicker, deletion
 from codeloop.tui.dialogs.settings import SettingsPicker
 from codeloop.tui.dialogs.themes import ThemePicker
-from codeloop.tui.dialogs.timeline import Timeline
+from codeloop.tui.dialogs.timeline import Timeline, TimelineStep
 from codeloop.tui.prompt.bindings import BINDINGS
 from codeloop.tui.prompt.entry import PromptEntry
 from codeloop.tui.settings.keys import Keymap
@@ -97,7 +97,16 @@ async def forks(ui: Ui, _words: str) -> None:
 
 async def timeline(ui: Ui, _words: str) -> None:
     """Go to a prompt; copy it, fork before it, or undo to it."""
-    step = await ask(ui, Timeline(context_of(ui), ui.session.id))
+    await _take_step(ui, await ask(ui, Timeline(context_of(ui), ui.session.id)))
+
+
+async def go_back(ui: Ui, _words: str) -> None:
+    """Choose a prompt to go back to: what follows it is undone, and it can be changed and sent again."""
+    await _take_step(ui, await ask(ui, Timeline(context_of(ui), ui.session.id, goes_back=True)))
+
+
+async def _take_step(ui: Ui, step: TimelineStep | None) -> None:
+    """Do what was chosen in the timeline."""
     if step is None:
         return
     if step.what == "jump":

@@ -1,9 +1,17 @@
-"""The way to a first model: a provider is chosen, tried, and answers from then on."""
+"""The first start: a provider is chosen, tried, and answers from then on; five keys to begin with."""
 
+from contextlib import suppress
+from pathlib import Path
+
+from codeloop.kit.small_files import make_private, write_atomically
 from codeloop.tui.actions.dialogs import ask, context_of
 from codeloop.tui.dialogs.providers.picker import ProviderPicker
+from codeloop.tui.terminal.tmux import ask_tmux
 from codeloop.tui.ui import Ui
 
+TMUX = """tmux passes shift+enter on as enter: it would send a prompt instead of beginning a new line.
+Add this line to ~/.tmux.conf, and start tmux anew:  set -s extended-keys on
+Until then alt+enter and ctrl+j begin a new line. This is said once."""
 TITLE = "Where do your models come from?"
 LATER = "No model can be used yet. /connect sets one up; a prompt that you send before asks for it."
 
@@ -27,3 +35,42 @@ async def connect(ui: Ui) -> bool:
         ui.tab.prompt.insert(picker.typed)
     ui.draw()
     return ui.choices.answering(ui.tab) is not None
+
+
+async def offer_tour(ui: Ui) -> None:
+    """Show five keys to begin with to who has not seen them yet."""
+    if _is_first(ui.launch.state_folder / "tour"):
+        await show_tour(ui, "")
+
+
+async def check_tmux(ui: Ui) -> None:
+    """Say once on this machine that tmux does not tell Shift with Enter from Enter."""
+    seen = ui.launch.state_folder / "tmux-keys"
+    if not seen.exists() and (await ask_tmux("#{extended-keys}")).strip() == "off" and _is_first(seen):
+        ui.say(TMUX)
+
+
+def _is_first(seen: Path) -> bool:
+    """Return whether something is said for the first time, and remember that it was."""
+    if seen.exists():
+        return False
+    with suppress(OSError):  # where nothing can be kept, it is said each time
+        make_private(seen.parent)
+        write_atomically(seen, b"shown\n")
+    return True
+
+
+async def show_tour(ui: Ui, _words: str) -> None:
+    """Show five keys to begin with, until something is sent or escape is pressed."""
+    shown = ui.keys.shown
+    rows = [
+        (shown("command_list"), f"every command, with its keys; {shown('help') or '/help'} is the help"),
+        ("@  /  !", "mention a file · run a command · run a shell command"),
+        (shown("agent_cycle"), "next agent: plan only reads and thinks, build changes files"),
+        (f"{shown('session_interrupt')} twice", "stop the turn"),
+        (shown("messages_undo"), "undo the last turn, with what it did to files"),
+    ]
+    width = max(len(keys) for keys, _ in rows)
+    lines = [f"{keys:{width}}  {what}" for keys, what in rows if keys]
+    end = f"{shown('session_interrupt') or 'esc'} hides this; /tour shows it again"
+    ui.say("\n".join(["Five keys to begin with", *lines, end]))

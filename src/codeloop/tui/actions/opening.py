@@ -1,5 +1,6 @@
 """The project behind the screen: opened while the first screen is shown, closed when the person leaves."""
 
+import os
 from collections.abc import Callable
 
 from codeloop.client.target import Target
@@ -45,6 +46,8 @@ async def _serve(ui: Ui, target: Target, sessions: OpenSessions) -> None:
         ui.aside(send(ui, ui.tab, PromptEntry(ui.launch.prompt), "queue"))
     else:
         ui.aside(_welcome(ui))
+    if os.environ.get("TMUX"):
+        ui.aside(load("tui.actions.first_run:check_tmux")(ui))
     await ui.is_leaving.wait()
 
 
@@ -53,4 +56,4 @@ async def _welcome(ui: Ui) -> None:
     if ui.choices.needs_setup(ui.tab):
         await load("tui.actions.first_run:begin")(ui)
     if ui.tab.session is None:
-        await load("tui.actions.tour:once")(ui)
+        await load("tui.actions.first_run:offer_tour")(ui)

@@ -7,16 +7,23 @@ from codeloop.schema.errors import UsageProblem
 from codeloop.schema.message import AssistantMessage, Session
 from codeloop.schema.operation import ABORT, SESSION_FORK, SESSION_GET, SUMMARIZE
 from codeloop.schema.part import TextPart
+from codeloop.tui.actions.dialogs import go_back
 from codeloop.tui.prompt.entry import PromptEntry
 from codeloop.tui.ui import Ui
 
 
 async def interrupt(ui: Ui, _words: str) -> None:
-    """Stop the turn, when the key is pressed a second time; without one, take away what the program said."""
+    """Stop the turn, when the key is pressed a second time; without one, take away what the program said.
+
+    Without a turn and with an empty prompt, the second press shows the earlier prompts to go back to.
+    """
     view = ui.tab.view
     if view is None or not view.is_busy:
         ui.tab.forget_notices()
         ui.tab.sync()
+        has_prompts = view is not None and bool(view.log.prompts()) and not ui.tab.prompt.entry.text
+        if has_prompts and ui.again(f"{ui.keys.shown('session_interrupt')} again to go back to a prompt"):
+            await go_back(ui, "")
     elif ui.again(f"{ui.keys.shown('session_interrupt')} again to stop the turn"):
         prompt, waiting = ui.tab.prompt, [*ui.tab.prompt.queue.steered]
         await ui.client.call(ABORT, SessionId(session_id=view.session.id))

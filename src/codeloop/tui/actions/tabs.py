@@ -5,6 +5,7 @@ import time
 from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.operation import SESSION_CHILDREN, SESSION_GET
+from codeloop.tui.prompt.entry import PromptEntry
 from codeloop.tui.ui import Ui
 
 MOST = 9
@@ -15,12 +16,18 @@ JUST_NOW = 1.0
 
 
 async def new(ui: Ui, words: str) -> None:
-    """Show a new session, in a tab of its own if the shown one is in use."""
+    """Show a new session, in a tab of its own if the shown one is in use; words are its first prompt."""
+    await begin(ui, PromptEntry(words))
+
+
+async def begin(ui: Ui, entry: PromptEntry) -> None:
+    """Show a new session, and send its first prompt if that is not empty."""
     if len(ui.tabs) >= MOST and all(tab.view is not None for tab in ui.tabs):
         raise UsageProblem(f"There are {MOST} tabs already. Close one first ({ui.keys.shown('tab_close')}).")
     tab = await ui.open_tab(None)
-    if words:
-        tab.prompt.insert(words)
+    if entry.text:
+        tab.prompt.set_entry(entry)
+        tab.prompt.submit("steer")
 
 
 async def close(ui: Ui, _words: str) -> None:
@@ -68,15 +75,18 @@ async def previous_child(ui: Ui, _words: str) -> None:
     await _step_child(ui, -1)
 
 
-async def leave(ui: Ui, _words: str) -> None:
-    """Leave the program; asks for the key again while a turn runs that would be stopped, or has only just ended."""
+async def leave(ui: Ui, key: str) -> None:
+    """Leave the program; asks for the key again while a turn runs that would be stopped, or has only just ended.
+
+    `key`: one that has to be pressed twice.
+    """
     views = [tab.view for tab in ui.tabs if tab.view is not None]
     if any(view.is_busy for view in views) and not ui.launch.server:
         question = STOPS
-    elif any(time.monotonic() - view.idle_since < JUST_NOW for view in views):  # the key may be meant for the turn
+    elif any(not view.is_busy and time.monotonic() - view.since < JUST_NOW for view in views):  # meant for the turn?
         question = "The turn is over: again to leave"
     else:
-        question = ""
+        question = f"Press {key} again to exit" if key else ""
     if not question or ui.again(question, STOPS):
         ui.exit(0)
 

@@ -1,8 +1,12 @@
 """Commands that change what is shown: scrolling, switches, the status."""
 
+import asyncio
+
 from codeloop.client.numbers import dollars, spent
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.message import NO_TOKENS
+from codeloop.tui.state.open_sessions import OpenSessions
+from codeloop.tui.state.session_view import SessionView
 from codeloop.tui.ui import Ui
 
 WIDTH = 80
@@ -39,12 +43,20 @@ async def line_down(ui: Ui, _words: str) -> None:
 
 
 async def first(ui: Ui, _words: str) -> None:
-    """Scroll to the first message, which is read first if it is not known yet."""
-    view = ui.tab.view
-    while ui.sessions is not None and view is not None and view.cursor is not None:
-        await ui.sessions.older(view)
+    """Scroll to the first message; what lies between it and what is known is read behind it."""
+    view, sessions = ui.tab.view, ui.sessions
+    if sessions is not None and view is not None and view.cursor is not None:
+        await sessions.read_first(view)
+        ui.aside(_read_between(ui, sessions, view))
     ui.draw()
     ui.tab.transcript.by(-ui.tab.transcript.scroll_y)
+
+
+async def _read_between(ui: Ui, sessions: OpenSessions, view: SessionView) -> None:
+    while view.cursor is not None and sessions.views.get(view.session.id) is view:
+        await sessions.older(view)
+        await asyncio.sleep(0)  # keys go first
+    ui.draw()
 
 
 async def last(ui: Ui, _words: str) -> None:

@@ -80,7 +80,7 @@ class McpPicker(Picker[str]):
 
     def _pick(self, name: str, status: MCPStatus) -> Pick[str]:
         state = ServerState(CONNECTING) if name in self._connecting else mcp_state(status)
-        mark = "●" if state.words == "connected" else ""
+        mark = "●" if status.status == "connected" and status.state is None else ""
         look = HEALTH[state.health] if state.health in {"wanting", "bad"} else "text_muted"
         detail = f"{state.words}: {state.reason}" if state.reason else state.words
         note = state.reason if len(detail) > _SHORT else ""

@@ -26,8 +26,8 @@ NARROW, WIDE = 92, 150
 """Cells of the box without and with a preview."""
 PREVIEW_FROM = 110
 """Cells of the screen from which on there is a preview."""
-_AROUND = 10
-"""Rows of the screen that are not the list's."""
+_AROUND, _LEAST_AROUND = 10, 3
+"""Rows of the screen that are not the list's; on a small one."""
 _NOTE = 250
 """Characters of what is said of a row."""
 _PAUSE = 0.12
@@ -154,7 +154,7 @@ class Picker(Dialog[T | None], Generic[T]):
         said = [*text_rows(one_line(note, _NOTE), styles, width, "text_muted"), list[Segment]()] if note else []
         foot = [*said, *key_rows(keys, styles, width)]
         self.query_one("#picker-keys", RowsView).show([[], *foot], len(foot) + 1)
-        room = max(self.size.height - _AROUND - len(foot), 3)
+        room = max(self.size.height - (_LEAST_AROUND if self.is_small else _AROUND) - len(foot), 3)
         view, preview = self.query_one("#picker-list", RowsView), self.query_one("#picker-preview", RowsView)
         if has_preview and (not preview.display or self._drawn_in is not styles):  # no room before, other colours
             self._shown, self._drawn_in = None, styles

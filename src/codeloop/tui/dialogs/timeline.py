@@ -1,12 +1,13 @@
 """The prompts of a session: go to one, copy it, begin another session before it, undo to it."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Literal
 
 from msgspec import Struct
 from rich.segment import Segment
 
-from codeloop.kit.terminal_text import one_line
+from codeloop.kit.terminal_text import inert, one_line
 from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.api.session_requests import (
     FilesOutcome,
@@ -15,6 +16,7 @@ from codeloop.schema.api.session_requests import (
     RevertSession,
     SessionDiffQuery,
 )
+from codeloop.schema.errors import CodeloopError
 from codeloop.schema.message import UserMessage
 from codeloop.schema.operation import SESSION_DIFF, SESSION_FORK, SESSION_MESSAGES, SESSION_REVERT
 from codeloop.tui.dialogs.parts.choices import Pick, PickAction, PickSource
@@ -41,26 +43,44 @@ class TimelineStep(Struct, frozen=True):
 
 
 class Timeline(Picker[TimelineStep]):
-    """Closes with what was chosen. An undo was carried out by then."""
+    """Closes with what was chosen. An undo was carried out by then.
 
-    def __init__(self, context: DialogContext, session_id: str) -> None:
+    `goes_back`: Enter undoes from the prompt on, instead of scrolling to it.
+    """
+
+    def __init__(self, context: DialogContext, session_id: str, *, goes_back: bool = False) -> None:
         self._given = context
         self._session_id = session_id
+        self._goes_back = goes_back
         self._messages: list[MessageWithParts] = []
+        undo = PickAction("ctrl+u", "undo from here", self._undo)
         actions = (
             PickAction("ctrl+y", "copy", self._copy),
             PickAction("ctrl+f", "fork before it", self._fork),
-            PickAction("ctrl+u", "undo from here", self._undo),
+            *(() if goes_back else (undo,)),
         )
         source = PickSource(
-            title="Timeline",
+            title="Go back to a prompt" if goes_back else "Timeline",
             load=self._listed,
             actions=actions,
             preview=self._look,
             empty="Nothing was said yet.",
-            choose="go there",
+            choose="go back to before it" if goes_back else "go there",
         )
         super().__init__(source, context.colours)
+
+    def chosen(self, value: TimelineStep) -> None:
+        """Close with the prompt to show, or undo from it on."""
+        if self._goes_back:
+            self.perform(partial(self._try, value))
+        else:
+            super().chosen(value)
+
+    async def _try(self, step: TimelineStep) -> None:
+        try:
+            await self._undo(step)
+        except CodeloopError as error:
+            self.notify(inert(str(error)), severity="error", markup=False)
 
     async def _listed(self) -> Sequence[Pick[TimelineStep]]:
         query = ListMessages(session_id=self._session_id)

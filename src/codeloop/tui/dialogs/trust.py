@@ -12,6 +12,7 @@ from codeloop.tui.dialogs.parts.dialog import Colours, Dialog, key_rows, text_ro
 from codeloop.tui.dialogs.parts.rows import wrap
 from codeloop.tui.dialogs.parts.rows_view import RowsView
 from codeloop.tui.render.canvas import Row
+from codeloop.tui.state.typing_rhythm import LEAST
 
 TITLE = "Trust this project?"
 MEANING = (
@@ -19,19 +20,19 @@ MEANING = (
     "They can choose where your prompts and keys go, and what is allowed without asking.",
     "Trust it only if you know who wrote them. You can work without trust, too: risky settings are left out.",
 )
-SETTLE = 0.3
-"""Seconds after the question was drawn in which nobody can have read it."""
 _LOOKS = {"+": "diff_added", "-": "diff_removed", "@": "diff_hunk_header"}
 _SCROLLS = {"up": -1, "down": 1, "pageup": -8, "pagedown": 8}
 
 
 class TrustScreen(Dialog[bool]):
-    """Closes with whether the person trusts it. `about`: what its files want, or how they changed.
+    """Closes with whether the user trusts it. `about`: what its files want, or how they changed.
+
+    `settle`: the seconds without a key, after the question was drawn, in which nobody can have read it.
 
     `typed` is what was typed before the question could be read: it answers nothing, and belongs to the prompt.
     """
 
-    def __init__(self, about: str, colours: Colours, settle: float = SETTLE) -> None:
+    def __init__(self, about: str, colours: Colours, settle: float = LEAST) -> None:
         super().__init__(colours)
         self.typed = ""
         self._about = about
@@ -82,6 +83,7 @@ class TrustScreen(Dialog[bool]):
         """Answer, or read on."""
         event.stop()
         if event.time < self._drawn_at + self._settle:
+            self._drawn_at = max(self._drawn_at, event.time) if self._drawn_at < float("inf") else self._drawn_at
             self.typed += event.character if event.is_printable and event.character else ""
         elif event.key in _SCROLLS:
             self.query_one("#trust-about", RowsView).scroll_relative(y=_SCROLLS[event.key], animate=False)

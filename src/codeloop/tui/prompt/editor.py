@@ -89,6 +89,8 @@ class PromptEditor(PointedWidget, can_focus=True):
         if character == "!" and self.buffer.cursor == 0 and self.mode == "prompt":
             self.enter("shell")
             return True
+        if character == "?" and not self.buffer.text and self.mode == "prompt" and self._run("help"):
+            return True
         self.buffer.type(character)
         self.update()
         return True
@@ -97,7 +99,7 @@ class PromptEditor(PointedWidget, can_focus=True):
         """Carry out an action by its id; return whether it had something to do."""
         if (edit := EDITS.get(action)) is None:
             return self._run(action)
-        if action == "input_delete" and not self.buffer.text:
+        if action in {"input_delete", "input_move_right"} and not self.buffer.text:  # its keys mean other things then
             return False
         edit(self.buffer, self.rows)
         self.update()

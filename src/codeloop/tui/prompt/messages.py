@@ -25,6 +25,10 @@ class PromptSlashCommand(Message):
         self.files = files
 
 
+class PromptEmptied(Message):
+    """Nothing stands in the prompt any more."""
+
+
 class CommandPressed(Message):
     """A key of the prompt runs a command of the program; `command`: its id."""
 

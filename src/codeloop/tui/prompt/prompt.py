@@ -17,7 +17,7 @@ from codeloop.tui.prompt.entry import Delivery, PromptEntry
 from codeloop.tui.prompt.memory.keeping import NEW, Keeping
 from codeloop.tui.prompt.memory.kept import KeptPrompt
 from codeloop.tui.prompt.memory.recalling import Recalling
-from codeloop.tui.prompt.messages import CommandPressed, PromptSlashCommand, PromptSubmitted
+from codeloop.tui.prompt.messages import CommandPressed, PromptEmptied, PromptSlashCommand, PromptSubmitted
 from codeloop.tui.prompt.outside.external_editor import edit_outside
 from codeloop.tui.prompt.outside.pasting import Pasting
 from codeloop.tui.prompt.queued import QueuedPrompts
@@ -69,6 +69,10 @@ class PromptInput(BareWidget):
         def either(name: str) -> Callable[[], bool]:
             return lambda: (searching if self._recalling.is_searching and name in searching else completing)[name]()
 
+        def call_help() -> bool:
+            self.calls_since = monotonic()
+            return self.post_message(CommandPressed("help"))
+
         return {
             **{name: either(name) for name in completing},
             **self._recalling.actions(),
@@ -80,6 +84,7 @@ class PromptInput(BareWidget):
             "input_paste": self._pasting.from_clipboard,
             "queue_edit": lambda: not self.editor.buffer.text and self.queue.take_back(),
             **{name: lambda name=name: self.post_message(CommandPressed(name)) for name in SCROLLS.values()},
+            "help": call_help,
             "shell_leave": self._leave_shell,
             "shell_erase": lambda: self._leave_shell(at_start=True),
         }
@@ -183,6 +188,8 @@ class PromptInput(BareWidget):
         else:
             self._completing.update()
         self.keeping.changed()
+        if not self.editor.buffer.text and self.editor.mode == "prompt":
+            self.post_message(PromptEmptied())
 
     def _clear_or_copy(self) -> bool:
         if self._recalling.is_searching:

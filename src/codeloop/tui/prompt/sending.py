@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable
 
 from msgspec.structs import replace
 
-from codeloop.kit.suggest import meant, near
+from codeloop.client.slash.names import similar_names
+from codeloop.kit.suggest import meant
 from codeloop.schema.api.session_inputs import AgentPartInput, FilePartInput
 from codeloop.schema.part import FilePartSourceText, FileSource, ResourceSource
 from codeloop.tui.prompt.completion import Completer, PromptCommand
@@ -55,7 +56,8 @@ class Sending:
                     words = expanded(kept.chips, called[2] or "")
                     return Call(name, words.strip(), _images(kept))
                 if not os.path.lexists(f"/{called[1]}"):
-                    close = meant(f"/{each}" for each in near(called[1], names))
+                    also = [each for row in commands for each in row.also]
+                    close = meant(f"/{each}" for each in similar_names(called[1], names, also))
                     raise UnknownCommand(
                         f"Unknown command: /{called[1]}.{close} To send it as a prompt, put a space first."
                     )
@@ -116,6 +118,11 @@ def _moved(kept: KeptPrompt, place: FilePartSourceText | None) -> FilePartSource
     return replace(place, start=place.start + shift, end=place.end + shift)
 
 
+def _found(text: str, place: FilePartSourceText) -> int:
+    """Return where a label stands: at its place, else where it moved to; -1 if it is gone."""
+    return place.start if text[place.start : place.end] == place.value else text.find(place.value)
+
+
 def kept_of(entry: PromptEntry) -> KeptPrompt:
     """Return a prompt that was sent as one to write on: its images are chips again, its mentions words."""
     text, chips = entry.text, Chips()
@@ -126,8 +133,8 @@ def kept_of(entry: PromptEntry) -> KeptPrompt:
         place = file.source.text if file.source is not None else None
         label = place.value if place is not None else "[Image]"
         char = added(chips, Chip(label, url=file.url, mime=file.mime, name=file.filename or "image"), "".join(chips))
-        if place is not None and text[place.start : place.end] == place.value:
-            placed.append((place.start, place.end, char))
+        if place is not None and (start := _found(text, place)) >= 0:
+            placed.append((start, start + len(place.value), char))
         else:
             text += f" {char}"
     for start, end, char in sorted(placed, reverse=True):

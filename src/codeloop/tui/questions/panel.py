@@ -1,7 +1,7 @@
 """The panel that asks a person: what a session wants to know, and the choices, which always stay on the screen.
 
-No key answers what could not be seen when it was typed: for a moment after the panel was drawn, and for as long as the
-person goes on typing, keys are handed back (`RequestPanel.Early`) and belong to the prompt.
+No key answers what could not be read when it was typed: until a pause in typing that began after the panel was drawn,
+keys are handed back (`RequestPanel.Early`) and belong to the prompt. How long the pause is: `state/typing_rhythm.py`.
 """
 
 from collections.abc import Callable
@@ -10,18 +10,20 @@ from time import monotonic
 from rich.segment import Segment
 from textual import events, on
 from textual.app import ComposeResult
-from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Input
 
 from codeloop.client.permission_text import Asking
+from codeloop.client.slash.names import is_command
 from codeloop.schema.permission import PermissionRequest
 from codeloop.tui.dialogs.parts.dialog import key_rows
 from codeloop.tui.dialogs.parts.line_input import LineInput
 from codeloop.tui.dialogs.parts.rows import wrap
 from codeloop.tui.dialogs.parts.rows_view import RowsView
-from codeloop.tui.questions.form import Form, FormAnswer, FormEntry, Request
+from codeloop.tui.questions.early_keys import EarlyKeys
+from codeloop.tui.questions.form import Form, FormEntry, Request
 from codeloop.tui.questions.form_rows import about_rows, choice_rows, head_rows
+from codeloop.tui.questions.messages import Answered, Early
 from codeloop.tui.questions.permission_form import PermissionForm
 from codeloop.tui.questions.question_form import QuestionForm
 from codeloop.tui.questions.whole import WholeRequest
@@ -30,10 +32,12 @@ from codeloop.tui.screen.bare import app_of
 from codeloop.tui.themes.styles import Styles
 
 WITHDRAWN = "A question was answered elsewhere, or withdrawn."
-SETTLE = 0.3
-"""Seconds after the first drawing, and after each key before them, in which nobody can have read the question."""
+DRAFT = "Text stands in the prompt, so enter may be meant for that. Press enter again, or y, to choose."
+A_COMMAND = "That is a command, not an answer: it stands in the prompt."
 OTHERS = 5
 """Rows of the screen that the panel leaves to others."""
+SMALL, FEWEST = 20, 4
+"""Rows of a screen that is small, and what the panel leaves to others there."""
 LEAST = 3
 """Rows of what is asked about that are shown on the smallest screen."""
 _LOOK = 0.02
@@ -46,13 +50,16 @@ _SEVERAL = ("←→", "questions")
 _HINT = [("↑↓ enter", "choose"), ("pgup pgdn", "scroll")]
 _MARKING = [("space or enter", "mark"), ("enter again", "go on")]
 _WHOLE = "f"
+_COMMANDS = ("/", "!")
+"""What begins a command of the prompt, which runs beside the question."""
 _SCROLLS = {"pageup": -1.0, "pagedown": 1.0, "ctrl+u": -0.5, "ctrl+d": 0.5, "shift+up": 0.0, "shift+down": 0.0}
 
 
 class RequestPanel(Widget, can_focus=True):
     """Shows one request at a time; hidden without one.
 
-    `colours` gives the styles of the theme in use; `settle`: as SETTLE.
+    `colours` gives the styles of the theme in use; `silence`: the seconds without a key, after the first drawing, until
+    somebody can have read the question. A key begins them again.
     """
 
     DEFAULT_CSS = """
@@ -64,31 +71,19 @@ class RequestPanel(Widget, can_focus=True):
     answered = ""
     """The request that was answered last by this program, here or in another tab: nobody is told of that."""
 
-    class Answered(Message):
-        """A person answered; `send` carries it out."""
+    Answered = Answered
+    Early = Early
 
-        def __init__(self, request: Request, answer: FormAnswer) -> None:
-            super().__init__()
-            self.request = request
-            self.answer = answer
-
-    class Early(Message):
-        """A key or a paste that was not meant for the panel, since it came before the question could be read."""
-
-        def __init__(self, event: events.Key | events.Paste) -> None:
-            super().__init__()
-            self.event = event
-
-    def __init__(self, colours: Callable[[], Styles], settle: float = SETTLE) -> None:
+    def __init__(self, colours: Callable[[], Styles], silence: Callable[[], float]) -> None:
         super().__init__()
-        self._settle = settle
+        self._early = EarlyKeys(silence)
         self.request: Request | None = None
         self._colours = colours
         self._form: Form | None = None
         self._waiting = 1
-        self._ready_at = float("inf")
-        """When the question can have been read (monotonic seconds)."""
         self._owners: list[int] = []
+        self._is_command = False
+        """A command was begun here, which is for the prompt."""
         self._typing: FormEntry | None = None
         self.diff_view: DiffView = "auto"
 
@@ -97,21 +92,25 @@ class RequestPanel(Widget, can_focus=True):
         yield RowsView("request-head")
         yield RowsView("request-about")
         yield RowsView("request-choices")
+        yield RowsView("request-keys")
         yield LineInput(id="request-entry", select_on_focus=False)
 
     @property
     def is_ready(self) -> bool:
         """Whether keys answer."""
-        return monotonic() >= self._ready_at
+        return monotonic() >= self._early.ready_at
 
-    def show(self, request: Request, asking: Asking, waiting: int = 1) -> None:
-        """Ask; `waiting`: how many requests wait, with this one. The same request again only renews that number."""
+    def show(self, request: Request, asking: Asking, waiting: int = 1, *, has_draft: bool = False) -> None:
+        """Ask; `waiting`: how many requests wait, with this one. The same request again only renews that number.
+
+        `has_draft`: text stands in the prompt.
+        """
         self._waiting = waiting
         if self.request is None or self.request.id != request.id:
             self.request = request
             is_permission = isinstance(request, PermissionRequest)
             self._form = PermissionForm(request, asking) if is_permission else QuestionForm(request, asking)
-            self._ready_at = float("inf")
+            self._early.begin(has_draft=has_draft)
             self.display = True
             self.focus()
             self.query_one("#request-choices", RowsView).is_drawn = False
@@ -145,10 +144,13 @@ class RequestPanel(Widget, can_focus=True):
         text, canvas = form.text(width), Canvas(width, styles, diff=self.diff_view)
         head = head_rows(form, text.title, self._waiting, styles, width)
         choices, self._owners = choice_rows(form, styles, width, is_ready=self.is_ready)
-        foot = [*choices, *_hint_rows(form, styles, width, is_ready=self.is_ready)]
+        keys = _hint_rows(form, styles, width, is_ready=self.is_ready)
         about = about_rows(text, canvas)
-        most = max(self.screen.size.height - OTHERS - len(head) - (form.entry is not None), LEAST)
-        foot_height = min(len(foot), max(most - min(len(about), LEAST), LEAST))
+        others = OTHERS if self.screen.size.height >= SMALL else FEWEST
+        most = self.screen.size.height - others - len(head) - len(keys) - (form.entry is not None)
+        foot_height = min(len(choices), max(most - min(len(about), LEAST), LEAST))
+        if foot_height < len(choices):
+            keys = _hint_rows(form, styles, width, is_ready=self.is_ready, cuts=True)
         height = min(len(about), max(most - foot_height, 1))
         if height < len(about):  # what hides below blanks is not to be missed
             height = max(height - 1, 1)
@@ -158,7 +160,8 @@ class RequestPanel(Widget, can_focus=True):
         self.query_one("#request-head", RowsView).show(head, len(head))
         self.query_one("#request-about", RowsView).show(about, height)
         view = self.query_one("#request-choices", RowsView)
-        view.show(foot, foot_height)
+        view.show(choices, foot_height)
+        self.query_one("#request-keys", RowsView).show(keys, len(keys))
         view.is_choice = lambda row: self.is_ready and row < len(self._owners)
         mine = [row for row, owner in enumerate(self._owners) if owner == form.cursor]
         view.scroll_to_row(mine[0], mine[-1])
@@ -175,12 +178,24 @@ class RequestPanel(Widget, can_focus=True):
             event.stop()
             self.post_message(self.Early(events.Key(event.key, event.character)))
             return
-        if form.entry is not None:
-            self._typed(event, form)
-        elif event.time < self._ready_at:
+        is_free = form.entry is None and event.time >= self._early.ready_at
+        self._is_command = self._is_command or (is_free and event.character in _COMMANDS)
+        if self._is_command:  # until the prompt has the focus
             event.stop()
             event.prevent_default()
-            self._hand_back(event)
+            self.post_message(self.Early(events.Key(event.key, event.character), is_command=True))
+        elif form.entry is not None:
+            self._typed(event, form)
+        elif self._early.is_early(event.time):
+            event.stop()
+            event.prevent_default()
+            if self._early.ready_at < float("inf"):
+                self._wait()
+            self.post_message(self.Early(events.Key(event.key, event.character)))
+        elif self._early.doubts(event.key):
+            event.stop()
+            form.notice = DRAFT
+            self.draw()
         elif self._scrolled(event.key) or form.press(event.key):
             event.stop()
             event.prevent_default()
@@ -193,6 +208,13 @@ class RequestPanel(Widget, can_focus=True):
             event.prevent_default()
             self._after(form)
 
+    def on_focus(self) -> None:
+        """Take keys as answers again: after a pause, if a command was begun here, for its writer may go on typing."""
+        if self._is_command:
+            self._is_command = False
+            self._wait()
+            self.draw()
+
     def _typed(self, event: events.Key, form: Form) -> None:
         """Take a key while a line is typed: those that came before it was there are its beginning."""
         if event.key == "escape":
@@ -204,8 +226,7 @@ class RequestPanel(Widget, can_focus=True):
             self._entry.insert_text_at_cursor(event.character or "")
         elif self.has_focus and event.key == "enter":
             event.stop()
-            form.typed(self._entry.value)
-            self._after(form)
+            self._take_line(Input.Submitted(self._entry, self._entry.value))
 
     def on_paste(self, event: events.Paste) -> None:
         """Hand back what was pasted: it answers nothing."""
@@ -225,10 +246,17 @@ class RequestPanel(Widget, can_focus=True):
 
     @on(Input.Submitted)
     def _take_line(self, submitted: Input.Submitted) -> None:
+        """Take a line that was typed. A command is no answer to a permission request: it goes to the prompt."""
         submitted.stop()
-        if self._form is not None:
-            self._form.typed(submitted.value)
-            self._after(self._form)
+        form, line = self._form, submitted.value
+        if isinstance(form, PermissionForm) and is_command(line):
+            form.leave_entry()
+            form.notice = A_COMMAND
+            self.draw()
+            self.post_message(self.Early(events.Paste(line), is_command=True))
+        elif form is not None:
+            form.typed(line)
+            self._after(form)
 
     @property
     def _entry(self) -> Input:
@@ -243,13 +271,7 @@ class RequestPanel(Widget, can_focus=True):
 
     def _wait(self) -> None:
         """Begin to wait until the question can have been read: it is on the screen now."""
-        self._ready_at = monotonic() + self._settle
-        self.set_timer(self._settle, self.draw)
-
-    def _hand_back(self, event: events.Key) -> None:
-        if self._ready_at < float("inf"):
-            self._wait()
-        self.post_message(self.Early(events.Key(event.key, event.character)))
+        self.set_timer(self._early.wait_from(monotonic()), self.draw)
 
     def _scrolled(self, key: str) -> bool:
         if key not in _SCROLLS:
@@ -284,7 +306,8 @@ class RequestPanel(Widget, can_focus=True):
             entry.focus()
 
 
-def _hint_rows(form: Form, styles: Styles, width: int, *, is_ready: bool) -> list[Row]:
+def _hint_rows(form: Form, styles: Styles, width: int, *, is_ready: bool, cuts: bool = False) -> list[Row]:
+    """Return what keys do; `cuts`: not all choices fit, so it begins with which one of how many is marked."""
     if form.entry is not None:
         label = f"{form.entry.label}  (enter {form.entry.does} it, esc goes back)"
         return [[Segment(line, styles.of("primary"))] for line in wrap(label, width)]
@@ -293,5 +316,11 @@ def _hint_rows(form: Form, styles: Styles, width: int, *, is_ready: bool) -> lis
     if not is_ready:
         return [[]]
     keys = [*(_MARKING if form.is_marking else _HINT), _SEVERAL if form.tabs else _WIDER, _REJECT]
-    rows = key_rows(keys, styles, width)
-    return rows if len(rows) == 1 else key_rows([_REJECT], styles, width)
+    place = f"{form.cursor + 1} of {len(form.rows())} ↕  " if cuts else ""
+    room = width - len(place)
+    rows = next(
+        rows
+        for some in (keys, [_HINT[0], _REJECT], [_REJECT])
+        if len(rows := key_rows(some, styles, room)) == 1 or len(some) == 1
+    )
+    return [[Segment(place, styles.of("warning")), *rows[0]], *rows[1:]] if place else rows

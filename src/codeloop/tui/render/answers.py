@@ -3,7 +3,7 @@
 from rich.segment import Segment
 from rich.style import Style
 
-from codeloop.client.numbers import duration
+from codeloop.client.numbers import duration, span
 from codeloop.kit.terminal_text import as_block, inert_answer
 from codeloop.tui.render.canvas import Canvas, Row
 from codeloop.tui.render.layout import cut
@@ -63,7 +63,7 @@ def reasoning_rows(item: ReasoningItem, canvas: Canvas, texts: LiveTexts) -> lis
     muted = canvas.styles.of("text_muted", "italic")
     click = Style(meta={"toggle": item.key})
     time = item.part.time
-    took = f" for {duration(time.end - time.start)}" if time.end is not None else ""
+    took = f" for {duration(span(time.start, time.end))}" if time.end is not None else ""
     head = Segment(f"{'▾' if item.is_open else '▸'} ", canvas.styles.of("text_muted") + click)
     title = f"Thought{took}" if time.end is not None else "Thinking"
     if item.is_open:

@@ -18,7 +18,7 @@ class Canvas(Struct, frozen=True):
 
     `thinking`: reasoning is shown; `details`: outputs of calls are shown, else one row each; `diff`: `auto` puts both
     sides next to each other where there is room; `pictures`: None where a line of text stands in their place;
-    `child_key`: shows a subagent.
+    `child_key`: shows a subagent; `open_key`: shows all of the lowest call.
     """
 
     width: int
@@ -29,3 +29,4 @@ class Canvas(Struct, frozen=True):
     diff: DiffView = "auto"
     pictures: PictureStore | None = None
     child_key: str = ""
+    open_key: str = ""

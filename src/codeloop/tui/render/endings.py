@@ -5,15 +5,7 @@ from rich.segment import Segment
 
 from codeloop.client.numbers import count, dollars, duration
 from codeloop.kit.terminal_text import inert, one_line
-from codeloop.schema.errors import (
-    APIError,
-    ContextOverflowError,
-    MessageAbortedError,
-    MessageError,
-    MessageOutputLengthError,
-    ProviderAuthError,
-    error_message,
-)
+from codeloop.schema.errors import MessageAbortedError, error_message
 from codeloop.tui.render.canvas import Canvas, Row
 from codeloop.tui.render.layout import framed, wrap
 from codeloop.tui.state.items import EndItem, Look, NoticeItem
@@ -27,8 +19,8 @@ def end_rows(item: EndItem, canvas: Canvas) -> list[Row]:
     error = item.message.error
     rows: list[Row] = []
     if error is not None and not isinstance(error, MessageAbortedError):
-        rows += _said(error_message(error), "error", canvas)
-        rows += _said(advice, "warning", canvas) if (advice := _advice(error)) else []
+        message = error_message(error)
+        rows += _said(f"{message}\n{_advice(message)}", "error", canvas)
     style, room = canvas.styles.of("text_muted"), max(canvas.width - 2, 4)
     sums = [row for line in _lines(*_sums(item), room) for row in wrap([Segment(line, style)], room)]
     return [*rows, *framed(sums, Segment("  "))]
@@ -42,7 +34,7 @@ def _lines(who: list[str], used: list[str], room: int) -> list[str]:
 
 
 def _filled(words: list[str], room: int) -> list[str]:
-    lines = [words[0]]
+    lines = words[:1]
     for word in words[1:]:
         longer = f"{lines[-1]} · {word}"
         if cell_len(longer) <= room:
@@ -64,27 +56,17 @@ def _sums(item: EndItem) -> tuple[list[str], list[str]]:
         duration(item.ms),
         *([f"{item.steps} steps"] if item.steps > 1 else []),
     ]
-    used = [
-        f"{about}{count(item.tokens_in)} in{cached}, {count(item.tokens_out)} out",
+    tokens = f"{about}{count(item.tokens_in)} in{cached}, {count(item.tokens_out)} out"
+    used = [  # a turn that was refused or killed has no counts
+        *([tokens] if item.tokens_in or item.tokens_out else []),
         *([about + dollars(item.cost)] if item.cost else []),
     ]
     return [word for word in who if word], used
 
 
-def _advice(error: MessageError) -> str:
-    match error:
-        case ProviderAuthError():
-            return "Enter a key with /connect, then send the prompt again."
-        case ContextOverflowError():
-            return "Compact the conversation with /compact, or begin a new session."
-        case MessageOutputLengthError():
-            return "Ask it to go on."
-        case APIError(data=data) if data.is_retryable:
-            return "The service may be back in a while: send the prompt again, or choose another model."
-        case APIError(data=data) if data.status_code in {401, 403}:
-            return "Enter another key with /connect, or choose another model with /models."
-        case _:
-            return ""
+def _advice(message: str) -> str:
+    """Return how to do here what an error says is done with a command; every error says itself what to do."""
+    return "Here /connect does that." if "codeloop auth login" in message else ""
 
 
 def notice_rows(item: NoticeItem, canvas: Canvas) -> list[Row]:

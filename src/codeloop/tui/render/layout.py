@@ -39,25 +39,25 @@ def expand_tabs(text: str) -> str:
 
 def wrap(line: Sequence[Segment], width: int) -> list[Row]:
     """Return a line in rows of at most `width` cells, broken at spaces where there are any."""
-    return _in_rows(line, width, at_words=True)
+    return _in_rows(line, width, trims=True)
 
 
 def fold(line: Sequence[Segment], width: int) -> list[Row]:
-    """Return a line in rows of at most `width` cells, broken wherever a row is full; every space stays."""
-    return _in_rows(line, width, at_words=False)
+    """Return a line in rows of at most `width` cells, broken after spaces where there are any; every space stays."""
+    return _in_rows(line, width, trims=False)
 
 
-def _in_rows(line: Sequence[Segment], width: int, *, at_words: bool) -> list[Row]:
+def _in_rows(line: Sequence[Segment], width: int, *, trims: bool) -> list[Row]:
     text = line[0].text if len(line) == 1 else "".join([segment.text for segment in line])
     if len(text) <= width and (text.isascii() or cell_len(text) <= width):
         return [list(line)]
     width = max(width, 2)
     if is_plain(text):
-        breaks = _plain_words(text, width) if at_words else [(at, at + width) for at in range(0, len(text), width)]
+        breaks = _plain_words(text, width) if trims else _plain_pieces(text, width)
     elif cell_len(text) <= width:
         return [list(line)]
     else:
-        breaks = _breaks(text, width, at_words=at_words)
+        breaks = _breaks(text, width, trims=trims)
     return _sliced(line, breaks)
 
 
@@ -82,14 +82,26 @@ def _plain_words(text: str, width: int) -> list[tuple[int, int]]:
     return breaks
 
 
-def _breaks(text: str, width: int, *, at_words: bool) -> list[tuple[int, int]]:
+def _plain_pieces(text: str, width: int) -> list[tuple[int, int]]:
+    breaks: list[tuple[int, int]] = []
+    start = 0
+    while len(text) - start > width:
+        stop = text.rfind(" ", start, start + width) + 1
+        if not text[start:stop].strip(" "):
+            stop = start + width
+        breaks.append((start, stop))
+        start = stop
+    return [*breaks, (start, len(text))]
+
+
+def _breaks(text: str, width: int, *, trims: bool) -> list[tuple[int, int]]:
     breaks: list[tuple[int, int]] = []
     start = used = 0
     chance = used_there = 0  # where the row may end, and what the row takes up to there
     for begin, end, cells in clusters(text):
-        is_space = at_words and text[begin:end] == " "
-        if used + cells > width and not is_space:
-            if chance > start:
+        is_space = text[begin:end] == " "
+        if used + cells > width and not (is_space and trims):
+            if chance > start and text[start:chance].strip(" "):
                 breaks.append((start, chance))
                 start, used = chance, used - used_there
             else:
@@ -97,11 +109,11 @@ def _breaks(text: str, width: int, *, at_words: bool) -> list[tuple[int, int]]:
                 start, used = begin, 0
             chance = start
         used += cells
-        if at_words and (is_space or _is_wide(text[begin], cells)):
+        if is_space or _is_wide(text[begin], cells):
             chance, used_there = end, used
     if start < len(text) or not breaks:
         breaks.append((start, len(text)))
-    return [_trimmed(text, first, last) for first, last in breaks] if at_words else breaks
+    return [_trimmed(text, first, last) for first, last in breaks] if trims else breaks
 
 
 def _is_wide(char: str, cells: int) -> bool:

@@ -26,7 +26,7 @@ def prompt_rows(item: PromptItem, canvas: Canvas) -> list[Row]:
     inner = max(canvas.width - 3, 4)
     rows: list[Row] = []
     for part in item.parts:
-        if isinstance(part, TextPart) and not part.synthetic and not part.ignored:
+        if isinstance(part, TextPart) and not part.synthetic:
             for line in inert_answer(part.text.strip("\n")).split("\n"):
                 rows += wrap([Segment(expand_tabs(line), text_style)], inner)
     muted = styles.of("text_muted", "", ground)
@@ -35,7 +35,7 @@ def prompt_rows(item: PromptItem, canvas: Canvas) -> list[Row]:
         if item.is_open:
             rows.append([Segment("▴ show less", note)])
         else:
-            more = [Segment(f"… {len(rows) - 2 * _ENDS:,} more rows", note)]
+            more = [Segment(f"… {len(rows) - 2 * _ENDS:,} more rows; a click shows them", note)]
             rows = [*rows[:_ENDS], cut(more, inner), *rows[-_ENDS:]]
     fill = styles.of("text", "", ground)
     before = [Segment(BAR, styles.of(bar, "", ground)), Segment(" ", fill)]

@@ -1,12 +1,14 @@
 """What the terminal says of itself, what is clicked, and what follows."""
 
-from typing import Protocol
+from typing import Any, Protocol
 
 from textual import events, on
+from textual.notifications import SeverityLevel
 
 from codeloop.kit.lazy import load
 from codeloop.tui.screen.bare import CommandWidget
 from codeloop.tui.screen.transcript.transcript import Transcript
+from codeloop.tui.state.items import Look
 from codeloop.tui.terminal.colours import is_dark_ground
 from codeloop.tui.terminal.driver import GROUND, TerminalSaid
 from codeloop.tui.ui import Ui
@@ -29,6 +31,14 @@ class AskingUi(Ui, inherit_bindings=False):
 
     inline: PicturesWithin | None = None
     """None until there was a picture."""
+
+    def notify(self, message: str, *, title: str = "", severity: SeverityLevel = "information", **how: Any) -> None:
+        """Show a message for a while; below the first cards it stays, for nothing is to cover them."""
+        if self.shown is not None and self.shown.view is None and len(self.screen_stack) == 1:
+            look: Look = "info" if severity == "information" else severity
+            self.say(f"{title}: {message}" if title else message, look)
+        else:
+            super().notify(message, title=title, severity=severity, **how)
 
     @on(TerminalSaid)
     def _told(self, event: TerminalSaid) -> None:

@@ -26,6 +26,15 @@ class KeyOrder:
         self._handled: asyncio.Event | None = None
         """Set once the last key that may lead elsewhere has done so."""
 
+    async def wait(self) -> None:
+        """Wait until no key is held back."""
+        if self._held and self._release is not None:
+            await asyncio.wait({self._release})
+
+    def drop(self) -> None:
+        """Forget the keys that are held back, but for one that is being taken."""
+        del self._held[1:]
+
     async def feed(self, event: Event) -> None:
         """Take a key as soon as those before it are done."""
         if self._held or not self._is_free():

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Sequence
 
-from textual import events
+from textual import events, on
 from textual.widgets import Input
 
 from codeloop.tui.choices import Choices
@@ -18,7 +18,10 @@ from codeloop.tui.screen.leading import led
 from codeloop.tui.settings.keys import Keymap
 from codeloop.tui.settings.launch import UiLaunch
 from codeloop.tui.settings.look import Appearance
+from codeloop.tui.terminal.input_queue import InputDropped
 
+INTERRUPT = "ctrl+c"
+"""Has other meanings everywhere else: it leaves only when it is pressed twice."""
 LEADING = frozenset({"enter", "escape"})
 """Keys of the prompt after which others may be meant for something else."""
 
@@ -42,9 +45,20 @@ class KeyedUi(AskingUi, inherit_bindings=False):
             self._before = [*self._before, event]
             return
         if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
+            self.keys.rhythm.note_key(event.time)
             await self._order.feed(event)
             return
         await super().on_event(event)
+
+    async def wait_for_keys(self) -> None:
+        """Wait until the keys that wait for others here are taken."""
+        await self._order.wait()
+
+    @on(InputDropped)
+    def _dropped(self, event: InputDropped) -> None:
+        self._order.drop()
+        # A toast also in an empty session: what stands below the cards may go with the key that dropped the others.
+        super(AskingUi, self).notify(f"{event.count:,} keys that waited were dropped.", severity="warning")
 
     async def _take(self, event: events.Event) -> None:
         """Do what a key means now that it is its turn."""
@@ -96,7 +110,7 @@ class KeyedUi(AskingUi, inherit_bindings=False):
         row = next((BY_ID[name] for name in self.keys.press(arrived(event.key)).commands if name in BY_ID), None)
         if row is not None:
             event.stop()
-            self.run_command(row)
+            self.run_command(row, INTERRUPT if event.key == INTERRUPT and row.id == "app_exit" else "")
 
     def type_before(self) -> None:
         """Type what was typed before there was a prompt."""

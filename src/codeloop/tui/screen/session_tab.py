@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from time import monotonic
 
 from textual import on
 from textual.app import ComposeResult
@@ -12,14 +13,17 @@ from codeloop.schema.live_events import Retry
 from codeloop.schema.message import ModelRef, Session
 from codeloop.schema.part import ToolPart
 from codeloop.tui.prompt.memory.keeping import NEW
+from codeloop.tui.prompt.messages import PromptEmptied
 from codeloop.tui.prompt.prompt import PromptInput
 from codeloop.tui.questions.panel import RequestPanel
 from codeloop.tui.render.canvas import Canvas
 from codeloop.tui.screen.bare import BareWidget, app_of
+from codeloop.tui.screen.find_bar import FindBar
 from codeloop.tui.screen.transcript.transcript import Greeting, Transcript
 from codeloop.tui.state.children import title_of
 from codeloop.tui.state.items import Item, NoticeItem
 from codeloop.tui.state.session_view import Request, SessionView
+from codeloop.tui.state.typing_rhythm import TypingRhythm
 from codeloop.tui.themes.styles import Styles
 
 NOTICES = "notices"
@@ -39,12 +43,17 @@ class SessionTab(BareWidget):
         colours: Callable[[], Styles],
         prompt: PromptInput,
         greeting: Greeting,
+        rhythm: TypingRhythm,
     ) -> None:
         super().__init__()
         self.view: SessionView | None = None
         self.transcript = Transcript(canvas, greeting)
         self.prompt = prompt
-        self.panel = RequestPanel(colours)
+        self.find_bar = FindBar(colours)
+        self._rhythm = rhythm
+        self._has_command = False
+        """A command was begun in a question, which gets the focus back."""
+        self.panel = RequestPanel(colours, self._needed_silence)
         self.panel.diff_view = canvas.diff
         self.agent: str | None = None
         """For the next prompts; None: as the session's last one."""
@@ -59,6 +68,7 @@ class SessionTab(BareWidget):
     def compose(self) -> ComposeResult:
         """Yield the parts, top to bottom."""
         yield self.transcript
+        yield self.find_bar
         yield self.panel
         yield self.prompt
 
@@ -127,7 +137,18 @@ class SessionTab(BareWidget):
     @on(RequestPanel.Early)
     def _early(self, event: RequestPanel.Early) -> None:
         event.stop()
+        if event.is_command:
+            self._has_command = True
+            self.prompt.focus()
         self.prompt.editor.post_message(event.event)
+
+    @on(PromptEmptied)
+    def _emptied(self, event: PromptEmptied) -> None:
+        """Go back to the question that a command was begun in, once it was sent or given up."""
+        event.stop()
+        has_command, self._has_command = self._has_command, False
+        if has_command and self.panel.request is not None and self.prompt.editor.has_focus:
+            self.panel.focus()
 
     def _items(self, message_id: str) -> list[Item]:
         if message_id != NOTICES and self.view is not None:
@@ -144,7 +165,11 @@ class SessionTab(BareWidget):
             self.panel.withdraw(asked.id)
             self.prompt.focus()
         if waiting:
-            self.panel.show(waiting[0], self._asking(waiting[0]), len(waiting))
+            has_draft = bool(self.prompt.editor.buffer.text)
+            self.panel.show(waiting[0], self._asking(waiting[0]), len(waiting), has_draft=has_draft)
+
+    def _needed_silence(self) -> float:
+        return self._rhythm.needed_silence(monotonic(), has_draft=bool(self.prompt.editor.buffer.text))
 
     def _asking(self, request: Request) -> Asking:
         """Return which tool asks, and which subagent; what the log does not hold is left out."""

@@ -54,17 +54,11 @@ class StatusBar(CommandWidget):
         self.styles_of = styles
         self._standing = Standing()
         self._view: SessionView | None = None
-        self._since = 0.0
         self._shown: Row = []
 
     def show(self, view: SessionView | None, standing: Standing, styles: Styles) -> None:
         """Show a session's state."""
-        was_busy = self._view is not None and self._view is view and self._since > 0
         self._view, self._standing, self.styles_of = view, standing, styles
-        if view is None or not view.is_busy:
-            self._since = 0.0
-        elif not was_busy:
-            self._since = time.time()
         if self._row() != self._shown:
             self.refresh()
 
@@ -128,7 +122,7 @@ class StatusBar(CommandWidget):
             words = f"retry {view.status.attempt} in {seconds:.0f} s: {one_line(view.status.message, room)}"
             return [Segment(_cut(words, room), styles.of("warning"))]
         frame = WHEEL[int(now * TURNS) % len(WHEEL)] if self._standing.moves else "*"
-        asks = "waits for you" if view.requests else f"{max(now - self._since, 0):.0f}s"
+        asks = "waits for you" if view.requests else f"{time.monotonic() - view.since:.0f}s"
         return [Segment(f"{frame} {asks}", styles.of("warning" if view.requests else "primary"))]
 
     def _sums(self, hint: str) -> Row:

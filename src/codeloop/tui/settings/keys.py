@@ -5,6 +5,8 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
+from codeloop.tui.state.typing_rhythm import TypingRhythm
+
 LEADER = "<leader>"
 DEFAULT_LEADER = "ctrl+x"
 SPELLINGS = {
@@ -105,6 +107,7 @@ class Keymap:
             if not isinstance(keys, str) and keys is not False:
                 self.problems.append(f'keybinds.{name} is not a text such as "ctrl+p" or "<leader>n,f2".')
             self.problems += [f"keybinds.{name}: there is no key {key}." for key in wrong_keys(keys)]
+        self.rhythm = TypingRhythm()
         self._patience, self._until = patience, 0.0
         self._commands: dict[str, tuple[str, ...]] = {}
         for name, keys in defaults.items():

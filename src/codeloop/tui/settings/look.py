@@ -13,6 +13,7 @@ from codeloop.tui.render.pictures import PictureStore
 from codeloop.tui.settings.settings import UiSettings
 from codeloop.tui.terminal.colours import TerminalColours
 from codeloop.tui.themes import themes
+from codeloop.tui.themes.palette import fit_palette
 from codeloop.tui.themes.styles import Styles
 
 WIDE = 120
@@ -27,6 +28,8 @@ class Appearance:
 
     child_key = ""
     """Shows a subagent."""
+    open_key = ""
+    """Shows all of the lowest call."""
 
     def __init__(self, settings: UiSettings, folders: Sequence[Path], terminal: TerminalColours | None = None) -> None:
         self.diff: DiffView
@@ -93,6 +96,8 @@ class Appearance:
     def choose(self, name: str) -> Theme:
         """Use another theme, and return it for the widgets. Raises CodeloopError if it can't be used."""
         colours = themes.load(name, self.mode, self._folders)
+        if self._terminal.depth == "256":
+            colours = fit_palette(colours, is_dark=self.mode == "dark")
         self.styles, self.name = Styles(colours), name
         self.theme = themes.textual_theme(colours, f"codeloop-{name}-{self.mode}")
         return self.theme
@@ -116,4 +121,5 @@ class Appearance:
             diff=self.diff,
             pictures=self.pictures if self._settings.pictures else None,
             child_key=self.child_key,
+            open_key=self.open_key,
         )

@@ -5,6 +5,7 @@ from types import MappingProxyType
 
 from msgspec import Struct
 
+from codeloop.client.numbers import span
 from codeloop.schema.message import NO_TOKENS, AssistantMessage, UserMessage
 from codeloop.schema.part import TOLD, CompactionPart, ReasoningPart, TextPart, ToolPart
 from codeloop.tui.state.children import child_of
@@ -124,7 +125,7 @@ def _end(log: MessageLog, info: AssistantMessage) -> list[Item]:
             cached=used.cache.read,
             tokens_out=used.output,
             cost=sum(step.cost for step in turn),
-            ms=info.time.completed - began,
+            ms=span(began, info.time.completed),
             is_estimated=bool(used.estimated),
         )
     ]

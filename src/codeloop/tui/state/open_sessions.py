@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from codeloop.client.client import Client
 from codeloop.client.target import Target
-from codeloop.schema.api.session_requests import ListMessages, SessionId, cursor_to
+from codeloop.schema.api.session_requests import ListMessages, SessionId, cursor_before, cursor_to
 from codeloop.schema.errors import CodeloopError, GapError
 from codeloop.schema.event import Event
 from codeloop.schema.live_events import Idle, ServerConnected, ServerResync
@@ -90,6 +90,26 @@ class OpenSessions:
             view.cursor = None
             await self._page(view, cursor)
 
+    async def read_first(self, view: SessionView) -> None:
+        """Read the page that the session begins with; `older` fills what is between that and what is known.
+
+        Raises CodeloopError.
+        """
+        if view.cursor is None or not view.log.ids:
+            return
+        client = self.client_of(view.session)
+        empty, full = 0, view.log.messages[view.log.ids[0]].info.time.created
+        while True:  # only pages that end at a time can be asked for: the one that is not full is the first
+            middle = (empty + full) // 2
+            before = cursor_before(middle if full - empty > 1 else full)
+            asked = ListMessages(session_id=view.session.id, limit=PAGE, before=before)
+            page = await client.call(SESSION_MESSAGES, asked)
+            if 0 < len(page) < PAGE or full - empty <= 1:
+                break
+            empty, full = (empty, min(page[0].info.time.created, middle)) if page else (middle, full)
+        view.log.add(page)
+        self.changed.add(view.session.id)
+
     async def _read(self, view: SessionView) -> None:
         client, named = self.client_of(view.session), SessionId(session_id=view.session.id)
         await self._page(view, None)
@@ -111,7 +131,8 @@ class OpenSessions:
             page = await client.call(SESSION_MESSAGES, asked)
         finally:
             self._reading = [each for each in self._reading if each[1] is not since]
-        older = cursor_to(page[0].info) if len(page) == PAGE else None
+        is_joined = cursor is not None and any(each.info.id in view.log.messages for each in page)
+        older = cursor_to(page[0].info) if len(page) == PAGE and not is_joined else None
         if cursor is None:
             view.load(page, older, since)
         else:

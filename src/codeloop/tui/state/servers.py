@@ -39,7 +39,10 @@ class ServerState(Struct, frozen=True):
 def mcp_state(status: MCPStatus) -> ServerState:
     """Return the state of an MCP server: ours where that says more than the reference's word."""
     name = status.state or status.status
-    return ServerState(_WORDS.get(name, name), _HEALTH.get(name, "resting"), status.error or "")
+    words = _WORDS.get(name, name)
+    if status.sandbox is False:
+        words = f"{words}, without a sandbox"
+    return ServerState(words, _HEALTH.get(name, "resting"), status.error or "")
 
 
 def lsp_state(status: LSPStatus) -> ServerState:

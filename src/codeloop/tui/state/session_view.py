@@ -41,8 +41,8 @@ class SessionView:
         self.log = MessageLog()
         self.children = Children(session.id)
         self.status: Status = Idle()
-        self.idle_since = -math.inf
-        """When the last turn ended that was seen here, on the monotonic clock."""
+        self.since = -math.inf
+        """When the turn that runs began, or the last one ended, as it was seen here: on the monotonic clock."""
         self.todos: list[Todo] = []
         self.requests: dict[str, Request] = {}
         """What waits for a person, of this session and its subagents, oldest first."""
@@ -160,8 +160,8 @@ class SessionView:
     def set_status(self, status: Status) -> None:
         """Take in whether a turn runs."""
         was_busy, self.status = self.is_busy, status
-        if was_busy and not self.is_busy:
-            self.idle_since = time.monotonic()
+        if was_busy != self.is_busy:
+            self.since = time.monotonic()
         self._look_for_queued()
 
     def _child(self, event: Event, session_id: str) -> None:

@@ -6,23 +6,26 @@ import select
 import signal
 import struct
 import termios
+import threading
+import time
 from codecs import getincrementaldecoder
 from collections.abc import Iterable
 from contextlib import suppress
 from queue import Full
 
-from textual import constants, events
+from textual import constants
 from textual.drivers import linux_driver
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
 from codeloop.tui.terminal.arrivals import Arrival, Arrivals
+from codeloop.tui.terminal.bursts import Bursts
+from codeloop.tui.terminal.input_queue import InputQueue
 from codeloop.tui.terminal.sequences import (
     ANY_CURSOR,
     HELD_KEYS,
     LETTERS_AS_THEY_ARE,
     PLAIN_KEYS,
-    KeyParser,
     needs_cursor,
 )
 from codeloop.tui.terminal.terminal_app import MUTE, TerminalApp
@@ -157,20 +160,26 @@ class WatchedDriver(LinuxDriver):
 
     def run_input_thread(self) -> None:
         """Read until the UI leaves the terminal, or it is gone."""
-        if self._wake is None:
+        if self._wake is None or not isinstance(self._app, TerminalApp):
             return
         wake, decode = self._wake[0], getincrementaldecoder("utf-8")(errors="replace").decode
-        arrivals, parser = Arrivals(), KeyParser()
+        arrivals, bursts, queue = Arrivals(), Bursts(), InputQueue(self._app, self._loop, self.process_message)
         early = _waiting(self.fileno)
         wait: float | None = None
+        last = 0.0
         while True:
             ready, _, _ = select.select([self.fileno, wake], [], [], wait)
+            now = time.monotonic()
             if wake in ready:
                 return
-            if not ready:  # an escape that nothing followed is a key
-                wait = None if arrivals.is_whole else PATIENCE
-                self._arrived(arrivals.rest(), parser)
-                self._send(parser.tick())
+            if not ready:
+                if is_rest := now - last >= PATIENCE:  # an escape that nothing followed is a key
+                    self._arrived(bursts.take(arrivals.rest(), now), queue)
+                    queue.rest()
+                if bursts.wait(now) == 0:
+                    self._arrived(bursts.rest(), queue)
+                held = bursts.wait(now)
+                wait = None if is_rest and arrivals.is_whole and held is None else min(held or PATIENCE, PATIENCE)
                 continue
             data = b""
             with suppress(OSError):
@@ -181,24 +190,23 @@ class WatchedDriver(LinuxDriver):
             if early:  # until just now the terminal made a line feed of Enter
                 data = data[:early].replace(b"\n", b"\r") + data[early:]
                 early = max(early - len(data), 0)
-            self._arrived(arrivals.take(decode(data)), parser)
-            wait = PATIENCE
+            last = now
+            self._arrived(bursts.take(arrivals.take(decode(data)), now), queue)
+            wait = min(bursts.wait(now) or PATIENCE, PATIENCE)
 
-    def _arrived(self, arrivals: Iterable[Arrival], parser: KeyParser) -> None:
+    def send_message(self, message: Message) -> None:
+        """Send a message to the app."""
+        if threading.current_thread() is threading.main_thread():
+            self._app.post_message(message)
+        else:
+            super().send_message(message)
+
+    def _arrived(self, arrivals: Iterable[Arrival], queue: InputQueue) -> None:
         for arrival in arrivals:
-            match arrival.kind:
-                case "keys" if arrival.text == "\x1b":  # which nothing has followed
-                    self.process_message(events.Key("escape", arrival.text))
-                case "keys":
-                    self._send(parser.feed(arrival.text))
-                case "paste":
-                    self.process_message(events.Paste(arrival.text))
-                case "answer":
-                    self.process_message(TerminalSaid(arrival.command, arrival.text))
-
-    def _send(self, messages: Iterable[Message]) -> None:
-        for message in messages:
-            self.process_message(message)
+            if arrival.kind == "answer":
+                self.process_message(TerminalSaid(arrival.command, arrival.text))
+            else:
+                queue.put(arrival)
 
 
 def _waiting(descriptor: int) -> int:

@@ -11,6 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
 
+from codeloop.kit.small_files import read_start
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.part import FilePart
 
@@ -50,8 +51,7 @@ def data_of(part: FilePart) -> bytes:
             return _decoded(part.url.partition(",")[2])[:MOST_BYTES]
         place = urlsplit(part.url)
         if place.scheme == "file" and place.netloc in {"", "localhost"}:
-            with Path(unquote(place.path)).open("rb") as file:
-                return file.read(MOST_BYTES)
+            return read_start(Path(unquote(place.path)), MOST_BYTES)
     except (OSError, ValueError):
         pass
     return b""

@@ -2,11 +2,12 @@
 
 import base64
 import sys
-from asyncio import create_subprocess_exec, sleep, timeout
+from asyncio import sleep, timeout
 from asyncio.subprocess import DEVNULL, PIPE
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 
+from codeloop.kit.processes import start_outside
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.bounds.tui import PROMPT_CLIPBOARD
 
@@ -55,9 +56,7 @@ def copy_programs(environment: Environment, platform: str = sys.platform) -> lis
     return programs
 
 
-async def give(
-    text: str, programs: list[tuple[str, ...]], which: Callable[[str], str | None], after: float = 0.0
-) -> None:
+async def give(text: str, programs: list[tuple[str, ...]], after: float = 0.0) -> None:
     """Write a text to the stdin of each program that is installed; `xsel` only if no other has taken it.
 
     `after`: seconds that others have first.
@@ -65,11 +64,11 @@ async def give(
     await sleep(after)
     is_given = False
     for program in programs:
-        if which(program[0]) is None or (is_given and program[0] == "xsel"):
+        if is_given and program[0] == "xsel":
             continue
         data = text.encode("utf-16") if program[0] == "clip.exe" else text.encode()
         with suppress(OSError, TimeoutError):
-            process = await create_subprocess_exec(*program, stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL)
+            process = await start_outside(program, stdin=PIPE, output=DEVNULL)
             async with timeout(PROMPT_CLIPBOARD.seconds):
                 await process.communicate(data)
             is_given = process.returncode == 0
@@ -94,7 +93,7 @@ def opener(link: str, environment: Environment, platform: str = sys.platform) ->
 async def opened(program: tuple[str, ...]) -> bool:
     """Run what opens a link, apart from this terminal; return whether it could be run."""
     try:
-        await create_subprocess_exec(*program, stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL, start_new_session=True)
+        await start_outside(program, stdin=DEVNULL, output=DEVNULL, is_apart=True)
     except OSError:
         return False
     return True

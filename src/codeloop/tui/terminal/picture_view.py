@@ -3,7 +3,6 @@
 import asyncio
 import fcntl
 import os
-import shutil
 import struct
 import sys
 import tempfile
@@ -14,6 +13,7 @@ from typing import Any
 
 from textual.app import App, SuspendNotSupported
 
+from codeloop.kit.processes import start_outside, which
 from codeloop.kit.terminal_text import inert
 from codeloop.schema.part import FilePart
 from codeloop.tui.terminal.images import PictureBox, Protocol, data_of, placeholder, protocol_of
@@ -80,7 +80,7 @@ def _room(descriptor: int) -> PictureBox:
 
 async def _opened(part: FilePart, data: bytes) -> str:
     """Have the desktop's own program open a copy of the picture, which stays in the temporary folder."""
-    opener = shutil.which("open" if sys.platform == "darwin" else "xdg-open")
+    opener = which("open" if sys.platform == "darwin" else "xdg-open", os.environ.get("PATH"))
     has_screen = sys.platform == "darwin" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
     descriptor, name = tempfile.mkstemp(prefix="picture-", suffix=_SUFFIXES.get(part.mime, ""))
     with os.fdopen(descriptor, "wb") as file:
@@ -88,5 +88,5 @@ async def _opened(part: FilePart, data: bytes) -> str:
     if opener is None or not has_screen or part.mime not in _SUFFIXES:
         return f"This terminal can't show pictures. A copy is at {name}."
     silent = asyncio.subprocess.DEVNULL
-    await asyncio.create_subprocess_exec(opener, name, stdin=silent, stdout=silent, stderr=silent)
+    await start_outside((opener, name), stdin=silent, output=silent)
     return ""

@@ -1,7 +1,6 @@
 """An app that reaches the person beyond its own screen, and writes to it no more than it has to."""
 
 import os
-import shutil
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from operator import attrgetter, methodcaller
@@ -9,11 +8,14 @@ from typing import Any, Protocol
 
 from rich.console import Console, RenderableType
 from textual._compositor import ChopsUpdate, LayoutUpdate
-from textual.app import App
+from textual.app import App, ScreenStackError
+from textual.css.query import QueryError
 from textual.geometry import Offset
 from textual.screen import Screen
 from textual.signal import Signal
 from textual.strip import Strip
+from textual.widget import MountError
+from textual.worker import WorkerFailed
 
 from codeloop.kit.terminal_text import inert, inert_answer, one_line
 from codeloop.tui.terminal.in_place import Whole, in_place
@@ -88,6 +90,20 @@ class TerminalApp(App[int], inherit_bindings=False):
             lending.__exit__(None, None, None)
 
     @property
+    def is_ending(self) -> bool:
+        """Whether the program ends: widgets may be gone, and nothing more can be shown."""
+        return self._exit or not self._running
+
+    def _handle_exception(self, error: Exception) -> None:
+        """End because of an error; but not because a widget was looked for that is gone since the program ends."""
+        cause = error.error if isinstance(error, WorkerFailed) else error
+        if not (self.is_ending and isinstance(cause, QueryError | ScreenStackError | MountError)):
+            super()._handle_exception(error)
+
+    async def wait_for_keys(self) -> None:
+        """Wait until the keys that wait for others here are taken."""
+
+    @property
     def is_stalled(self) -> bool:
         """Whether the terminal does not read what is written: nothing more is to be written to it."""
         return bool(getattr(self._driver, "is_stalled", False))
@@ -97,7 +113,7 @@ class TerminalApp(App[int], inherit_bindings=False):
         self._clipboard = text
         self.tell_terminal(clipboard_sequence(text, os.environ))
         if programs := copy_programs(os.environ):
-            self.run_worker(give(text, programs, shutil.which, TERMINAL_FIRST), exit_on_error=False)
+            self.run_worker(give(text, programs, TERMINAL_FIRST), exit_on_error=False)
 
     async def visit(self, link: str) -> None:
         """Open a link on the person's desktop; where that can't be, copy it."""

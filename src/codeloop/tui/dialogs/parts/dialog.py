@@ -28,7 +28,11 @@ BOX_CSS = """
     #dialog-box { height: auto; max-width: 100%; background: $background-panel; padding: 1 2; margin-top: 2; }
     #dialog-box Input { height: 1; border: none; padding: 0; background: $background-element; margin-bottom: 1; }
     #dialog-box Input:focus { border: none; background-tint: transparent; }
+    &.-small #dialog-box { margin-top: 0; padding: 0 1; }
+    &.-small #dialog-box Input { margin-bottom: 0; }
 """
+SMALL = 20
+"""Rows of a screen below which the room around the box is the list's."""
 
 
 class Dialog(ModalScreen[Result]):
@@ -87,7 +91,13 @@ class Dialog(ModalScreen[Result]):
     def on_resize(self, _event: events.Resize) -> None:
         """Fit the box into the screen."""
         if not self.is_over:
+            self.set_class(self.is_small, "-small")
             self.draw()
+
+    @property
+    def is_small(self) -> bool:
+        """Whether the screen has little room."""
+        return self.size.height < SMALL
 
     def dismiss(self, result: Result | None = None) -> AwaitComplete:
         """Close, and end what is still being loaded. The first result counts."""

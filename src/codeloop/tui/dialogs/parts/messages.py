@@ -19,7 +19,7 @@ _MOST = 2_000
 
 def said(message: MessageWithParts) -> str:
     """Return the text that a person or the model wrote in a message."""
-    parts = (part for part in message.parts if isinstance(part, TextPart) and not part.synthetic and not part.ignored)
+    parts = (part for part in message.parts if isinstance(part, TextPart) and not part.synthetic)
     return "\n".join(part.text for part in parts).strip()
 
 

@@ -22,7 +22,7 @@ from codeloop.tui.dialogs.picker import Picker
 from codeloop.tui.dialogs.providers.own_server import TITLE, OwnServer
 from codeloop.tui.dialogs.providers.trial import tried
 
-LOCAL, READY, KNOWN, OTHERS = "On this machine", "Ready", "Often used", "All others"
+LOCAL, KEYED, KNOWN, OTHERS = "On this machine", "With a key", "Often used", "All others"
 _OFTEN = ("anthropic", "openai", "google", "openrouter", "deepseek", "mistral", "groq", "xai", "github-copilot")
 AGAIN = "Choose it once more to use it all the same."
 _ALSO = "other custom address base url openai compatible"
@@ -55,7 +55,7 @@ class ProviderPicker(Picker[ModelRef]):
         client, none = self._given.client, NoArguments()
         self._known = await client.call(PROVIDER_LIST, none)
         self._keyed = set(await client.call(PROVIDER_AUTH, none))
-        order = [LOCAL, READY, KNOWN, OTHERS]
+        order = [LOCAL, KEYED, KNOWN, OTHERS]
         own = Pick(ModelRef(provider_id="", model_id=""), TITLE, "by its address", "", KNOWN, also=_ALSO)
         picks = [*map(self._pick, self._known.all), own]
         often = {name: at for at, name in enumerate(_OFTEN)}
@@ -70,9 +70,10 @@ class ProviderPicker(Picker[ModelRef]):
         where = {"env": "key from the environment", "config": "configured", "api": "key stored", "custom": "answers"}
         models = len(provider.models)
         detail = where[provider.source] if is_ready else f"{models} model{'' if models == 1 else 's'}"
+        detail += ", did not answer" if provider.id in self._failed else ""
         can = is_ready or provider.id in self._keyed
         known = KNOWN if provider.id in _OFTEN and can else OTHERS
-        group = LOCAL if is_local else READY if is_ready else known
+        group = LOCAL if is_local else KEYED if is_ready else known
         problem = "" if can else f"no address: codeloop auth login {provider.id} --base-url URL"
         value = ModelRef(provider_id=provider.id, model_id=self._known.default.get(provider.id, ""))
         also = f"{provider.id} {' '.join(provider.env)}"
@@ -136,6 +137,8 @@ class ProviderPicker(Picker[ModelRef]):
         error = await self._try(model)
         if isinstance(error, ProviderAuthError):
             await client.call(AUTH_REMOVE, ProviderId(provider_id=provider.id))
+        elif error is not None:
+            self._failed.add(provider.id)
         return error is not None
 
     async def _forget(self, model: ModelRef | None) -> bool:

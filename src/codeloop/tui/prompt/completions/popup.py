@@ -98,7 +98,18 @@ class CompletionPopup(Widget):
         room = cells - sum(width(each.text) for each in segments)
         if row.detail and room > 8:
             segments.append(Segment(one_line(row.detail, room), faint))
-        return Strip(segments).adjust_cell_length(cells, style)
+        strip = Strip(segments)
+        if y == ROWS - 1 and len(self.rows) > ROWS:  # which of how many is chosen, at the end of the last row
+            place = f" {max(self.chosen, 0) + 1} of {len(self.rows)} {self._arrows}"
+            strip = strip.adjust_cell_length(max(cells - len(place), 0), style)
+            strip = Strip([*strip, Segment(place, faint)])
+        return strip.adjust_cell_length(cells, style)
+
+    @property
+    def _arrows(self) -> str:
+        """Where there is more."""
+        is_below = self._top + ROWS < len(self.rows)
+        return "↕" if self._top and is_below else "↓" if is_below else "↑"
 
     def _visible(self) -> tuple[CompletionRow, ...]:
         return self.rows[self._top : self._top + ROWS]

@@ -1,10 +1,11 @@
 """Reads the clipboard with the programs that this platform has for it."""
 
 import asyncio
-import shutil
+import os
 from asyncio.subprocess import DEVNULL, PIPE
 from contextlib import suppress
 
+from codeloop.kit.processes import start_outside, which
 from codeloop.schema.bounds.tui import PROMPT_CLIPBOARD
 from codeloop.schema.limits import CLIENT_FILE
 
@@ -44,14 +45,12 @@ async def image() -> bytes | None:
 
 def is_there() -> bool:
     """Return whether there is a program that reads the clipboard."""
-    return any(shutil.which(command[0]) for command in _TEXTS)
+    return any(which(command[0], os.environ.get("PATH")) for command in _TEXTS)
 
 
 async def _output(command: tuple[str, ...]) -> bytes:
-    if shutil.which(command[0]) is None:
-        return b""
     try:
-        process = await asyncio.create_subprocess_exec(*command, stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL)
+        process = await start_outside(command, stdin=DEVNULL, output=PIPE)
     except OSError:
         return b""
     try:

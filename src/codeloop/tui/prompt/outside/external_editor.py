@@ -1,8 +1,8 @@
 """Hands the text of the prompt to the editor that a person has chosen in the environment."""
 
-import asyncio
 import os
 import shlex
+import shutil
 import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
@@ -10,6 +10,7 @@ from pathlib import Path
 
 from textual.app import App, SuspendNotSupported
 
+from codeloop.kit.processes import start_outside
 from codeloop.kit.terminal_text import one_line
 from codeloop.tui.prompt.editor import PromptEditor
 from codeloop.tui.prompt.memory.kept import KeptPrompt
@@ -54,15 +55,15 @@ async def edited(text: str, command: list[str]) -> str:
     The last line feed is left out: most editors add one.
     """
     try:
-        descriptor, name = tempfile.mkstemp(prefix="prompt-", suffix=".md")
+        folder = tempfile.mkdtemp(prefix="prompt-")
     except OSError as error:
         raise EditorFailed(f"There is no place for a file to edit: {error.strerror}. Set TMPDIR.") from error
-    os.close(descriptor)
-    path = Path(name)
+    path = Path(folder, "prompt.md")
     try:
         path.write_text(text, encoding="utf-8", errors="replace", newline="\n")
         try:
-            process = await asyncio.create_subprocess_exec(*command, name)
+            # Some editors take their configuration, which starts programs, from the folder that they start in.
+            process = await start_outside((*command, str(path)), folder=folder)
         except OSError as error:
             raise EditorFailed(f"{one_line(command[0], 60)} can't be started: {error.strerror}.") from error
         code = await process.wait()
@@ -72,4 +73,4 @@ async def edited(text: str, command: list[str]) -> str:
     except OSError as error:
         raise EditorFailed(f"What was edited can't be read: {error.strerror}.") from error
     finally:
-        path.unlink(missing_ok=True)
+        shutil.rmtree(folder, ignore_errors=True)

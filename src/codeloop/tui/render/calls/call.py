@@ -7,7 +7,7 @@ from msgspec import Struct
 from rich.segment import Segment
 from rich.style import Style
 
-from codeloop.client.numbers import duration
+from codeloop.client.numbers import duration, span
 from codeloop.kit.terminal_text import inert, one_line
 from codeloop.schema.part import TOLD, ToolPart, ToolStateCompleted, ToolStateError, ToolStatePending, ToolStateRunning
 from codeloop.schema.wire import JSON
@@ -58,14 +58,13 @@ class ToolCall:
                 pass
             case ToolStateRunning(title=title, metadata=metadata, time=time):
                 self.title, self.metadata = title or "", metadata or {}
-                self.ms = max(now - max(time.start, item.resumed), 0)
-            case ToolStateCompleted(title=title, metadata=metadata, output=output, time=time):
-                self.title, self.metadata = title, metadata
-                self.output = output.removesuffix(f"\n\n{metadata.get(TOLD)}")
-                self.ms = time.end - time.start
+                self.ms = span(max(time.start, item.resumed), now)
+            case ToolStateCompleted(title=title, metadata=metadata, for_user=output, time=time):
+                self.title, self.metadata, self.output = title, metadata, output
+                self.ms = span(time.start, time.end)
             case ToolStateError(metadata=metadata, time=time):
                 self.metadata = metadata or {}
-                self.ms = time.end - time.start
+                self.ms = span(time.start, time.end)
 
     @property
     def part(self) -> ToolPart:
@@ -86,8 +85,8 @@ class ToolCall:
                 return "asking" if self.item.is_asking else "pending"
             case ToolStateRunning():
                 return "asking" if self.item.is_asking else "running"
-            case ToolStateCompleted():
-                return "done"
+            case ToolStateCompleted(metadata=metadata):
+                return "interrupted" if metadata.get("interrupted") else "done"
             case ToolStateError(metadata=metadata):
                 given = metadata or {}
                 if given.get("interrupted"):
@@ -145,9 +144,19 @@ class ToolCall:
         if left_out <= 1 and not above:  # the note would take as much room as the row
             return list(rows)
         words = f"… {left_out:,} more line{'' if left_out == 1 else 's'}{' above' if end else ''}"
-        look = self.style("text_muted", "italic")
-        note = cut([Segment(words, look if self.is_open else look + self.toggle)], self.room)
+        note = self.note(words)
         return [note, *rows[-most:]] if end else [*rows[:most], note]
+
+    def note(self, words: str) -> Row:
+        """Return the row that stands for what is left out, with how to see that."""
+        look = self.style("text_muted", "italic")
+        if self.is_open:
+            return cut([Segment(words, look)], self.room)
+        key = self.canvas.open_key
+        for how in (f"  {key} or a click shows all", f"  {key}") if key else ("  a click shows all",):
+            if width_of([Segment(words + how)]) <= self.room:
+                return [Segment(words, look + self.toggle), Segment(how, self.style("text_muted") + self.toggle)]
+        return cut([Segment(words, look + self.toggle)], self.room)
 
     def took(self) -> list[str]:
         """Return how long it took as notes, if that is worth a look."""

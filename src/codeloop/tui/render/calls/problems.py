@@ -34,8 +34,7 @@ def problem_rows(call: ToolCall) -> list[Row]:
     left_out = len(found) - most if len(found) > most + 1 else 0  # the note would take as much room as one more
     rows = [_row(call, each) for each in (found[:most] if left_out else found)]
     if left_out:
-        look = call.style("text_muted", "italic") + call.toggle
-        rows.append(cut([Segment(f"… and {left_out:,} more", look)], call.room))
+        rows.append(call.note(f"… and {left_out:,} more"))
     return rows
 
 

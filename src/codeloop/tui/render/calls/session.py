@@ -7,7 +7,7 @@ from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 
-from codeloop.client.numbers import duration
+from codeloop.client.numbers import command_ending, duration
 from codeloop.kit.terminal_text import arguments, inert, one_line
 from codeloop.schema.part import ToolPart, ToolStateCompleted, ToolStateError
 from codeloop.tui.render.calls.call import CallBody, ToolCall, mapping, sequence
@@ -130,8 +130,8 @@ def _small(call: ToolCall, tool: str, subject: str, mark: str) -> Row:
 
 def _mark(part: ToolPart) -> str:
     match part.state:
-        case ToolStateCompleted():
-            return "✓"
+        case ToolStateCompleted(metadata=metadata):
+            return "✗" if part.tool == "bash" and command_ending(metadata) else "✓"
         case ToolStateError():
             return "✗"
         case _:

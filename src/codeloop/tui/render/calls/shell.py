@@ -2,20 +2,19 @@
 
 from rich.segment import Segment
 
-from codeloop.client.numbers import duration
+from codeloop.client.numbers import command_ending, duration
 from codeloop.kit.terminal_text import inert
+from codeloop.schema.part import without_notes
 from codeloop.tui.render.ansi import AnsiText
-from codeloop.tui.render.calls.call import FOLDED, MOST, CallBody, ToolCall
+from codeloop.tui.render.calls.call import FOLDED, MOST, CallBody, ToolCall, sequence
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.layout import expand_tabs, fold
-
-_NOTES = "\n\n<shell_metadata>\n"
 
 
 def bash(call: ToolCall) -> CallBody:
     """Return the command, the end of its output, and its exit code if that is not 0."""
     output, notes = _output(call)
-    code, job = call.metadata.get("exit"), call.metadata.get("id")
+    ending, job = command_ending(call.metadata) if call.status == "done" else "", call.metadata.get("id")
     rows = _command(call) if call.is_open else []
     rows += output_rows(call, output)
     for note in notes:
@@ -23,21 +22,24 @@ def bash(call: ToolCall) -> CallBody:
     if isinstance(job, str) and job:
         return CallBody(call.text("command"), [f"in the background as {job}"], rows)
     took = call.metadata.get("duration")
-    shown = [f"exit {code}"] if code else []
+    shown = [ending] if ending else []
     if call.status == "running":
         shown.append(duration(call.ms or 0))
     elif isinstance(took, int) and took >= 500:  # without the wait for a permission
         shown.append(duration(took))
-    return CallBody(call.text("command"), shown, rows, is_failed=bool(code))
+    return CallBody(call.text("command"), shown, rows, is_failed=bool(ending))
 
 
 def bash_output(call: ToolCall) -> CallBody:
     """Return what a background command has printed since it was asked last."""
-    output, _ = _output(call)
-    status, code = str(call.metadata.get("status", "")), call.metadata.get("exit")
-    how = f"{status} {code}" if status == "exited" and code else status
+    output, notes = _output(call)
+    status, ending = str(call.metadata.get("status", "")), command_ending(call.metadata)
+    how = ending if status == "exited" and ending else status
     subject = call.title or call.text("id")
-    return CallBody(subject, [how] if how else [], output_rows(call, output), is_failed=bool(code))
+    rows = output_rows(call, output)
+    for note in notes:
+        rows += call.plain(note, "warning")
+    return CallBody(subject, [how] if how else [], rows, is_failed=bool(ending))
 
 
 def bash_kill(call: ToolCall) -> CallBody:
@@ -63,12 +65,11 @@ def _output(call: ToolCall) -> tuple[str, list[str]]:
     """Return what was printed, and what the program itself has to say of it, without what the heading says."""
     printed = call.metadata.get("output")
     if call.status != "done":
-        return (printed if isinstance(printed, str) else "").partition(_NOTES)[0], []
-    text, *after = call.output.rsplit(_NOTES, 1)
+        return without_notes(printed if isinstance(printed, str) else ""), []
+    text = call.output
     if text == "(no output)" or (call.metadata.get("id") and not printed):
         text = ""
-    lines = "".join(after).splitlines()[:-1]
-    return text, [line for line in lines if not line.startswith("exit code ")]
+    return text, [str(note) for note in sequence(call.metadata.get("notes"))]
 
 
 def _command(call: ToolCall) -> list[Row]:

@@ -3,9 +3,9 @@
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 
-from msgspec import Struct
-
 from codeloop.tui.render.canvas import Row
+from codeloop.tui.screen.transcript.block import Block
+from codeloop.tui.screen.transcript.highlights import Highlights
 from codeloop.tui.state.items import Item, ToolItem
 
 Draw = Callable[[Item], list[Row]]
@@ -13,20 +13,6 @@ KEPT = 400
 """Blocks whose rows are kept; of those further from the screen only the height is."""
 
 EMPTY: Row = []
-
-
-class Block(Struct, eq=False):
-    """An item and its rows (None: not kept), below `gap` empty rows; `height` without the gap.
-
-    `same`: how many rows at its top are as they were before it was drawn last.
-    """
-
-    message_id: str
-    item: Item
-    rows: list[Row] | None
-    height: int
-    gap: int = 0
-    same: int = 0
 
 
 class Blocks:
@@ -40,6 +26,8 @@ class Blocks:
         self.height = 0
         self.blank: list[Row] = []
         """What stands on a page without blocks."""
+        self.highlights = Highlights()
+        """What of it is marked because it was looked for."""
 
     def redraw(self, draw: Draw) -> None:
         """Draw every item anew, for another width or other colours."""
@@ -83,6 +71,21 @@ class Blocks:
         """Return the block that a row belongs to, with its gap."""
         at = bisect_right(self._starts, row) - 1
         return self._list[at] if 0 <= at < len(self._list) and row < self.height else None
+
+    def place_of(self, row: int) -> tuple[Block, int] | None:
+        """Return the block that a row belongs to, and the row's number in it; a gap has none."""
+        at = bisect_right(self._starts, row) - 1
+        block = self._list[at] if 0 <= at < len(self._list) else None
+        inside = row - self._starts[at] - block.gap if block is not None else -1
+        return (block, inside) if block is not None and 0 <= inside < block.height else None
+
+    def find(self, key: str) -> tuple[Block, list[Row], int] | None:
+        """Return an item's block by its key, with its rows and the first of them on the page."""
+        for block, start in zip(self._list, self._starts, strict=True):
+            if block.item.key == key:
+                block.rows = block.rows if block.rows is not None else self._draw(block.item)
+                return block, block.rows, start + block.gap
+        return None
 
     def row(self, row: int) -> Row:
         """Return one row of the page; one outside of it is empty, but for what stands on an empty page."""

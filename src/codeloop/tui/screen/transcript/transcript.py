@@ -70,7 +70,7 @@ class Transcript(SelectingView, can_focus=False):
         self.canvas = canvas
         self._greeting = greeting
         self._renderer = Renderer(canvas)
-        self._blocks = Blocks(self._renderer.rows)
+        self.blocks = Blocks(self._renderer.rows)
         self._bar = (0, 0, 0)
         """Where the scroll bar's thumb begins, and how long it is, in eighths of a row; first the bar's own rows."""
         self._strips = RowStrips(self, MARGIN)
@@ -84,7 +84,7 @@ class Transcript(SelectingView, can_focus=False):
         self.pictures.clear()
         self._strips.restyle(canvas.styles.of("text", on="background"))
         share = self.scroll_y / self.max_scroll_y if self.max_scroll_y else 1.0
-        self._blocks.redraw(self._renderer.rows)
+        self.blocks.redraw(self._renderer.rows)
         self._resized()
         self.refresh()
         if not self.follows:
@@ -92,13 +92,13 @@ class Transcript(SelectingView, can_focus=False):
 
     def sync(self, order: Sequence[str], changed: Iterable[str], items_of: ItemsOf) -> bool:
         """Show the messages as they are now; what is in sight stays where it is. Return whether it has scrolled."""
-        top, before = round(self.scroll_y), self._blocks.height
-        anchor = self._blocks.block_at(top)
-        at = self._blocks.top_of(anchor.item.key) if anchor is not None and not self.follows else None
-        first = self._blocks.sync(order, changed, items_of)
+        top, before = round(self.scroll_y), self.blocks.height
+        anchor = self.blocks.block_at(top)
+        at = self.blocks.top_of(anchor.item.key) if anchor is not None and not self.follows else None
+        first = self.blocks.sync(order, changed, items_of)
         self._resized()
         if at is not None and anchor is not None and before:
-            now = self._blocks.top_of(anchor.item.key)
+            now = self.blocks.top_of(anchor.item.key)
             if now is not None and now != at:
                 self.move_selection(now - at)
                 self.scroll_to(y=top + now - at, animate=False)
@@ -109,13 +109,13 @@ class Transcript(SelectingView, can_focus=False):
 
     def tick(self) -> None:
         """Draw again what changes with time: calls that run."""
-        if self._blocks.refresh(self._renderer.is_timed):
+        if self.blocks.refresh(self._renderer.is_timed):
             self._resized()
             self.refresh()
 
     def prompt_near(self, step: int, keys: Sequence[str]) -> None:
         """Scroll to the next (1) or the previous (-1) of some items, seen from the top of the screen."""
-        tops = [top for top in map(self._blocks.top_of, keys) if top is not None]
+        tops = [top for top in map(self.blocks.top_of, keys) if top is not None]
         now = round(self.scroll_y)
         found = [top for top in tops if (top > now if step > 0 else top < now)]
         if found:
@@ -125,7 +125,7 @@ class Transcript(SelectingView, can_focus=False):
 
     def show_item(self, key: str) -> None:
         """Scroll to an item."""
-        if (top := self._blocks.top_of(key)) is not None:
+        if (top := self.blocks.top_of(key)) is not None:
             self._go(top)
 
     def to_end(self) -> None:
@@ -139,7 +139,7 @@ class Transcript(SelectingView, can_focus=False):
 
     def render_line(self, y: int) -> Strip:
         """Return one row of the screen, as the library looks for what the mouse has pointed at."""
-        return self._strips.strip(self._blocks.row(y + round(self.scroll_y)), self.scrollable_content_region.width)
+        return self._strips.strip(self.blocks.row(y + round(self.scroll_y)), self.scrollable_content_region.width)
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Return rows of the screen: those from before are the same objects, and ready to be written."""
@@ -149,16 +149,19 @@ class Transcript(SelectingView, can_focus=False):
         strips: list[Strip] = []
         is_whole = crop.x == 0 and crop.right >= width
         for number in range(top + crop.y, top + crop.bottom):
-            row = self._blocks.row(number)
+            row = self.blocks.row(number)
             strip = self._strips.strip(self.look(number - top, row, self.canvas.pictures), width)
             if self.chosen is not None and not is_drawn_on(row) and (span := self.span(number)) is not None:
                 strip = marked(strip, span, self._mark)
+            if self.blocks.highlights.is_on:
+                place = self.blocks.place_of(number)
+                strip = self.blocks.highlights.mark(strip, place, MARGIN, self.canvas.styles)
             strips.append(strip if is_whole else strip.crop(crop.x, crop.right))
         return strips
 
     def text_of(self, row: int) -> str:
         """Return the text of a row."""
-        return " " * MARGIN + Strip(self._blocks.row(row)).text
+        return " " * MARGIN + Strip(self.blocks.row(row)).text
 
     @property
     def _mark(self) -> Style:
@@ -177,8 +180,8 @@ class Transcript(SelectingView, can_focus=False):
         elif new_value >= self.max_scroll_y:
             self.follows = True
         height = self.size.height
-        self._blocks.forget_rows(round(new_value) - height, round(new_value) + 2 * height)
-        if new_value < height < self._blocks.height and not self.follows:
+        self.blocks.forget_rows(round(new_value) - height, round(new_value) + 2 * height)
+        if new_value < height < self.blocks.height and not self.follows:
             self.post_message(self.NearTop())
 
     def watch_follows(self) -> None:
@@ -207,7 +210,7 @@ class Transcript(SelectingView, can_focus=False):
 
         `is_marked`: they say so.
         """
-        blocks = (self._blocks.block_at(y + round(self.scroll_y)) for y in rows)
+        blocks = (self.blocks.block_at(y + round(self.scroll_y)) for y in rows)
         for block in blocks:
             if block is not None and (is_marked or isinstance(block.item, ToolItem | ReasoningItem | SummaryItem)):
                 return self.post_message(self.Toggled(block.item.key, block.message_id))
@@ -219,7 +222,7 @@ class Transcript(SelectingView, can_focus=False):
 
     def _move_bar(self, position: float) -> None:
         """Move the scroll bar, but only if it would look different: drawing it costs as much as the text."""
-        size, total, window = self.size.height, self._blocks.height, self.container_size.height
+        size, total, window = self.size.height, self.blocks.height, self.container_size.height
         if not self.show_vertical_scrollbar or not size:
             return
         thumb = max(1.0, window * size / total) if total > window else 0.0
@@ -232,9 +235,9 @@ class Transcript(SelectingView, can_focus=False):
             self.vertical_scrollbar.position = position
 
     def _resized(self) -> None:
-        if not self._blocks.height:
-            self._blocks.blank = self._greeting(self.canvas, self.size.height)
-        size = Size(self.size.width, self._blocks.height)
+        if not self.blocks.height:
+            self.blocks.blank = self._greeting(self.canvas, self.size.height)
+        size = Size(self.size.width, self.blocks.height)
         if size != self.virtual_size:
             self.set_reactive(
                 cast("Reactive[Size]", Widget.virtual_size), size

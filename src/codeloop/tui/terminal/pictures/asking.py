@@ -1,15 +1,13 @@
 """How a terminal draws pictures within a conversation: it is asked once, when the first one is in sight."""
 
-import asyncio
 import fcntl
 import re
 import struct
 import termios
-from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Mapping
 
-from codeloop.schema.bounds.tui import PICTURE_ASK
 from codeloop.tui.terminal.images import Protocol
+from codeloop.tui.terminal.tmux import ask_tmux
 
 VERSION, COLOURS, CELL, LAST = "version", "colours", "cell", "attributes"
 """The questions, as `Arrival` names them."""
@@ -37,20 +35,7 @@ def protocol_of_answers(answers: Mapping[str, str]) -> Protocol:
 
 async def terminal_of_tmux() -> dict[str, str]:
     """Return what tmux knows of the terminal around it, as that would answer; nothing, if it hands on no pictures."""
-    try:
-        process = await asyncio.create_subprocess_exec(
-            "tmux", "display-message", "-p", _TMUX, stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL
-        )
-    except OSError:
-        return {}
-    try:
-        async with asyncio.timeout(PICTURE_ASK.seconds):
-            said, _ = await process.communicate()
-    except TimeoutError:
-        process.kill()
-        await process.wait()
-        return {}
-    version, features, hands_on, *_ = [*said.decode("utf-8", "replace").split("\n"), "", "", ""]
+    version, features, hands_on, *_ = [*(await ask_tmux(_TMUX)).split("\n"), "", "", ""]
     can = hands_on in {"on", "all", "1"} and "RGB" in features.split(",")
     return {VERSION: version} if can and _KITTY.match(version.lower()) else {}
 

@@ -1,0 +1,82 @@
+"""Commands that show what a session costs, what fills its window, and which rules count."""
+
+from collections.abc import Callable, Sequence
+
+from rich.segment import Segment
+
+from codeloop.client.slash.reports import context_lines, cost_lines, decision_text, grant_text
+from codeloop.kit.terminal_text import inert
+from codeloop.schema.api.session_reports import PermissionQuery, RevokeGrant
+from codeloop.schema.api.session_requests import SessionId
+from codeloop.schema.operation import PERMISSION_REVOKE, PERMISSION_RULES, SESSION_CONTEXT, SESSION_COST
+from codeloop.tui.actions.dialogs import ask
+from codeloop.tui.dialogs.parts.choices import Pick, PickAction, PickSource
+from codeloop.tui.dialogs.parts.reading import ReadingScreen
+from codeloop.tui.dialogs.picker import Picker
+from codeloop.tui.render.canvas import Row
+from codeloop.tui.render.layout import wrap
+from codeloop.tui.ui import Ui
+
+RULES = "Rules: the first that matches, from above, decides"
+LIMITS = "Every call must pass these as well"
+
+
+async def context(ui: Ui, _words: str) -> None:
+    """Show what fills the window of the session's model."""
+    found = await ui.client.call(SESSION_CONTEXT, SessionId(session_id=ui.session.id))
+    await _read(ui, "Context", lambda width: context_lines(found, width))
+
+
+async def cost(ui: Ui, _words: str) -> None:
+    """Show what the session and its subagents have used."""
+    found = await ui.client.call(SESSION_COST, SessionId(session_id=ui.session.id))
+    await _read(ui, "Cost", lambda width: cost_lines(found, width))
+
+
+async def permissions(ui: Ui, _words: str) -> None:
+    """Show the rules that count, what was always allowed and can be revoked here, and what was decided lately."""
+    client, session = ui.client, ui.tab.session
+    asked = PermissionQuery(session_id=session.id if session is not None else None, agent=ui.choices.agent_of(ui.tab))
+
+    async def listed() -> Sequence[Pick[str]]:
+        found = await client.call(PERMISSION_RULES, asked)
+        always = [Pick(grant.id, grant_text(grant), group="Always allowed") for grant in found.grants]
+        none = [] if always else [Pick("none", "nothing", group="Always allowed", problem="Nothing is always allowed.")]
+        rules = [
+            Pick(
+                f"rule {at}",
+                f"{rule.action:5} {rule.permission} {rule.pattern}",
+                rule.origin,
+                group=LIMITS if rule.list else RULES,
+            )
+            for at, rule in reversed([*enumerate(found.rules)])
+        ]
+        lately = [
+            Pick(f"decision {at}", decision_text(each), group="Latest decisions")
+            for at, each in reversed([*enumerate(found.decisions)])
+        ]
+        return [*always, *none, *lately, *sorted(rules, key=lambda pick: pick.group == LIMITS)]
+
+    async def revoke(value: str | None) -> bool:
+        if value is None or value == "none" or value.startswith(("rule ", "decision ")):
+            ui.notify("Only what is always allowed can be revoked; rules are changed in the configuration.")
+            return False
+        return await client.call(PERMISSION_REVOKE, RevokeGrant(grant_id=value))
+
+    source = PickSource(
+        title=f"Permissions, profile {ui.choices.profile_of(ui.tab) or 'auto'}",
+        load=listed,
+        actions=(PickAction("ctrl+d", "revoke", revoke),),
+        choose="close",
+    )
+    await ask(ui, Picker(source, lambda: ui.appearance.styles))
+
+
+async def _read(ui: Ui, title: str, lines: Callable[[int], Sequence[str]]) -> None:
+    """Show the lines for a width over the whole screen."""
+
+    def rows(width: int) -> list[Row]:
+        style = ui.appearance.styles.of("text")
+        return [row for line in lines(width) for row in wrap([Segment(inert(line), style)], width)]
+
+    await ask(ui, ReadingScreen(title, rows, lambda: ui.appearance.styles))

@@ -1,0 +1,110 @@
+"""What was typed and is not taken yet. It waits here, where Escape and Ctrl-C can overtake it."""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+
+from textual import events
+from textual.message import Message
+
+from codeloop.tui.terminal.arrivals import Arrival
+from codeloop.tui.terminal.bursts import STOPS
+from codeloop.tui.terminal.sequences import KeyParser
+from codeloop.tui.terminal.terminal_app import TerminalApp
+
+AT_ONCE = 16
+"""Keys that the app has at a time."""
+FLOOD = 64
+"""More keys than these, waiting for longer than `LATE`, are no user's: Escape and Ctrl-C drop them."""
+LATE = 0.25
+"""Seconds."""
+TAKEN = 1.0
+"""Seconds until the app has taken keys, else it gets more."""
+
+
+class InputDropped(Message):
+    """Keys were dropped because Escape or Ctrl-C came behind them; `count`: how many."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__()
+        self.count = count
+
+
+class InputQueue:
+    """Hands keys and pastes to the app, a few at a time; filled by the thread that reads the terminal.
+
+    `send` is called for each key, paste and move of the mouse.
+    """
+
+    def __init__(self, app: TerminalApp, loop: asyncio.AbstractEventLoop, send: Callable[[Message], object]) -> None:
+        self._app = app
+        self._loop = loop
+        self._send = send
+        self._parser = KeyParser()
+        self._waiting: deque[tuple[float, Arrival]] = deque()
+        """With the time at which each came (monotonic seconds)."""
+        self._given = 0
+        """Keys that the app has had since it was last known to have taken all."""
+        self._pause: asyncio.Task[None] | None = None
+        """Waits until the app has taken what it was given."""
+
+    def put(self, arrival: Arrival) -> None:
+        """Add what was typed; called from any thread."""
+        self._loop.call_soon_threadsafe(self._put, arrival)
+
+    def rest(self) -> None:
+        """Take what may be the beginning of a key for one, since nothing follows it; called from any thread."""
+        self._loop.call_soon_threadsafe(self._rest)
+
+    def _put(self, arrival: Arrival) -> None:
+        now = time.monotonic()
+        if arrival.kind == "keys" and arrival.text in STOPS and self._waiting and now - self._waiting[0][0] > LATE:
+            count = sum(len(waiting.text) for _, waiting in self._waiting if not waiting.text.startswith("\x1b"))
+            if count > FLOOD:
+                self._waiting = deque(each for each in self._waiting if each[1].text.startswith("\x1b["))
+                self._app.post_message(InputDropped(count))
+        self._waiting.append((now, arrival))
+        self._feed()
+
+    def _feed(self) -> None:
+        while self._waiting and self._pause is None:
+            if self._given >= AT_ONCE:
+                self._pause = asyncio.create_task(self._taken())
+                return
+            came, arrival = self._waiting.popleft()
+            text, room = arrival.text, AT_ONCE - self._given
+            if arrival.kind == "paste":
+                self._given += 1
+                self._send(events.Paste(text))
+                continue
+            if len(text) > room and not text.startswith("\x1b"):
+                self._waiting.appendleft((came, Arrival("keys", text[room:])))
+                text = text[:room]
+            self._given += len(text)
+            for message in [events.Key("escape", text)] if text == "\x1b" else self._parser.feed(text):
+                self._send(message)
+
+    def _rest(self) -> None:
+        if not self._waiting:
+            for message in self._parser.tick():
+                self._send(message)
+
+    async def _taken(self) -> None:
+        taken = asyncio.Event()
+        self._app.call_later(_follow, self._app, taken.set)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(TAKEN):
+                await taken.wait()
+                await self._app.wait_for_keys()
+        self._given, self._pause = 0, None
+        self._feed()
+
+
+def _follow(app: TerminalApp, taken: Callable[[], object]) -> None:
+    """Call back once what has the focus has handled the keys that it was sent."""
+    if app.screen_stack:
+        (app.screen.focused or app.screen).call_later(taken)
+    else:
+        taken()

@@ -1,0 +1,23 @@
+"""What tmux says when it is asked."""
+
+import asyncio
+from asyncio.subprocess import DEVNULL, PIPE
+
+from codeloop.kit.processes import start_outside
+from codeloop.schema.bounds.tui import PICTURE_ASK
+
+
+async def ask_tmux(form: str) -> str:
+    """Return a format of the tmux that this program runs in, filled in; "": there is none, or it does not answer."""
+    try:
+        process = await start_outside(("tmux", "display-message", "-p", form), stdin=DEVNULL, output=PIPE)
+    except OSError:
+        return ""
+    try:
+        async with asyncio.timeout(PICTURE_ASK.seconds):
+            said, _ = await process.communicate()
+    except TimeoutError:
+        process.kill()
+        await process.wait()
+        return ""
+    return said.decode("utf-8", "replace")

@@ -1,0 +1,68 @@
+"""A theme for terminals of 256 colours: each colour becomes one of theirs, and what differs goes on to differ."""
+
+from colorsys import rgb_to_hls
+from functools import cache
+
+import msgspec
+
+from codeloop.tui.themes.theme import ColourTheme
+
+_TINTS = {
+    "green": (("#005f00", "#008700"), ("#d7ffd7", "#afffaf")),
+    "red": (("#5f0000", "#870000"), ("#ffd7d7", "#ffafaf")),
+    "blue": (("#00005f", "#0000af"), ("#d7d7ff", "#afafff")),
+}
+"""Grounds of a diff and of its words that changed, on a dark and on a light screen.
+
+A theme has fainter tints, of which the nearest colour here is a grey, the same for what was added and removed.
+"""
+_DIFF = {"added": "green", "removed": "red"}
+_BLUE, _CLEAR = (0.55, 0.72), 0.25
+"""The hues of a theme that tells what was added by blue, and how saturated they are then."""
+_FAINT = ("text_muted", "diff_line_number", "diff_context", "syntax_comment", "markdown_block_quote")
+"""What also stands on the grounds of a diff, which are stronger here than a theme has them."""
+_LEAST = 168
+"""Red, green and blue of the faintest grey on them, where the ground is dark."""
+_STEPS = (0, 95, 135, 175, 215, 255)
+RGB = tuple[int, int, int]
+_CUBE: tuple[RGB, ...] = tuple((red, green, blue) for red in _STEPS for green in _STEPS for blue in _STEPS)
+_GREYS: tuple[RGB, ...] = tuple((level, level, level) for level in range(8, 239, 10))
+
+
+def fit_palette(theme: ColourTheme, *, is_dark: bool) -> ColourTheme:
+    """Return a theme in the 240 colours that are the same in every terminal of 256."""
+    fitted: dict[str, str] = {}
+    for name, value in msgspec.structs.asdict(theme).items():
+        if not str(value).startswith("#"):
+            continue
+        colour = _rgb(value)
+        if is_dark and name in _FAINT and sum(colour) < 3 * _LEAST:
+            colour = (_LEAST, _LEAST, _LEAST)
+        side = next((side for side in _DIFF if side in name), "")
+        if side and (name.endswith("_bg") or "highlight" in name):
+            fitted[name] = _tint(colour, side, is_dark=is_dark, is_word="highlight" in name)
+        else:
+            red, green, blue = _nearest(colour)
+            fitted[name] = f"#{red:02x}{green:02x}{blue:02x}"
+    return msgspec.structs.replace(theme, **fitted)
+
+
+def _rgb(value: str) -> RGB:
+    return int(value[1:3], 16), int(value[3:5], 16), int(value[5:7], 16)
+
+
+@cache
+def _nearest(colour: RGB) -> RGB:
+    """Return the colour that looks most like another one: the eye sees green best, and blue least."""
+    weights = (0.3, 0.59, 0.11)
+
+    def distance(other: RGB) -> float:
+        return sum(weight * (one - two) ** 2 for weight, one, two in zip(weights, colour, other, strict=True))
+
+    return min((*_CUBE, *_GREYS), key=distance)
+
+
+def _tint(colour: RGB, side: str, *, is_dark: bool, is_word: bool) -> str:
+    hue, _, saturation = rgb_to_hls(*(part / 255 for part in colour))
+    is_blue = _BLUE[0] <= hue <= _BLUE[1] and saturation >= _CLEAR and side == "added"
+    return _TINTS["blue" if is_blue else _DIFF[side]][0 if is_dark else 1][is_word]

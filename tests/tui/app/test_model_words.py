@@ -1,0 +1,59 @@
+"""What is written for the model is on no screen, in no output of a run and in no export."""
+
+from pathlib import Path
+
+from codeloop.agent.recovery import CHECK
+from codeloop.cli.output.tool_call import lines
+from codeloop.client.export.html import as_html
+from codeloop.client.export.markdown import as_markdown
+from codeloop.model.testing.script import ScriptedAnswer
+from codeloop.permission.gate import Denied
+from codeloop.schema.api.session_requests import ListMessages, SessionId
+from codeloop.schema.operation import SESSION_GET, SESSION_MESSAGES
+from codeloop.schema.part import ToolPart
+from tests.support.project import call, calls, result, rig
+from tests.tui.app.played import played
+
+FOR_THE_MODEL = (
+    Denied.advice,
+    CHECK,
+    "Read it first",
+    "read the file again",
+    "(Note:",
+    "call bash again",
+    "run_in_background",
+    "Leave task_id out",
+    "Keep one in_progress",
+    "shell_metadata",
+)
+
+
+async def test_words_for_the_model_are_shown_to_nobody(tmp_path: Path) -> None:
+    made = calls(
+        call("bash", "c1", command="touch denied"),
+        call("edit", "c2", filePath="a.txt", oldString="nothing like it", newString="x"),
+        call("grep", "c7", query="one"),
+        call("write", "c3", filePath="a.txt", content="over\n"),
+        call("bash", "c4", command="printf begun; sleep 9", timeout=1500),
+        call("todowrite", "c5", todos=[{"content": str(n), "status": "in_progress", "priority": "low"} for n in "12"]),
+        call("task", "c6", description="d", prompt="p", subagent_type="general", task_id="ses_nowhere"),
+    )
+    rules = {"bash": {"*": "allow", "touch *": "deny"}}
+    async with rig(tmp_path, [made, ScriptedAnswer(text="Done.")], permission=rules) as desk:
+        (desk.work / "a.txt").write_text("one\ntwo\n")
+        async with played(desk, tmp_path / "state", size=(140, 60)) as ui:
+            await ui.type("go", "enter")
+            await ui.sees("Done.")
+            session = SessionId(session_id=ui.ui.session.id)
+            screen = ui.screen()
+        found = await desk.client.call(SESSION_GET, session)
+        messages = await desk.client.call(SESSION_MESSAGES, ListMessages(session_id=session.session_id))
+    parts = [part for message in messages for part in message.parts if isinstance(part, ToolPart)]
+    for_model = " ".join(map(result, parts))
+    run = "\n".join(line for part in parts for line in lines(part, colour=False))
+    shown = (screen, run, as_markdown(found, messages), as_html(found, messages))
+    assert len([words for words in FOR_THE_MODEL if words in for_model]) >= 6
+    for words in FOR_THE_MODEL:
+        assert not any(words in text for text in shown), words
+    assert "Permission denied by the rule bash touch *: deny" in " ".join(screen.split())
+    assert "The command was ended with all its processes after its timeout of 1500 ms." in run
