@@ -6,6 +6,8 @@ READY := .venv/.ready
 CODE := src bench tests examples scripts
 # Thousands of tests and programs: what is compiled once is not compiled again.
 unexport PYTHONDONTWRITEBYTECODE
+# Where LC_ALL=C says so, the interpreter would not read the path of a clone that is not ASCII.
+export PYTHONUTF8 := 1
 ESCAPES := tests/workspace/sandbox/test_attacks.py
 # Half of what tests do is wait: for processes, sockets, deadlines.
 WORKERS ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
@@ -25,7 +27,7 @@ demo: $(READY)  ## watch the agent fix a failing test; the model is a recording,
 	@$(BIN)/codeloop demo $(ARGS)
 
 test: $(READY)  ## run the tests, but for those of the gates (make check)
-	@$(BIN)/pytest -n $$(($(WORKERS) * 3 / 2)) --dist worksteal -m "not slow and not e2e and not interop and not lsp and not registries" --ignore tests/faults --ignore tests/test_house.py --ignore $(ESCAPES) $(ARGS)
+	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not slow and not e2e and not interop and not lsp and not registries" --ignore tests/faults --ignore tests/test_house.py --ignore $(ESCAPES) $(ARGS)
 
 slow: $(READY)  ## run the tests that take more than a second of a core each
 	@$(BIN)/pytest -n $(WORKERS) -m "slow and not e2e and not interop and not lsp and not registries" --ignore tests/faults $(ARGS)
@@ -80,7 +82,7 @@ reference: $(READY)  ## write the reference of the library from its docstrings
 
 picture: $(READY)  ## make the pictures in docs/assets anew: a run of the demo, the terminal UI at work
 	@$(BIN)/python scripts/picture.py docs/assets/demo.svg
-	@$(BIN)/python -m scripts.recording docs/assets/tui.svg docs/assets/tui-recording.svg
+	@$(BIN)/python -m scripts.recording docs/assets
 
 lock:  ## resolve the dependencies anew (needs uv)
 	./scripts/lock

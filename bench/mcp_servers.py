@@ -126,7 +126,7 @@ async def _calls(paths: Paths, project: Path) -> list[float]:
     from codeloop.extend.mcp.servers import McpServers
 
     workspace = Workspace(project, project, paths.state / "scratch", dict(os.environ))
-    place = TablePlace(workspace, paths, paths.state / "logs", lambda _name: None)
+    place = TablePlace(workspace, paths, paths.state / "logs", lambda _name: None, lambda _line: None, is_trusted=True)
     table = McpTable(definitions_of(ENTRIES, {}), place, frozenset(), McpServers)
     server = table.running.by_name["s0"]
     parameters = StdioServerParameters(command=COMMAND[0], args=COMMAND[1:])

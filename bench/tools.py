@@ -18,7 +18,7 @@ from codeloop.permission.rules import decide
 from codeloop.permission.shell.analyse import analyse, need_of
 from codeloop.schema.permission import Action, PermissionRule
 from codeloop.tool.builtin.shell.facts import facts_of
-from codeloop.workspace.process.shells import ShellContext, Shells
+from codeloop.workspace.process.shells import ShellContext
 from codeloop.workspace.workspace import Workspace
 
 LINES = 100_000
@@ -43,12 +43,11 @@ def permission(bench: Bench) -> None:
     subprocess.run(["git", "init", "--quiet", str(folder)], check=True)
     workspace = Workspace(folder, folder, bench.folder, dict(os.environ))
     place = ShellContext("ses_bench", folder, workspace.environment, workspace.scratch)
-    shells = Shells()
     rules = tuple(PermissionRule(permission="bash", pattern=pattern, action=action) for pattern, action in RULES)
     taken: list[float] = []
     for _ in range(max(bench.rounds, 3) * 100):
         start = time.process_time()
-        analysis = analyse(LINE, facts_of(LINE, folder, place, workspace, shells))
+        analysis = analyse(LINE, facts_of(LINE, folder, place, workspace))
         decide(need_of(LINE, analysis), rules)
         taken.append((time.process_time() - start) * 1000)
     for measured in bench.places:

@@ -24,7 +24,7 @@ CHAPTERS = {
     ),
     "Answer questions": ("PermissionQuestion", "Allow", "Deny", "Action", "ModelQuestion", "Choice"),
     "Functions as tools": ("Context",),
-    "Errors": ("CodeloopError", "TurnFailed", "LimitReached", "WrongResult", "ToolRefused"),
+    "Errors": ("CodeloopError", "TurnFailed", "LimitReached", "WrongResult", "SessionNotFound", "ToolRefused"),
 }
 
 Node = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef | ast.Assign

@@ -171,7 +171,7 @@ def main(arguments: list[str]) -> int:
         return 2
     printed = run_in_terminal([str(Path(sys.executable).parent / "codeloop"), "demo"])
     title = (
-        "A run of codeloop demo: the agent runs the tests, reads two files, mends one line, and runs the tests again."
+        "A run of codeloop demo: the agent runs the tests, reads two files, fixes one line, and runs the tests again."
     )
     Path(arguments[0]).write_text(draw(screen(printed), title), encoding="utf-8")
     return 0

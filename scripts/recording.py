@@ -1,6 +1,6 @@
-"""Draws the terminal UI at work on a stored session: a still picture and a recording.
+"""Draws the terminal UI at work on a stored session: a recording, and pictures that stand still.
 
-In the project's folder: python -m scripts.recording docs/assets/tui.svg docs/assets/tui-recording.svg
+In the project's folder: python -m scripts.recording docs/assets
 """
 
 import asyncio
@@ -9,20 +9,37 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from codeloop.schema.api.session_reports import TextMatch, TextMatches
 from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.event import PermissionAnswer, PermissionAsked, PermissionReplied
-from codeloop.schema.operation import PERMISSION_LIST, SESSION_DIFF, SESSION_MESSAGES, SESSION_TODO, NoArguments
+from codeloop.schema.operation import (
+    PERMISSION_LIST,
+    SESSION_DIFF,
+    SESSION_FIND,
+    SESSION_MESSAGES,
+    SESSION_TODO,
+    NoArguments,
+)
 from codeloop.schema.part import TextPart, ToolPart
 from codeloop.schema.wire import replace
 from codeloop.tui.prompt.entry import PromptEntry
 from codeloop.tui.themes.themes import load
 from scripts.terminal_svg import Line, draw
+from tests.tui.screens.album import told
 from tests.tui.stored.client import StoredClient
 from tests.tui.stored.play import running, stored
 
 SIZE = (120, 36)
-TITLE = "The terminal UI at work: the agent reads two files, mends one line, asks before it runs the test, and runs it."
+TITLES = {
+    "tui": "The terminal UI at work: the agent reads two files, fixes one line, asks before it runs the test, runs it.",
+    "tui-question": "The terminal UI asks before a command runs: what it is, and the keys that answer.",
+    "tui-find": "Finding a text in the conversation: the places are marked and counted.",
+    "tui-first-run": "The first start of the terminal UI: a list of services and local servers to choose a model from.",
+}
+"""By picture: what it shows, for those who can't see it."""
 BEGUN = ("completed", "in_progress", "pending")
+FOUND = "price"
+"""What is looked for."""
 Frame = tuple[Sequence[Line], float]
 
 
@@ -73,20 +90,43 @@ async def frames(folder: Path) -> list[Frame]:
         it.is_busy(busy=False)
         it.session()
         await take(5, "The test passes", "Changed files")
+        matches = [
+            TextMatch(message_id=end.info.id, part_id=part.id, ordinal=number, kind="answer", created=0, text=FOUND)
+            for part in end.parts
+            if isinstance(part, TextPart)
+            for number in range(part.text.count(FOUND))
+        ]
+        client.answers[f"{SESSION_FIND.id} {main}"] = TextMatches(found=matches, complete=True)
+        it.ui.tab.prompt.set_entry(PromptEntry(f"/find {FOUND}"))
+        await it.pilot.press("enter")
+        await take(0, f"{len(matches)} of {len(matches)}")
     return taken
 
 
+async def first_run(folder: Path) -> Sequence[Line]:
+    """Return the screen of the first start, without a model."""
+    client = told()
+    client.answers |= {"config.get": {}, "config.providers": {"providers": [], "default": {}}}
+    client.answers["provider.list"] = {**client.answers["provider.list"], "connected": []}
+    async with stored(folder, size=(100, 20), resumed=False, client=client) as it:
+        await it.sees("Where do your models come from?")
+        return it.lines()
+
+
 def main(arguments: list[str]) -> int:
-    """Take the files to write; return the exit code."""
-    if len(arguments) != 2:
-        sys.stderr.write("usage: python -m scripts.recording PICTURE.svg RECORDING.svg\n")
+    """Take the folder to write to; return the exit code."""
+    if len(arguments) != 1:
+        sys.stderr.write("usage: python -m scripts.recording FOLDER\n")
         return 2
-    with tempfile.TemporaryDirectory() as folder:
-        taken = asyncio.run(frames(Path(folder)))
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as another:
+        *taken, found = asyncio.run(frames(Path(folder)))
+        first = asyncio.run(first_run(Path(another)))
+    asked = next(frame for frame in taken if "Allow once" in "".join(part.text for line in frame[0] for part in line))
     ground = load("codeloop", "dark").background
-    picture, recording = map(Path, arguments)
-    picture.write_text(draw([taken[-1]], ground, TITLE), encoding="utf-8")
-    recording.write_text(draw(taken, ground, TITLE), encoding="utf-8")
+    pictures = {"tui": taken[-1], "tui-question": asked, "tui-find": found, "tui-first-run": (first, 0.0)}
+    for name, frame in pictures.items():
+        (Path(arguments[0]) / f"{name}.svg").write_text(draw([frame], ground, TITLES[name]), encoding="utf-8")
+    (Path(arguments[0]) / "tui-recording.svg").write_text(draw(taken, ground, TITLES["tui"]), encoding="utf-8")
     return 0
 
 

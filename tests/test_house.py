@@ -23,6 +23,7 @@ SRC = ROOT / "src"
 CODE = (SRC, ROOT / "bench", ROOT / "tests")
 
 FILE_LINES, FUNCTION_LINES, PARAMETERS, METHODS, ATTRIBUTES, ENTRIES = 400, 60, 7, 20, 12, 16
+COMMITTED_BYTES = 1_000_000
 # Files, functions and classes that may be larger. Empty, and stays so.
 EXCEPTIONS: frozenset[str] = frozenset()
 
@@ -103,22 +104,25 @@ def room_path(path: Path) -> str:
     return path.relative_to(SRC / "codeloop").as_posix()
 
 
+def repository_files() -> list[str]:
+    """Return the name of every file that git would commit."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
+    return [name for name in listed.stdout.decode().split("\0") if name and (ROOT / name).is_file()]
+
+
 def repository_text() -> Iterator[tuple[str, str]]:
     """Yield the name and text of every text file that git would commit."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT,
-        capture_output=True,
-        check=True,
-    )
-    for name in listed.stdout.decode().split("\0"):
-        path = ROOT / name
-        if not name or not path.is_file():
-            continue
+    for name in repository_files():
         try:
-            yield name, path.read_text(encoding="utf-8")
+            yield name, (ROOT / name).read_text(encoding="utf-8")
         except UnicodeDecodeError:
             continue
+
+
+def test_nothing_that_was_downloaded_or_built_is_committed() -> None:
+    large = {name: size for name in repository_files() if (size := (ROOT / name).stat().st_size) > COMMITTED_BYTES}
+    assert large == {}
 
 
 def test_files_stay_short() -> None:

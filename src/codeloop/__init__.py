@@ -28,6 +28,7 @@ _HOMES = {
         *("OpenOptions", "ConnectOptions", "SessionOptions", "Action"),
     ),
     "extension": ("Context",),
+    "schema.errors": ("SessionNotFound",),
     "schema.message": ("Tokens",),
 }
 """Which modules hold the names of the library."""

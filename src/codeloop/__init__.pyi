@@ -33,6 +33,7 @@ from codeloop.library.project import AgentProject as AgentProject
 from codeloop.library.session import AgentSession as AgentSession
 from codeloop.library.session import SaidMessage as SaidMessage
 from codeloop.schema.errors import CodeloopError as CodeloopError
+from codeloop.schema.errors import SessionNotFound as SessionNotFound
 from codeloop.schema.message import Tokens as Tokens
 
 __version__: str
@@ -56,6 +57,7 @@ __all__ = [
     "RetryWaiting",
     "SaidMessage",
     "SessionEvent",
+    "SessionNotFound",
     "SessionOptions",
     "StepEnded",
     "TextAdded",

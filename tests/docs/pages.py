@@ -13,7 +13,7 @@ FILE = re.compile(r"`([~\w./-]+\.(?:jsonl?|jsonc|md|py|sh|ts|txt))`")
 
 NOT_RUN = {
     r"make (test|check)\b": "is what runs this; that the target exists is checked",
-    r"make bench( |$)(?!.*--only)": "takes minutes; the same with --only is run, and the flags are checked",
+    r"make bench( |$)(?!((?!--only).)*--only((?!--only).)*$)": "takes long; one row is run, and the flags are checked",
     r"(pip|uv tool) install \.": "needs the network; that the project builds and what it installs is checked",
     r"codeloop( --plain| -c| attach http\S+| \.\./.*)? +#": "needs a terminal; tests/tui works with the terminal UI",
     r"ollama ": "another project's program",

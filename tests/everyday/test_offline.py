@@ -217,13 +217,13 @@ def test_hooks_run_in_the_sandbox_and_are_not_changed_there(tmp_path: Path) -> N
 def test_what_needs_the_outside_is_said_so(tmp_path: Path) -> None:
     desk = desk_of(tmp_path)
     desk.git("remote", "add", "origin", "git@example.com:a/b.git")
-    signed, pushed, branched = worked(
+    signed, fetched, branched = worked(
         desk,
         "git -c user.signingkey=ABCD commit --allow-empty -S -m signed",
-        "git commit -q --allow-empty -m plain && git push origin HEAD",
+        "git commit -q --allow-empty -m plain && git fetch origin",
         "git branch other && git checkout -q other && git branch --show-current",
     )
     assert "blocked: signing with your keys" in signed.told
-    assert BLOCKED in pushed.told
-    assert "call bash again with `outside`" in pushed.told
+    assert BLOCKED in fetched.told
+    assert "call bash again with `outside`" in fetched.told
     all_well([branched])

@@ -32,6 +32,8 @@ def choose(received: Received) -> Answer:
         return Answer(calls=calls)
     if "show the request" in json.dumps(last["content"]):
         return Answer(text=received.body.decode())
+    if "spell the request" in json.dumps(last["content"]):  # in a form in which nothing of it is found and replaced
+        return Answer(text=received.body.hex())
     if "write" in json.dumps(last["content"]):
         return Answer(calls=(WRITE, SAY), hang=THINKS)
     return Answer(text="Hello.", hang=THINKS)

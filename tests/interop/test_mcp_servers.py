@@ -126,6 +126,8 @@ async def used(tmp_path: Path, definition: dict[str, Any], transport: str, tool:
     async with world(tmp_path, {"p": definition}) as it:
         work = it.ctx.workspace.directory
         await asyncio.to_thread(subprocess.run, ["git", "init", "-q", str(work)], check=True)
+        if "repo_path" in given:  # the server does not start in the project
+            given["repo_path"] = str(work)
         listing = await it.server().connect()
         assert listing.transport == transport
         return (await it.call(tool, **given)).output

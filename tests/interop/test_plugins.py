@@ -49,9 +49,10 @@ class Plugged:
     runtime: str
 
     def use(self, *names: str, **settings: Any) -> None:
-        """Have the configuration name these packages."""
+        """Have the configuration name these packages, which may write and start what they want."""
         plugins = [f"file://{self.modules / name}" for name in names]
-        self.stage.configure({**self.stage.config, "plugin": plugins, **settings})
+        own = {"plugin": plugins, "sandbox": {"extensions": False}}
+        self.stage.configure({**self.stage.config, **own, **settings})
 
     def run(self, *lines: str, words: tuple[str, ...] = ()) -> str:
         """Run one turn; return what is printed, and what the tools gave."""
@@ -140,6 +141,24 @@ def test_a_recorder_of_prompts_writes_what_events_tell(plugged: Plugged) -> None
     assert "hello recorder" in text
 
 
+def test_a_protection_of_secrets_works_as_soon_as_its_settings_are_there(plugged: Plugged) -> None:
+    plugged.use("opencode-vibeguard")
+
+    def seen() -> str:
+        said = plugged.run("spell the request TOPSECRET42")
+        return bytes.fromhex(max(said.split("\n"), key=len)).decode()
+
+    assert "TOPSECRET42" in seen()
+    (row,) = json.loads(plugged.stage.ask([str(CODELOOP), "plugin", "list", "--json"]).stdout)
+    assert row["state"] == "empty"
+    keywords = [{"value": "TOPSECRET42", "category": "KEY"}]
+    settings = json.dumps({"enabled": True, "patterns": {"keywords": keywords}})
+    (plugged.stage.project / "vibeguard.config.json").write_text(settings)
+    request = seen()
+    assert "TOPSECRET42" not in request
+    assert "spell the request __VG_KEY_" in request
+
+
 def test_a_notifier_starts_its_program_when_files_were_written(plugged: Plugged) -> None:
     program = plugged.stage.folder / "bin" / "wakatime-cli"
     program.write_text(f'#!/bin/sh\necho "$@" >> {plugged.stage.folder}/beats\n')
@@ -173,9 +192,9 @@ def test_who_signs_in_with_a_plugin_has_it_send_the_requests(plugged: Plugged) -
     plugin.write_text(text.replace("MODULES", str(plugged.modules)).replace("SERVICE", plugged.stage.model_url))
     copilot = {"npm": "@ai-sdk/openai-compatible", "models": {"coder": {"name": "Coder"}}}
     providers = {**plugged.stage.config["provider"], "github-copilot": copilot}
-    plugged.stage.configure(
-        {**plugged.stage.config, "model": "github-copilot/coder", "provider": providers, "plugin": [f"file://{plugin}"]}
-    )
+    # It lies in the home, and takes modules from elsewhere: a sandbox would show neither.
+    own = {"plugin": [f"file://{plugin}"], "sandbox": {"extensions": False}}
+    plugged.stage.configure({**plugged.stage.config, "model": "github-copilot/coder", "provider": providers, **own})
     login = [str(CODELOOP), "auth", "login", "github-copilot"]
     done = plugged.stage.ask(login, stdin="\n\n")
     assert done.returncode == 0, done.stderr

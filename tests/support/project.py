@@ -108,11 +108,11 @@ class Rig:
 
 
 def result(part: ToolPart) -> str:
-    """Return a call's output or error; fails when there is none."""
+    """Return a call's output or error, as the model reads it; fails when there is none."""
     match part.state:
         case ToolStateCompleted(output=output):
             return output
-        case ToolStateError(error=error):
+        case ToolStateError(for_model=error):
             return error
         case _:
             raise AssertionError(f"no result: {part}")
