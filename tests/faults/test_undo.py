@@ -18,7 +18,7 @@ def project(desk: Desk) -> None:
     (root / "deep" / "er").mkdir(parents=True)
     for name in ("edited.txt", "staged.txt", "deep/er/tracked.txt"):
         (root / name).write_text("committed\n")
-    (root / ".gitignore").write_text(".env\nbuild\n")
+    (root / ".gitignore").write_text(".env\ndata\n")
     desk.git("init", "-q")
     desk.git("add", ".")
     desk.git("commit", "-q", "-m", "first")
@@ -27,9 +27,9 @@ def project(desk: Desk) -> None:
     desk.git("add", "staged.txt")
     (root / "deep" / "untracked.txt").write_text("nowhere else\n")
     (root / ".env").write_text("KEY=secret\n")
-    (root / "build").mkdir()
-    (root / "build" / "run.sh").write_text("#!/bin/sh\n")
-    (root / "build" / "run.sh").chmod(0o755)
+    (root / "data").mkdir()
+    (root / "data" / "run.sh").write_text("#!/bin/sh\n")
+    (root / "data" / "run.sh").chmod(0o755)
 
 
 def state(desk: Desk) -> dict[str, tuple[str, int]]:

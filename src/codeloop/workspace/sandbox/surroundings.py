@@ -12,6 +12,7 @@ from msgspec import Struct
 
 import codeloop
 from codeloop.kit.processes import OWN_PROGRAMS
+from codeloop.kit.small_files import read_start
 from codeloop.workspace.sandbox.home_rows import (
     BASE_FOLDERS,
     CACHES,
@@ -38,6 +39,8 @@ _OWN_PROGRAM = [Path(each) for each in (sys.prefix, sys.base_prefix, sys.executa
 """What the process that starts commands is made of: bubblewrap starts it anew inside."""
 _LINKS = 500
 """Links in a folder of programs that are followed to what they lead to."""
+_SETTINGS_BYTES = 64 * 1024
+"""Bytes of a `pyvenv.cfg` that are read; those that tools write have some hundred."""
 _DEPTH = 2
 """Folders below the top of an installed tool in which secret files are looked for."""
 
@@ -248,7 +251,7 @@ def _holds_work(folder: Path, home: Path) -> bool:
 def _base_of(configuration: Path) -> Path | None:
     """Return the folder of programs that a virtual environment was made from."""
     try:
-        rows = configuration.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+        rows = os.fsdecode(read_start(configuration, _SETTINGS_BYTES)).splitlines()
     except OSError:
         return None
     values = [row.partition("=")[2].strip() for row in rows if row.partition("=")[0].strip() == "home"]
