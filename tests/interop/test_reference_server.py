@@ -1,6 +1,8 @@
 """Our terminal UI drives the reference's server, as far as its routes go; one that it hasn't does not break the UI."""
 
 import json
+import os
+import sys
 from collections.abc import Generator
 from pathlib import Path
 
@@ -28,7 +30,9 @@ def url(desk: EndToEnd) -> Generator[str]:
     config.parent.mkdir(parents=True)
     config.write_text(json.dumps(desk.config))
     quiet = {"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1"}
-    env = desk.environment | quiet | {"OPENCODE_SERVER_PASSWORD": PASSWORD}
+    # Where the machine has no ripgrep, the reference would download one; ours is a wheel among our requirements.
+    path = f"{desk.environment['PATH']}{os.pathsep}{Path(sys.executable).parent}"
+    env = desk.environment | quiet | {"OPENCODE_SERVER_PASSWORD": PASSWORD, "PATH": path}
     with process([reference_program(), "serve", "--port", "0"], desk.project, env, LISTENING) as url:
         yield url
 
