@@ -86,7 +86,7 @@ def _titler(engine: Engine, model: str, *, late: bool) -> str | None:
 
 
 async def _model_title(engine: Engine, session_id: str, ref: str, prompt: str) -> str:
-    """Return what a model says; what that used is added to the session's sums, also when it is cancelled."""
+    """Ask a model for a title; its tokens are added to the session's sums, also when it is cancelled."""
     model = engine.models.open(ref)
     room = TITLE_THINKING.value if model.info.reasoning else 100
     agent = engine.agents.get("title")

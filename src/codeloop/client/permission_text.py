@@ -234,7 +234,7 @@ def _edit(request: PermissionRequest, _asking: Asking) -> str:
 
 
 def _verb(diff: str) -> str:
-    """Return what a diff of one file does to it."""
+    """Return "Create", "Change" or "Delete": the effect of a diff of one file."""
     first = diff.partition("@@ ")[2]
     if first.startswith("-0,0"):
         return "Create"

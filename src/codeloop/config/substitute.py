@@ -18,7 +18,7 @@ REFERENCE = re.compile(r"\{(env|file):([^{}]+)\}")
 
 
 def variable(name: str, environment: Mapping[str, str]) -> str:
-    """Return what stands behind `env:` in a reference: a variable's value, or the default after `:-`."""
+    """Return the value of an `env:` reference: the variable, or the default after `:-`."""
     name, _, default = name.partition(":-")
     return environment.get(name, "") or default
 

@@ -175,7 +175,7 @@ def is_within(pattern: str, offered: Sequence[str]) -> bool:
 
 
 def smart_pattern(query: str, between: str = r"\s+") -> re.Pattern[str]:
-    """Return what finds a text as people type it: case counts if it has a capital letter.
+    """Compile a search pattern for typed words: case counts if there is a capital letter.
 
     `between`: what may stand where the text has blanks.
     """

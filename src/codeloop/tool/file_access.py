@@ -139,7 +139,7 @@ def folder_of(path: Path) -> Path:
 
 
 def outside_needs(targets: Iterable[ResolvedPath], metadata: JSON) -> list[Need]:
-    """Return what working on those of the targets needs that lie outside the work tree: one need for all, or none."""
+    """Return one permission need for all targets outside the work tree; none if all are inside."""
     outside = [target for target in targets if target.outside]
     folders = tuple(dict.fromkeys(str(folder_of(target.real)) for target in outside))
     if not folders:

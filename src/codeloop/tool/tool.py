@@ -103,7 +103,7 @@ class Advised(Protocol):
 
 
 def for_model(error: Advised) -> str:
-    """Return what an error says to the model."""
+    """Return an error's message followed by its advice for the model."""
     return f"{error} {error.advice}" if error.advice else str(error)
 
 

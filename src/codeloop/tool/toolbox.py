@@ -94,7 +94,7 @@ class Invalid(Struct, frozen=True):
     """For the model alone: how the tool is called."""
 
     def __str__(self) -> str:
-        """Return what the model reads."""
+        """Return the text for the model."""
         return f"{self.reason} {self.advice}" if self.advice else self.reason
 
 

@@ -32,7 +32,7 @@ _ORDER = ("codeloop", "configuration", "model", "this machine", "folders", "netw
 
 
 async def examine(startup: Startup, columns: int, rows: int, *, is_online: bool) -> list[Finding]:
-    """Return what was found, by groups. `columns`, `rows`: of the terminal, 0 without one.
+    """Run all checks; return the findings by group. `columns`, `rows`: of the terminal, 0 without one.
 
     `is_online`: the model is asked for one word, and MCP servers are started. Raises CodeloopError without a home.
     """

@@ -174,7 +174,7 @@ async def _version(name: str, environment: Mapping[str, str]) -> str:
 
 
 async def _output(command: list[str], environment: Mapping[str, str]) -> str:
-    """Return what a program prints, "" when it does not start or takes too long."""
+    """Return a program's output, "" when it does not start or takes too long."""
 
     def run() -> str:
         done = subprocess.run(

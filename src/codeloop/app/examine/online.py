@@ -18,7 +18,7 @@ _TOKENS = 16
 
 
 async def examine_online(settings: ProjectSettings, ref: str) -> list[Finding]:
-    """Return what came of asking a model (`provider/model`, "" for none) and of starting the MCP servers."""
+    """Ask a model (`provider/model`, "" for none) and start the MCP servers; return a finding for each."""
     found = [await _ask(settings, ref)] if ref else []
     if not any(settings.config.mcp):
         return found

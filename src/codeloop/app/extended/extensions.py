@@ -88,7 +88,7 @@ def hosts_of(project: ExtendedProject) -> ExtensionHosts:
 
 
 def code_of(file: Path) -> list[Path]:
-    """Return what an extension of the user's is made of: its folder, the packages beside and above it, and ours."""
+    """Return the folders that an extension of the user's loads code from: its own, packages above, ours."""
     beside = (above / name for above in list(file.parents)[:3] for name in ("node_modules", "package.json"))
     ours = (Path(sys.prefix), Path(sys.base_prefix), Path(str(codeloop.__file__)).parent)
     return [file.parent, *(each for each in beside if each.exists()), *ours]

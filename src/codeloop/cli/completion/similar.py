@@ -116,7 +116,7 @@ def find_commands(root: click.Context, name: str, *, parts: bool = False) -> lis
 
 
 def similar_options(context: click.Context, name: str) -> list[str]:
-    """Return what an unknown option may mean: one of this command, else the command that has it."""
+    """Return suggestions for an unknown option: options of this command, else commands that have it."""
     own = [*_options(context.command, context)]
     if (meant := OPTIONS.get(name)) is not None and (meant in own or not meant.startswith("-")):
         return [meant]

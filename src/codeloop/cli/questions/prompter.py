@@ -29,7 +29,7 @@ class Prompter(Protocol):
         ...
 
     def defer(self, line: str) -> bool:
-        """Give a line that is a command to the conversation; return whether there is one that takes commands."""
+        """Run a command typed while a question waits; False where no conversation takes commands."""
         ...
 
 

@@ -15,7 +15,7 @@ VARIABLE = "CODELOOP_LOG"
 
 
 def log_of(options: Options) -> AbstractContextManager[Path]:
-    """Return what has this process logged to its file, as `--log-level`, CODELOOP_LOG and `--print-logs` say.
+    """Return the context in which this process writes its log, as `--log-level`, CODELOOP_LOG and `--print-logs` say.
 
     Raises UsageProblem for a level that there is not.
     """

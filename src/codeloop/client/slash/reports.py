@@ -19,7 +19,7 @@ _HEAD = ("", "steps", "input", "cached", "output", "reasoning", "cost")
 
 
 def cost_lines(cost: SessionCost, width: int = WIDE) -> list[str]:
-    """Return what a session and its subagents have used: by model, each subagent, and in all.
+    """Format the tokens and cost of a session: by model, by subagent, and the total.
 
     As a table where it fits `width` cells, else each name with its figures below it.
     """
@@ -44,7 +44,7 @@ def cost_lines(cost: SessionCost, width: int = WIDE) -> list[str]:
 
 
 def context_lines(context: SessionContext, width: int = WIDE) -> list[str]:
-    """Return what fills the window of a session's model, by part, each with a bar of the whole window.
+    """Format the use of a session's context window: a row and a bar for each part.
 
     A table that does not fit `width` cells has no bars, and shorter names.
     """
@@ -90,13 +90,13 @@ def permission_lines(found: PermissionsInForce, decisions: int = 10) -> list[str
 
 
 def grant_text(grant: Grant) -> str:
-    """Return what an "always" allows, where, and since when."""
+    """Format an "always" grant: its patterns, its scope, its date."""
     where = grant.place or grant.directory or "its session only"
     return one_line(f"{grant.permission} {', '.join(grant.patterns)}  in {where}, since {when(grant.time)}", 2 * WIDTH)
 
 
 def decision_text(decision: Decision) -> str:
-    """Return what was decided, about what, and why."""
+    """Format a decision: action, subject and reason."""
     what = one_line(", ".join(decision.patterns), WIDTH)
     origin = one_line(decision.origin, WIDTH)
     return f"{when(decision.time)}  {decision.action:5}  {decision.permission}  {what}  by {decision.by}; {origin}"

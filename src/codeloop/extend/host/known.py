@@ -86,7 +86,7 @@ class KnownOffers:
         return self._surroundings != before
 
     def get(self, digest: str) -> ExtensionOffer | None:
-        """Return what an extension of this content offered; None: it is to be loaded."""
+        """Return the remembered offer of an extension with this content; None: it has to be loaded."""
         with suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):
             offer = msgspec.json.decode(read_start(self._file(digest), HOST_FILE.value), type=ExtensionOffer)
             return None if brings_nothing(offer) else offer

@@ -138,7 +138,7 @@ class McpServer:
         return self._opening is not None or (self._connection is not None and self._connection.is_open)
 
     async def needs(self) -> tuple[Need, ...]:
-        """Return what has to be agreed to before it may be started: another definition, other code of the project."""
+        """Return the permission needed before a start: its definition, or its code in the project, has changed."""
         patch = "" if self.is_running else await self.consent.look()
         return (_need(self.name, patch),) if patch else ()
 

@@ -113,7 +113,7 @@ def _text(value: Any) -> str:
 
 
 def _allowed(listed: Any, denied: Any) -> JSON:
-    """Return what `tools` and `disallowedTools` come to: the tools that the agent has, and its rules."""
+    """Merge `tools` and `disallowedTools` into the permission rules of an agent."""
     rules: dict[str, Any] = {}
     values: JSON = {}
     names = _names(listed)

@@ -9,5 +9,5 @@ DOCTOR_SPACE_LEAST = Limit("doctor.space_least", 100 * 1024**2, "bytes", "less r
 
 
 def rows() -> dict[str, object]:
-    """Return what this module holds."""
+    """Return the rows of this module, by name."""
     return globals()

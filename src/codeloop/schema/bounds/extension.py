@@ -55,5 +55,5 @@ PLUGIN_INSTALL = Limit("plugin.install", 900_000, "ms", "installing a plugin, th
 
 
 def rows() -> dict[str, object]:
-    """Return what this module holds."""
+    """Return the rows of this module, by name."""
     return globals()

@@ -40,5 +40,5 @@ LSP_INSTALL = Limit("lsp.install", 900_000, "ms", "installing a language server,
 
 
 def rows() -> dict[str, object]:
-    """Return what this module holds."""
+    """Return the rows of this module, by name."""
     return globals()

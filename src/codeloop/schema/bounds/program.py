@@ -6,5 +6,5 @@ PROGRAM_MEMORY = Limit("program.memory", 4 * 1024**3, "bytes", "memory of one ri
 
 
 def rows() -> dict[str, object]:
-    """Return what this module holds."""
+    """Return the rows of this module, by name."""
     return globals()

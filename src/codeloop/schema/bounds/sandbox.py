@@ -17,5 +17,5 @@ DENIED_ENTRIES = Limit("sandbox.denied", 10_000, "count", "entries of a project 
 
 
 def rows() -> dict[str, object]:
-    """Return what this module holds."""
+    """Return the rows of this module, by name."""
     return globals()

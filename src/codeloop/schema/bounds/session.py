@@ -6,5 +6,5 @@ SESSION_FOUND = Limit("session.found", 10_000, "count", "places of a text in one
 
 
 def rows() -> dict[str, object]:
-    """Return what this module holds."""
+    """Return the rows of this module, by name."""
     return globals()

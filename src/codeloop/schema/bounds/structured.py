@@ -14,5 +14,5 @@ SCHEMA_TIME = Limit("structured.check", 10_000, "ms", "checking an answer agains
 
 
 def rows() -> dict[str, object]:
-    """Return what this module holds."""
+    """Return the rows of this module, by name."""
     return globals()

@@ -22,5 +22,5 @@ PTY_TICKETS = Limit("pty.tickets", 64, "count", "unused tickets of one project; 
 
 
 def rows() -> dict[str, object]:
-    """Return what this module holds."""
+    """Return the rows of this module, by name."""
     return globals()

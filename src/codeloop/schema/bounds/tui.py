@@ -20,5 +20,5 @@ PICTURES_KEPT = Limit("tui.pictures_kept", 32, "count", "pictures kept as they a
 
 
 def rows() -> dict[str, object]:
-    """Return what this module holds."""
+    """Return the rows of this module, by name."""
     return globals()

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 
 class EarlyKeys:
-    """Tells keys that are meant for a question from those of somebody who goes on typing. Times: monotonic seconds.
+    """Decides which keys answer a question, and which somebody typed before reading it. Times: monotonic seconds.
 
     `silence`: the seconds without a key, after the question was drawn, until somebody can have read it.
     """

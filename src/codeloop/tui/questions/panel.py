@@ -307,7 +307,7 @@ class RequestPanel(Widget, can_focus=True):
 
 
 def _hint_rows(form: Form, styles: Styles, width: int, *, is_ready: bool, cuts: bool = False) -> list[Row]:
-    """Return what keys do; `cuts`: not all choices fit, so it begins with which one of how many is marked."""
+    """Return the row of key hints; `cuts`: not all choices fit, so it begins with the number of the marked one."""
     if form.entry is not None:
         label = f"{form.entry.label}  (enter {form.entry.does} it, esc goes back)"
         return [[Segment(line, styles.of("primary"))] for line in wrap(label, width)]

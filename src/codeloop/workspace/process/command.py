@@ -114,12 +114,12 @@ class RunningCommand:
         return ShellState(Path(os.fsdecode(directory)), exported(os.fsdecode(printed)))
 
     def taken_aside(self) -> tuple[SetAside, ...]:
-        """Return what appeared while it ran and was moved away, as far as it was not told."""
+        """Return the planted files that were moved away while it ran and not yet reported."""
         found, self._set_aside = self._set_aside, []
         return tuple(found)
 
     def warnings(self) -> tuple[str, ...]:
-        """Return what was moved away of what it made, as far as nobody was told."""
+        """Return a warning for each planted file that was moved away and not yet reported."""
         found, self._warnings = self._warnings, []
         return tuple(found)
 

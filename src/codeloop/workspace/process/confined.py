@@ -35,12 +35,12 @@ def policy_of(workspace: Workspace, grants: SandboxGrants = NOTHING) -> SandboxP
 
 
 def place_of(workspace: Workspace) -> SandboxPlace:
-    """Return what policies of a work tree are made for."""
+    """Return the folders and variables from which a work tree's sandbox policies are made."""
     return SandboxPlace(workspace.root, workspace.directory, workspace.scratch, workspace.environment, workspace.own)
 
 
 def profile_in_project(workspace: Workspace, name: str) -> ProgramProfile:
-    """Return what a program that works on the project may do in a sandbox of its own: write it, as commands may."""
+    """Return the sandbox profile of a program that works on the project: it may write there, as commands may."""
     return ProgramProfile(workspace.scratch.with_name("programs") / name, writable=(workspace.root,))
 
 

@@ -210,7 +210,7 @@ class Shells:
             return running
 
     def _blocked(self, place: ShellContext, sandbox: Sandbox, directory: Path, since: int, output: str) -> list[str]:
-        """Return what a sandboxed command was kept from since it began, by its output, its files and the proxy."""
+        """Return a line for each thing that the sandbox refused, found in the output, the files and the proxy."""
         hosts, refused = self.sandboxes.hosts(sandbox), None
         if hosts is not None:
             seen = self._refused.setdefault(hosts, {})

@@ -64,7 +64,7 @@ class PrivateFolders:
         return os.fstat(found.lock).st_mtime_ns
 
     def close(self) -> None:
-        """Give the folders back."""
+        """Release the folders, so that another process may use them."""
         for each in self._taken.values():
             os.close(each.lock)
         self._taken.clear()

@@ -207,7 +207,7 @@ class Policies:
         self.surroundings()
 
     def surroundings(self) -> Surroundings:
-        """Return what is outside the project. Looked at again after a change, and now and then for others' sockets."""
+        """Find what commands see outside the project; again after a change, and regularly for new sockets."""
         seen, now, around = times_of(self._watched), time.monotonic(), self._around
         if around is None or seen != self._seen or now - self._looked > _FRESH:
             found = look_around(self._given)

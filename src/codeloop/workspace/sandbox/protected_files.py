@@ -81,7 +81,7 @@ class ProtectedFiles:
         return notes
 
     def _appeared(self) -> list[Path]:
-        """Return what is there that was absent, and may not be: of a folder in which something may, the rest.
+        """Return paths that were absent, exist now, and must not; of a folder with allowed entries, the other entries.
 
         What is protected stays so where it is moved to with a folder above it; what is in its place then is new.
         """
@@ -114,7 +114,7 @@ class ProtectedFiles:
 
 
 def _identity(folder: Path) -> tuple[int, int]:
-    """Return what tells a folder from another one at the same place."""
+    """Return the device and inode of a folder, zeros if it is missing."""
     try:
         found = folder.stat()
     except OSError:

@@ -111,7 +111,7 @@ class _Trial:
         return [*found, await self._inside()]
 
     async def brief(self) -> list[Attempt]:
-        """Return what came of writing outside of the project and in it."""
+        """Try to write outside of the project and in it."""
         return [await self._outside(), await self._inside()]
 
     async def _outside(self) -> Attempt:

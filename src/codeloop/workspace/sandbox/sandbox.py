@@ -306,12 +306,12 @@ class Sandboxes:
 
 
 def _places(policy: SandboxPolicy) -> tuple[bytes, ...]:
-    """Return which files a policy's paths are now."""
+    """Return the identity of each file that a policy's paths name now."""
     return tuple(identity(path) for path in (*policy.writable, *policy.protected, *policy.hidden))
 
 
 def _default_bounds() -> Bounds:
-    """Return what one command may use of this machine, or of this container."""
+    """Return the limits of processes and memory for one command, from those of the machine or the container."""
     memory = least_of(_CONTAINER_MEMORY, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     # Half of what a container may have: with more, nothing of ours could be started to end the command.
     processes = least_of(_CONTAINER_PROCESSES, 2 * SANDBOX_PROCESSES.value) // 2

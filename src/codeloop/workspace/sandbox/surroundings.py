@@ -79,7 +79,7 @@ class SurroundingsInput(Struct, frozen=True):
 
 
 def look_around(given: SurroundingsInput) -> Surroundings:
-    """Return what is outside a project. Looks at the disk."""
+    """Find the tools, settings and caches outside a project. Looks at the disk."""
     home = real(given.home)
     holds_home = any(home.is_relative_to(root) for root in given.roots)
     replaced = _replaced(given.roots, None if holds_home else home)

@@ -40,7 +40,7 @@ async def respond(project: Project, args: RespondPermission) -> bool:
 
 
 async def in_force(project: Project, args: PermissionQuery) -> PermissionsInForce:
-    """Return what counts in a session, or in a new one. Raises OperationError for one that is not there."""
+    """Return the permission rules in force in a session, or in a new one. Raises OperationError: no such session."""
     engine, store = project.engine, project.store
     session = store.find_session(args.session_id) if args.session_id is not None else None
     if args.session_id is not None and session is None:

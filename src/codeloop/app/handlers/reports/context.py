@@ -36,7 +36,7 @@ Size = tuple[ContextGroup, str, int]
 
 
 async def context(project: Project, args: SessionId) -> SessionContext:
-    """Return what a session's next request holds. Raises OperationError: no such session, no model."""
+    """Return the sizes of the parts of a session's next request. Raises OperationError: no such session, no model."""
     session = project.store.find_session(args.session_id)
     if session is None:
         raise SessionNotFound(args.session_id)

@@ -84,7 +84,7 @@ def _kind(info: Message, part: Part) -> TextKind:
 
 
 def _text(part: Part) -> str:
-    """Return what people are shown of a part."""
+    """Return the searchable text of a part, "" where the user sees none."""
     match part:
         case TextPart(text=text) if not part.synthetic and not part.ignored:
             return text

@@ -40,7 +40,7 @@ def logs(lines: int, session: str | None, *, follow: bool, server: bool, only_pa
 
 
 def _lines(path: Path) -> list[str]:
-    """Return what is logged, oldest first, with what was put aside when the file was full."""
+    """Return the lines of a log, oldest first, the rotated file included."""
     kept: list[str] = []
     for file in (path.with_name(f"{path.name}.1"), path):
         try:

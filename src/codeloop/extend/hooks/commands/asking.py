@@ -136,7 +136,7 @@ def _environment(row: CommandHookConfig, scope: HookScope, *, is_boxed: bool) ->
 def _profile(
     row: CommandHookConfig, wanted: bool | ProgramSandboxConfig | None, scope: HookScope, transcript: tuple[Path, ...]
 ) -> ProgramProfile | None:
-    """Return what a command may do in a sandbox of its own: read the project and its script, reach the network."""
+    """Return the sandbox profile of a hook command: it reads the project and its script, and reaches the network."""
     home = scope.workspace.environment.get("HOME") or "/nonexistent"
     line = _HOME.sub(home, " ".join((row.command, *(row.args or ()))))
     code = find_code(_WORD.findall(line), Path(home))

@@ -68,7 +68,7 @@ class ServerRequests:
         self._heard.resource(uri)
 
     def tell(self, line: str) -> None:
-        """Tell the sessions that have called the server, unless a call is under way, which finds it out itself."""
+        """Notify the sessions that have called the server; a call that is under way finds out by itself."""
         if not self._calls:
             for session_id, notices in self._callers.items():
                 notices.add(session_id, line)

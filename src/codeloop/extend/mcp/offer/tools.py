@@ -67,7 +67,7 @@ def _with_instructions(table: McpTable, firsts: dict[str, str], server: str, spe
 
 
 def find_of(table: McpTable) -> Find:
-    """Return what makes a tool of a name that begins with a server's, to be looked for there when it is called."""
+    """Return a lookup for names that begin with a server's prefix: a tool that asks the server when it is called."""
 
     def find(name: str) -> Tool | None:
         if not table.servers_meant(name):

@@ -97,7 +97,7 @@ async def apply_patch(params: PatchParams, ctx: ToolContext) -> ToolResult:
 async def _changes_of(
     ctx: ToolContext, operations: Sequence[Operation], targets: dict[str, ResolvedPath]
 ) -> dict[_File, FileChange]:
-    """Return what the operations change. Raises ToolFailure when one of them can't be made."""
+    """Compute the file changes of the operations. Raises ToolFailure when one can't be applied."""
     for operation in operations:
         if isinstance(operation, Update):
             check_shown(ctx, targets[operation.path])

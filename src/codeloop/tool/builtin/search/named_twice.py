@@ -8,7 +8,7 @@ TWICE = "`path` and {} both name the folder; looked for {} in it"
 
 
 def named_twice(ctx: ToolContext, target: ResolvedPath, pattern: str) -> str | None:
-    """Return what is left of a pattern that begins with the folder it is looked for in; None: it does not."""
+    """Return a pattern without the search folder at its start; None: it does not start with it."""
     where = shown(ctx.workspace, target.path)
     rest = pattern.removeprefix("/").removeprefix("./").removeprefix(f"{where}/")
     is_twice = len(rest) + len(where) < len(pattern) and not (target.path / where.partition("/")[0]).exists()

@@ -51,7 +51,7 @@ class PlantedRepositories:
         self._moved: dict[Path, Path | None] = {}
 
     def guarded(self) -> list[Path]:
-        """Return what of the user's repositories no command may change, as far as they are known by now."""
+        """Return the paths in the user's repositories that no command may change, as far as they are known now."""
         found: list[Path] = []
         for root in self._roots:
             for folder in git_folders(root):
