@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.workspace.files.own_log import logged
+from codeloop.workspace.files.own_log import log_to_file
 from tests.cli.program import KEY, Desk, serving, steps
 from tests.support.answers import Answer, Call
 
@@ -45,7 +45,7 @@ def test_a_failed_tool_is_a_warning_and_the_level_is_chosen(desk: Desk) -> None:
 
 
 def crash(folder: Path) -> float:
-    with logged(folder, "INFO", "codeloop.log"):
+    with log_to_file(folder, "INFO", "codeloop.log"):
         logging.getLogger("codeloop.x").warning(
             "sk-abcdefgh12345678 Authorization: Bearer abcdef https://me:pw@host/x?key=abc&n=1 api_key=abcdefgh"
         )

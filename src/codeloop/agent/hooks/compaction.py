@@ -3,7 +3,7 @@
 import msgspec
 
 from codeloop.agent.engine import Engine
-from codeloop.agent.hooks.request import MESSAGES, sent, shown_model, transformed
+from codeloop.agent.hooks.request import MESSAGES, sent, shown_model, transform_history
 from codeloop.model.chat import ModelInfo, ModelRequest, TextPiece, UserTurn
 from codeloop.schema.message import UserMessage
 from codeloop.schema.wire import JSON, replace
@@ -18,7 +18,7 @@ async def seen_entries(hooks: AskedHooks, session_id: str, entries: tuple[Entry,
     """Return the messages that are summarised as extensions let a model see them."""
     if not hooks.wants(MESSAGES):
         return entries
-    changed = await transformed(hooks, session_id, entries)
+    changed = await transform_history(hooks, session_id, entries)
     return entries if changed is None else changed
 
 

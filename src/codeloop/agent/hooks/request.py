@@ -89,11 +89,11 @@ async def _turns(hooks: AskedHooks, engine: Engine, session_id: str, info: Model
     """Return the turns of the conversation that extensions make of the stored one; None: it stays as it is."""
     view = engine.store.context_view(session_id)
     shown = window(view.entries)
-    entries = await transformed(hooks, session_id, shown.of(view.entries))
+    entries = await transform_history(hooks, session_id, shown.of(view.entries))
     return None if entries is None else bounded((*shown.head, *project(entries, info, superseded(entries))))
 
 
-async def transformed(hooks: AskedHooks, session_id: str, entries: Iterable[Entry]) -> tuple[Entry, ...] | None:
+async def transform_history(hooks: AskedHooks, session_id: str, entries: Iterable[Entry]) -> tuple[Entry, ...] | None:
     """Return messages as extensions let a model see them; None: they stay as they are."""
     messages = [
         {"info": msgspec.to_builtins(entry.info), "parts": msgspec.to_builtins(entry.parts)} for entry in entries
@@ -111,7 +111,7 @@ async def transformed_prompt(hooks: AskedHooks, user: UserMessage, text: str) ->
     if not hooks.wants(MESSAGES):
         return text
     part = TextPart(id=new_id("prt"), session_id=user.session_id, message_id=user.id, text=text)
-    entries = await transformed(hooks, user.session_id, [Entry(user, (part,))])
+    entries = await transform_history(hooks, user.session_id, [Entry(user, (part,))])
     parts = [part] if entries is None else [part for entry in entries for part in entry.parts]
     return "\n".join(part.text for part in parts if isinstance(part, TextPart))
 

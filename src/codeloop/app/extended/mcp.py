@@ -33,7 +33,7 @@ def table_of(
     def changed(server: str) -> None:
         tell(McpToolsChanged(properties=McpServerName(server=server)))
         if table.has_other_tools:
-            offer(offered(settings, table))
+            offer(find_server_tools(settings, table))
 
     def warn(message: str) -> None:
         tell(ToastShown(properties=Toast(message=message, variant="warning")))
@@ -53,10 +53,10 @@ def serving(
     """Return the tools of the configured servers. They end with the work tree."""
     table = table_of(settings, workspace, tell, offer)
     workspace.adopt(table)
-    return offered(settings, table)
+    return find_server_tools(settings, table)
 
 
-def offered(settings: ProjectSettings, table: McpTable) -> ServerTools:
+def find_server_tools(settings: ProjectSettings, table: McpTable) -> ServerTools:
     """Return the tools of the servers as they are known now."""
     return ServerTools(tools_of(table), fit_of(table, settings.config.mcp_share), find_of(table))
 

@@ -23,7 +23,7 @@ from codeloop.schema.limits import OUTPUT_READER, SERVER_SIGNAL
 from codeloop.schema.permission import Profile
 from codeloop.server.guard import origin_of
 from codeloop.server.server import Listening, Server, find_address
-from codeloop.workspace.files.own_log import logged
+from codeloop.workspace.files.own_log import log_to_file
 
 PORT = 4096
 LEVELS = ("DEBUG", "INFO", "WARN", "ERROR")
@@ -89,7 +89,7 @@ def serve(**flags: Any) -> None:
     for warning in settings.loaded.warnings:
         stderr.write(f"codeloop: {inert(warning)}\n")
     listening = _listening(asked, secret, settings, stderr)
-    with logged(settings.paths.log, asked.log_level or settings.config.log_level or "INFO"):
+    with log_to_file(settings.paths.log, asked.log_level or settings.config.log_level or "INFO"):
         asyncio.run(_served(startup, settings, listening, secret, (stdout, stderr)))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from codeloop.cli.options import Options
 from codeloop.config.paths import find_paths
 from codeloop.schema.errors import UsageProblem
-from codeloop.workspace.files.own_log import LEVELS, logged
+from codeloop.workspace.files.own_log import LEVELS, log_to_file
 
 NAME = "codeloop.log"
 VARIABLE = "CODELOOP_LOG"
@@ -22,7 +22,7 @@ def log_of(options: Options) -> AbstractContextManager[Path]:
     level = (options.log_level or os.environ.get(VARIABLE) or "INFO").upper()
     if level not in LEVELS:
         raise UsageProblem(f"{VARIABLE} is {level}; the levels are {', '.join(LEVELS)}.")
-    return logged(find_paths(os.environ).log, level, NAME, is_printed=options.print_logs)
+    return log_to_file(find_paths(os.environ).log, level, NAME, is_printed=options.print_logs)
 
 
 def follow_config(options: Options, level: str | None) -> None:

@@ -38,7 +38,7 @@ async def permissions(ui: Ui, _words: str) -> None:
     client, session = ui.client, ui.tab.session
     asked = PermissionQuery(session_id=session.id if session is not None else None, agent=ui.choices.agent_of(ui.tab))
 
-    async def listed() -> Sequence[Pick[str]]:
+    async def list_permissions() -> Sequence[Pick[str]]:
         found = await client.call(PERMISSION_RULES, asked)
         always = [Pick(grant.id, grant_text(grant), group="Always allowed") for grant in found.grants]
         none = [] if always else [Pick("none", "nothing", group="Always allowed", problem="Nothing is always allowed.")]
@@ -65,7 +65,7 @@ async def permissions(ui: Ui, _words: str) -> None:
 
     source = PickSource(
         title=f"Permissions, profile {ui.choices.profile_of(ui.tab) or 'auto'}",
-        load=listed,
+        load=list_permissions,
         actions=(PickAction("ctrl+d", "revoke", revoke),),
         choose="close",
     )

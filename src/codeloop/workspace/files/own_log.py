@@ -76,7 +76,7 @@ class FileLog(logging.Handler):
 
 
 @contextmanager
-def logged(folder: Path, level: str, name: str = "server.log", *, is_printed: bool = False) -> Generator[Path]:
+def log_to_file(folder: Path, level: str, name: str = "server.log", *, is_printed: bool = False) -> Generator[Path]:
     """Have the log written to a file in `folder`, whose path is given, until the end of the block; crashes too.
 
     `level`: a key of LEVELS; any other counts as INFO. Of uvicorn and asyncio only what is wrong is kept.

@@ -19,7 +19,7 @@ from codeloop.workspace.process.background import Job, Jobs
 from codeloop.workspace.process.command import RunningCommand
 from codeloop.workspace.process.output_buffer import OutputBuffer
 from codeloop.workspace.process.shell_state import ShellState, changed_variables, for_bash, with_changes
-from codeloop.workspace.sandbox.blocked import blocked, strayed
+from codeloop.workspace.sandbox.blocked import blocked, find_strayed_writes
 from codeloop.workspace.sandbox.locations import SOCKETS
 from codeloop.workspace.sandbox.policy import NOTHING, Policies, SandboxGrants, SandboxPlace, SandboxPolicy
 from codeloop.workspace.sandbox.process_launcher import ProcessLauncher, keep_from
@@ -218,12 +218,14 @@ class Shells:
             seen[place.session] = hosts.count
         home = Path(place.environment.get("HOME") or "/nonexistent")
         own = self.sandboxes.private_home(sandbox)
-        return blocked(output, sandbox.policy, directory, home, refused) + (strayed(own, since) if own else [])
+        return blocked(output, sandbox.policy, directory, home, refused) + (
+            find_strayed_writes(own, since) if own else []
+        )
 
     def policy(self, place: SandboxPlace, config: SandboxConfig, grants: SandboxGrants = NOTHING) -> SandboxPolicy:
         """Return what a sandboxed command in a work tree may do. Looks at the disk."""
         repositories = self._repositories.get(Path(os.path.realpath(place.root)))
-        more = repositories.guarded() if repositories is not None else ()
+        more = repositories.list_guarded() if repositories is not None else ()
         return self._find_policies(place, config).policy(grants, more)
 
     def _find_policies(self, place: SandboxPlace, config: SandboxConfig) -> Policies:

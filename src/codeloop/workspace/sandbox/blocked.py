@@ -79,7 +79,7 @@ def blocked(
     return [f"blocked: {place}. {ASK_OUTSIDE}" if place is places[-1] else f"blocked: {place}." for place in places]
 
 
-def strayed(home: Path, since: int) -> list[str]:
+def find_strayed_writes(home: Path, since: int) -> list[str]:
     """Return a note when something was written below a private home that the user would look for in the real one.
 
     `since`: a time of files, in ns. What tools write there has a name with a dot, and is of no interest.

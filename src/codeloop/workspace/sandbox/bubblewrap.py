@@ -13,8 +13,8 @@ from codeloop.workspace.sandbox.launcher.mounts import (
     REPLACED,
     RUN,
     TEMPORARY,
+    find_pinned,
     is_below,
-    pinned,
 )
 from codeloop.workspace.sandbox.layers import HOME, make_cache
 from codeloop.workspace.sandbox.policy import SandboxPolicy
@@ -39,7 +39,7 @@ class OwnFolders(Struct, frozen=True):
     private: Path | None
 
 
-def wrapped(program: Sequence[str], policy: SandboxPolicy, own: OwnFolders) -> list[str]:
+def wrap(program: Sequence[str], policy: SandboxPolicy, own: OwnFolders) -> list[str]:
     """Return the command that runs a program under a policy. Raises FileNotFoundError without bubblewrap."""
     writable, protected, hidden = (
         list(map(str, paths)) for paths in (policy.writable, policy.protected, policy.hidden)
@@ -66,7 +66,7 @@ def wrapped(program: Sequence[str], policy: SandboxPolicy, own: OwnFolders) -> l
         command += _link(path, target, policy, own)
     for path in emptied:
         command += ("--remount-ro", path)
-    for path in pinned(writable, (*protected, *filter(os.path.lexists, hidden))):
+    for path in find_pinned(writable, (*protected, *filter(os.path.lexists, hidden))):
         command += _at("--bind", path)
     for path in protected:
         command += _at("--ro-bind", path)

@@ -280,9 +280,9 @@ class Sandboxes:
         if private is not None:
             rows += [f"private {private.path}", *(f"layered {layer_name(path)} {path}" for path in policy.layered)]
         if backend == "bubblewrap":
-            wrapped: Callable[..., Sequence[str]] = load("workspace.sandbox.bubblewrap:wrapped")
+            wrap: Callable[..., Sequence[str]] = load("workspace.sandbox.bubblewrap:wrap")
             own = load("workspace.sandbox.bubblewrap:OwnFolders")(self._temporary, private and private.path)
-            return await self._launcher.enter_by(partial(wrapped, policy=policy, own=own), rows)
+            return await self._launcher.enter_by(partial(wrap, policy=policy, own=own), rows)
         if backend == "sandbox-exec":
             forker = load("workspace.sandbox.seatbelt:SeatbeltForker")(self._launcher, policy, self._temporary)
             await forker.prove(rows)

@@ -1,6 +1,6 @@
 """MCP servers: what they are doing, added, switched on and off; their resources."""
 
-from codeloop.app.extended.mcp import offered, table_of
+from codeloop.app.extended.mcp import find_server_tools, table_of
 from codeloop.app.project import Project
 from codeloop.extend.mcp.known.definition import definition_of
 from codeloop.extend.mcp.known.table import McpTable
@@ -58,7 +58,7 @@ async def add(project: Project, args: AddMcp) -> dict[str, MCPStatus]:
     server = await servers.add(definition)
     if definition.is_enabled:
         await _connected(server)
-    project.offer(offered(project.settings, servers.table))
+    project.offer(find_server_tools(project.settings, servers.table))
     return _statuses(servers)
 
 

@@ -66,14 +66,14 @@ class Listing(Wire):
     prompts: list[ListedPrompt] = []
 
     @property
-    def said(self) -> str:
+    def instructions_line(self) -> str:
         """The beginning of the server's instructions, on one line, as the model reads it."""
         return one_line(self.instructions, MCP_SAID.value)
 
     @property
     def text(self) -> str:
         """What the model could come to read of the server, one value a line."""
-        lines = [*([f"instructions {self.said}"] if self.said else []), *_lines(self.tools)]
+        lines = [*([f"instructions {self.instructions_line}"] if self.instructions_line else []), *_lines(self.tools)]
         return "\n".join(lines) + "\n" if lines else ""
 
     @property
@@ -95,7 +95,9 @@ def _lines(tools: list[ListedTool]) -> Iterator[str]:
 def has_more(before: Listing, after: Listing) -> bool:
     """Return whether a model would read something of `after` that it did not of `before`: new tools, other words."""
     known = {tool.name: tool for tool in before.tools}
-    return after.said not in {"", before.said} or any(known.get(tool.name) != tool for tool in after.tools)
+    return after.instructions_line not in {"", before.instructions_line} or any(
+        known.get(tool.name) != tool for tool in after.tools
+    )
 
 
 def difference(before: Listing, after: Listing) -> str:

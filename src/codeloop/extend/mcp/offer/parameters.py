@@ -31,7 +31,7 @@ def described(tool: ServerTool) -> str:
     return text if len(text) <= MCP_DESCRIPTION.value else f"{text[: MCP_DESCRIPTION.value]}…"
 
 
-def named(names: list[str]) -> str:
+def join_names(names: list[str]) -> str:
     """Return names as a list of bounded length; those that are left out are counted."""
     shown: list[str] = []
     left = MCP_NAMED.value

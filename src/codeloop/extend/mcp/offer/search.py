@@ -9,7 +9,7 @@ import msgspec
 from codeloop.extend.mcp.known.table import McpTable, ServerTool
 from codeloop.extend.mcp.link.failures import ServerFailed
 from codeloop.extend.mcp.offer.calls import call_tool
-from codeloop.extend.mcp.offer.parameters import McpParams, described, named
+from codeloop.extend.mcp.offer.parameters import McpParams, described, join_names
 from codeloop.extend.mcp.server import McpServer
 from codeloop.extend.mcp.servers import McpServers
 from codeloop.kit.lazy import load
@@ -37,7 +37,7 @@ async def search(table: McpTable, params: McpParams, ctx: ToolContext) -> ToolRe
         found = await _resolve(table, params.tool, ctx)
         return await _made(table, found, params.arguments or {}, ctx)
     if params.server and params.server not in servers.by_name:
-        raise ToolFailure(f"There is no MCP server {params.server!r}. There are: {named(list(servers.by_name))}.")
+        raise ToolFailure(f"There is no MCP server {params.server!r}. There are: {join_names(list(servers.by_name))}.")
     query = params.query or ""
     problems = await _look(servers, params.server or query, ctx)
     every = table.tools(servers.listings).values()

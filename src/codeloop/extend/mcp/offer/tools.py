@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from codeloop.extend.mcp.known.table import McpTable, ServerTool
-from codeloop.extend.mcp.offer.parameters import McpParams, ResourceParams, described, named
+from codeloop.extend.mcp.offer.parameters import McpParams, ResourceParams, described, join_names
 from codeloop.kit.lazy import load
 from codeloop.kit.terminal_text import inert
 from codeloop.model.chat import ToolSpec
@@ -60,7 +60,7 @@ def fit_of(table: McpTable, share: int | None) -> Fit:
 
 def _with_instructions(table: McpTable, firsts: dict[str, str], server: str, spec: ToolSpec) -> ToolSpec:
     """Return the first tool of a server with what the server says of them all."""
-    said = table.listings[server].said if firsts.get(server) == spec.name else ""
+    said = table.listings[server].instructions_line if firsts.get(server) == spec.name else ""
     return (
         replace(spec, description=f"{spec.description}\n\nAbout the tools of {inert(server)}: {said}") if said else spec
     )
@@ -98,7 +98,7 @@ def _tool(table: McpTable, tool: ServerTool) -> Tool:
 
 def _search(table: McpTable) -> Tool:
     text = (_FOLDER / "mcp.md").read_text(encoding="utf-8").strip()
-    names = named([name for name, each in table.definitions.items() if each.is_enabled])
+    names = join_names([name for name, each in table.definitions.items() if each.is_enabled])
     run = partial(_load_and_run, table, "extend.mcp.offer.search:search")
     return Tool(SEARCH, "\n".join([text, f"Servers: {names}", *_about(table)]), McpParams, run)
 
@@ -108,7 +108,7 @@ def _about(table: McpTable) -> list[str]:
     lines: list[str] = []
     left = MCP_ABOUT.value
     for name, listing in table.listings.items():
-        line = f"- {inert(name)}: {listing.said}" if listing.said else ""
+        line = f"- {inert(name)}: {listing.instructions_line}" if listing.instructions_line else ""
         left -= len(line)
         if line and left >= 0:
             lines.append(line)

@@ -50,7 +50,7 @@ class PlantedRepositories:
         self._turn = threading.Lock()
         self._moved: dict[Path, Path | None] = {}
 
-    def guarded(self) -> list[Path]:
+    def list_guarded(self) -> list[Path]:
         """Return the paths in the user's repositories that no command may change, as far as they are known now."""
         found: list[Path] = []
         for root in self._roots:
@@ -219,10 +219,10 @@ def _stamp_of(entry: Path) -> tuple[int, ...]:
     for folder in () if top is None else (top, *work_trees(top), *_modules(top)):
         watched += [folder / name for name in (*GIT_NAMES, *WORK_TREE_NAMES, *_LISTS)]
         watched += [folder, *_entries(folder / "hooks"), *(folder / name for name in _LINKED)]
-    return tuple(_changed(path) for path in watched)
+    return tuple(_change_time(path) for path in watched)
 
 
-def _changed(path: Path) -> int:
+def _change_time(path: Path) -> int:
     try:
         return path.lstat().st_ctime_ns
     except OSError:

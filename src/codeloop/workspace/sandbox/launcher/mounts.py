@@ -65,7 +65,7 @@ def mount_all(plan: Plan) -> None:
     for path, target in plan.links:
         make_link(path, target)
     _turn_read_only(writable, {*plan.visible, *plan.protected, *plan.replaced} - writable)
-    for path in pinned(plan.writable, (*plan.protected, *filter(os.path.lexists, plan.hidden))):
+    for path in find_pinned(plan.writable, (*plan.protected, *filter(os.path.lexists, plan.hidden))):
         _bind(path, path)
     # As they are mounted now, writable or not: what is protected or hidden may hold some of them.
     kept = {path: _open(path) for path in opened if is_below(path, (*plan.protected, *plan.hidden))}
@@ -92,7 +92,7 @@ def _bind_opened(opened: dict[str, int], writable: Collection[str], replaced: Co
             _bind_at(path, fd, is_ours=is_ours)
 
 
-def pinned(writable: Collection[str], guarded: Iterable[str]) -> list[str]:
+def find_pinned(writable: Collection[str], guarded: Iterable[str]) -> list[str]:
     """Return the folders between what is writable and what is protected or hidden in it.
 
     With one of them renamed, the next sandbox would not know it at its new place.
