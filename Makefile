@@ -13,7 +13,7 @@ ESCAPES := tests/workspace/sandbox/test_attacks.py
 WORKERS ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test slow everyday bare faults e2e interop lsp fuzz attacks check format bench tools reference picture lock clean
+.PHONY: help venv demo quick test slow everyday bare faults e2e interop lsp fuzz attacks check format bench tools reference picture lock clean
 
 help:  ## show the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,6 +25,9 @@ venv: $(READY)  ## set .venv up
 
 demo: $(READY)  ## watch the agent fix a failing test; the model is a recording, no key is needed
 	@$(BIN)/codeloop demo $(ARGS)
+
+quick: $(READY)  ## run the tests of what has changed since the branch left main: less than half a minute
+	@$(BIN)/python scripts/quick.py $(ARGS)
 
 test: $(READY)  ## run the tests, but for those of the gates (make check)
 	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not slow and not e2e and not interop and not lsp and not registries" --ignore tests/faults --ignore tests/test_house.py --ignore $(ESCAPES) $(ARGS)

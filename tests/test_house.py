@@ -462,6 +462,18 @@ def test_every_file_of_ours_that_the_documentation_names_is_there() -> None:
     assert missing == []
 
 
+def test_each_decision_has_a_number_a_date_and_its_row_in_the_index() -> None:
+    folder = ROOT / "docs" / "decisions"
+    index = (folder / "README.md").read_text(encoding="utf-8")
+    rows: list[str] = []
+    for number, page in enumerate(sorted(folder.glob("0*.md")), 1):
+        found = re.match(r"# (\d{4}): (.+)\n\n(Accepted|Replaced) on ([\d-]{10})\.", page.read_text(encoding="utf-8"))
+        assert found is not None, page.name
+        assert found[1] == page.name[:4] == f"{number:04}"
+        rows.append(f"| [{found[1]}]({page.name}) | {found[2]} | {found[3].lower()} | {found[4]} |")
+    assert [line for line in index.splitlines() if line.startswith("| [")] == rows
+
+
 def test_the_lock_names_only_the_public_index() -> None:
     hosts = set(re.findall(r"(?:https?|file)://([^/\"\s]*)", (ROOT / "uv.lock").read_text(encoding="utf-8")))
     assert hosts == {"pypi.org", "files.pythonhosted.org"}
