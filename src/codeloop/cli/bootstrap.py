@@ -7,6 +7,10 @@ import os
 import sys
 from itertools import pairwise
 
+TYPE_CHECKING = False  # `typing` takes longer to load than everything else here
+if TYPE_CHECKING:
+    from types import FrameType
+
 _signal = __import__("_signal")
 """The core of `signal`, which makes enums of all that is in it: that takes longer than everything else here."""
 INTERRUPTED = 130
@@ -25,17 +29,28 @@ def handled() -> list[int]:
 def catch_signals(arguments: list[str]) -> None:
     """Make a signal end the command of `arguments`: `run` with its result, any other by KeyboardInterrupt.
 
-    Until its loop takes over, `run` has nothing open, so it may end at once. An exception would leave half-imported
-    modules behind, which could not show the result.
+    Until its loop takes over, `run` has nothing open, so it may end at once; so may any command while it imports. An
+    exception would leave half-imported modules behind, and what Python prints of it is of no use to anybody.
     """
-    if arguments[:1] != ["run"]:
-        return
+    is_run = arguments[:1] == ["run"]
 
-    def came(_number: int, _frame: object) -> None:
-        end(arguments)
+    def came(_number: int, frame: "FrameType | None") -> None:
+        if is_run or is_importing(frame):
+            end(arguments)
+        raise KeyboardInterrupt
 
-    for number in handled():
+    is_ignored = _signal.getsignal(_signal.SIGINT) == _signal.SIG_IGN  # a shell's background job
+    for number in handled() if is_run else [] if is_ignored else [_signal.SIGINT]:
         _signal.signal(number, came)
+
+
+def is_importing(frame: "FrameType | None") -> bool:
+    """Tell whether a module is being imported where `frame` is."""
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def end(arguments: list[str]) -> None:

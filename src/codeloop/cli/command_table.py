@@ -61,7 +61,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
 
 
 class Commands(LazyGroup):
-    """The commands; other words begin a conversation. Ctrl-C ends any of them with its exit code."""
+    """The commands; other words begin a conversation. Ctrl-C ends any of them silently with 130."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the options of a conversation, unless a command is called."""
@@ -76,7 +76,6 @@ class Commands(LazyGroup):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
-            click.echo("codeloop: Interrupted.", err=True)
             sys.exit(INTERRUPTED)
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
