@@ -2,12 +2,15 @@
 
 import asyncio
 import shlex
+import subprocess
+import sys
 import time
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+import codeloop
 from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.process.shells import ShellCommand
 from codeloop.workspace.sandbox.launcher.landlock import landlock_version
@@ -77,3 +80,13 @@ async def test_what_sandboxed_commands_export_does_not_steer_those_outside_or_wi
     assert await outside("echo ${A-none}$B${C-none}${LANG-none}") == "none1nonenone\n"
     inside = await it.run("echo $A$B$C${LANG-none} 2>/dev/null; pwd; echo $PATH")
     assert inside.output.startswith(f"111none\n{it.root}/sub\n{it.root}/evil:")
+
+
+def test_the_launcher_loads_only_the_core_of_the_standard_library() -> None:
+    root = Path(codeloop.__file__).parents[1]
+    look = (
+        f"import sys; sys.path.insert(0, {str(root)!r}); import codeloop.workspace.sandbox.launcher.main; "
+        "print(*{'pathlib', 'typing', 'contextlib', 'collections', 're', 'enum'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", look], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []

@@ -1,1 +1,5 @@
-"""The program that forks commands. Only the standard library: it starts in 15 ms and runs inside sandboxes."""
+"""The program that forks commands. It runs inside sandboxes.
+
+Only the core of the standard library, so it starts in 8 ms: `pathlib`, `typing`, `contextlib`, `collections` and what
+they import would take twice as long again. What is only for types is imported for them alone.
+"""

@@ -5,8 +5,8 @@ They are mounted once, where the sandboxes of a process are forked from: two mou
 
 import errno
 import os
-from pathlib import Path
 
+from codeloop.workspace.sandbox.launcher.ignored import Ignored
 from codeloop.workspace.sandbox.launcher.libc import call, read_text, unescape
 from codeloop.workspace.sandbox.launcher.plan import Plan
 
@@ -27,28 +27,28 @@ def layer_caches(plan: Plan) -> None:
     done = {unescape(row[4]) for row in table if _SOURCE in row}
     for name, path in plan.layered:
         if path not in done:
-            _layer(path, Path(plan.private, name))
+            _layer(path, f"{plan.private}/{name}")
 
 
-def _layer(path: str, folder: Path) -> None:
-    own = folder / "own"
-    if own.is_dir() and own.samefile(path):
+def _layer(path: str, folder: str) -> None:
+    own = f"{folder}/own"
+    if os.path.isdir(own) and os.path.samefile(own, path):
         return
     cache = os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        upper, work = folder / "upper", folder / "work"
+        upper, work = f"{folder}/upper", f"{folder}/work"
         for each in (upper, work, own):
-            each.mkdir(mode=0o700, parents=True, exist_ok=True)
+            os.makedirs(each, mode=0o700, exist_ok=True)
         try:
             _join(path, cache, upper, work)
         except OSError:
-            _mount(str(own), path, "", _BIND, "")
+            _mount(own, path, "", _BIND, "")
         _prove(path, cache)
     finally:
         os.close(cache)
 
 
-def _join(path: str, cache: int, upper: Path, work: Path) -> None:
+def _join(path: str, cache: int, upper: str, work: str) -> None:
     """Mount a cache with a layer over it. By descriptors: names may hold what separates the options."""
     opened = [os.open(each, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC) for each in (upper, work)]
     try:
@@ -73,5 +73,6 @@ def _prove(path: str, cache: int) -> None:
     except FileNotFoundError:
         return
     finally:
-        Path(path, name).unlink(missing_ok=True)
+        with Ignored(FileNotFoundError):
+            os.unlink(f"{path}/{name}")
     raise PermissionError(errno.EPERM, "it lets a cache be written", path)

@@ -4,12 +4,13 @@ A request is one byte, its kind, with a socket; all else goes over that socket, 
 is always one that waits for the next request.
 """
 
+from __future__ import annotations
+
 import os
 import select
+import sys
 import time
 from _socket import AF_INET, CMSG_SPACE, SCM_RIGHTS, SO_REUSEADDR, SOCK_STREAM, SOL_SOCKET, socket
-from array import array
-from collections.abc import Callable
 
 from codeloop.workspace.sandbox.launcher.confine import confine, limit
 from codeloop.workspace.sandbox.launcher.libc import become_subreaper, child_signals
@@ -26,6 +27,10 @@ from codeloop.workspace.sandbox.launcher.processes import (
 from codeloop.workspace.sandbox.launcher.proof import prove
 from codeloop.workspace.sandbox.launcher.supervisor import descriptors, receive, supervise
 from codeloop.workspace.sandbox.launcher.usage import Bounds
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _BACKLOG = 128
 _RETRY = 50  # ms until a fork that failed is tried again
@@ -128,7 +133,7 @@ def _listen(channel: socket, _signals: int, _bounds: Bounds) -> None:
     listener.setsockopt(SOL_SOCKET, SO_REUSEADDR, 1)
     listener.bind(("127.0.0.1", int(port)))
     listener.listen(_BACKLOG)
-    channel.sendmsg([b"l"], [(SOL_SOCKET, SCM_RIGHTS, array("i", [listener.fileno()]))])
+    channel.sendmsg([b"l"], [(SOL_SOCKET, SCM_RIGHTS, listener.fileno().to_bytes(4, sys.byteorder))])
 
 
 def _box(channel: socket, signals: int, _bounds: Bounds) -> None:
@@ -145,7 +150,8 @@ def _box(channel: socket, signals: int, _bounds: Bounds) -> None:
         return
     channel.sendall(b"ready")
     channel.close()
-    serve(socket(fileno=fd), signals, mark, plan.bounds._replace(has_namespace=os.getpid() == 1))
+    bounds = Bounds(plan.bounds.processes, plan.bounds.memory, has_namespace=os.getpid() == 1)
+    serve(socket(fileno=fd), signals, mark, bounds)
 
 
 _WORK: dict[bytes, Callable[[socket, int, Bounds], None]] = {b"c": supervise, b"l": _listen, b"b": _box}

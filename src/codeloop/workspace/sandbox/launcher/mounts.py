@@ -1,15 +1,18 @@
 """The files that a sandbox sees: everything read-only but what the plan names, over what is hidden something empty."""
 
+from __future__ import annotations
+
 import errno
 import os
 import stat
-from collections.abc import Collection, Iterable
-from pathlib import Path
-from typing import NamedTuple
 
 from codeloop.workspace.sandbox.launcher.libc import call, read_text, unescape, write_text
 from codeloop.workspace.sandbox.launcher.mount_points import make_link, open_point
 from codeloop.workspace.sandbox.launcher.plan import Plan
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
 
 _RDONLY, _NOSUID, _NODEV, _NOEXEC, _REMOUNT, _BIND, _REC, _PRIVATE = 1, 2, 4, 8, 32, 4096, 16384, 1 << 18
 _FLAGS = {
@@ -35,10 +38,11 @@ _OWN_PID_MAX = (6, 14)
 _LEAST_PID_MAX = 301
 
 
-class _Mount(NamedTuple):
-    number: str
-    place: str
-    flags: int
+class _Mount:
+    def __init__(self, number: str, place: str, flags: int) -> None:
+        self.number = number
+        self.place = place
+        self.flags = flags
 
 
 def mount_all(plan: Plan) -> None:
@@ -55,7 +59,7 @@ def mount_all(plan: Plan) -> None:
     # Of /proc, what belongs to the machine is turned read-only below.
     writable = {*plan.writable, *caches, *(f"/dev/{name}" for name in _OWN_DEV), "/proc"}
     for place in TEMPORARY:
-        if os.path.realpath(place) == place and Path(place).is_dir():
+        if os.path.realpath(place) == place and os.path.isdir(place):
             _bind(temporary, place)
             writable.add(place)
     writable |= ours.keys()
@@ -99,17 +103,17 @@ def find_pinned(writable: Collection[str], guarded: Iterable[str]) -> list[str]:
     """
     found: set[str] = set()
     for path in guarded:
-        above = str(Path(path).parent)
+        above = os.path.dirname(path)
         while above not in writable and is_below(above, writable):
             found.add(above)
-            above = str(Path(above).parent)
+            above = os.path.dirname(above)
     return sorted(found)
 
 
 def _hide(path: str, empty: tuple[int, int], kept: dict[str, int]) -> None:
     """Put something empty over a path, in which only what is kept is still there."""
     if not kept:
-        _bind(empty[Path(path).is_dir()], path)
+        _bind(empty[os.path.isdir(path)], path)
         return
     _mount("tmpfs", path, "tmpfs", _NOSUID | _NODEV | _NOEXEC, "mode=711,size=64k")
     for each, fd in kept.items():
@@ -121,7 +125,7 @@ def _replace(place: str, home: int | None) -> None:
     """Put the private home, or an empty folder, over a folder, unless it is gone with the one around it."""
     if home is not None:
         _bind_at(place, home)
-    elif Path(place).is_dir():
+    elif os.path.isdir(place):
         _mount("tmpfs", place, "tmpfs", _NOSUID | _NODEV, "mode=755,size=1m")
 
 
@@ -134,23 +138,23 @@ def _mount_dev() -> None:
         _bind(fd, f"/dev/{name}")
         os.close(fd)
     for name, target in _LINKS.items():
-        Path(f"/dev/{name}").symlink_to(target)
+        os.symlink(target, f"/dev/{name}")
     for name in _OWN_DEV:
-        Path(f"/dev/{name}").mkdir()
+        os.mkdir(f"/dev/{name}")
     _mount("devpts", "/dev/pts", "devpts", _NOSUID | _NOEXEC, "newinstance,ptmxmode=0666,mode=620")
     _mount("tmpfs", f"/dev/{_OWN_DEV[1]}", "tmpfs", _NOSUID | _NODEV, "mode=1777,size=10%")
 
 
 def _mount_run() -> None:
-    if not Path("/run").is_dir():
+    if not os.path.isdir("/run"):
         return
     paths = [path for name in RUN if os.path.lexists(path := f"/run/{name}")]
-    links = {path: str(Path(path).readlink()) for path in paths if Path(path).is_symlink()}
+    links = {path: os.readlink(path) for path in paths if os.path.islink(path)}
     kept = {path: _open(path) for path in paths if path not in links}
     _mount("tmpfs", "/run", "tmpfs", _NOSUID | _NODEV, "mode=755")
     for path, target in links.items():
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        Path(path).symlink_to(target)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        os.symlink(target, path)
     for path, fd in kept.items():
         _bind_at(path, fd)
         os.close(fd)
@@ -185,7 +189,7 @@ def _turn_read_only(writable: set[str], visible: set[str]) -> None:
 
 
 def _may_write(path: str, writable: set[str], visible: set[str]) -> bool:
-    above = {path, *map(str, Path(path).parents)}
+    above = {path[:end] for end in (*(at for at, sign in enumerate(path) if sign == "/"), len(path))} | {"/"}
     return max((place for place in above & (writable | visible)), key=len, default="") in writable
 
 
@@ -222,7 +226,7 @@ def _empty() -> tuple[int, int]:
     place = TEMPORARY[0]
     _mount("tmpfs", place, "tmpfs", _NOSUID | _NODEV | _NOEXEC, "mode=755,size=64k")
     os.close(os.open(f"{place}/file", os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o000))
-    Path(f"{place}/folder").mkdir(mode=0o000)
+    os.mkdir(f"{place}/folder", 0o000)
     _mount("", place, "", _REMOUNT | _RDONLY | _NOSUID | _NODEV | _NOEXEC)
     return _open(f"{place}/file"), _open(f"{place}/folder")
 

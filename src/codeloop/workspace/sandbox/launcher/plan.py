@@ -1,11 +1,9 @@
 """What a sandbox is made of, as it comes over a socket: rows of a name and a value."""
 
-from typing import NamedTuple
-
 from codeloop.workspace.sandbox.launcher.usage import Bounds
 
 
-class Plan(NamedTuple):
+class Plan:
     """What the sandbox's processes may do. Each path is absolute, without links, and there.
 
     `writable`: folders and files that may be written; `protected`: those below them that may not; `hidden`: unreadable.
@@ -31,24 +29,24 @@ class Plan(NamedTuple):
 
 
 def read_plan(rows: list[str]) -> Plan:
-    """Return the plan of rows `name value`; a layer is a name, a blank and a path, a link two rows."""
+    """Read the plan of rows `name value`; a layer is a name, a blank and a path, a link two rows."""
     found: dict[str, list[str]] = {}
     for row in rows:
         name, _, value = row.partition(" ")
         found.setdefault(name, []).append(value)
     one = {name: values[0] for name, values in found.items()}
-    return Plan(
-        kind=one["kind"],
-        writable=tuple(found.get("writable", ())),
-        protected=tuple(found.get("protected", ())),
-        visible=tuple(found.get("visible", ())),
-        hidden=tuple(found.get("hidden", ())),
-        layered=tuple((row.partition(" ")[0], row.partition(" ")[2]) for row in found.get("layered", ())),
-        replaced=tuple(found.get("replaced", ())),
-        links=tuple(zip(found.get("link", ()), found.get("target", ()), strict=True)),
-        home=one.get("home", ""),
-        private=one.get("private", ""),
-        temporary=one.get("temporary", ""),
-        network=one.get("network") == "on",
-        bounds=Bounds(int(one.get("processes", "0")), int(one.get("memory", "0"))),
-    )
+    plan = Plan()
+    plan.kind = one["kind"]
+    plan.writable = tuple(found.get("writable", ()))
+    plan.protected = tuple(found.get("protected", ()))
+    plan.visible = tuple(found.get("visible", ()))
+    plan.hidden = tuple(found.get("hidden", ()))
+    plan.layered = tuple((row.partition(" ")[0], row.partition(" ")[2]) for row in found.get("layered", ()))
+    plan.replaced = tuple(found.get("replaced", ()))
+    plan.links = tuple(zip(found.get("link", ()), found.get("target", ()), strict=True))
+    plan.home = one.get("home", "")
+    plan.private = one.get("private", "")
+    plan.temporary = one.get("temporary", "")
+    plan.network = one.get("network") == "on"
+    plan.bounds = Bounds(int(one.get("processes", "0")), int(one.get("memory", "0")))
+    return plan

@@ -1,11 +1,17 @@
 """The descendants of this process, and how they are ended."""
 
+from __future__ import annotations
+
 import os
 import select
 import sys
 import time
-from collections.abc import Set as AbstractSet
-from contextlib import suppress
+
+from codeloop.workspace.sandbox.launcher.ignored import Ignored
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
 
 TERM, KILL, STOP, CONT = (15, 9, 19, 18) if sys.platform == "linux" else (15, 9, 17, 19)
 MARK = "CODELOOP_CHILD"
@@ -54,7 +60,7 @@ def end_descendants(signals: int, grace: float, mark: str = "") -> int:
         send_signal(rest | descendants(mark), KILL)
         for group in _groups(rest):
             # At once, so that none of it can fork and end before it is seen.
-            with suppress(ProcessLookupError, PermissionError):
+            with Ignored(ProcessLookupError, PermissionError):
                 os.killpg(group, KILL)
         seen |= rest
         has_children()
@@ -65,7 +71,7 @@ def end_descendants(signals: int, grace: float, mark: str = "") -> int:
 
 def end_all() -> None:
     """Kill every process of this PID namespace but the first and this one, whatever they do against it."""
-    with suppress(ProcessLookupError):
+    with Ignored(ProcessLookupError):
         os.kill(-1, KILL)
 
 
@@ -73,7 +79,7 @@ def _groups(pids: AbstractSet[int]) -> set[int]:
     """Return the process groups of these but that of ours."""
     found: set[int] = set()
     for pid in pids:
-        with suppress(ProcessLookupError, PermissionError):
+        with Ignored(ProcessLookupError, PermissionError):
             found.add(os.getpgid(pid))
     return found - {0, os.getpgrp()}
 

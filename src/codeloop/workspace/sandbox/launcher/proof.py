@@ -3,9 +3,8 @@
 import errno
 import os
 from _socket import AF_INET, SOCK_STREAM, socket
-from contextlib import suppress
-from pathlib import Path
 
+from codeloop.workspace.sandbox.launcher.ignored import Ignored
 from codeloop.workspace.sandbox.launcher.plan import Plan
 
 _NAME = ".codeloop-probe"
@@ -20,7 +19,7 @@ def prove(plan: Plan) -> None:
         return
     for path in _outside(plan):
         if _is_done(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY):
-            Path(path).unlink()
+            os.unlink(path)
             raise PermissionError(errno.EPERM, "it lets files be made outside", path)
     if plan.kind == "sandbox-exec":
         _prove_by_name(plan)
@@ -30,16 +29,16 @@ def prove(plan: Plan) -> None:
     for path in plan.hidden:
         if any(path.startswith(f"{place}/") for place in may_be_seen):
             continue
-        if Path(path).is_file() and Path(path).stat().st_size and _is_done(path, os.O_RDONLY):
+        if os.path.isfile(path) and os.stat(path).st_size and _is_done(path, os.O_RDONLY):
             raise PermissionError(errno.EPERM, "it lets hidden files be read", path)
     for path in plan.protected if plan.kind != "landlock" else ():
-        if Path(path).is_file() and _is_done(path, os.O_WRONLY):
+        if os.path.isfile(path) and _is_done(path, os.O_WRONLY):
             raise PermissionError(errno.EPERM, "it lets protected files be written", path)
     temporary = plan.temporary if plan.kind == "landlock" else _TEMPORARY[0]
     ours = f"{temporary}/{_NAME}"
     if not _is_done(ours, os.O_CREAT | os.O_WRONLY):
         raise PermissionError(errno.EPERM, "nothing can be written in its temporary folder", ours)
-    Path(ours).unlink(missing_ok=True)  # another sandbox with the same folder may prove itself now, too
+    _remove(ours)  # another sandbox with the same folder may prove itself now, too
     if plan.kind != "landlock" and os.getpid() != 1:
         raise PermissionError(errno.EPERM, "it has no processes of its own")
 
@@ -48,31 +47,36 @@ def _prove_by_name(plan: Plan) -> None:
     """Attempt what a profile of macOS refuses: nothing is put in the place of files there, and no network made."""
     ours = f"{plan.temporary}/{_NAME}"
     for path in plan.hidden:
-        with suppress(OSError):
+        with Ignored(OSError):
             os.link(path, ours)
         for name in (path, ours):
             if _is_done(name, os.O_RDONLY):
                 raise PermissionError(errno.EPERM, "it lets what is hidden be read", path)
-        Path(ours).unlink(missing_ok=True)
+        _remove(ours)
     for path in plan.protected:
         if _is_done(path, os.O_WRONLY):
             raise PermissionError(errno.EPERM, "it lets protected files be written", path)
     if not _is_done(ours, os.O_CREAT | os.O_WRONLY):
         raise PermissionError(errno.EPERM, "nothing can be written in its temporary folder", ours)
-    Path(ours).unlink(missing_ok=True)  # another sandbox with the same folder may prove itself now, too
+    _remove(ours)  # another sandbox with the same folder may prove itself now, too
     if not plan.network and socket(AF_INET, SOCK_STREAM).connect_ex(("127.0.0.1", 9)) not in _REFUSED:
         raise PermissionError(errno.EPERM, "it lets ports of this machine be reached")
 
 
 def _outside(plan: Plan) -> list[str]:
     """Return names for files outside: in what may be seen and not written, and at the top."""
-    folders = [path for path in (*plan.visible, "/") if Path(path).is_dir()]
+    folders = [path for path in (*plan.visible, "/") if os.path.isdir(path)]
     places = (*plan.writable, plan.temporary)
     return [
-        str(Path(folder, f"{_NAME}-{os.getpid()}"))
+        os.path.join(folder, f"{_NAME}-{os.getpid()}")
         for folder in folders
         if folder not in _TEMPORARY and not any(folder == place or folder.startswith(f"{place}/") for place in places)
     ]
+
+
+def _remove(path: str) -> None:
+    with Ignored(FileNotFoundError):
+        os.unlink(path)
 
 
 def _is_done(path: str, flags: int) -> bool:

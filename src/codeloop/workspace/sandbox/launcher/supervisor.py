@@ -8,7 +8,6 @@ import os
 import select
 import sys
 from _socket import MSG_WAITALL, socket
-from typing import NamedTuple
 
 from codeloop.workspace.sandbox.launcher.libc import IGNORED_SIGNALS, become_subreaper
 from codeloop.workspace.sandbox.launcher.processes import (
@@ -25,17 +24,17 @@ _GRACE = 0.2  # seconds from TERM to KILL when nobody is there to name another
 _PIECE = 1 << 20
 
 
-class Request(NamedTuple):
+class Request:
     """A program to start, as it comes over a socket. `targets`: which numbers the descriptors get.
 
     `mark`: what it carries in its environment where orphans don't come back to us.
     """
 
-    mark: str
-    directory: str
-    targets: list[int]
-    arguments: list[str]
-    environment: dict[str, str]
+    def __init__(self, fields: list[str]) -> None:
+        self.mark, self.directory, numbers, count, *words = fields
+        self.targets = [int(number) for number in numbers.split()]
+        self.arguments = words[: int(count)]
+        self.environment = dict(word.split("=", 1) for word in words[int(count) :])
 
 
 def receive(channel: socket) -> tuple[list[str], list[int]]:
@@ -69,15 +68,13 @@ def _read(channel: socket, size: int) -> bytes:
 
 def supervise(channel: socket, signals: int, bounds: Bounds) -> None:
     """Run the command that comes over the channel until it and all it started have ended, or exceed their bounds."""
-    (mark, directory, numbers, count, *words), fds = receive(channel)
-    end = int(count)
-    environment = dict(word.split("=", 1) for word in words[end:])
-    request = Request(mark, directory, [int(number) for number in numbers.split()], words[:end], environment)
+    fields, fds = receive(channel)
+    request = Request(fields)
     become_subreaper()
     try:
         command = _start(request, fds)
     except OSError as error:
-        where = "directory" if error.filename == directory else "program"
+        where = "directory" if error.filename == request.directory else "program"
         channel.sendall(f"failed {error.errno} {where}\n".encode())
         return
     for fd in fds:
@@ -88,7 +85,7 @@ def supervise(channel: socket, signals: int, bounds: Bounds) -> None:
         ready, _, _ = select.select([channel, signals], [], [], watch.pause)
         if bound := watch.exceeded():
             _say(channel, f"stopped {bound}\n")
-            count = _end(signals, 0, mark, bounds)
+            count = _end(signals, 0, request.mark, bounds)
             _say(channel, f"exit {-KILL}\nended {count}\n")
             return
         if signals in ready:
@@ -97,7 +94,7 @@ def supervise(channel: socket, signals: int, bounds: Bounds) -> None:
                 return
         if channel in ready:
             told = channel.recv(64).split()
-            count = _end(signals, int(told[1]) / 1000 if len(told) == 2 else _GRACE, mark, bounds)
+            count = _end(signals, int(told[1]) / 1000 if len(told) == 2 else _GRACE, request.mark, bounds)
             _say(channel, f"ended {count}\n")
             return
 

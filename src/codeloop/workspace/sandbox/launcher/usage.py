@@ -1,11 +1,15 @@
 """What a command's processes use, looked at now and then: the kernel counts processes for us, but not their memory."""
 
+from __future__ import annotations
+
 import time
-from collections.abc import Set as AbstractSet
-from typing import NamedTuple
 
 from codeloop.workspace.sandbox.launcher.libc import read_text
 from codeloop.workspace.sandbox.launcher.processes import descendants
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
 
 _PAUSE = 0.25  # seconds
 _SHARE = 25
@@ -13,15 +17,21 @@ _SHARE = 25
 _KILO = 1024
 
 
-class Bounds(NamedTuple):
+class Bounds:
     """What one command may use. `processes`: threads count, too; `memory`: bytes. 0: no bound.
 
     `has_namespace`: whether it and the others of its sandbox are all the processes that they see.
     """
 
-    processes: int = 0
-    memory: int = 0
-    has_namespace: bool = False
+    def __init__(self, processes: int = 0, memory: int = 0, *, has_namespace: bool = False) -> None:
+        self.processes = processes
+        self.memory = memory
+        self.has_namespace = has_namespace
+
+    @property
+    def is_any(self) -> bool:
+        """Whether there is something to look at."""
+        return bool(self.processes or self.memory)
 
     @property
     def most(self) -> int:
@@ -39,12 +49,12 @@ class UsageWatch:
     @property
     def pause(self) -> float | None:
         """Return the seconds until the next look, None for never."""
-        return max(self._next - time.monotonic(), 0) if any(self._bounds[:2]) else None
+        return max(self._next - time.monotonic(), 0) if self._bounds.is_any else None
 
     def exceeded(self) -> str:
         """Return the bound that is exceeded, `4096 processes` or `2048 memory` (MB); "" for none or before its time."""
         began = time.monotonic()
-        if began < self._next or not any(self._bounds[:2]):
+        if began < self._next or not self._bounds.is_any:
             return ""
         pids = descendants()
         used = [_sizes(f"/proc/{pid}/status", ("Threads:", "VmRSS:", "VmSwap:")) for pid in pids]
