@@ -96,6 +96,7 @@ BUDGETS = (
     Budget("mcp-first", None, "the first call of a session, over the server's own start", "ms", 500),
     Budget("extension-known", None, "run with a known Python tool, over one without", "ms", 15),
     Budget("extension-known-memory", None, "  the same: peak memory", "MB", 3),
+    Budget("extension-ten", None, "run with ten known plugins, three of them asked, over none", "ms", 400),
     Budget("extension-call", None, "a call of a Python tool: to its host and back", "ms", 1),
     Budget("extension-events", None, "1,000 deltas with a hook on every event, over none", "ms", 100),
     Budget("library-import", None, "import codeloop, over an empty process", "ms", 40),

@@ -25,6 +25,16 @@ async def echo(text: str) -> str:
     """Say a text again."""
     return text
 '''
+HEAVY = """
+import argparse, csv, decimal, email.message, http.client, logging, urllib.request, xml.dom.minidom
+from codeloop.extension import hook
+
+@hook("{hook}")
+def {name}(input, output):
+    pass
+"""
+"""A plugin that imports what takes a while; at which hook it is asked is filled in."""
+PLUGINS = 10
 FOLLOWER = """
 from codeloop.extension import hook
 
@@ -54,7 +64,14 @@ def _runs(bench: Bench, place: Place) -> None:
     _write(home, "tool/echo.py", TOOL)
     known = Command(plain.argv, plain.cwd, {**plain.environ, "CODELOOP_HOME": str(home)})
     run(known)  # what it offers is remembered
-    found = bench.medians({"plain": plain, "known": known})
+    ten = place.home / "with-plugins"
+    for number in range(PLUGINS):  # three of them are asked in each turn, as of ten published ones
+        hook = "chat.params" if number < 3 else "tool.execute.before"
+        _write(ten, f"plugin/heavy{number}.py", HEAVY.format(hook=hook, name=f"heavy{number}"))
+    plugged = Command(plain.argv, plain.cwd, {**plain.environ, "CODELOOP_HOME": str(ten)})
+    run(plugged)
+    found = bench.medians({"plain": plain, "known": known, "plugged": plugged})
+    bench.put(place, "extension-ten", found["plugged"].wall - found["plain"].wall)
     bench.put(place, "extension-known", found["known"].wall - found["plain"].wall)
     bench.put(place, "extension-known-memory", found["known"].memory - found["plain"].memory)
 

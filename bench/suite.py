@@ -167,7 +167,10 @@ MEASUREMENTS: dict[Callable[[Bench], None], tuple[str, ...]] = {
     snapshots.snapshots: ("snapshot-first", "snapshot-next", "snapshot-step", "snapshot-idle"),
     streams: ("stream-latency", "stream-clients", "stream-clients-cpu", "stream-kept", "stream-memory"),
     mcp_servers: ("mcp-ten", "mcp-ten-cpu", "mcp-ten-memory", "mcp-call", "mcp-first"),
-    extensions: ("extension-known", "extension-known-memory", "extension-call", "extension-events"),
+    extensions: (
+        *("extension-known", "extension-known-memory", "extension-ten"),
+        *("extension-call", "extension-events"),
+    ),
     library.library: ("library-import", "library-names", "library-turn"),
     rendering: ("render-messages", "render-live", "render-live-slow"),
     screen: (

@@ -50,5 +50,5 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    """Return the public names, sorted."""
+    """Return what there is."""
     return sorted(("__version__", *_PLACES))

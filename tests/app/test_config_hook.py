@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from codeloop.app.extended.settled import open_settled
 from codeloop.app.models.open_models import OneModel
-from codeloop.app.project import Project, open_settled
+from codeloop.app.project import Project
 from codeloop.app.settings import find_settings
 from codeloop.client.client import Client
 from codeloop.model.testing.script import ScriptedAnswer

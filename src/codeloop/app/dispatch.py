@@ -149,6 +149,13 @@ DISK = {
 """Errors that are the disk's, and not ours: what is said of them."""
 
 
+def serve_extensions(project: Project) -> None:
+    """Carry out what the extensions of a project ask for from now on."""
+    hosts = project.workspace.made("ExtensionHosts")
+    if hosts is not None and not hosts.operations.done():
+        hosts.operations.set_result(partial(_for_extensions, project))
+
+
 async def _for_extensions(project: Project, op: Operation[Takes, Gives], args: Takes) -> Gives:
     with project.serving():
         return await handle(project, op, args)
@@ -158,9 +165,7 @@ async def handle(project: Project, op: Operation[Takes, Gives], args: Takes) -> 
     """Answer an operation of a project. Raises CodeloopError when it is refused, or when the disk fails it."""
     if op.id in ANSWERS:
         return ANSWERS[op.id]
-    hosts = project.workspace.made("ExtensionHosts")
-    if hosts is not None and not hosts.operations.done():
-        hosts.operations.set_result(partial(_for_extensions, project))
+    serve_extensions(project)
     try:
         answer: Handler = load(HANDLERS[op.id])
         return await answer(project, args)

@@ -6,7 +6,7 @@ from typing import Any
 
 from codeloop.app.app import App
 from codeloop.app.dispatch import handle
-from codeloop.app.project import settled, with_warnings
+from codeloop.app.extended.settled import settled, with_warnings
 from codeloop.kit.lazy import load
 from codeloop.schema import operation
 from codeloop.schema.operation import Gives, Operation, Takes

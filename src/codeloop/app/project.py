@@ -87,31 +87,6 @@ async def _prune_private(scratch: Path) -> None:
     await asyncio.to_thread(prune, scratch)
 
 
-async def open_settled(what: Startup | ProjectSettings) -> "Project":
-    """As `open_project`, with what extensions change of the configuration, which is waited for a while at most."""
-    project = await open_project(what)
-    if await settled(project):
-        await project.close()
-        project = with_warnings(await open_project(project.settings.startup), project)
-    return project
-
-
-def with_warnings(project: "Project", before: "Project") -> "Project":
-    """Return a project with the warnings that the one before it still holds."""
-    for message in before.shared(_held).messages:
-        project.warn(message)
-    return project
-
-
-async def settled(project: "Project") -> bool:
-    """Wait until it is known what extensions change of the configuration; return whether it is another one now."""
-    hosts = project.workspace.made("ExtensionHosts")
-    if hosts is None:
-        return False
-    await hosts.settled()
-    return project.refresh()
-
-
 class Project:
     """An open project; see `open_project`. Close it: that stops its turns and child processes."""
 
@@ -218,7 +193,7 @@ class Project:
         return self.engine.workspace
 
     def shared(self, make: Callable[["Project"], T]) -> T:
-        """Return the one object that `make` makes for this project, made when a handler first asks for it."""
+        """Return what `make` makes of this project: once, when a handler first asks for it."""
         if make not in self._parts:
             self._parts[make] = make(self)
         return self._parts[make]
@@ -277,7 +252,7 @@ class Project:
     def warn(self, message: str) -> None:
         """Write a warning to the log, and show it to everybody who follows: from the first prompt on somebody does."""
         _LOG.info("%s: %s", self.settings.place.directory, message)  # a warning would be on stderr besides
-        held = self.shared(_held)
+        held = self.shared(held_warnings)
         if message not in held.messages:
             held.messages.append(message)
         if held.is_over:
@@ -285,7 +260,7 @@ class Project:
 
     def show_warnings(self) -> None:
         """Show the warnings that were held back, and those to come at once."""
-        held = self.shared(_held)
+        held = self.shared(held_warnings)
         held.is_over = True
         while held.messages:
             self.tell(ToastShown(properties=Toast(message=held.messages.pop(0), variant="warning")))
@@ -331,7 +306,8 @@ class HeldWarnings(Struct):
     is_over: bool = False
 
 
-def _held(_project: Project) -> HeldWarnings:
+def held_warnings(_project: Project) -> HeldWarnings:
+    """Warnings of a project that nobody has seen yet."""
     return HeldWarnings()
 
 
@@ -340,7 +316,7 @@ def _offered(_project: Project) -> OfferedTools:
 
 
 def _watch_of(project: Project) -> Any:
-    """Start to watch a project's files. The watch ends with the work tree."""
+    """Return what watches a project. It ends with the work tree."""
     ignored = project.settings.config.watcher.ignore
     watch = load("workspace.watch.project_watch:ProjectWatch")(
         project.workspace, ignored, project.tell, project.look_at_branch
@@ -350,7 +326,7 @@ def _watch_of(project: Project) -> Any:
 
 
 def _change(found: ProjectSettings) -> str:
-    """Describe a changed configuration for followers."""
+    """Return what followers are told of a changed configuration."""
     if found.distrust is not None:
         return f"{found.distrust}: its configuration can only tighten yours until you run `codeloop trust`."
     return "The configuration has changed: rules hold from the next call on, the rest from the next turn."

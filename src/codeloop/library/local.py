@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 
-from codeloop.app.project import open_settled
+from codeloop.app.extended.settled import open_settled
 from codeloop.app.prompt_parts import file_here
 from codeloop.app.settings import Startup
 from codeloop.client.local import LocalClient

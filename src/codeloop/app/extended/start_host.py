@@ -17,6 +17,8 @@ from codeloop.workspace.workspace import Workspace
 
 _ANYWHERE = Path("/")
 """Where it starts, to go to the project's directory then: runtimes take options and code from where they start."""
+_CACHE = "CODELOOP_HOST_CACHE"
+"""The variable with the folder for translated TypeScript: of the user's extensions, which share all they may write."""
 _NETWORK = "extensions"
 """The name under which those in the sandbox reach what commands reach of the network."""
 
@@ -41,4 +43,6 @@ async def start_host(
     plain = ProgramProfile(own, readable=readable, network="on")
     profile = widen(plain, True if wanted is None else wanted, workspace.root)
     terms = ProgramTerms(readable, DESCRIPTOR, key.is_confined, _NETWORK, profile)
+    if language == "javascript" and not key.is_confined:
+        environment = {**environment, _CACHE: str(own / "typescript")}
     return await start_program(workspace, Launch(command, _ANYWHERE, environment, {}), errors, terms)

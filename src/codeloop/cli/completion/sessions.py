@@ -42,7 +42,7 @@ def archived(typed: str) -> list[CompletionItem[str]]:
 
 
 def grants(typed: str) -> list[CompletionItem[str]]:
-    """Complete the id of an "always" grant of the project."""
+    """Return what is always allowed in the project."""
     return begun(_grants, typed)
 
 

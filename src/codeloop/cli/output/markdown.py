@@ -43,7 +43,7 @@ class Markdown:
         self._rows: list[str] = []
 
     def feed(self, text: str) -> str:
-        """Take more text; return the part that can be printed now."""
+        """Return what can be shown of the text so far."""
         if not self._styled:
             return text
         *whole, last = text.split("\n")
@@ -55,11 +55,11 @@ class Markdown:
         return shown + self._partial()
 
     def end(self) -> str:
-        """Return the rest, at the end of a text."""
+        """Return what is left."""
         return self._end_line("") + self._table() if self._line or self._rows else ""
 
     def _partial(self) -> str:
-        """Return the part of an incomplete line that can't change any more."""
+        """Return what is certain of an incomplete line."""
         line = self._line
         if not line or self._rows:
             return ""

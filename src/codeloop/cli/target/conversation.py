@@ -6,7 +6,7 @@ from math import inf
 
 from codeloop.app.app import App
 from codeloop.app.app_client import AppClient
-from codeloop.app.project import settled, with_warnings
+from codeloop.app.extended.settled import settled, with_warnings
 from codeloop.cli.options import Options
 from codeloop.cli.target.local import in_process, open_local, startup_of, trusted
 from codeloop.cli.target.log import log_of

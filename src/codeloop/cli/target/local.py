@@ -4,7 +4,8 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, nullcontext, suppress
 from pathlib import Path
 
-from codeloop.app.project import Project, open_settled
+from codeloop.app.extended.settled import open_settled
+from codeloop.app.project import Project
 from codeloop.app.prompt_parts import file_here
 from codeloop.app.settings import ProjectSettings, Startup, find_settings
 from codeloop.cli.options import Options
@@ -59,7 +60,7 @@ def in_process(client: Client, project: Project, options: Options) -> Target:
 
 
 def startup_of(options: Options, record: Path | None) -> Startup:
-    """Make a project's start-up from the options. Raises UsageProblem: there is no such directory."""
+    """Return what a project is opened with. Raises UsageProblem: there is no such directory."""
     directory = options.directory or Path()
     with suppress(PermissionError):  # opening it reports that
         if not directory.is_dir():

@@ -254,7 +254,7 @@ def _can_ask(context: "ServerRequestContext[Any]") -> bool:
 
 
 def _content(response: Any) -> JSON | None:
-    """Return the values of a filled-in form; None: it was not filled in."""
+    """Return what was filled in; None: nothing was."""
     answer: ElicitResult = response
     if getattr(answer, "action", "decline") != "accept":
         return None

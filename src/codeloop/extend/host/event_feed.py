@@ -13,15 +13,22 @@ _BATCH = 200
 
 
 class HostEventFeed:
-    """See the module. `send` returns whether the host runs; `late` is told once that it does not keep up."""
+    """See the module. `send` returns whether the host runs; `late` is told once that it does not keep up.
+
+    While it holds, events wait for those that follow them to be loaded.
+    """
 
     def __init__(self, send: Callable[[bytes], bool], late: Callable[[], None]) -> None:
         self.dropped = 0
+        self.done = asyncio.Event()
+        """Set while the host is done with all events so far."""
+        self.done.set()
         self._send = send
         self._late = late
         self._waiting: list[msgspec.Raw] = []
         self._unanswered = 0
         self._timer: asyncio.TimerHandle | None = None
+        self._holds = False
 
     def wants(self, *, is_delta: bool) -> bool:
         """Return whether there is room for an event; one that is left out is counted."""
@@ -36,14 +43,39 @@ class HostEventFeed:
     def take(self, event: msgspec.Raw) -> None:
         """Send an event, together with others that come soon."""
         self._waiting.append(event)
+        self.done.clear()
+        if self._holds:
+            return
         if len(self._waiting) >= _BATCH:
-            self._flush()
+            self.flush()
         elif self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(_PACE, self._flush)
+            self._timer = asyncio.get_running_loop().call_later(_PACE, self.flush)
 
     def taken(self, count: int | None) -> None:
-        """Take up that the host is done with so many; None: it was started anew, and knows of none."""
+        """Count so many as dealt with; None: the program was started anew, and knows of none."""
         self._unanswered = 0 if count is None else max(0, self._unanswered - count)
+        self._look()
+
+    def hold(self) -> None:
+        """Send nothing until the release."""
+        self._holds = True
+
+    def release(self) -> None:
+        """Send what waited, and what comes from now on."""
+        self._holds = False
+        self.flush()
+
+    def flush(self) -> None:
+        """Send what waits, unless it is held."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._holds:
+            return
+        batch, self._waiting = self._waiting, []
+        if batch and self._send(line_of(EventBatch(tuple(batch)))):
+            self._unanswered += len(batch)
+        self._look()
 
     def close(self) -> None:
         """Send no more."""
@@ -51,10 +83,6 @@ class HostEventFeed:
             self._timer.cancel()
         self._waiting.clear()
 
-    def _flush(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        batch, self._waiting = self._waiting, []
-        if batch and self._send(line_of(EventBatch(tuple(batch)))):
-            self._unanswered += len(batch)
+    def _look(self) -> None:
+        if not self._waiting and not self._unanswered:
+            self.done.set()

@@ -116,7 +116,7 @@ class ExtensionHost:
         return bool(self._requests)
 
     async def load(self, extension: LoadedExtension, *, again: bool = False) -> ExtensionOffer:
-        """Return an extension's offer; load it first if needed. Raises HookFailed, ExtensionRaised."""
+        """Return what an extension offers, loading it where that was not done. Raises HookFailed, ExtensionRaised."""
         process = await self._running()
         loading = None if again else process.loaded.get(extension.name)
         if loading is None:
@@ -133,7 +133,7 @@ class ExtensionHost:
         listener: CallListener | None = None,
         pieces: Pieces | None = None,
     ) -> Any:
-        """Send an extension a request, which `message` makes of its number; return its answer.
+        """Return what an extension answers to a request, which `message` makes of its number.
 
         Raises HookFailed: the host failed, or did not answer in time; ExtensionRaised.
         """
@@ -269,6 +269,9 @@ class ExtensionHost:
                 await self._fail(f"it did not greet in {HOST_START.seconds:g} s")
             if not done or isinstance(greeted.result(), AnswerError):
                 why = greeted.result().message if done else "it did not greet"
+                if self._process is process:
+                    self._back_off.failed()
+                    await self._end(why)
                 raise HookFailed(f"the extension host {self.house.name} can't be used: {why}")
             self.runtime = greeted.result()
             self.house.log(f"started in {time.monotonic() - began:.2f} s: {self.runtime}")
@@ -389,7 +392,7 @@ async def _offer(request: Awaitable[Any]) -> ExtensionOffer:
 
 
 def _failure(error: AnswerError) -> Exception:
-    """Convert a program's error to an exception."""
+    """Return what the answer of a program means here."""
     if error.kind == "raised":
         return ExtensionRaised(error.message, error.name, error.trace)
     return (InvalidCall if error.kind == "invalid" else HookFailed)(error.message)

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ from codeloop.extend.host.protocol import (
 )
 from codeloop.kit.lazy import load
 from codeloop.kit.terminal_text import inert
-from codeloop.schema.bounds.extension import HOST_CALL, HOST_SLOW, HOST_WAIT
+from codeloop.schema.bounds.extension import HOST_CALL, HOST_SLOW, HOST_STOP, HOST_WAIT
 from codeloop.schema.event import Event
 from codeloop.schema.live_events import PartDelta
 from codeloop.schema.wire import JSON
@@ -39,6 +40,13 @@ _EVENT = "event"
 EMPTY_POLICY = "it is marked as a policy, and brought no hook when it was loaded here"
 _SUBSCRIBE = "event.subscribe"
 """What a host asks for when something in it follows the events without a hook."""
+_EACH_TURN = frozenset(
+    (
+        *("chat.message", "chat.params", "chat.headers", "tool.definition", "session.start", "session.stop"),
+        *("experimental.chat.messages.transform", "experimental.chat.system.transform", "experimental.text.complete"),
+    )
+)
+"""Hooks of every turn. Extensions with others alone are loaded when one of those is asked."""
 
 
 CarryOut = Callable[[Any, Any], Awaitable[Any]]
@@ -93,8 +101,9 @@ class ExtensionHosts:
         """The `ExtensionHost`s; what they need is loaded with the first."""
         self._feeds: dict[HostKey, HostEventFeed] = {}
         self._waits = True
-        self._learning: asyncio.Future[list[None]] | None = None
-        self._waking: dict[HostKey, asyncio.Future[list[None]]] = {}
+        self._learning: dict[str, asyncio.Task[None]] = {}
+        """Loads that began by themselves, by the names of the extensions."""
+        self._waking: dict[HostKey, asyncio.Task[None]] = {}
         self._following: asyncio.Task[None] | None = None
         for each in self.extensions:
             if each.problem:
@@ -113,23 +122,22 @@ class ExtensionHosts:
         return [each for each in self.extensions if each.name not in self.offers and each.name not in self.failures]
 
     def learn(self) -> None:
-        """Begin to load those that nobody knows, and those with hooks, which are asked soon."""
-        hooked = [each for each in self.extensions if each.name in self.offers and self.offers[each.name].hooks]
-        wanted = [*self.unknown, *hooked]
-        if wanted and self._learning is None:
-            self._learning = asyncio.gather(*map(self._learned, wanted))
+        """Begin to load those that nobody knows, and those that each turn needs: for a hook, or as a policy."""
+        for each in self.extensions:
+            is_wanted = each in self.unknown or is_for_each_turn(self.offers, each)
+            if is_wanted and each.name not in self._learning:
+                self._learning[each.name] = asyncio.create_task(self._learned(each))
 
     async def ready(self) -> None:
         """Wait until it is known what all offer, for a while at most: what is not known then is said."""
         empty = [each for each in self.extensions if is_empty(self.offers, each)]
-        is_done = self._learning is None or self._learning.done()
-        if empty and is_done and self._house.known.look_again():  # what they looked for may be there by now
-            for each in empty:
+        if empty and not find_unfinished(self._learning, self.unknown) and self._house.known.look_again():
+            for each in empty:  # what they looked for may be there by now
                 del self.offers[each.name]
-            self._learning = asyncio.gather(*(self._learned(each, again=True) for each in empty))
-        if not self.unknown or self._learning is None:
+                self._learning[each.name] = asyncio.create_task(self._learned(each, again=True))
+        if not (loads := find_unfinished(self._learning, self.unknown)):
             return
-        await asyncio.wait([self._learning], timeout=HOST_WAIT.seconds)
+        await asyncio.wait(loads, timeout=HOST_WAIT.seconds)
         if late := self.unknown:
             names = ", ".join(each.name for each in late)
             self._house.warn(f"This turn goes without {names}: not loaded in {HOST_WAIT.seconds:g} s.")
@@ -138,8 +146,8 @@ class ExtensionHosts:
         """Wait until it is known what they change of the configuration: once, and for a while at most."""
         try:
             async with asyncio.timeout(HOST_WAIT.seconds if self._waits else 0):
-                if self.unknown and self._learning is not None:
-                    await asyncio.wait([self._learning])
+                if loads := find_unfinished(self._learning, self.unknown):
+                    await asyncio.wait(loads)
                 await self.asked.wait()
         except TimeoutError:
             if self._waits and not self.unknown:
@@ -188,7 +196,7 @@ class ExtensionHosts:
     async def ask(
         self, extension: Extension, message: Callable[[int], HostMessage], listener: CallListener | None = None
     ) -> Any:
-        """Send an extension a request and return its answer. Raises HookFailed, ExtensionRaised."""
+        """Return what an extension answers. Raises HookFailed, ExtensionRaised."""
         host = self.host(self.key(extension))
         await self.load(extension)
         began = time.monotonic()
@@ -199,13 +207,18 @@ class ExtensionHosts:
                 self._house.log(self.key(extension).name).note(f"[codeloop: {extension.name} took {took:.2f} s]")
 
     async def close(self) -> None:
-        """End the hosts."""
-        for task in (self._learning, self._following, *self._waking.values()):
+        """End the hosts; those who follow the events get the last ones."""
+        for feed in self._feeds.values():
+            feed.flush()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(HOST_STOP.seconds):
+                await asyncio.gather(*(feed.done.wait() for feed in self._feeds.values()))
+        for feed in self._feeds.values():
+            feed.close()
+        for task in (*self._learning.values(), self._following, *self._waking.values()):
             if task is not None:
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)  # looked at, else asyncio prints it
-        for feed in self._feeds.values():
-            feed.close()
         await asyncio.gather(*(host.close() for host in self._hosts.values()))
 
     async def _learned(self, extension: Extension, *, again: bool = False) -> None:
@@ -267,8 +280,8 @@ class ExtensionHosts:
             def taken(count: int | None) -> None:
                 if key in self._feeds:
                     self._feeds[key].taken(count)
-                if count is None:
-                    self._wake(key)
+                    if count is None:
+                        self._wake(key)
 
             house = load("extend.host.host:HostHouse")(
                 name=key.name,
@@ -289,24 +302,38 @@ class ExtensionHosts:
             return None
         return await self._house.serve(await asyncio.shield(self.operations), call, key.is_confined)
 
-    def _feed(self, key: HostKey) -> HostEventFeed:
-        if key not in self._feeds:
-            late = f"The extension host {key.name} does not keep up with events: some are left out."
+    def _feed(self, key: HostKey) -> None:
+        """Gather events for a host. It gets them once those in it that follow are loaded."""
+        if key in self._feeds:
+            return
+        late = f"The extension host {key.name} does not keep up with events: some are left out."
 
-            def send(events: bytes) -> bool:
-                is_sent: bool = self.host(key).tell(events)
-                if not is_sent:  # its program has ended, and misses these; the next ones find it started
-                    self._wake(key)
-                return is_sent
+        def send(events: bytes) -> bool:
+            is_sent: bool = self.host(key).tell(events)
+            if not is_sent:  # its program has ended, and misses these; the next ones find it started
+                self._wake(key)
+            return is_sent
 
-            self._feeds[key] = HostEventFeed(send, partial(self._house.warn, late))
-        return self._feeds[key]
+        self._feeds[key] = HostEventFeed(send, partial(self._house.warn, late))
+        self._wake(key)
 
     def _wake(self, key: HostKey) -> None:
         """Have those loaded that follow events: in a program that was started anew, nothing else asks for them."""
-        if key not in self._waking or self._waking[key].done():
-            wanted = [each for each in self.extensions if self.key(each) == key and _follows(each, self.offers)]
-            self._waking[key] = asyncio.gather(*map(self._learned, wanted))
+        if key in self._waking and not self._waking[key].done():
+            return
+        feed = self._feeds[key]
+
+        async def load_followers() -> None:
+            try:
+                if first := [task for task in self._learning.values() if not task.done()]:
+                    await asyncio.wait(first, timeout=HOST_WAIT.seconds)  # requests wait for those
+                wanted = [each for each in self.extensions if self.key(each) == key and _follows(each, self.offers)]
+                await asyncio.gather(*map(self._learned, wanted))
+            finally:
+                feed.release()
+
+        feed.hold()
+        self._waking[key] = asyncio.create_task(load_followers())
 
     async def _follow(self, events: AsyncIterator[Event]) -> None:
         async for event in events:
@@ -335,6 +362,20 @@ def _is_in_one_package(one: Extension, other: Extension) -> bool:
     """Return whether both are files of the same folder of a package, and no entries of a configuration."""
     is_file = one.origin == one.path and other.origin == other.path
     return is_file and Path(one.path).parent == Path(other.path).parent
+
+
+def find_unfinished(
+    loads: Mapping[str, asyncio.Task[None]], extensions: Iterable[Extension]
+) -> list[asyncio.Task[None]]:
+    """Find the loads of these extensions that go on."""
+    found = (loads.get(each.name) for each in extensions)
+    return [task for task in found if task is not None and not task.done()]
+
+
+def is_for_each_turn(offers: Mapping[str, ExtensionOffer], extension: Extension) -> bool:
+    """Return whether an extension is known to be asked in each turn, or is a policy, which is always loaded."""
+    hooks = offers[extension.name].hooks if extension.name in offers else ()
+    return bool(extension.policy and hooks) or any(hook.policy or hook.name in _EACH_TURN for hook in hooks)
 
 
 def _follows(extension: Extension, offers: Mapping[str, ExtensionOffer]) -> bool:

@@ -12,7 +12,7 @@ _ROOT = Path(str(codeloop.__file__)).parents[1]
 _PROGRAM = "import sys; sys.path.insert(0, sys.argv.pop()); from codeloop.extend.host.python.main import main; main()"
 _OPTIONS = ("-IB", "--check-hash-based-pycs", "always")
 """Compiled code is not written: a new file in a project ends its trust. Nor is it believed: its source counts."""
-_JAVASCRIPT = "extend.host.javascript.runtime:javascript_command"
+_JAVASCRIPT = "extend.host.javascript.runtime:find_runtime"
 
 
 def host_command(language: Language, environment: Mapping[str, str]) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from typing import TypeVar
 import click
 from msgspec import Struct
 
+from codeloop.app.dispatch import serve_extensions
 from codeloop.app.extended.extensions import FOLDER, hosts_of
 from codeloop.app.project import open_project
 from codeloop.app.settings import ProjectSettings, Startup
@@ -204,7 +205,7 @@ def _packages(settings: ProjectSettings) -> list[PluginRow]:
 
 
 def _unusable(settings: ProjectSettings) -> list[PluginRow]:
-    """Return rows for plugins that do not run: entries that lead nowhere, files of an untrusted project."""
+    """Return what is there and does not run: entries that lead nowhere, and files of a project without trust."""
     rows: list[PluginRow] = []
     for index, entry in enumerate(settings.config.plugin):
         named = plugin_name(entry)
@@ -222,6 +223,7 @@ def _unusable(settings: ProjectSettings) -> list[PluginRow]:
 def _in_hosts(look: Callable[[ExtensionHosts], Awaitable[list[T]]]) -> list[T]:
     async def opened() -> list[T]:
         project = await open_project(Startup(directory=Path.cwd()))
+        serve_extensions(project)
         try:
             return await look(project.shared(hosts_of))
         finally:

@@ -10,6 +10,8 @@ import { makeShell } from "./shell.mjs"
 import { prepare } from "./typescript.mjs"
 
 const VERSION = 1
+const OLDEST_NODE = 22
+const GREETING = 0
 const ENDING = 1_000 // milliseconds
 const LOGGED = 100_000 // characters
 const RUNTIME = process.versions.bun ? `bun ${process.versions.bun}` : `node ${process.versions.node}`
@@ -25,7 +27,8 @@ const channel = new Channel(receive, end)
 
 const handlers = {
   hello(message) {
-    if (message.version !== VERSION) throw new Error(`This host speaks version ${VERSION} of the protocol, not ${message.version}.`)
+    const problem = findProblem(message)
+    if (problem) return channel.send({ type: "error", id: GREETING, kind: "invalid", message: problem })
     greet(message)
     channel.send({ type: "ready", version: VERSION, runtime: RUNTIME })
   },
@@ -40,6 +43,13 @@ const handlers = {
 
 function receive(message) {
   handlers[message.type]?.(message)
+}
+
+/** Say why this program can't be the host, if it can't. */
+function findProblem({ version }) {
+  if (version !== VERSION) return `This host speaks version ${VERSION} of the protocol, not ${version}.`
+  if (process.versions.bun || Number.parseInt(process.versions.node) >= OLDEST_NODE) return undefined
+  return `JavaScript extensions need node ${OLDEST_NODE} or newer, or bun; this is ${RUNTIME}.`
 }
 
 function greet({ directory, root, project, operations = [] }) {
@@ -191,6 +201,7 @@ function logFailure(where, error) {
   channel.send({ type: "log", level: "error", message: `${where}: ${error?.stack ?? error}`.slice(0, LOGGED) })
 }
 
+process.on("SIGTERM", end)
 // One extension's forgotten promise or timer must not end the others.
 process.on("unhandledRejection", (error) => logFailure("A promise was rejected and nobody looked", error))
 process.on("uncaughtException", (error) => logFailure("Raised outside of every call", error))

@@ -14,23 +14,33 @@ _BUN = ("--no-install",)
 """Bun fetches packages that are missing by itself; nothing is installed here without being asked for."""
 _NODE = ("--disable-warning=ExperimentalWarning",)
 _SECONDS = 10
+_NEEDED = f"JavaScript extensions need node {OLDEST_NODE} or newer, or bun; {{}}."
 
 
 class NoRuntime(CodeloopError):
     """There is nothing to run JavaScript with. The message is one line that says what is needed."""
 
 
-def javascript_command(search_path: str | None) -> tuple[str, ...]:
-    """Return the command that starts the host. `search_path`: folders as in PATH. Raises NoRuntime."""
-    bun = which("bun", search_path)
-    if bun is not None:
+def find_runtime(search_path: str | None) -> tuple[str, ...]:
+    """Find the command that starts the host, which says itself whether it is too old for that.
+
+    `search_path`: folders as in PATH. Raises NoRuntime: there is neither bun nor node.
+    """
+    if (bun := which("bun", search_path)) is not None:
         return (bun, *_BUN, str(HOST))
-    node = which("node", search_path)
-    found = None if node is None else _version(node, search_path)
-    if node is not None and found is not None and _major(found) >= OLDEST_NODE:
+    if (node := which("node", search_path)) is not None:
         return (node, *_NODE, str(HOST))
-    here = "neither is on the PATH" if node is None else f"{node} is {found or 'not one that starts'}"
-    raise NoRuntime(f"JavaScript extensions need node {OLDEST_NODE} or newer, or bun; {here}.")
+    raise NoRuntime(_NEEDED.format("neither is on the PATH"))
+
+
+def javascript_command(search_path: str | None) -> tuple[str, ...]:
+    """Find the command as `find_runtime` does, and ask node for its version. Raises NoRuntime."""
+    command = find_runtime(search_path)
+    if command[1:2] == _NODE:
+        found = _version(command[0], search_path)
+        if found is None or _major(found) < OLDEST_NODE:
+            raise NoRuntime(_NEEDED.format(f"{command[0]} is {found or 'not one that starts'}"))
+    return command
 
 
 def _version(node: str, search_path: str | None) -> str | None:

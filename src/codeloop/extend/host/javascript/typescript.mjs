@@ -1,6 +1,7 @@
 // What node lacks for extensions that were written for bun: TypeScript in any folder, imports without an ending, JSON
 // imports, and `@opencode-ai/plugin` where it is not installed.
 
+import crypto from "node:crypto"
 import fs from "node:fs"
 import module from "node:module"
 import path from "node:path"
@@ -9,6 +10,10 @@ import { fileURLToPath, pathToFileURL } from "node:url"
 const STAND_IN = new URL("./stand_in.mjs", import.meta.url).href
 const HELPER = /^@opencode-ai\/plugin(\/tool)?$/
 const ENDINGS = [".ts", ".mts", ".js", ".mjs", ".json", "/index.ts", "/index.js", "/index.mjs"]
+
+const CACHE = process.env.CODELOOP_HOST_CACHE
+const CACHED_FILES = 1_000
+delete process.env.CODELOOP_HOST_CACHE
 
 /** Make the runtime load what extensions import. */
 export function prepare() {
@@ -62,7 +67,7 @@ function load(url, context, next) {
   const [address] = url.split("?")
   const isImport = !context.conditions.includes("require")
   if (/\.m?ts$/.test(address)) {
-    return { format: "module", source: javascriptOf(fs.readFileSync(fileURLToPath(address), "utf8"), address), shortCircuit: true }
+    return { format: "module", source: cachedJavaScriptOf(fs.readFileSync(fileURLToPath(address), "utf8"), address), shortCircuit: true }
   }
   if (isImport && address.endsWith(".json") && context.importAttributes?.type !== "json") {
     const source = `export default ${fs.readFileSync(fileURLToPath(address), "utf8")}`
@@ -73,6 +78,31 @@ function load(url, context, next) {
     return { format: "module", source: `export default ${text}`, shortCircuit: true }
   }
   return next(url, context)
+}
+
+/** Translate a file, or take what was made of the same text before: the translator alone takes 60 ms to start. */
+function cachedJavaScriptOf(source, address) {
+  if (!CACHE) return javascriptOf(source, address)
+  const key = crypto.createHash("sha256").update(`${process.version}\n${address}\n${source}`).digest("hex")
+  const file = path.join(CACHE, key)
+  try {
+    return fs.readFileSync(file, "utf8")
+  } catch {
+    const made = javascriptOf(source, address)
+    keep(file, made)
+    return made
+  }
+}
+
+function keep(file, text) {
+  try {
+    if (fs.existsSync(CACHE) && fs.readdirSync(CACHE).length >= CACHED_FILES) fs.rmSync(CACHE, { recursive: true })
+    fs.mkdirSync(CACHE, { recursive: true })
+    fs.writeFileSync(`${file}.${process.pid}`, text)
+    fs.renameSync(`${file}.${process.pid}`, file)
+  } catch {
+    // it is translated again next time
+  }
 }
 
 function javascriptOf(source, address) {

@@ -31,7 +31,7 @@ class ModelMemory:
         self._file = folder / "models.json"
 
     def read(self) -> LikedModels:
-        """Read the remembered models."""
+        """Return what is known."""
         with suppress(OSError, msgspec.MsgspecError):
             return msgspec.json.decode(read_start(self._file, _BYTES), type=LikedModels)
         return LikedModels()

@@ -36,7 +36,7 @@ class Completing:
         """Tab was pressed before an answer came."""
 
     def actions(self) -> dict[str, Callable[[], bool]]:
-        """Return the keys' actions, by name."""
+        """Return what the keys do."""
         return {
             "completion_enter": self._enter,
             "completion_accept": self._accept,

@@ -56,7 +56,7 @@ def width(shown: str) -> int:
 
 
 def tab() -> str:
-    """Return the blanks shown for a tab."""
+    """Return what a tab is shown as."""
     return " " * _TAB
 
 

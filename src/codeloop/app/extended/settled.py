@@ -1,0 +1,31 @@
+"""A project with what its extensions change of the configuration: waited for when it is opened, or before a turn."""
+
+from codeloop.app.dispatch import serve_extensions
+from codeloop.app.project import Project, held_warnings, open_project
+from codeloop.app.settings import ProjectSettings, Startup
+
+
+async def open_settled(what: Startup | ProjectSettings) -> Project:
+    """As `open_project`, with what extensions change of the configuration, which is waited for a while at most."""
+    project = await open_project(what)
+    if await settled(project):
+        await project.close()
+        project = with_warnings(await open_project(project.settings.startup), project)
+    return project
+
+
+def with_warnings(project: Project, before: Project) -> Project:
+    """Return a project with the warnings that the one before it still holds."""
+    for message in before.shared(held_warnings).messages:
+        project.warn(message)
+    return project
+
+
+async def settled(project: Project) -> bool:
+    """Wait until it is known what extensions change of the configuration; return whether it is another one now."""
+    hosts = project.workspace.made("ExtensionHosts")
+    if hosts is None:
+        return False
+    serve_extensions(project)
+    await hosts.settled()
+    return project.refresh()

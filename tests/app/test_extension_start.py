@@ -1,0 +1,115 @@
+"""How extensions that are known are started: those that a turn needs, and no turn waits for the others."""
+
+from pathlib import Path
+
+from codeloop.app.extended.settled import open_settled
+from tests.app.test_extensions import DONE, OPEN, hosts, own
+from tests.support.javascript import host_command
+from tests.support.project import call, calls, rig, startup, until
+
+NOTING = """
+from pathlib import Path
+from codeloop.extension import hook
+
+Path("loaded-{name}").touch()
+
+
+@hook("{hook}", policy={policy})
+def noting(input, output):
+    pass
+"""
+SLOW_FOLLOWER = """
+import time
+from pathlib import Path
+from codeloop.extension import hook
+
+time.sleep(1 if Path("slow").exists() else 0)
+
+
+@hook("event")
+def follow(event):
+    with Path("seen").open("a") as file:
+        file.write(event["type"] + "\\n")
+"""
+WAITING = """
+import time
+from pathlib import Path
+from codeloop.extension import hook
+
+while Path("waits").exists():
+    time.sleep(0.01)
+
+
+@hook("chat.params")
+def params(input, output):
+    pass
+"""
+ASKING = """
+export const Asking = async ({ client }) => {
+  const { data } = await client.session.list()
+  return { "chat.params": async (_, output) => { output.options.found = data.length } }
+}
+"""
+
+
+async def test_a_turn_loads_of_the_known_ones_those_that_it_asks(tmp_path: Path) -> None:
+    for name, hook, policy in (
+        ("turn", "chat.params", False),
+        ("call", "tool.execute.before", False),
+        ("guard", "tool.execute.before", True),
+    ):
+        own(tmp_path, f"plugin/{name}.py", NOTING.format(name=name, hook=hook, policy=policy))
+    async with rig(tmp_path, [DONE], **OPEN) as it:
+        await it.prompt()
+        marks = [it.work / f"loaded-{name}" for name in ("turn", "call", "guard")]
+        assert all(mark.exists() for mark in marks)
+    for mark in marks:
+        mark.unlink()
+    async with rig(tmp_path, [DONE, calls(call("read", filePath="x")), DONE], **OPEN) as it:
+        await it.prompt()
+        await until((it.work / "loaded-guard").exists)
+        assert [mark.exists() for mark in marks] == [True, False, True]
+        await it.prompt()
+        assert (it.work / "loaded-call").exists()
+
+
+async def test_what_follows_events_has_them_from_the_first_to_the_last_however_late_it_is(tmp_path: Path) -> None:
+    own(tmp_path, "plugin/follower.py", SLOW_FOLLOWER)
+    async with rig(tmp_path, [DONE], **OPEN) as it:
+        await it.prompt()
+        seen = it.work / "seen"
+        (it.work / "slow").touch()
+    seen.unlink(missing_ok=True)
+    async with rig(tmp_path, [DONE], **OPEN) as it:
+        await it.prompt()
+        assert not seen.exists(), "the turn did not wait for it"
+    told = seen.read_text().splitlines()
+    assert told[0] == "message.updated", "the prompt"
+    assert told[-1] == "session.idle"
+
+
+async def test_what_is_known_of_one_does_not_wait_until_another_is_loaded(tmp_path: Path) -> None:
+    own(tmp_path, "plugin/waiting.py", WAITING)
+    async with rig(tmp_path, [DONE], **OPEN) as it:
+        await it.prompt()
+        waits = it.work / "waits"
+    waits.touch()
+    own(tmp_path, "plugin/fresh.py", NOTING.format(name="fresh", hook="permission.ask", policy=False))
+    project = await open_settled(startup(tmp_path / "home", tmp_path / "work", **OPEN))
+    try:
+        assert not hosts(project).unknown
+        assert waits.exists()
+        waits.unlink()
+    finally:
+        await project.close()
+
+
+async def test_one_that_asks_the_api_while_it_is_loaded_is_answered_at_once(tmp_path: Path) -> None:
+    host_command()  # skips without a runtime
+    own(tmp_path, "plugin/asking.js", ASKING)
+    (tmp_path / "work").mkdir()
+    project = await open_settled(startup(tmp_path / "home", tmp_path / "work", **OPEN))
+    try:
+        assert not hosts(project).unknown
+    finally:
+        await project.close()
