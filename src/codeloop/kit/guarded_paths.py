@@ -18,6 +18,9 @@ credentials credentials.json credentials.yml credentials.yaml credentials.toml c
 credentials.xml credentials.properties credentials.yml.enc credentials.db credentials.tfrc.json
 *service-account*.json *service_account*.json *serviceaccount*.json *firebase-adminsdk*.json client_secret*.json
 application_default_credentials.json gha-creds-*.json
+.dev.vars .dev.vars.* .secrets .secrets.* secrets.toml .vault_pass* .vault-pass* .mylogin.cnf .sentryclirc .clasprc.json
+*.p8 *.pkcs12 *.jceks *.bks *.ovpn *.kubeconfig kubeconfig .terraformrc terraform.rc .ngrok.yml local.settings.json
+key.properties keystore.properties
 """
 _PLAIN = "*.example *.sample *.template *.dist *.pub"
 SECRET_NAMES = tuple(_SECRETS.split())
@@ -36,6 +39,8 @@ snap/firefox snap/chromium .var/app Library/Cookies .local/share/opencode .claud
 .orbstack .local/share/containers/podman/machine .config/Bitwarden .config/1Password .config/keepassxc .oci
 .config/heroku .linode-cli .config/linode-cli .aliyun .bluemix .ngrok2 .config/ngrok .kaggle .config/hcloud
 .config/scw .config/stripe
+.cache/huggingface/stored_tokens .luarocks/upload_config.lua .spack/mirrors.yaml .cpan/CPAN/MyConfig.pm
+.pub-cache/credentials.json
 """
 SECRET_FOLDERS = (
     *_PLACES.split(),

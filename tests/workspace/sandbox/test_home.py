@@ -23,6 +23,8 @@ SECRETS = (
     *(".config/mozilla/firefox/p/key4.db", ".cargo/credentials.toml", ".gem/credentials", ".hex/hex.config"),
     *(".gradle/gradle.properties", ".sdkman/etc/config", ".dotnet/corefx/cryptography/x509stores/my/a.pfx"),
     *(".config/gcloud/credentials.db", "Documents/letter.txt", ".config/rclone/rclone.conf", ".rustup/.env"),
+    *(".cache/huggingface/stored_tokens", ".luarocks/upload_config.lua", ".spack/mirrors.yaml", ".cpan/CPAN/MyConfig.pm"),
+    *(".pub-cache/credentials.json", ".local/share/gem/credentials", ".local/lib/tool/.dev.vars"),
     *(".local/lib/tool/.env", ".pyenv/id_rsa", ".nvm/.npmrc", ".android/adbkey", ".cache/mozilla/firefox/a"),
 )
 TOKENS = {
@@ -36,6 +38,20 @@ TOKENS = {
     ".config/uv/uv.toml": f'[[index]]\nurl = "https://u:{SECRET}@example.com"',
     ".yarnrc.yml": f"npmAuthToken: {SECRET}",
     ".condarc": f"channels:\n  - https://u:{SECRET}@example.com/t",
+    ".mambarc": f"channels:\n  - https://conda.example.com/t/{SECRET}/main",
+    ".pip/pip.conf": f"[global]\nindex-url = https://{SECRET[:9]}@example.com/{SECRET}",
+    ".config/go/env": f"GOPROXY=https://{SECRET}@example.com",
+    ".bazelrc": f"build --remote_header=Authorization=Bearer {SECRET}",
+    ".actrc": f"-s DEPLOY={SECRET}",
+    ".Rprofile": f'Sys.setenv(GITHUB_PAT="{SECRET}")',
+    ".irbrc": f'ENV["STRIPE_SECRET"] ||= "{SECRET}"',
+    ".config/mise/config.toml": f'[env]\nSTRIPE_KEY = "{SECRET}"',
+    ".config/composer/config.json": f'{{"config": {{"bearer": {{"example.com": "{SECRET}"}}}}}}',
+    ".local/share/pipx/venvs/a/pipx_metadata.json": f'{{"pip_args": ["--index-url=https://u:{SECRET}@example.com"]}}',
+    ".local/share/uv/tools/a/uv-receipt.toml": f'index = [{{ url = "https://u:{SECRET}@example.com" }}]',
+    ".virtualenvs/a/pip.conf": f"[global]\nindex-url = https://u:{SECRET}@example.com",
+    "miniconda3/.condarc": f"channels:\n  - https://u:{SECRET}@example.com/t",
+    ".pyenv/.git/config": f'[remote "origin"]\n\turl = https://u:{SECRET}@example.com/x',
 }
 PLAIN = {
     ".gitconfig": "[user]\n\tname = plain words\n[credential]\n\thelper = store\n",
@@ -44,6 +60,8 @@ PLAIN = {
     ".config/git/ignore": "plain\n",
     ".cargo/config.toml": "[build]\njobs = 2 # plain\n",
     ".bundle/config": '---\nBUNDLE_BUILD__NOKOGIRI: "plain"\n',
+    ".m2/settings.xml": "<settings><localRepository>plain</localRepository></settings>\n",
+    ".bazelrc": "# Basic settings, plain\nbuild --jobs=4\n",
 }
 
 

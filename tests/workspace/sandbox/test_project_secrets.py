@@ -29,6 +29,8 @@ def project(tmp_path: Path) -> Path:
         (tmp_path / name).mkdir(parents=True)
     (tmp_path / "lib/server.key").write_text("public")
     (tmp_path / ".npmrc").write_text("save-exact=true")
+    (tmp_path / "lib/auth.json").write_text('{"login": "Sign in"}')
+    (tmp_path / "lib/gradle.properties").write_text("org.gradle.daemon=true")
     return tmp_path
 
 
@@ -42,6 +44,17 @@ def project(tmp_path: Path) -> Path:
         write(".npmrc", TOKEN),
         write("lib/server.key", KEY),
         write("lib/other.pem", KEY),
+        write("config/master.key", "0123456789abcdef0123456789abcdef\n"),
+        write("sops/age.key", "# created\nAGE-SECRET-KEY-1ABC"),
+        write(".dev.vars"),
+        write("apps/.dev.vars.staging"),
+        write(".streamlit/secrets.toml"),
+        write("AuthKey_1.p8", KEY),
+        write("ansible/.vault_pass"),
+        write("auth.json", '{"github-oauth": {"github.com": "abc"}}'),
+        write("NuGet.Config", '<add key="ClearTextPassword" value="abc" />'),
+        write("android/gradle.properties", "org.gradle.jvmargs=-Xmx2g\nsigning.password=abc"),
+        write(".yarnrc.yml", "npmAuthToken: abc"),
     ],
 )
 @pytest.mark.parametrize("is_settled", [True, False])

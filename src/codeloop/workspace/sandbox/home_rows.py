@@ -108,9 +108,10 @@ _SETTINGS = """
 SETTINGS = tuple(_SETTINGS.split())
 """Seen below the home, unless they hold a token: tools read them."""
 TOKEN = (
-    rb"(?i)(?:token|_auth|api[-_]?key|secret|passw(?:or)?d|smtppass|passphrase|bearer)[\w\"'\]-]*"
-    rb"(?:\s*[=:>]\s*[\"']?|[ \t]+[\"'])(?!\$[{(]|%\(|\s)[^\s\"'<>{}$=:]"
-    rb"|://[^/\s:@\"']*:[^/\s@\"'${]+@|extraheader\s*=|-----BEGIN [A-Z ]*PRIVATE KEY"
+    rb"(?im)(?:token|_auth|api[-_]?key|_key|_pat|secret|passw(?:or)?d|smtppass|passphrase|bearer)[\w\"'\])-]*"
+    rb"(?:\s*(?:\|\|)?[=:>]\s*[\"']?|[ \t]+[\"'])(?!\$[{(]|%\(|\s)[^\s\"'<>{}$=:]"
+    rb"|://[^/\s:@\"']*:[^/\s@\"'${]+@|://[^/\s:@\"'${]{20,}:?@|://[^\s\"']*/t/[\w-]{8}|extraheader\s*="
+    rb"|-----BEGIN [A-Z ]*PRIVATE KEY|authorization[\"'\s:=]+\w+\s+\w|bearer\"\s*:\s*\{\s*\"|^(?:-s|--secret)[ =]\w+=\S"
     rb"|BUNDLE_(?!BUILD__|MIRROR__|LOCAL__)[A-Z0-9_]+__[A-Z0-9_]+:"
     rb"|gh[pousr]_[A-Z0-9]{20}|github_pat_|glpat-[\w-]{16}|npm_[A-Z0-9]{30}|pypi-[\w-]{40}|\bsk-[\w-]{20}"
 )

@@ -5,8 +5,13 @@ TOKEN_FILES = {
     ".yarnrc.yml": rb"npmAuth\w+:\s*(?!\W*\$\{)\S",
     ".config/pip/pip.conf": rb"://[^/\s]+@",
     ".pip/pip.conf": rb"://[^/\s]+@",
+    "auth.json": rb'"(?:github-oauth|gitlab-(?:oauth|token)|bitbucket-oauth|http-basic|bearer)"',
+    "nuget.config": rb"(?i)ClearTextPassword",
+    "gradle.properties": rb"(?im)^[\w.]*(?:password|token|secret|passphrase)\s*[=:]\s*[^\s$]",
 }
 """Tools need these, so they are unreadable only when they hold this: a token, not the name of a variable."""
+TOOL_SETTINGS = ("pip.conf", ".condarc", "condarc", "rc", "pipx_metadata.json", "uv-receipt.toml", "config")
+"""Names of files that installed tools keep beside their programs; unreadable when they hold a token."""
 SYSTEM_SECRETS = (
     *("/etc/shadow", "/etc/gshadow", "/etc/shadow-", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssh"),
     *(

@@ -12,13 +12,17 @@ from codeloop.kit.small_files import read_start
 from codeloop.schema.limits import SANDBOX_FOLDERS
 from codeloop.workspace.files.path_states import PathStates
 from codeloop.workspace.sandbox.home_rows import TOKEN
-from codeloop.workspace.sandbox.locations import SKIPPED, SOCKETS, TEST_FOLDERS, TOKEN_FILES
+from codeloop.workspace.sandbox.locations import SKIPPED, SOCKETS, TEST_FOLDERS, TOKEN_FILES, TOOL_SETTINGS
 
 _KEY_FILES, _STORES = (".pem", ".key"), (".jks", ".keystore")
-_SECRET, _PLAIN = (
-    re.compile("|".join(map(fnmatch.translate, names)), re.IGNORECASE) for names in (SECRET_NAMES, PLAIN_NAMES)
+_TOKENS = {name.rpartition("/")[2].lower(): token for name, token in TOKEN_FILES.items()}
+_TOOL_TOKENS = _TOKENS | dict.fromkeys(TOOL_SETTINGS, TOKEN)
+_SECRET, _SECRET_OF_TOOL, _PLAIN = (
+    re.compile("|".join(map(fnmatch.translate, names)), re.IGNORECASE)
+    for names in ((*SECRET_NAMES, *_TOKENS), (*SECRET_NAMES, *_TOOL_TOKENS), PLAIN_NAMES)
 )
-_TOKENS = {name.rpartition("/")[2]: token for name, token in TOKEN_FILES.items()}
+_KEY = rb"PRIVATE KEY|AGE-SECRET-KEY-|\A[0-9a-fA-F]{32,128}\s*\Z"
+"""What a file of a key holds that a certificate does not; the last one is what Rails encrypts credentials with."""
 _SECRET_TOPS = frozenset(name.partition("/")[0] for name in SECRET_FOLDERS)
 _SETTINGS_HEAD = 64 * 1024
 
@@ -66,7 +70,7 @@ def _read_folder(folder: str) -> _Folder:
         return _Folder(tuple(states), (), ())
     folders = [f"{folder}/{name}" for name, is_folder in rows if is_folder and name not in SKIPPED]
     named = [name for name, is_folder in rows if not is_folder and _SECRET.fullmatch(name)]
-    if judged := [f"{folder}/{name}" for name in named if name in _TOKENS or name.endswith(_KEY_FILES)]:
+    if judged := [f"{folder}/{name}" for name in named if name.lower() in _TOKENS or name.endswith(_KEY_FILES)]:
         states.append(PathStates(judged))
     secrets = [Path(folder, name) for name in named if _is_secret(name, Path(folder, name))]
     if tops := {name for name, _ in rows if name in _SECRET_TOPS}:
@@ -78,15 +82,16 @@ def _read_folder(folder: str) -> _Folder:
 
 def find_shallow_secrets(folder: Path | str, depth: int) -> Iterator[Path]:
     """Yield the secret files of an installed tool or of the system, in a folder and `depth` folders below it."""
+    is_secret = _SECRET_OF_TOOL.fullmatch
     try:
         with os.scandir(folder) as entries:
-            rows = [entry for entry in entries if _SECRET.fullmatch(entry.name) or entry.is_dir(follow_symlinks=False)]
+            rows = [entry for entry in entries if is_secret(entry.name) or entry.is_dir(follow_symlinks=False)]
     except OSError:
         return
     for entry in rows:
         if entry.is_dir(follow_symlinks=False):
             yield from find_shallow_secrets(entry.path, depth - 1) if depth else ()
-        elif _is_secret(entry.name, Path(entry.path)):
+        elif _is_secret(entry.name, Path(entry.path), _TOOL_TOKENS):
             yield _real(Path(entry.path))
 
 
@@ -102,11 +107,14 @@ def find_home_secrets(home: Path) -> Iterator[Path]:
     yield from (home / name for name in names if _is_secret(name, home / name))
 
 
-def holds_token(path: Path) -> bool:
-    """Return whether a file of settings, or one in a folder of them, holds a token or a password."""
+def holds_token(path: Path, own: bytes | None = None) -> bool:
+    """Return whether a file of settings, or one in a folder of them, holds a token or a password.
+
+    `own`: what a token looks like in this file alone.
+    """
     if path.is_dir():
-        return any(_holds(each, TOKEN, _SETTINGS_HEAD) for each in path.iterdir())
-    return _holds(path, TOKEN, _SETTINGS_HEAD)
+        return any(_holds(each, TOKEN) for each in path.iterdir())
+    return _holds(path, TOKEN) or (own is not None and _holds(path, own))
 
 
 def find_listening() -> Iterator[Path]:
@@ -127,15 +135,16 @@ def find_named_sockets(environment: Mapping[str, str]) -> Iterator[Path]:
             yield Path(path)
 
 
-def _is_secret(name: str, path: Path) -> bool:
+def _is_secret(name: str, path: Path, tokens: Mapping[str, bytes] = _TOKENS) -> bool:
     """Return whether a file is secret by its name; of those that tools need, or that tests have, by what it holds."""
+    token = tokens.get(name.lower())
+    if token is not None:
+        return _holds(path, token)
     if not _SECRET.fullmatch(name) or _PLAIN.fullmatch(name):
         return False
-    if name in _TOKENS:
-        return _holds(path, _TOKENS[name])
     if name.endswith(_STORES):
         return not TEST_FOLDERS & set(path.parts)
-    return not name.endswith(_KEY_FILES) or (_holds(path, b"PRIVATE KEY") and not TEST_FOLDERS & set(path.parts))
+    return not name.endswith(_KEY_FILES) or (_holds(path, _KEY) and not TEST_FOLDERS & set(path.parts))
 
 
 def _holds(path: Path, token: bytes, size: int = _SETTINGS_HEAD) -> bool:

@@ -22,7 +22,7 @@ from codeloop.workspace.sandbox.home_rows import (
     TOOLS,
     WHOLE,
 )
-from codeloop.workspace.sandbox.locations import DATA, SYSTEM, SYSTEM_SECRETS
+from codeloop.workspace.sandbox.locations import DATA, SYSTEM, SYSTEM_SECRETS, TOKEN_FILES
 from codeloop.workspace.sandbox.secrets import (
     find_home_secrets,
     find_listening,
@@ -85,15 +85,19 @@ def look_around(given: SurroundingsInput) -> Surroundings:
     replaced = _replaced(given.roots, None if holds_home else home)
     layered = [] if home == Path("/") else outermost(_caches(given, home))
     tracer = _Tracer([*replaced, *_TEMPORARY], given.roots)
-    named = [*given.readable, given.scratch, *given.writable, *_tools(given, home), *_settings(home, holds_home)]
+    settings = [] if holds_home else list(_settings(home))
+    named = [*given.readable, given.scratch, *given.writable, *_tools(given, home), *settings]
     named += [*_OWN_PROGRAM, *(path for root in given.roots for path in _tools_of_project(root, given, home))]
     shown = [path for path in map(tracer.trace, named) if path is not None and not home.is_relative_to(path)]
     visible = outermost(path for path in dict.fromkeys(shown) if is_below_any(path, tracer.zones) and _is_there(path))
     for each in (*given.writable, *(given.home / row.folder for row in CACHES)):
         tracer.trace(each)
-    secrets = {*given.own, *given.hidden, *map(Path, SYSTEM_SECRETS), *find_home_secrets(home)}
+    secrets = {*given.own, *given.hidden, *map(Path, SYSTEM_SECRETS)}
+    # What is seen can't be hidden, too: of settings their content has decided.
+    secrets |= {*find_home_secrets(home)} - {*settings}
     tools = [path for path in visible if path.is_relative_to(home) and path.is_dir()]
     secrets |= {each for folder in tools for each in find_shallow_secrets(folder, _DEPTH)}
+    secrets |= {each for folder in layered for each in find_shallow_secrets(folder, 0)}
     secrets |= {each for folder in ("/etc", "/opt") for each in find_shallow_secrets(folder, 1)}
     secrets |= {*find_named_sockets(given.environment), *_sockets(given.roots, home)}
     seen = (*visible, *layered, *given.roots, *given.writable)
@@ -176,10 +180,11 @@ def _replaced(roots: tuple[Path, ...], home: Path | None) -> list[Path]:
     return sorted(path for path in found if not any(path.is_relative_to(root) for root in roots))
 
 
-def _settings(home: Path, holds_home: bool) -> Iterator[Path]:
+def _settings(home: Path) -> Iterator[Path]:
     """Yield the files of settings that hold no token."""
-    if not holds_home:
-        yield from (path for name in SETTINGS if _is_there(path := home / name) and not holds_token(path))
+    for name in SETTINGS:
+        if _is_there(path := home / name) and not holds_token(path, TOKEN_FILES.get(name)):
+            yield path
 
 
 def _tools(given: SurroundingsInput, home: Path) -> Iterator[Path]:
