@@ -55,7 +55,8 @@ codeloop.json codeloop.jsonc opencode.json opencode.jsonc .gitconfig .gitmodules
 """
 PROTECTED_NAMES = tuple(_PROTECTED.split())
 PROTECTED_FOLDERS = (
-    ".git", ".codeloop", ".opencode", ".config/codeloop", ".config/opencode", ".local/share/codeloop",
+    ".git", ".hg", ".sl", ".jj", "_darcs", ".pijul",
+    ".codeloop", ".opencode", ".config/codeloop", ".config/opencode", ".local/share/codeloop",
     ".local/state/codeloop", ".cache/codeloop", ".config/git", ".ssh", ".gnupg", ".aws", ".kube", ".config/fish",
     ".config/nushell", ".config/autostart", ".config/systemd", ".config/environment.d", ".local/share/systemd",
     ".local/bin",

@@ -23,7 +23,12 @@ SECRETS = (
     *(".config/mozilla/firefox/p/key4.db", ".cargo/credentials.toml", ".gem/credentials", ".hex/hex.config"),
     *(".gradle/gradle.properties", ".sdkman/etc/config", ".dotnet/corefx/cryptography/x509stores/my/a.pfx"),
     *(".config/gcloud/credentials.db", "Documents/letter.txt", ".config/rclone/rclone.conf", ".rustup/.env"),
-    *(".cache/huggingface/stored_tokens", ".luarocks/upload_config.lua", ".spack/mirrors.yaml", ".cpan/CPAN/MyConfig.pm"),
+    *(
+        ".cache/huggingface/stored_tokens",
+        ".luarocks/upload_config.lua",
+        ".spack/mirrors.yaml",
+        ".cpan/CPAN/MyConfig.pm",
+    ),
     *(".pub-cache/credentials.json", ".local/share/gem/credentials", ".local/lib/tool/.dev.vars"),
     *(".local/lib/tool/.env", ".pyenv/id_rsa", ".nvm/.npmrc", ".android/adbkey", ".cache/mozilla/firefox/a"),
 )

@@ -18,10 +18,12 @@ _PLAIN = re.compile(
     r"|worktreeconfig)"
     r"|(user|author|committer)\.(name|email)|init\.defaultbranch|pull\.(ff|rebase)|push\.(autosetupremote|default)"
     r"|fetch\.(parallel|prune|prunetags)|merge\.(ff|conflictstyle|renames)|rebase\.(autosquash|autostash|updaterefs)"
-    r"|rerere\.(autoupdate|enabled)|(advice|color|gc|index|feature|pack)\..*|commit\.verbose|tag\.sort"
+    r"|rerere\.(autoupdate|enabled)|(advice|color|index|feature|pack)\..*|gc\.(?!recentobjectshook).*|commit\.verbose|tag\.sort"
     r"|log\.(abbrevcommit|date|decorate)|status\.(short|branch|showuntrackedfiles)|lfs\.repositoryformatversion"
     r"|diff\.(algorithm|colormoved|context|renames|mnemonicprefix|noprefix)"
 )
+_PARTS = re.compile(r"\\.|.")
+_ESCAPED = {"n": "\n", "t": "\t", "b": "\b"}
 _BY_VALUE = {
     re.compile(r"remote\..*\.(url|pushurl)|submodule\..*\.url"): re.compile(r"(?!-|\w+::).*"),
     re.compile(r"submodule\..*\.update"): re.compile(r"checkout|rebase|merge|none"),
@@ -60,4 +62,19 @@ def read_settings(text: str) -> Iterator[GitSetting]:
             yield GitSetting(number, "", rest)
             continue
         name = ".".join(filter(None, (section, part, setting[1].lower())))
-        yield GitSetting(number, name, (setting[2] or "").strip().strip('"'))
+        yield GitSetting(number, name, _value(setting[2] or ""))
+
+
+def _value(text: str) -> str:
+    """Return a value as git reads it: without quotes and a comment, in quotes with their blanks."""
+    found: list[str] = []
+    is_quoted = False
+    for match in _PARTS.finditer(text):
+        part: str = match[0]
+        if part == '"':
+            is_quoted = not is_quoted
+        elif part in "#;" and not is_quoted:
+            break
+        else:
+            found.append(_ESCAPED.get(part[-1], part[-1]) if len(part) > 1 else part)
+    return "".join(found).strip()

@@ -246,7 +246,7 @@ class Shells:
         root, directory = (Path(os.path.realpath(path)) for path in (place.root, place.directory))
         if root not in self._repositories:
             roots = (root,) if directory.is_relative_to(root) else (root, directory)
-            made = PlantedRepositories(roots, place.scratch.with_name("set-aside"))
+            made = PlantedRepositories(roots, place.scratch.with_name("set-aside"), place.environment)
             await asyncio.to_thread(made.begin)
             await asyncio.to_thread(made.end)
             self._repositories.setdefault(root, made)

@@ -52,6 +52,11 @@ SOCKETS = (
 
 OWN_NAMES = ("codeloop.json", "codeloop.jsonc", "opencode.json", "opencode.jsonc", ".codeloop", ".opencode")
 """Our configuration in a project: read-only where it is, and none may appear."""
+VCS_NAMES = (
+    *(".hg/hgrc", ".hg/hgrc-not-shared", ".hg/sharedpath", ".sl/config", ".sl/sharedpath", ".jj/repo/config.toml"),
+    *(".jj/workspace-config.toml", "_darcs/prefs/defaults", ".pijul/config"),
+)
+"""What of other version control at the top of a project decides which programs it runs; the same."""
 TEST_FOLDERS = frozenset({"test", "tests", "testdata", "fixtures", "examples", "spec"})
 """Private keys below these are made for tests."""
 SKIPPED = frozenset({".git", "node_modules", ".venv", "venv", "__pycache__", "target", "site-packages", ".tox", ".nox"})

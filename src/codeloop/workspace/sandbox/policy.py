@@ -12,7 +12,7 @@ from msgspec import Struct
 from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.files.path_states import PathStates
 from codeloop.workspace.git.planted.layout import GIT_NAMES, git_folders
-from codeloop.workspace.sandbox.locations import OWN_NAMES
+from codeloop.workspace.sandbox.locations import OWN_NAMES, VCS_NAMES
 from codeloop.workspace.sandbox.secrets import ProjectSecrets
 from codeloop.workspace.sandbox.surroundings import (
     Surroundings,
@@ -141,7 +141,7 @@ class Policies:
             return usual.policy
         git = [real(path) for path in git_folders(self._place.root)]
         guarded = [folder / name for folder in git for name in GIT_NAMES]
-        guarded += [root / name for root in self._roots for name in OWN_NAMES]
+        guarded += [root / name for root in self._roots for name in (*OWN_NAMES, *VCS_NAMES)]
         guarded += [root / ".git" for root in self._roots if (root / ".git").is_file()]
         guarded = list(dict.fromkeys([*guarded, *more, *grants.kept]))
         folders = {parent for path in guarded for parent in path.parents if is_below_any(parent, (*self._roots, *git))}

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from codeloop.kit.git import common_folder, git_folder
-from codeloop.kit.small_files import from_home, read_start
+from codeloop.kit.small_files import read_start
 from codeloop.workspace.git.index import submodules
-from codeloop.workspace.git.planted.layout import settings_of
+from codeloop.workspace.git.planted.configured import at_home, read_all, user_files
 from codeloop.workspace.git.settings import GitSetting
 
 _HARMLESS = frozenset(("cd", "echo", "exit", "printf", "pwd", "sleep", "true"))
@@ -100,15 +100,8 @@ class Departure:
         )
 
     def _settings(self, *own: Path) -> Iterator[GitSetting]:
-        base = self._environment.get("XDG_CONFIG_HOME", "")
-        shared = Path(base) if base.startswith("/") else self._home / ".config"
-        waiting = [Path("/etc/gitconfig"), shared / "git/config", self._home / ".gitconfig", *own]
-        for file in waiting:
-            for setting in settings_of(file):
-                yield setting
-                is_include = setting.name == "include.path" or setting.name.startswith("includeif.")
-                if is_include and len(waiting) < 20:
-                    waiting.append(file.parent / self._from_home(setting.value))
+        files = [*user_files(self._home, self._environment), *own]
+        return (setting for setting, _ in read_all(files, self._home))
 
     def _setting_doubt(self, setting: GitSetting) -> str:
         if not setting.name:
@@ -117,7 +110,7 @@ class Departure:
             return ""
         if setting.name == "push.recursesubmodules" and setting.value not in {"check", "no", "false"}:
             return "it pushes submodules, too, with their own hooks"
-        words = _words(setting.value.replace('\\"', '"').lstrip("!"))
+        words = _words(setting.value.lstrip("!"))
         if words is None:
             return f"{setting.name} can't be understood"
         programs = [word for word in words if _RUNNERS.fullmatch(word.rpartition("/")[2])]
@@ -129,7 +122,7 @@ class Departure:
 
     def _hook_doubt(self, name: str, shared: Path, settings: Sequence[GitSetting]) -> str:
         own = [setting.value for setting in settings if setting.name == "core.hookspath"]
-        folder = Path(os.path.realpath(self._root / self._from_home(own[-1]))) if own else shared / "hooks"
+        folder = Path(os.path.realpath(self._root / at_home(own[-1], self._home))) if own else shared / "hooks"
         try:
             found = [path for path in folder.iterdir() if path.suffix != ".sample"]
         except OSError:
@@ -182,13 +175,10 @@ class Departure:
                 return f"~/.ssh/config leads to {word}, where sandboxed commands may write"
         return ""
 
-    def _from_home(self, text: str) -> Path:
-        return self._home / text[2:] if text.startswith("~/") else from_home(text)
-
     def _is_writable(self, text: str) -> bool:
         text = text.removeprefix("file://")
         text = text.removeprefix(".git/") if text.startswith((".git/~", ".git//")) else text
-        real = Path(os.path.realpath(self._root / self._from_home(text)))
+        real = Path(os.path.realpath(self._root / at_home(text, self._home)))
         return any(real.is_relative_to(each) for each in self._writable)
 
 

@@ -1,21 +1,17 @@
 """Which files of git's decide what it runs and where it goes: of a project's own repository and of those below it."""
 
 import os
-import shlex
 from collections.abc import Iterator
-from functools import lru_cache
 from pathlib import Path
 
 from codeloop.kit.small_files import from_home, read_start
-from codeloop.workspace.git.settings import GitSetting, read_settings
+from codeloop.workspace.git.planted.configured import settings_of
 
 GIT_NAMES = ("hooks", "config", "config.worktree", "info/attributes", "commondir", "objects/info/alternates")
 """What of a git directory decides which programs git runs, and where it follows."""
 WORK_TREE_NAMES = ("commondir", "gitdir", "config.worktree")
 """The same of the folder that a further work tree has in a git directory."""
-CONFIG_BYTES = 256 * 1024
 _POINTER = 4096
-_PATHS = ("core.hookspath", "include.path", "core.attributesfile", "init.templatedir")
 
 
 def git_folders(root: Path) -> Iterator[Path]:
@@ -67,45 +63,6 @@ def folders(folder: Path) -> list[Path]:
         with os.scandir(folder) as entries:
             return [Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False)]
     except OSError:
-        return []
-
-
-def settings_of(file: Path) -> tuple[GitSetting, ...]:
-    """Return the settings of a configuration file; none when it can't be read."""
-    try:
-        info = file.stat()
-    except OSError:
-        return ()
-    return _settings(file, info.st_mtime_ns, info.st_size, info.st_ino)
-
-
-@lru_cache(maxsize=128)
-def _settings(file: Path, *_stamp: int) -> tuple[GitSetting, ...]:
-    try:
-        return tuple(read_settings(read_start(file, CONFIG_BYTES).decode("utf-8", "surrogateescape")))
-    except OSError:
-        return ()
-
-
-def named_files(settings: tuple[GitSetting, ...], root: Path) -> Iterator[Path]:
-    """Yield the files and folders of a work tree that settings have git run, or read more settings from."""
-    for setting in settings:
-        if setting.is_plain:
-            continue
-        is_path = setting.name in _PATHS or setting.name.startswith("includeif.")
-        for word in [setting.value] if is_path else _words(setting.value):
-            # What is included lies where the file is that says so.
-            base = root / ".git" if setting.name.startswith("include") else root
-            path = Path(os.path.realpath(base / from_home(word)))
-            if word and path != root and path.is_relative_to(root) and (path.exists() if is_path else path.is_file()):
-                # The hooks of husky are run by programs of its own in the folder below.
-                yield path.parent if is_path and path.name == "_" and path.parent != root else path
-
-
-def _words(value: str) -> list[str]:
-    try:
-        return [word for word in shlex.split(value.replace('\\"', '"').lstrip("!")) if "/" in word]
-    except ValueError:
         return []
 
 

@@ -4,24 +4,16 @@ import itertools
 import os
 import re
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from codeloop.kit.guarded_paths import folded
 from codeloop.kit.small_files import read_start
 from codeloop.schema.bounds.sandbox import NESTED_REPOSITORIES, PLANTED_LINKS
 from codeloop.workspace.git.index import submodules
+from codeloop.workspace.git.planted.configured import CONFIG_BYTES, named_files, user_files
 from codeloop.workspace.git.planted.finder import RepositoryFinder
-from codeloop.workspace.git.planted.layout import (
-    CONFIG_BYTES,
-    GIT_NAMES,
-    WORK_TREE_NAMES,
-    folders,
-    git_folders,
-    named_files,
-    pointer,
-    settings_of,
-    work_trees,
-)
+from codeloop.workspace.git.planted.layout import GIT_NAMES, WORK_TREE_NAMES, folders, git_folders, pointer, work_trees
 from codeloop.workspace.git.planted.moving import move_away
 from codeloop.workspace.git.settings import GitSetting, read_settings
 
@@ -36,16 +28,22 @@ _MINIMAL = b"[core]\n\trepositoryformatversion = 0\n"
 
 
 class PlantedRepositories:
-    """What is there of git below a project, and what commands add. `aside`: the folder where it is moved to."""
+    """What is there of git below a project, and what commands add.
 
-    def __init__(self, roots: Sequence[Path], aside: Path) -> None:
+    `aside`: the folder where it is moved to; `environment`: the user's, with the home, which says what else git reads.
+    """
+
+    def __init__(self, roots: Sequence[Path], aside: Path, environment: Mapping[str, str]) -> None:
         self._roots = roots
         self._aside = aside
+        self._home = Path(environment.get("HOME") or "/nonexistent")
+        self._user_files = user_files(self._home, environment)
         self._finder = RepositoryFinder(roots)
         self._of_user: set[Path] = set()
         self._made: dict[Path, tuple[int, ...]] = {}
         self._links: set[Path] = set()
         self._lines: dict[Path, set[bytes]] = {}
+        self._watched: dict[Path, tuple[int, ...]] = {}
         self._running = 0
         self._turn = threading.Lock()
         self._moved: dict[Path, Path | None] = {}
@@ -54,24 +52,41 @@ class PlantedRepositories:
         """Return the paths in the user's repositories that no command may change, as far as they are known now."""
         found: list[Path] = []
         for root in self._roots:
-            for folder in git_folders(root):
-                found += named_files(settings_of(folder / "config"), root)
-        nested = sorted(self._of_user - set(self._own()))
-        for entry in nested[: NESTED_REPOSITORIES.value]:
-            if entry.is_file():
-                found.append(entry)
-            else:
-                names = WORK_TREE_NAMES if entry.parent.name == "worktrees" else GIT_NAMES
-                found += [entry / name for name in names]
+            own = next(git_folders(root), root / ".git")
+            found += self._named_files(own, root)
+        kept, _ = self._nested()
+        for entry in kept:
+            if entry.parent.name == "worktrees":
+                found += [entry / name for name in WORK_TREE_NAMES]
+                continue
+            folder = _folder_of(entry)
+            found += [entry] if entry.is_file() else [entry / name for name in GIT_NAMES]
+            if folder is not None:
+                found += self._named_files(folder, entry.parent if folded(entry.name) == ".git" else entry)
         return list(dict.fromkeys(found))
+
+    def _named_files(self, folder: Path, tree: Path) -> Iterable[Path]:
+        shared = pointer(folder / "commondir") or folder
+        files = [*self._user_files, shared / "config", folder / "config.worktree"]
+        return named_files(files, tree, self._roots, self._home)
+
+    def _nested(self) -> tuple[list[Path], list[Path]]:
+        """Return the user's repositories but the project's own: those that the kernel protects, and the others.
+
+        Those come first into which somebody goes soonest, so that no heap of others crowds them out.
+        """
+        nested = self._of_user - set(self._own())
+        ordered = sorted(nested, key=lambda path: (folded(path.name) != ".git", len(path.parts), path))
+        return ordered[: NESTED_REPOSITORIES.value], ordered[NESTED_REPOSITORIES.value :]
 
     def begin(self) -> None:
         """Note what is there before a command: what came since the last one is the user's, unless another one runs."""
         self.note()
         with self._turn:
             if not self._running:
-                self._links = {link for folder in self._own() for link in _links_out_of(folder)}
+                self._links = {link for folder in self._known() for link in _links_out_of(folder)}
                 self._lines = {path: set(pattern.findall(_read(path))) for path, pattern in self._lists()}
+                self._watched = {entry: _decisions_of(entry) for entry in self._nested()[1]}
             self._running += 1
 
     def note(self) -> None:
@@ -95,9 +110,12 @@ class PlantedRepositories:
             if self._made.get(entry) != _stamp_of(entry):
                 self._clear(entry, seen)
             self._made.setdefault(entry, ())
+        for entry, before in self._watched.items():
+            if _decisions_of(entry) != before and (folder := _folder_of(entry)) is not None:
+                self._clear_folder(folder, seen)
         for folder in self._own():
             self._made.pop(folder, None)  # the kernel protects it from now on
-        for folder in self._own():
+        for folder in self._known():
             self._move(link for link in _links_out_of(folder) if link not in self._links)
         for path, pattern in self._lists():
             self._clear_lines(path, pattern)
@@ -127,9 +145,15 @@ class PlantedRepositories:
     def _own(self) -> list[Path]:
         return [folder for root in self._roots for folder in git_folders(root)]
 
+    def _known(self) -> list[Path]:
+        """Return the git directories of the user's: the project's own, those below it, and those of work trees."""
+        below = (_folder_of(entry) for entry in self._nested()[0])
+        found = [*self._own(), *(folder for folder in below if folder is not None and self._is_inside(folder))]
+        return list(dict.fromkeys([*found, *(each for folder in found for each in work_trees(folder))]))
+
     def _lists(self) -> list[tuple[Path, re.Pattern[bytes]]]:
         """Return the files that may hold lines which git would run, with what such a line is."""
-        lists = [(folder / name, _EXECUTES) for folder in self._own() for name in _LISTS]
+        lists = [(folder / name, _EXECUTES) for folder in self._known() for name in _LISTS]
         lists += [(root / ".gitmodules", _UPDATES) for root in self._roots]
         return lists
 
@@ -210,6 +234,21 @@ class PlantedRepositories:
     def _name(self, path: Path) -> str:
         root = next((root for root in self._roots if path.is_relative_to(root)), None)
         return str(path.relative_to(root) if root is not None else path)
+
+
+def _folder_of(entry: Path) -> Path | None:
+    """Return the git directory that a `.git` or a bare repository is, or leads to."""
+    return pointer(entry, "gitdir:") if entry.is_file() else Path(os.path.realpath(entry))
+
+
+def _decisions_of(entry: Path) -> tuple[int, ...]:
+    """Return when what decides which programs git runs was changed in a repository of the user's."""
+    folder = _folder_of(entry)
+    if folder is None:
+        return (_changed(entry),)
+    watched = [entry] if entry.is_file() else []
+    watched += [folder / name for name in (*GIT_NAMES, *WORK_TREE_NAMES)]
+    return tuple(_changed(path) for path in (*watched, *_entries(folder / "hooks")))
 
 
 def _stamp_of(entry: Path) -> tuple[int, ...]:

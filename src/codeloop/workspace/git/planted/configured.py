@@ -1,0 +1,91 @@
+"""What git's configuration, the user's and a repository's, has git run or read among the files of a project."""
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from pathlib import Path
+
+from codeloop.kit.small_files import from_home, read_start
+from codeloop.workspace.git.settings import GitSetting, read_settings
+
+CONFIG_BYTES = 256 * 1024
+_FILES = 20
+"""Files of settings that are read for one repository, with those that they include."""
+_PATHS = ("core.hookspath", "core.attributesfile", "init.templatedir")
+_BORDERS = re.compile(r"[\s;|&()<>\"'`$!]+")
+
+
+def user_files(home: Path, environment: Mapping[str, str]) -> list[Path]:
+    """Return the files of settings that git reads in every repository."""
+    if own := environment.get("GIT_CONFIG_GLOBAL", ""):
+        return [Path("/etc/gitconfig"), home / own]
+    base = environment.get("XDG_CONFIG_HOME", "")
+    shared = Path(base) if base.startswith("/") else home / ".config"
+    return [Path("/etc/gitconfig"), shared / "git/config", home / ".gitconfig"]
+
+
+def settings_of(file: Path) -> tuple[GitSetting, ...]:
+    """Return the settings of a configuration file; none when it can't be read."""
+    try:
+        info = file.stat()
+    except OSError:
+        return ()
+    return _settings(file, info.st_mtime_ns, info.st_size, info.st_ino)
+
+
+@lru_cache(maxsize=256)
+def _settings(file: Path, *_stamp: int) -> tuple[GitSetting, ...]:
+    try:
+        return tuple(read_settings(read_start(file, CONFIG_BYTES).decode("utf-8", "surrogateescape")))
+    except OSError:
+        return ()
+
+
+def read_all(files: Iterable[Path], home: Path) -> Iterator[tuple[GitSetting, Path | None]]:
+    """Yield the settings of files and of what these include, whatever the condition; with it, which file that is."""
+    waiting = list(dict.fromkeys(files))
+    for file in waiting:
+        for setting in settings_of(file):
+            included = None
+            if setting.name == "include.path" or setting.name.startswith("includeif."):
+                included = file.parent / at_home(setting.value, home)
+                if included not in waiting and len(waiting) < _FILES:
+                    waiting.append(included)
+            yield setting, included
+
+
+def named_files(files: Iterable[Path], tree: Path, roots: Iterable[Path], home: Path) -> Iterator[Path]:
+    """Yield the files and folders of a project that settings have git run, or read more settings from.
+
+    `tree`: the work tree in which git runs. What is not there yet counts where nothing but a program or a folder of
+    hooks can be meant: whoever makes it decides what git runs.
+    """
+    roots = tuple(roots)
+    for file in files:
+        if (real := Path(os.path.realpath(file))) != file and _is_inside(real, roots):
+            yield real
+    for setting, included in read_all(files, home):
+        if setting.is_plain:
+            continue
+        is_path = included is not None or setting.name in _PATHS
+        words = (
+            [setting.value] if is_path else [word for word in _BORDERS.split(setting.value.lstrip(" !")) if "/" in word]
+        )
+        for number, word in enumerate(words):
+            path = Path(os.path.realpath(included or tree / at_home(word, home)))
+            is_program = is_path or word.startswith(("./", "../")) or (not number and "://" not in word)
+            if not word or not _is_inside(path, roots) or (not is_path and path.is_dir()):
+                continue
+            if is_program or path.is_file():
+                # The hooks of husky are run by programs of its own in the folder below.
+                yield path.parent if is_path and path.name == "_" and path.parent not in roots else path
+
+
+def at_home(text: str, home: Path) -> Path:
+    """Return a path of a configuration file, with the home for `~`."""
+    return home / text[2:] if text.startswith("~/") else from_home(text)
+
+
+def _is_inside(path: Path, roots: tuple[Path, ...]) -> bool:
+    return path not in roots and any(map(path.is_relative_to, roots))

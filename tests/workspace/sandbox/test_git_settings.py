@@ -1,0 +1,162 @@
+"""What the configuration of git names, wherever it stands, and what is not git: no command changes what they run."""
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from codeloop.schema.config import SandboxConfig
+from codeloop.schema.limits import Limit
+from codeloop.workspace.git.planted import repositories
+from tests.workspace.sandbox.conftest import Attacked
+from tests.workspace.sandbox.test_planted import evil, git
+
+__all__ = ["evil"]
+NAME = "-c user.name=A -c user.email=a@example.com"
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def by_home(it: Attacked, tree: Path) -> None:
+    write(it.home / ".gitconfig", "[core]\n\thooksPath = .githooks # ours\n")
+
+
+def by_include_in_home(it: Attacked, tree: Path) -> None:
+    write(it.home / ".config/git/config", '[includeIf "gitdir:~/"]\n\tpath = more\n')
+    write(it.home / ".config/git/more", '[core]\n\thooksPath = ".githooks"\n')
+
+
+def by_include(it: Attacked, tree: Path) -> None:
+    write(tree / "team.cfg", "[core]\n\thooksPath = .githooks\n")
+    git(it, tree, "config", "include.path", str(tree / "team.cfg"))
+
+
+def by_work_tree(it: Attacked, tree: Path) -> None:
+    git(it, tree, "config", "extensions.worktreeConfig", "true")
+    git(it, tree, "config", "--worktree", "core.hooksPath", ".githooks")
+
+
+def by_repository(it: Attacked, tree: Path) -> None:
+    git(it, tree, "config", "core.hooksPath", ".githooks")
+
+
+def make_top(it: Attacked) -> Path:
+    return it.root
+
+
+def make_nested(it: Attacked) -> Path:
+    git(it, it.root, "init", "-q", "inner")
+    return it.root / "inner"
+
+
+def make_submodule(it: Attacked) -> Path:
+    other = it.home.parent / "other"
+    git(it, it.home.parent, "init", "-q", "other")
+    git(it, other, *NAME.split(), "commit", "-qm", "a", "--allow-empty")
+    git(it, it.root, "-c", "protocol.file.allow=always", "submodule", "add", str(other), "module")
+    return it.root / "module"
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+@pytest.mark.parametrize("make", [make_top, make_nested, make_submodule])
+@pytest.mark.parametrize("name", [by_home, by_include_in_home, by_include, by_work_tree, by_repository])
+async def test_hooks_lie_wherever_settings_say_and_no_command_makes_or_changes_one(
+    it: Attacked,
+    evil: Path,
+    name: Callable[[Attacked, Path], None],
+    make: Callable[[Attacked], Path],
+    *,
+    is_there: bool,
+) -> None:
+    tree = make(it)
+    name(it, tree)
+    if is_there:
+        write(tree / ".githooks/pre-commit", "#!/bin/sh\n")
+        (tree / ".githooks/pre-commit").chmod(0o755)
+    await it.shells.survey(it.place, SandboxConfig(network="off"))
+    await it.run(f"cd {tree}; mkdir -p .githooks; cp {evil} .githooks/pre-commit; cp {evil} .githooks/post-commit")
+    git(it, tree, *NAME.split(), "commit", "-qm", "user", "--allow-empty")
+    assert not (it.home / "planted").exists()
+
+
+async def test_a_program_that_a_setting_names_is_not_made_by_a_command(it: Attacked, evil: Path) -> None:
+    git(it, it.root, "config", "alias.st", "!./tools/status --short")
+    git(it, it.root, "config", "filter.x.clean", "tools/clean %f")
+    await it.shells.survey(it.place, SandboxConfig(network="off"))
+    outcome = await it.run(f"mkdir tools; cp {evil} tools/status; cp {evil} tools/clean; cp {evil} tools/other")
+    assert [path.name for path in (it.root / "tools").iterdir()] == ["other"]
+    assert {each.path.name for each in outcome.set_aside} == {"status", "clean"}
+
+
+async def test_a_setting_of_a_new_repository_that_runs_a_program_at_the_next_clean_up_is_set_aside(
+    it: Attacked, evil: Path
+) -> None:
+    await it.run(f"git init -q sub; git -C sub config gc.recentObjectsHook {evil}; git -C sub config gc.auto 5")
+    settings = (it.root / "sub/.git/config").read_text()
+    assert "hook" not in settings.lower()
+    assert "auto = 5" in settings
+
+
+@pytest.mark.parametrize("is_below", [True, False])
+async def test_lines_for_a_rebase_of_the_user_run_nothing_more(it: Attacked, evil: Path, *, is_below: bool) -> None:
+    tree = it.root / "inner" if is_below else it.home.parent / "tree"
+    if is_below:
+        git(it, it.root, "init", "-q", "inner")
+    else:
+        git(it, it.root, "worktree", "add", "-q", str(tree))
+    for name in "abc":
+        write(tree / name, name)
+        git(it, tree, "add", name)
+        git(it, tree, *NAME.split(), "commit", "-qm", name)
+    environment = {**it.place.environment, "GIT_SEQUENCE_EDITOR": "sed -i '1s/pick/edit/; $a exec true'"}
+    words = ["git", *NAME.split(), "rebase", "-i", "HEAD~2"]
+    subprocess.run(words, cwd=tree, env=environment, capture_output=True, check=False)
+    todo = next((it.root / "inner/.git" if is_below else it.root / ".git/worktrees").rglob("git-rebase-todo"))
+    await it.shells.survey(it.place, SandboxConfig(network="off"))
+    outcome = await it.run(f"echo 'exec {evil}' >> {todo}")
+    assert "git-rebase-todo" in "".join(outcome.warnings)
+    assert "exec true" in todo.read_text()
+    git(it, tree, *NAME.split(), "rebase", "--continue")
+    assert not (it.home / "planted").exists()
+
+
+async def test_a_link_in_a_repository_below_leads_the_users_git_nowhere(it: Attacked, evil: Path) -> None:
+    git(it, it.root, "init", "-q", "inner")
+    inner = it.root / "inner"
+    git(it, inner, *NAME.split(), "commit", "-qm", "a", "--allow-empty")
+    await it.shells.survey(it.place, SandboxConfig(network="off"))
+    await it.run(f"rm -rf inner/.git/logs; ln -s {it.home} inner/.git/logs")
+    git(it, inner, *NAME.split(), "commit", "-qm", "b", "--allow-empty")
+    assert not (it.home / "HEAD").exists()
+
+
+@pytest.mark.parametrize("most", [2, 400])
+async def test_no_heap_of_repositories_hides_one_from_what_is_looked_at(
+    it: Attacked, evil: Path, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr(repositories, "NESTED_REPOSITORIES", Limit("sandbox.repositories", most, "count", ""))
+    for name in ("a/1", "a/2", "a/3", "b/inner"):
+        git(it, it.root, "init", "-q", name)
+    git(it, it.root, "init", "-q", "--bare", "a.git")
+    inner = it.root / "b/inner"
+    git(it, inner, "config", "alias.mine", "!true")
+    await it.shells.survey(it.place, SandboxConfig(network="off"))
+    assert (await it.run("git -C b/inner commit -q --allow-empty -m a")).warnings == ()
+    assert "mine" in (inner / ".git/config").read_text()
+    await it.run(
+        f"cp {evil} b/inner/.git/hooks/pre-commit; printf '[core]\\nfsmonitor = {evil}\\n' >> b/inner/.git/config"
+    )
+    git(it, inner, "status")
+    git(it, inner, *NAME.split(), "commit", "-qm", "user", "--allow-empty")
+    assert not (it.home / "planted").exists()
+
+
+@pytest.mark.parametrize("name", [".hg/hgrc", ".sl/config", ".jj/repo/config.toml", "_darcs/prefs/defaults"])
+async def test_settings_of_other_version_control_are_not_left_for_its_next_use(it: Attacked, name: str) -> None:
+    outcome = await it.run(f"mkdir -p $(dirname {name}); echo '[hooks]' > {name}; echo x > {name}2")
+    assert not (it.root / name).exists()
+    assert [each.path for each in outcome.set_aside] == [it.root / name]
