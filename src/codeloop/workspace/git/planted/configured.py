@@ -55,13 +55,18 @@ def read_all(files: Iterable[Path], home: Path) -> Iterator[tuple[GitSetting, Pa
             yield setting, included
 
 
-def named_files(files: Iterable[Path], tree: Path, roots: Iterable[Path], home: Path) -> Iterator[Path]:
+def named_files(
+    folders: Iterable[Path], tree: Path, roots: Iterable[Path], environment: Mapping[str, str]
+) -> Iterator[Path]:
     """Yield the files and folders of a project that settings have git run, or read more settings from.
 
-    `tree`: the work tree in which git runs. What is not there yet counts where nothing but a program or a folder of
-    hooks can be meant: whoever makes it decides what git runs.
+    `folders`: the git directory, and where its settings are, if that is another; `tree`: the work tree in which git
+    runs. What is not there yet counts where nothing but a program or a folder of hooks can be meant: whoever makes it
+    decides what git runs.
     """
-    roots = tuple(roots)
+    home = Path(environment.get("HOME") or "/nonexistent")
+    own = [folder / name for folder in folders for name in ("config", "config.worktree")]
+    files, roots = [*user_files(home, environment), *own], tuple(roots)
     for file in files:
         if (real := Path(os.path.realpath(file))) != file and _is_inside(real, roots):
             yield real

@@ -6,12 +6,13 @@ import re
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from codeloop.kit.guarded_paths import folded
 from codeloop.kit.small_files import read_start
 from codeloop.schema.bounds.sandbox import NESTED_REPOSITORIES, PLANTED_LINKS
 from codeloop.workspace.git.index import submodules
-from codeloop.workspace.git.planted.configured import CONFIG_BYTES, named_files, user_files
+from codeloop.workspace.git.planted.configured import CONFIG_BYTES, named_files
 from codeloop.workspace.git.planted.finder import RepositoryFinder
 from codeloop.workspace.git.planted.layout import GIT_NAMES, WORK_TREE_NAMES, folders, git_folders, pointer, work_trees
 from codeloop.workspace.git.planted.moving import move_away
@@ -27,6 +28,17 @@ _HEAD = re.compile(r'\s*\[(?:[^\]"]|"(?:[^"\\]|\\.)*")*\]')
 _MINIMAL = b"[core]\n\trepositoryformatversion = 0\n"
 
 
+class _Before(NamedTuple):
+    """What was there before a command: links out of git directories, lines that git runs by file, and stamps.
+
+    `unguarded`: of the user's repositories that the kernel does not protect.
+    """
+
+    links: frozenset[Path]
+    lines: dict[Path, set[bytes]]
+    unguarded: dict[Path, tuple[int, ...]]
+
+
 class PlantedRepositories:
     """What is there of git below a project, and what commands add.
 
@@ -36,14 +48,11 @@ class PlantedRepositories:
     def __init__(self, roots: Sequence[Path], aside: Path, environment: Mapping[str, str]) -> None:
         self._roots = roots
         self._aside = aside
-        self._home = Path(environment.get("HOME") or "/nonexistent")
-        self._user_files = user_files(self._home, environment)
+        self._environment = environment
         self._finder = RepositoryFinder(roots)
         self._of_user: set[Path] = set()
         self._made: dict[Path, tuple[int, ...]] = {}
-        self._links: set[Path] = set()
-        self._lines: dict[Path, set[bytes]] = {}
-        self._watched: dict[Path, tuple[int, ...]] = {}
+        self._before = _Before(frozenset(), {}, {})
         self._running = 0
         self._turn = threading.Lock()
         self._moved: dict[Path, Path | None] = {}
@@ -52,8 +61,7 @@ class PlantedRepositories:
         """Return the paths in the user's repositories that no command may change, as far as they are known now."""
         found: list[Path] = []
         for root in self._roots:
-            own = next(git_folders(root), root / ".git")
-            found += self._named_files(own, root)
+            found += named_files(itertools.islice(git_folders(root), 2), root, self._roots, self._environment)
         kept, _ = self._nested()
         for entry in kept:
             if entry.parent.name == "worktrees":
@@ -62,13 +70,9 @@ class PlantedRepositories:
             folder = _folder_of(entry)
             found += [entry] if entry.is_file() else [entry / name for name in GIT_NAMES]
             if folder is not None:
-                found += self._named_files(folder, entry.parent if folded(entry.name) == ".git" else entry)
+                tree = entry.parent if folded(entry.name) == ".git" else entry
+                found += named_files([folder], tree, self._roots, self._environment)
         return list(dict.fromkeys(found))
-
-    def _named_files(self, folder: Path, tree: Path) -> Iterable[Path]:
-        shared = pointer(folder / "commondir") or folder
-        files = [*self._user_files, shared / "config", folder / "config.worktree"]
-        return named_files(files, tree, self._roots, self._home)
 
     def _nested(self) -> tuple[list[Path], list[Path]]:
         """Return the user's repositories but the project's own: those that the kernel protects, and the others.
@@ -84,9 +88,11 @@ class PlantedRepositories:
         self.note()
         with self._turn:
             if not self._running:
-                self._links = {link for folder in self._known() for link in _links_out_of(folder)}
-                self._lines = {path: set(pattern.findall(_read(path))) for path, pattern in self._lists()}
-                self._watched = {entry: _decisions_of(entry) for entry in self._nested()[1]}
+                self._before = _Before(
+                    frozenset(link for folder in self._known() for link in _links_out_of(folder)),
+                    {path: set(pattern.findall(_read(path))) for path, pattern in self._lists()},
+                    {entry: _decisions_of(entry) for entry in self._nested()[1]},
+                )
             self._running += 1
 
     def note(self) -> None:
@@ -110,13 +116,13 @@ class PlantedRepositories:
             if self._made.get(entry) != _stamp_of(entry):
                 self._clear(entry, seen)
             self._made.setdefault(entry, ())
-        for entry, before in self._watched.items():
+        for entry, before in self._before.unguarded.items():
             if _decisions_of(entry) != before and (folder := _folder_of(entry)) is not None:
                 self._clear_folder(folder, seen)
         for folder in self._own():
             self._made.pop(folder, None)  # the kernel protects it from now on
         for folder in self._known():
-            self._move(link for link in _links_out_of(folder) if link not in self._links)
+            self._move(link for link in _links_out_of(folder) if link not in self._before.links)
         for path, pattern in self._lists():
             self._clear_lines(path, pattern)
         gone = {path: target for path, target in self._moved.items() if target is not None}
@@ -223,7 +229,7 @@ class PlantedRepositories:
 
     def _clear_lines(self, path: Path, pattern: re.Pattern[bytes]) -> None:
         text = _read(path)
-        known = self._lines.get(path, set())
+        known = self._before.lines.get(path, set())
         if any(line not in known for line in pattern.findall(text)):
             rest = pattern.sub(lambda line: line[0] if line[0] in known else b"", text)
             self._moved[path] = move_away(path, self._aside, rest)
