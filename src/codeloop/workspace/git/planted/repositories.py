@@ -251,10 +251,10 @@ def _decisions_of(entry: Path) -> tuple[int, ...]:
     """Return when what decides which programs git runs was changed in a repository of the user's."""
     folder = _folder_of(entry)
     if folder is None:
-        return (_changed(entry),)
+        return (_change_time(entry),)
     watched = [entry] if entry.is_file() else []
     watched += [folder / name for name in (*GIT_NAMES, *WORK_TREE_NAMES)]
-    return tuple(_changed(path) for path in (*watched, *_entries(folder / "hooks")))
+    return tuple(_change_time(path) for path in (*watched, *_entries(folder / "hooks")))
 
 
 def _stamp_of(entry: Path) -> tuple[int, ...]:
