@@ -17,7 +17,7 @@ What `import codeloop` offers, made from the docstrings by `make reference`. The
 """
 CHAPTERS = {
     "Open": ("open", "connect", "OpenOptions", "ConnectOptions", "SessionOptions"),
-    "Work": ("AgentProject", "AgentSession", "Answer", "Tokens", "SaidMessage", "TurnLimits"),
+    "Work": ("AgentProject", "AgentSession", "Answer", "Tokens", "SaidMessage", "TurnLimits", "Budget"),
     "Events": (
         *("SessionEvent", "TextAdded", "ThinkingAdded", "ToolStarted", "ToolReported", "ToolEnded", "ToolUse"),
         *("StepEnded", "FilesChanged", "RetryWaiting", "Notice", "TurnDone"),

@@ -22,6 +22,7 @@ _HOMES = {
         *("Answer", "SessionEvent", "ToolUse", "TurnDone", "StepEnded", "FilesChanged", "RetryWaiting", "Notice"),
         *("TextAdded", "ThinkingAdded", "ToolStarted", "ToolReported", "ToolEnded"),
     ),
+    "library.budget": ("Budget",),
     "library.errors": ("CodeloopError", "TurnFailed", "LimitReached", "WrongResult", "ToolRefused"),
     "library.options": (
         *("TurnLimits", "PermissionQuestion", "Allow", "Deny", "ModelQuestion", "Choice"),

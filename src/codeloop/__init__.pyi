@@ -1,5 +1,6 @@
 from codeloop import sync as sync
 from codeloop.extension import Context as Context
+from codeloop.library.budget import Budget as Budget
 from codeloop.library.errors import LimitReached as LimitReached
 from codeloop.library.errors import ToolRefused as ToolRefused
 from codeloop.library.errors import TurnFailed as TurnFailed
@@ -43,6 +44,7 @@ __all__ = [
     "AgentSession",
     "Allow",
     "Answer",
+    "Budget",
     "Choice",
     "CodeloopError",
     "ConnectOptions",

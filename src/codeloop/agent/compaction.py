@@ -97,7 +97,7 @@ async def compact(engine: Engine, session_id: str, move: Compact) -> None:
         with StoredAbort(engine, info):
             asked = _note_request(model.info, await seen(engine.hooks, session_id, entries), room)
             asked = await hooked(engine, request, model.info, asked, auto=move.auto)
-    usage = Usage(model.info.prices, asked)
+    usage = Usage(model.info.prices, asked, engine.policy.budget)
     with StoredAbort(engine, info, usage):
         await fault_injection.reach("compaction.start")
         text, finished = await text_answer(model, asked, usage)

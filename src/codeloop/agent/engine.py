@@ -7,6 +7,7 @@ from typing import Protocol
 from msgspec import Struct
 from msgspec import field as struct_field
 
+from codeloop.agent.request.budget import SharedBudget
 from codeloop.agent.subagent.ceilings import NOTHING, Ceiling, ceilings_of
 from codeloop.agent.subagent.supervisor import Supervisor
 from codeloop.extend.rulebook import Rulebook
@@ -62,6 +63,8 @@ class Policy(Struct, frozen=True):
     cost_before: float = 0.0
     tokens: int | None = None
     tokens_before: int = 0
+    budget: SharedBudget | None = None
+    """What other sessions spend, too; None: nothing is shared."""
     room: int | None = None
     """Tokens that a request may hold before the conversation is compacted; None: not known."""
     compact: bool = True

@@ -1,7 +1,7 @@
 """The loop: decide, do. Everything else is a wrapper around the two calls, the model and a tool."""
 
 from codeloop.agent.compaction import compact
-from codeloop.agent.engine import Engine
+from codeloop.agent.engine import Engine, model_ref
 from codeloop.agent.moves import AskModel, Compact, Delegate, Recover, Stop, next_move
 from codeloop.agent.recovery import recover
 from codeloop.agent.request.cache import RequestCache
@@ -22,4 +22,10 @@ async def run(engine: Engine, session_id: str) -> Stop:
             case Delegate() as move:
                 await delegate(engine, session_id, move)
             case AskModel() as move:
-                await ask_model(engine, session_id, move, cache)
+                budget = engine.policy.budget
+                if budget is None:
+                    await ask_model(engine, session_id, move, cache)
+                    continue
+                async with budget.hold(session_id, model_ref(move.user.model)) as is_affordable:
+                    if is_affordable:  # else the next move is to stop
+                        await ask_model(engine, session_id, move, cache)

@@ -6,6 +6,7 @@ from typing import Literal
 from msgspec import Struct
 
 from codeloop.agent.engine import Policy
+from codeloop.agent.request.budget import dollars
 from codeloop.agent.request.window import compaction_of
 from codeloop.schema.errors import ContextOverflowError, MessageAbortedError, error_message
 from codeloop.schema.message import AssistantMessage, Session, UserMessage
@@ -235,13 +236,15 @@ def _ending(part: Part) -> str | None:
 
 
 def _over_limit(view: Conversation, policy: Policy) -> Stop | None:
+    if policy.budget is not None and policy.budget.refusal:
+        return Stop("limit", policy.budget.refusal)
     if policy.steps is None and policy.cost is None and policy.tokens is None:
         return None
     steps = steps_of_turn(view)
     if policy.steps is not None and len(steps) >= policy.steps:
         return Stop("limit", f"The limit of {_counted(policy.steps, 'step')} is reached.")
     if policy.cost is not None and (spent := (view.session.cost or 0.0) - policy.cost_before) >= policy.cost:
-        return Stop("limit", f"The limit of {_dollars(policy.cost)} is reached: {_dollars(spent)} spent.")
+        return Stop("limit", f"The limit of {dollars(policy.cost)} is reached: {dollars(spent)} spent.")
     if policy.tokens is not None and (used := used_tokens(view.session) - policy.tokens_before) >= policy.tokens:
         return Stop("limit", f"The limit of {_counted(policy.tokens, 'token')} is reached: {used} used.")
     return None
@@ -249,9 +252,3 @@ def _over_limit(view: Conversation, policy: Policy) -> Stop | None:
 
 def _counted(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
-
-
-def _dollars(amount: float) -> str:
-    """Return dollars without an exponent: two digits after the point at least, eight at most."""
-    whole, _, rest = f"{amount:.8f}".rstrip("0").partition(".")
-    return f"${whole}.{rest:0<2}"

@@ -111,7 +111,7 @@ async def ask_model(engine: Engine, session_id: str, move: AskModel, cache: Requ
     draft = Draft(engine.store, session_id, info.id)
     recorder = StepRecorder(engine.snapshots) if engine.snapshots is not None else None
     calls = ToolCalls(engine, agent, info, recorder, wanted.toolbox if wanted else None)
-    usage = Usage(model.info.prices, request)
+    usage = Usage(model.info.prices, request, engine.policy.budget)
     whole = False
     with StoredAbort(engine, info, usage):
         try:

@@ -95,7 +95,7 @@ async def _model_title(engine: Engine, session_id: str, ref: str, prompt: str) -
     request = ModelRequest(system=system.strip(), turns=turns, max_tokens=room)
     if engine.hooks is not None:
         request = await _hooked(engine, session_id, model.info, request, prompt)
-    usage = Usage(model.info.prices, request)
+    usage = Usage(model.info.prices, request, engine.policy.budget)
     try:
         text, finished = await text_answer(model, request, usage)
     finally:

@@ -4,6 +4,7 @@ from contextlib import aclosing
 
 import msgspec
 
+from codeloop.agent.request.budget import SharedBudget
 from codeloop.model.chat import (
     CallDelta,
     CallPiece,
@@ -37,7 +38,9 @@ IMAGE = 1_500
 class Usage:
     """Counts one request while its answer streams in, and adds it to the session's sums, once."""
 
-    def __init__(self, prices: Prices, request: ModelRequest) -> None:
+    def __init__(self, prices: Prices, request: ModelRequest, budget: SharedBudget | None = None) -> None:
+        self._budget = budget
+        self._paid = 0.0
         self._prices = prices
         self._request = request
         self._received = 0
@@ -60,6 +63,9 @@ class Usage:
             case Finished(tokens=tokens, error=error, reason=reason):
                 self._counted = tokens if tokens.all else self._counted
                 self._is_whole = error is None and reason != "cut"
+                self._pay()
+                if self._budget is not None and self._request.session_id:
+                    self._budget.end_call(self._request.session_id, self.cost if self._is_whole or self.cost else None)
             case _:
                 pass
 
@@ -94,10 +100,17 @@ class Usage:
 
     def append(self, store: Store, session_id: str, *events: StoredEvent) -> None:
         """Store events, and add what was not added yet to the sums of the session and of those it is a child of."""
+        self._pay()
         (cost, tokens), (cost_before, tokens_before) = (self.cost, self.used), self._added
         more = tokens.plus(tokens_before, -1)
         store.append_made(lambda: (*events, *added(store, session_id, cost - cost_before, more)))
         self._added = (cost, tokens)
+
+    def _pay(self) -> None:
+        """Count what is new in the budget that is shared with other sessions."""
+        if self._budget is not None:
+            self._budget.pay(self.cost - self._paid)
+            self._paid = self.cost
 
 
 async def text_answer(model: ChatModel, request: ModelRequest, usage: Usage) -> tuple[str, Finished]:

@@ -190,12 +190,12 @@ class Runs:
         renewing = asyncio.create_task(self._engine.store.leases.keep(session_id))
         try:
             await self._after_subagent(session_id)
-            self._title(run, session_id)
+            self._title(run, engine, session_id)
             if first is not None:
                 await first()
             stop = await _turn(engine, session_id)
             if stop.reason not in {"aborted", "error"}:
-                self._title(run, session_id, late=True)
+                self._title(run, engine, session_id, late=True)
         except asyncio.CancelledError:
             return Stop("aborted", "Aborted")
         except CodeloopError as error:
@@ -225,7 +225,7 @@ class Runs:
         show_error(self._engine, session_id, UnknownError(data=UnknownData(message=message)))
         return Stop("error", message)
 
-    def _title(self, run: SessionRun, session_id: str, *, late: bool = False) -> None:
+    def _title(self, run: SessionRun, engine: Engine, session_id: str, *, late: bool = False) -> None:
         """Name the session by its first prompt, and ask for a better title; no turn waits for that."""
         view = self._engine.store.context_view(session_id)
         missing = missing_title(view.entries, view.session.title)
@@ -233,7 +233,7 @@ class Runs:
             return
         prompt, message = missing
         store_first_line(self._engine, session_id, prompt)
-        work = make_title(self._engine, session_id, prompt, model_ref(message.model), late=late)
+        work = make_title(engine, session_id, prompt, model_ref(message.model), late=late)
         task = self._begin(_name(run, work, set(run.naming)))
         run.naming.add(task)
         run.late = task if late else None

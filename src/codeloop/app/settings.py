@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from msgspec import Struct
 from msgspec import field as struct_field
 
+from codeloop.agent.request.budget import SharedBudgets
 from codeloop.config.load import Loaded, load
 from codeloop.config.paths import Paths, find_paths
 from codeloop.config.project_root import ProjectRoot, find_project_root
@@ -52,6 +53,8 @@ class Startup(Struct, frozen=True, kw_only=True):
     replay: Path | None = None
     pace: float = 0.0
     """How quickly a recording is played: 1 as it was recorded, 0 without pauses."""
+    budgets: SharedBudgets = struct_field(default_factory=SharedBudgets)
+    """What sessions of this process spend together."""
 
 
 class FileStates(Struct, frozen=True):

@@ -12,6 +12,7 @@ from codeloop.client.local import LocalClient
 from codeloop.client.recording import recording
 from codeloop.client.target import Target
 from codeloop.kit.small_files import from_home
+from codeloop.library.budget import registry_of
 from codeloop.library.options import OpenOptions
 from codeloop.schema.errors import UsageProblem
 
@@ -55,4 +56,5 @@ def _startup(folder: Path, options: OpenOptions, record: Path | None) -> Startup
         trust=options.get("trust", False),
         record=record,
         replay=Path(replay) if replay is not None else None,
+        budgets=registry_of(options.get("budget")),
     )

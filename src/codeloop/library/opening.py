@@ -7,6 +7,7 @@ from typing import Unpack
 
 from codeloop.client.target import Target
 from codeloop.kit.lazy import load
+from codeloop.library.budget import Budget
 from codeloop.library.following import EventFeed
 from codeloop.library.options import ConnectOptions, OpenOptions, SessionOptions, checked
 from codeloop.library.project import AgentProject
@@ -28,7 +29,7 @@ async def open_directory(
     """
     options = checked(options, OpenOptions)
     opened: OpenHere = load("library.local:opened")
-    async with opened(directory, options) as target, _project(target, options) as project:
+    async with opened(directory, options) as target, _project(target, options, options.get("budget")) as project:
         yield project
 
 
@@ -40,15 +41,18 @@ async def connect_to(url: str, **options: Unpack[ConnectOptions]) -> AsyncGenera
     """
     options = checked(options, ConnectOptions)
     opened: OpenThere = load("library.remote:opened")
-    async with opened(url, options) as target, _project(target, options) as project:
+    budget = options.get("budget")
+    async with opened(url, options) as target, _project(target, options, budget, is_remote=True) as project:
         yield project
 
 
 @asynccontextmanager
-async def _project(target: Target, options: SessionOptions) -> AsyncGenerator[AgentProject]:
+async def _project(
+    target: Target, options: SessionOptions, budget: Budget | None, *, is_remote: bool = False
+) -> AsyncGenerator[AgentProject]:
     feed = EventFeed(target.client)
     try:
-        place = SessionPlace(target.client, feed, target.attachment)
+        place = SessionPlace(target.client, feed, target.attachment, budget, is_remote)
         path = await target.client.call(PATH_GET, NoArguments())
         yield AgentProject(place, path, target.notes, options)
     finally:

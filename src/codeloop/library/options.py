@@ -7,6 +7,7 @@ from typing import Literal, TypedDict, TypeVar, cast
 from msgspec import Struct
 
 from codeloop.kit.suggest import meant, near
+from codeloop.library.budget import Budget
 from codeloop.library.events import NOTHING
 from codeloop.schema.permission import Profile
 
@@ -122,6 +123,8 @@ class SessionOptions(TypedDict, total=False):
 class OpenOptions(SessionOptions, total=False):
     """Options of a project in this process."""
 
+    budget: Budget
+    """What the project's sessions may spend, together with all others that have the same budget."""
     trust: bool
     """Treat the directory as trusted this once: else its own configuration can only tighten yours."""
     config: "str | os.PathLike[str]"
@@ -139,6 +142,8 @@ class OpenOptions(SessionOptions, total=False):
 class ConnectOptions(SessionOptions, total=False):
     """Options of a project on a server."""
 
+    budget: Budget
+    """What the project's sessions may spend, together with all others on that server that have the same budget."""
     directory: "str | os.PathLike[str]"
     """The project's directory on the server; else the server's own."""
     username: str

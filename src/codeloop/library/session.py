@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from codeloop.client.client import Client
 from codeloop.client.undo_redo import redo_last, undo_last
+from codeloop.library.budget import Budget, add_cost, share_of
 from codeloop.library.errors import WrongResult
 from codeloop.library.events import Answer, SessionEvent, ToolUse, TurnDone
 from codeloop.library.following import EventFeed, Listener
@@ -41,11 +42,16 @@ Files = Sequence["str | os.PathLike[str]"]
 
 
 class SessionPlace(Struct, frozen=True):
-    """Where a session is: its client, the events of it, and how a file goes along with a prompt."""
+    """Where a session is: its client, the events of it, how a file goes along with a prompt, and what it may spend.
+
+    `is_remote`: on a server, which counts the budget itself.
+    """
 
     client: Client
     feed: EventFeed
     attached: Callable[[Path], FilePartInput]
+    budget: Budget | None
+    is_remote: bool
 
 
 class SaidMessage(Struct, frozen=True, kw_only=True):
@@ -211,6 +217,8 @@ class AgentSession:
                     async for event in events:
                         yield event
             finally:
+                if self._place.budget is not None and self._place.is_remote and turn.after is not None:
+                    add_cost(self._place.budget, (turn.after.cost or 0.0) - self.cost)
                 self._session = turn.after or self._session
 
     def _prompt(self, text: str, files: Files, limits: TurnLimits, schema: JSON | None) -> Prompt:
@@ -228,6 +236,7 @@ class AgentSession:
                 steps=limits.steps,
                 cost=limits.cost,
                 tokens=limits.tokens,
+                budget=share_of(self._place.budget),
                 attended="on_question" in self._options,
             ),
         )

@@ -393,7 +393,7 @@ FILES_STALE = Limit("files.stale", 10_000, "ms", "who finds an older list of fil
 
 def all_limits() -> tuple[Limit, ...]:
     """Return every row of this module and of those in `bounds/`, by name."""
-    rooms = ("tui", "language", "structured", "extension", "program", "sandbox", "terminal")
+    rooms = ("tui", "language", "structured", "extension", "program", "sandbox", "session", "terminal")
     more: list[Callable[[], dict[str, object]]] = [load(f"schema.bounds.{room}:rows") for room in rooms]
     values = (*globals().values(), *(value for rows in more for value in rows().values()))
     rows = (value for value in values if isinstance(value, Limit))

@@ -99,7 +99,7 @@ class HookJudge:
 
     async def _subagent(self, engine: Engine, session_id: str, ref: str, prompt: str) -> HookVerdict:
         """Have a subagent of the session judge. Its session is kept as any other's."""
-        engine = replace(engine, tasks=Supervisor(), policy=Policy(attended=False))
+        engine = replace(engine, tasks=Supervisor(), policy=Policy(attended=False, budget=engine.policy.budget))
         entries = engine.store.context_view(session_id).entries
         message_id = entries[-1].info.id if entries else ""
         state = ToolStatePending(input={}, raw="")
@@ -145,7 +145,7 @@ async def _verdict(engine: Engine, session_id: str, model: ChatModel, prompt: st
         request = ModelRequest(system=system, turns=(UserTurn((TextPiece(words),)),), max_tokens=_LONGEST, body=fields)
         if user is not None:
             request = await sent(engine, user, "hook", info, request)
-        usage = Usage(info.prices, request)
+        usage = Usage(info.prices, request, engine.policy.budget)
         try:
             text, finished = await text_answer(model, request, usage)
         finally:

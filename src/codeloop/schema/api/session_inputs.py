@@ -53,12 +53,20 @@ class SubtaskPartInput(Wire, tag_field="type", tag="subtask"):
 PartInput = TextPartInput | FilePartInput | AgentPartInput | SubtaskPartInput
 
 
+class BudgetShare(Wire):
+    """Dollars that all turns of this server spend together that name the same id."""
+
+    id: str
+    cost: float
+
+
 class RunLimits(Wire):
     """What bounds the turn: requests to the model, dollars, tokens."""
 
     steps: Natural | None = None
     cost: float | None = None
     tokens: Natural | None = None
+    budget: BudgetShare | None = None
     compact: bool = True
     """False: never compact by itself, stop when the context is full."""
     attended: bool = True

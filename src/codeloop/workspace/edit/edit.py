@@ -12,7 +12,7 @@ from codeloop.workspace.edit.matchers import (
     CASCADE,
     HOW,
     VARIANTS,
-    Budget,
+    Comparisons,
     Matcher,
     Span,
     TooAlike,
@@ -189,7 +189,7 @@ def _as_found(segment: str, matcher: Matcher, edit: Edit) -> tuple[str, str]:
 def _check_taken(text: str, start: int, segment: str, edit: Edit) -> None:
     from rapidfuzz.distance import Levenshtein
 
-    budget = Budget()
+    budget = Comparisons()
     for change in replaced_lines(segment, edit.old, edit.new):
         wanted = "\n".join(line.strip() for line in change.wanted)
         there = "\n".join(line.strip() for line in change.there)

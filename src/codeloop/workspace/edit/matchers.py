@@ -37,7 +37,7 @@ class TooAlike(CodeloopError):
     """The content has too many places that are nearly the text, so that they can't all be compared in time."""
 
 
-class Budget:
+class Comparisons:
     """Counts the steps of one matcher. Raises TooAlike when there were too many."""
 
     __slots__ = ("_left",)
@@ -92,7 +92,7 @@ def whitespace_normalised(content: str, old: str) -> Iterator[Span]:
     A single line may also be found inside a longer one.
     """
     want = [_tight(line) for line in _old_lines(old)]
-    folded, plain, budget = fold(content), fold(old), Budget()
+    folded, plain, budget = fold(content), fold(old), Comparisons()
     found = False
     for begin, end in _blocks(folded, plain, _squeeze):
         budget.spend((end - begin) // 4)
@@ -127,7 +127,7 @@ def trimmed_boundary(content: str, old: str) -> Iterator[Span]:
     inner = old.strip()
     if not inner or inner == old:
         return
-    found, budget = False, Budget()
+    found, budget = False, Comparisons()
     for start, end in exact(content, inner):
         budget.spend(10 + len(inner) // 20)
         if _stands_alone(content, start, end):
@@ -148,7 +148,7 @@ def block_anchor(content: str, old: str) -> Iterator[Span]:
         return
     from rapidfuzz.distance import Levenshtein
 
-    lines, budget = [line.strip() for line in content.split("\n")], Budget()
+    lines, budget = [line.strip() for line in content.split("\n")], Comparisons()
     starts = _line_starts(content)
     slack = max(1, len(want) // 4)
     middle = "\n".join(want[1:-1])
@@ -182,7 +182,7 @@ def context_aware(content: str, old: str) -> Iterator[Span]:
         return
     from rapidfuzz.distance import Levenshtein
 
-    lines, budget = [line.strip() for line in content.split("\n")], Budget()
+    lines, budget = [line.strip() for line in content.split("\n")], Comparisons()
     starts = _line_starts(content)
     begins = {at - anchor for anchor in anchors for at in _positions(lines, want[anchor])[:_CANDIDATES]}
     whole = "\n".join(want)
@@ -294,7 +294,7 @@ def _span(starts: Sequence[int], begin: int, count: int, *, closed: bool) -> Spa
     return starts[begin], min(starts[begin + count] - (0 if closed else 1), starts[-1] - 1)
 
 
-def _inside_lines(content: str, tokens: Sequence[str], budget: Budget) -> Iterator[Span]:
+def _inside_lines(content: str, tokens: Sequence[str], budget: Comparisons) -> Iterator[Span]:
     """Yield where tokens stand one after the other on a line, blanks between them as they may be."""
     wanted, fits = "".join(tokens), re.compile(_loose(tokens)).match
     end = 0

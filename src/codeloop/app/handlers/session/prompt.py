@@ -345,6 +345,7 @@ def policy_of(limits: RunLimits | None, message: UserMessage, project: Project) 
         cost_before=session.cost or 0.0,
         tokens=limits.tokens,
         tokens_before=used_tokens(session),
+        budget=None if limits.budget is None else project.settings.startup.budgets.find(limits.budget),
         room=room_of(info, compaction.reserved),
         compact=compaction.auto and limits.compact,
         attended=limits.attended,

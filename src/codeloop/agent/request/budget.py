@@ -1,0 +1,102 @@
+"""Dollars that several sessions spend together, in whichever projects and threads of this process they run."""
+
+import asyncio
+import math
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from threading import Lock
+
+from codeloop.schema.api.session_inputs import BudgetShare
+from codeloop.schema.bounds.session import BUDGETS
+
+_ROUNDING = 1e-9
+
+
+class SharedBudget:
+    """See the module. A call is started only when the dearest one so far would still fit, beside those in flight.
+
+    What a model's call costs is known once one has ended; until then that one runs alone.
+    """
+
+    def __init__(self, cost: float) -> None:
+        self.cost = cost
+        self.spent = 0.0
+        self.refusal = ""
+        """Why no further call is started; "": there is room."""
+        self._lock = Lock()
+        self._held: dict[str, tuple[str, float]] = {}
+        """The calls in flight by session: the model, and the dollars that are kept for it."""
+        self._dearest: dict[str, float] = {}
+        """What the dearest call of each model has cost."""
+        self._waiting: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
+
+    @asynccontextmanager
+    async def hold(self, session_id: str, model: str) -> AsyncGenerator[bool]:
+        """Wait until there is room for a call, and keep it until the call ends. Yields False: there never will be."""
+        found = self._take(session_id, model)
+        while found is None:
+            freed = asyncio.Event()
+            with self._lock:
+                self._waiting.append((asyncio.get_running_loop(), freed))
+            found = self._take(session_id, model)
+            if found is None:
+                await freed.wait()
+        try:
+            yield found
+        finally:
+            self.end_call(session_id)
+
+    def pay(self, cost: float) -> None:
+        """Add dollars to what was spent."""
+        with self._lock:
+            self.spent += cost
+
+    def end_call(self, session_id: str, cost: float | None = None) -> None:
+        """Give back what was kept for a session's call, if it is still in flight. `cost`: what it cost in all."""
+        with self._lock:
+            call = self._held.pop(session_id, None)
+            if call is None:
+                return
+            if cost is not None:
+                self._dearest[call[0]] = max(cost, self._dearest.get(call[0], 0.0))
+            waiting, self._waiting = self._waiting, []
+        for loop, freed in waiting:
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(freed.set)
+
+    def _take(self, session_id: str, model: str) -> bool | None:
+        """Keep room for a call and return True; False: there is none, None: there may be when another call ends."""
+        with self._lock:
+            need = self._dearest.get(model, math.inf)
+            used = self.spent + sum(kept for _, kept in self._held.values())
+            is_first = math.isinf(need) and not self._held and self.spent < self.cost
+            if not self.refusal and (is_first or used + need <= self.cost + _ROUNDING):
+                self._held[session_id] = (model, need)
+                return True
+            if not self.refusal and self._held:
+                return None
+            dear = "" if math.isinf(need) else f", and a call has cost up to {dollars(need)}"
+            self.refusal = f"The shared budget of {dollars(self.cost)} is used up: {dollars(self.spent)} spent{dear}."
+            return False
+
+
+class SharedBudgets:
+    """The budgets that clients have named, by id; beyond the limit the oldest are forgotten."""
+
+    def __init__(self, known: dict[str, SharedBudget] | None = None) -> None:
+        self._by_id = dict(known or {})
+
+    def find(self, share: BudgetShare) -> SharedBudget:
+        """Return the budget of a share; the first share with an id makes it."""
+        found = self._by_id.get(share.id)
+        if found is None:
+            while len(self._by_id) >= BUDGETS.value:
+                del self._by_id[next(iter(self._by_id))]
+            found = self._by_id[share.id] = SharedBudget(share.cost)
+        return found
+
+
+def dollars(amount: float) -> str:
+    """Return dollars without an exponent: two digits after the point at least, eight at most."""
+    whole, _, rest = f"{amount:.8f}".rstrip("0").partition(".")
+    return f"${whole}.{rest:0<2}"
