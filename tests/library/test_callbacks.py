@@ -153,6 +153,12 @@ async def test_the_profile_plan_allows_functions_that_only_read(opened: Open) ->
         assert [(use.state, use.output) for use in (await session.ask("look")).tools] == [("completed", "seen")]
         with pytest.raises(codeloop.TurnFailed, match="calls the tool `change`, which does not exist"):
             await session.ask("change")
+        for warnings in (project.warnings, session.warnings):
+            assert warnings[-1] == (
+                "The profile plan does not offer these functions to the model: change. "
+                "Mark those that only read with @codeloop.extension.tool(read_only=True)."
+            )
+        assert (await project.session(profile="auto")).warnings == ()
 
 
 RULES: list[tuple[Any, dict[str, str]]] = [

@@ -18,6 +18,7 @@ from codeloop.extend.functions import FunctionResult, FunctionTool, WrongArgumen
 from codeloop.extension import READ_ONLY, TOOL
 from codeloop.library.errors import ToolRefused
 from codeloop.library.following import EventFeed, Listener
+from codeloop.library.options import SessionOptions
 from codeloop.schema.api.session_inputs import (
     AnswerToolCall,
     AskForToolCall,
@@ -63,6 +64,16 @@ def tools_from(functions: Sequence[Callable[..., object]]) -> dict[str, Function
             )
         found[made.name] = made
     return found
+
+
+def warn_of_plan(options: SessionOptions) -> tuple[str, ...]:
+    """Return a line that names the functions that the profile `plan` keeps from the model; nothing for no such one."""
+    if options.get("profile") != "plan":
+        return ()
+    found = tools_from(options.get("tools", ())).values()
+    names = ", ".join(each.name for each in found if not getattr(each.function, READ_ONLY, False))
+    how = "Mark those that only read with @codeloop.extension.tool(read_only=True)."
+    return (f"The profile plan does not offer these functions to the model: {names}. {how}",) if names else ()
 
 
 class FunctionOffer(Listener):

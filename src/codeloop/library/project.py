@@ -7,7 +7,7 @@ from typing import Any, TypeVar, Unpack, cast, overload
 from codeloop.client.client import Client
 from codeloop.library.errors import TurnFailed
 from codeloop.library.events import Answer
-from codeloop.library.functions import tools_from
+from codeloop.library.functions import tools_from, warn_of_plan
 from codeloop.library.options import Action, Rules, SessionOptions, TurnLimits, checked
 from codeloop.library.session import AgentSession, Files, SessionPlace, check_prompt, model_of
 from codeloop.schema.api.project import PathInfo
@@ -30,8 +30,8 @@ class AgentProject:
     def __init__(self, place: SessionPlace, path: PathInfo, warnings: tuple[str, ...], options: SessionOptions) -> None:
         self.directory = path.directory
         """Its absolute path."""
-        self.warnings = warnings
-        """What a person should know of its configuration: what of it was ignored, and why."""
+        self.warnings = (*warnings, *warn_of_plan(options))
+        """What a person should know of its configuration and options: what was ignored, and why."""
         self._worktree = path.worktree
         self._place = place
         self._options = options

@@ -15,7 +15,7 @@ from codeloop.library.budget import Budget, add_cost, share_of
 from codeloop.library.errors import WrongResult
 from codeloop.library.events import Answer, SessionEvent, ToolUse, TurnDone
 from codeloop.library.following import EventFeed, Listener
-from codeloop.library.functions import FunctionOffer, tools_from
+from codeloop.library.functions import FunctionOffer, tools_from, warn_of_plan
 from codeloop.library.options import SessionOptions, TurnLimits
 from codeloop.library.questions import Questions
 from codeloop.library.result_type import ResultType
@@ -72,6 +72,8 @@ class AgentSession:
     def __init__(self, place: SessionPlace, session: Session, options: SessionOptions) -> None:
         self._place = place
         self._session = session
+        self.warnings = warn_of_plan(options)
+        """What is ignored of its options, and why."""
         self._options = options
         self._model = model_of(options.get("model"))
         tools = tools_from(options.get("tools", ()))

@@ -169,6 +169,11 @@ class SyncSession:
         return self._session.title
 
     @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is ignored of its options, and why."""
+        return self._session.warnings
+
+    @property
     def cost(self) -> float:
         """What it has cost in all, in dollars, as last seen."""
         return self._session.cost
