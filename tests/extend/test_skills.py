@@ -141,7 +141,7 @@ async def test_what_can_not_be_loaded_is_told(tmp_path: Path) -> None:
     file = skill(tmp_path, "work/.claude/skills")
     tool = skill_tool(settings_of(tmp_path).skills)
     with pytest.raises(ToolFailure, match="There is no skill 'nope'"):
-        await tool.run(tool.params(name="nope"), make_context(tmp_path))
+        await tool.run(tool.params(name="nope"), make_context(tmp_path, deny=["skill:*"]))
     with pytest.raises(Denied):
         await tool.run(tool.params(name="pdf"), make_context(tmp_path, deny=["skill:p*"]))
     file.unlink()

@@ -26,7 +26,7 @@ from codeloop.schema.wire import JSON
 from codeloop.store.store import Store
 from codeloop.store.subagent_state import lineage
 from codeloop.tool.call_session import AskedHooks
-from codeloop.tool.tool import Subtask, SubtaskResult
+from codeloop.tool.tool import Subtask, SubtaskResult, ToolFailure
 from codeloop.tool.toolbox import Toolbox
 from codeloop.workspace.snapshot.snapshots import Snapshots
 from codeloop.workspace.workspace import Workspace
@@ -123,6 +123,14 @@ class Engine(Struct, frozen=True):
             there = f"{meant(near(name, known))} Available: {', '.join(known)}"
             raise OperationError("NotFoundError", f"Agent not found: {name}.{there}")
         return found
+
+    def subagent(self, name: str) -> Agent:
+        """Find an agent that work is handed to. Raises ToolFailure with the names there are."""
+        agent = self.agents.get(name)
+        if agent is None or agent.mode == "primary":
+            known = ", ".join(sorted(a.name for a in self.agents.values() if a.mode != "primary" and not a.hidden))
+            raise ToolFailure(f"There is no subagent named {name}. Available: {known or 'none'}.")
+        return agent
 
     def profile(self, session_id: str) -> Profile:
         """Return the profile of a session: its own, that of a session it is a child of, or the configured one."""

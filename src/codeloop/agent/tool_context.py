@@ -62,6 +62,9 @@ class CallContext:
             needs = (replace(repeated, metadata={**shown, **repeated.metadata}), *needs)
             self.first.repeated = None
         self._engine.refresh()
+        for need in needs:
+            if need.permission == "task":  # nobody is asked about an agent that there is not
+                self._engine.subagent(need.patterns[0])
         rules = self._engine.call_rules(self.session_id, self._agent)
         tool = QuestionTool(message_id=self.message_id, call_id=self.call_id)
         self.first.waits = self.first.waits is None

@@ -209,10 +209,10 @@ def skill_tool(skills: Skills) -> Tool:
         folded = params.name.strip().lower()
         named = [name for name in skills.found if name.lower() == folded]
         name = named[0] if len(named) == 1 else params.name.strip()
-        await ctx.ask(Need(permission="skill", patterns=(name,), always=(name,), metadata={"name": name}))
         found = skills.found.get(name)
         if found is None:
             raise ToolFailure(f"There is no skill {params.name!r}. Available: {', '.join(skills.found)}.")
+        await ctx.ask(Need(permission="skill", patterns=(name,), always=(name,), metadata={"name": name}))
         try:
             loaded = load_skill(found)
         except CodeloopError as error:

@@ -17,8 +17,8 @@ from codeloop.schema.wire import JSON, replace
 from codeloop.tool.after_edit import AfterEdit, FileChange, LandedChanges, untouched
 from codeloop.tool.tool import ToolContext, ToolFailure
 from codeloop.workspace.files.atomic_write import Replacement, replace_files
-from codeloop.workspace.files.encoding import DecodedText, decode
-from codeloop.workspace.files.safe_open import LoadedFile, load_if_there
+from codeloop.workspace.files.encoding import DecodedText, NotText, decode
+from codeloop.workspace.files.safe_open import FileRefused, LoadedFile, load_if_there
 from codeloop.workspace.workspace import ResolvedPath, Workspace
 
 _REASONS = {
@@ -50,7 +50,8 @@ def failures(workspace: Workspace, *targets: ResolvedPath) -> Generator[None]:
         for target in targets:
             text = text.replace(str(target.real), shown(workspace, target.path))
         text = text.replace(f"{os.path.realpath(workspace.directory)}/", "")
-        raise ToolFailure(readable(text if name in text else f"{name}: {text}")) from error
+        advice = error.advice if isinstance(error, FileRefused | NotText) else ""
+        raise ToolFailure(readable(text if name in text else f"{name}: {text}"), advice=advice) from error
     except OSError as error:
         import errno
 

@@ -75,8 +75,8 @@ async def test_a_task_of_another_session_is_not_taken_up(tmp_path: Path) -> None
 
 async def test_an_unknown_or_primary_agent_is_refused_with_those_there_are(tmp_path: Path) -> None:
     script = [calls(*(call("task", **{**handed("x"), "subagent_type": name}) for name in ("build", "nobody"))), DONE]
-    async with rig(tmp_path, script, info=INFO) as it:
-        await it.prompt()
+    async with rig(tmp_path, script, info=INFO, permission={"task": "ask"}) as it:
+        await it.prompt()  # nobody answers: a question would not end
         assert all("general" in text and "no subagent named" in text for text in it.results())
         assert all(isinstance(part.state, ToolStateError) for part in it.calls())
 

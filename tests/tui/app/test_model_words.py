@@ -25,6 +25,7 @@ FOR_THE_MODEL = (
     "Leave task_id out",
     "Keep one in_progress",
     "shell_metadata",
+    "Change it with a command instead.",
 )
 
 
@@ -35,12 +36,14 @@ async def test_words_for_the_model_are_shown_to_nobody(tmp_path: Path) -> None:
         call("grep", "c7", query="one"),
         call("write", "c3", filePath="a.txt", content="over\n"),
         call("bash", "c4", command="printf begun; sleep 9", timeout=1500),
+        call("edit", "c9", filePath="odd.txt", oldString="x", newString="y"),
         call("todowrite", "c5", todos=[{"content": str(n), "status": "in_progress", "priority": "low"} for n in "12"]),
         call("task", "c6", description="d", prompt="p", subagent_type="general", task_id="ses_nowhere"),
     )
     rules = {"bash": {"*": "allow", "touch *": "deny"}}
     async with rig(tmp_path, [made, ScriptedAnswer(text="Done.")], permission=rules) as desk:
         (desk.work / "a.txt").write_text("one\ntwo\n")
+        (desk.work / "odd.txt").write_bytes(b"\0\1\2" * 99)
         async with played(desk, tmp_path / "state", size=(140, 60)) as ui:
             await ui.type("go", "enter")
             await ui.sees("Done.")
@@ -52,7 +55,7 @@ async def test_words_for_the_model_are_shown_to_nobody(tmp_path: Path) -> None:
     for_model = " ".join(map(result, parts))
     run = "\n".join(line for part in parts for line in lines(part, colour=False))
     shown = (screen, run, as_markdown(found, messages), as_html(found, messages))
-    assert len([words for words in FOR_THE_MODEL if words in for_model]) >= 6
+    assert len([words for words in FOR_THE_MODEL if words in for_model]) >= 7
     for words in FOR_THE_MODEL:
         assert not any(words in text for text in shown), words
     assert "Permission denied by the rule bash touch *: deny" in " ".join(screen.split())

@@ -36,10 +36,7 @@ async def spawn(engine: Engine, call: ToolPart, task: Subtask, report: Callable[
     Its messages stay in its session, whatever happens to the call that waits for it.
     Raises ToolFailure when there is no such agent or session, or when the child ends with an error.
     """
-    agent = engine.agents.get(task.agent)
-    if agent is None or agent.mode == "primary":
-        known = ", ".join(sorted(a.name for a in engine.agents.values() if a.mode != "primary" and not a.hidden))
-        raise ToolFailure(f"There is no subagent named {task.agent}. Available: {known or 'none'}.")
+    agent = engine.subagent(task.agent)
     parent = engine.store.session(call.session_id)
     child = _child(engine, parent, agent, task, _within(engine, call))
     if engine.tasks.working(child.id) is not None or child.id in engine.store.statuses:

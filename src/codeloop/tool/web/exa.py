@@ -121,4 +121,4 @@ async def _answer(service: SearchService, response: SearchResponse, number: int)
         raise ToolFailure(f"{service.name} sent a response that is not JSON-RPC.") from None
     except EventTooLong:
         raise ToolFailure(f"{service.name} sent more than {WEBSEARCH_BYTES.value:,} bytes.") from None
-    raise ToolFailure(f"{service.name} ended without a response. Try again.")
+    raise ToolFailure(f"{service.name} ended without a response.", advice="Try again.")

@@ -195,7 +195,9 @@ class _Fetch:
                 addresses = ()
                 if proxy is None:
                     why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-                    raise ToolFailure(f"{place.host} can't be resolved: {why}. Check the host name.") from None
+                    raise ToolFailure(
+                        f"{place.host} can't be resolved: {why}.", advice="Check the host name."
+                    ) from None
         concerns = [f"{address} ({why})" for address in addresses if (why := concern(address)) is not None]
         if place.odd and not concerns:
             concerns = [f"{place.host} (an unusual spelling of an address)"]
@@ -265,7 +267,9 @@ class _Fetch:
             async with self._budget.spend():
                 body = await read_body(response.aiter_raw(), headers.get("content-encoding", ""), WEB_BYTES.value)
         except httpx2.HTTPError as error:
-            raise ToolFailure(f"The response of {place.url} was cut off: {_worded(error)}. Try again.") from None
+            raise ToolFailure(
+                f"The response of {place.url} was cut off: {_worded(error)}.", advice="Try again."
+            ) from None
         finally:
             await response.aclose()
         return FetchResponse(

@@ -66,8 +66,8 @@ async def convert(
     if not is_text(source):
         size = f"{'more than ' if source.is_cut else ''}{len(source.data):,} bytes"
         raise ToolFailure(
-            f"{source.url} is binary ({source.mime or 'no stated type'}, {size}) and can't be shown. "
-            "If you need it, download it with a command."
+            f"{source.url} is binary ({source.mime or 'no stated type'}, {size}) and can't be shown.",
+            advice="If you need it, download it with a command.",
         )
     text, charset = decode(source.data, source.content_type, is_cut=source.is_cut)
     note = f"only the first {WEB_BYTES.value // 1024 // 1024} MB were read" if source.is_cut else ""

@@ -77,7 +77,7 @@ class SearchService:
                 return await search(self, query, amount)
         except TimeoutError:
             seconds = WEBSEARCH_TIME.value // 1000
-            raise ToolFailure(f"{self.name} did not answer within {seconds} s. Try again later.") from None
+            raise ToolFailure(f"{self.name} did not answer within {seconds} s.", advice="Try again later.") from None
 
 
 Search = Callable[[SearchService, str, int], Awaitable[SearchResults]]
@@ -166,7 +166,7 @@ def checked_query(query: str) -> str:
     """Return a query without surrounding blanks. Raises ToolFailure for one that is empty or too long."""
     text = query.strip()
     if not text:
-        raise ToolFailure("The query is empty; say what to search for.")
+        raise ToolFailure("The query is empty.", advice="Say what to search for.")
     if len(text) > WEBSEARCH_QUERY.value:
         raise ToolFailure(f"The query is longer than {WEBSEARCH_QUERY.value} characters.", advice="Shorten it.")
     return text

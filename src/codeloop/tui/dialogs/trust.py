@@ -51,10 +51,10 @@ class TrustScreen(Dialog[bool]):
         styles, outer = self.colours(), self.box_width(100)
         width = outer - 4
         self.query_one("#dialog-box").styles.width = outer
-        head: list[Row] = [title_row(TITLE, styles, width), []]
-        for line in MEANING:
-            head += text_rows(line, styles, width)
         about: list[Row] = []
+        for line in MEANING:
+            about += text_rows(line, styles, width)
+        about.append([])
         for line in inert(self._about).rstrip("\n").split("\n"):
             colour = _LOOKS.get(line[:1], "text_muted")
             about += [
@@ -62,8 +62,9 @@ class TrustScreen(Dialog[bool]):
             ]
         keys = [("y", "trust it from now on"), ("n", "leave its risky settings out"), ("↑↓", "scroll")]
         foot: list[Row] = [[], *key_rows(keys, styles, width)]
-        room = max(self.size.height - len(head) - len(foot) - 5, 2)
-        self.query_one("#trust-title", RowsView).show([*head, []], len(head) + 1)
+        # What it means scrolls with what the files want: in a small terminal the keys must stay in sight.
+        room = max(self.size.height - len(foot) - 5, 2)
+        self.query_one("#trust-title", RowsView).show([title_row(TITLE, styles, width), []], 2)
         self.query_one("#trust-about", RowsView).show(about, min(len(about), room))
         self.query_one("#trust-keys", RowsView).show(foot, len(foot))
         self.call_after_refresh(self._was_drawn)

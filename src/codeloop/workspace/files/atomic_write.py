@@ -136,10 +136,10 @@ class _Staged:
             raise FileChanged(f"{real} was deleted after it was read; nothing was written") from None
         check_regular(real, info.st_mode)
         if before is None:
-            raise FileChanged(f"{real} was created in the meantime; read it first")
+            raise FileChanged(f"{real} was created in the meantime.", "Read it first.")
         if not load(real).stamp.same(before.stamp):
             raise FileChanged(
-                f"{real} changed after it was read; read it again, then make the change on its current content"
+                f"{real} changed after it was read.", "Read it again, then make the change on its current content."
             )
 
     def commit(self) -> None:
@@ -171,7 +171,7 @@ class _Staged:
                 self._new or "", self._name, src_dir_fd=self._folder, dst_dir_fd=self._folder, follow_symlinks=False
             )
         except FileExistsError as error:
-            raise FileChanged(f"{real} was created in the meantime; read it first") from error
+            raise FileChanged(f"{real} was created in the meantime.", "Read it first.") from error
         except OSError:  # a file system without hard links
             os.rename(self._new or "", self._name, src_dir_fd=self._folder, dst_dir_fd=self._folder)
             self._new = None

@@ -21,8 +21,18 @@ _SAMPLE = 65536
 _WIDE = 16  # bytes; less is too little to tell UTF-16 from binary data
 
 
+CHANGE_BY_COMMAND = "Change it with a command instead."
+
+
 class NotText(CodeloopError):
-    """The bytes are not text that could be written back unchanged, or the file's encoding can't hold the text."""
+    """The bytes are not text that could be written back unchanged, or the file's encoding can't hold the text.
+
+    `advice` is for the model alone.
+    """
+
+    def __init__(self, message: str, advice: str = "") -> None:
+        super().__init__(message)
+        self.advice = advice
 
 
 class Encoding(Struct, frozen=True):
@@ -59,8 +69,8 @@ def decode(data: bytes) -> DecodedText:
         if encoding.mark + content.encode(encoding.codec, encoding.errors) == data:
             return DecodedText(content, encoding)
     except UnicodeError as error:
-        raise NotText(f"it is not valid {encoding.codec} ({error}); change it with a command instead") from error
-    raise NotText(f"decoding it as {encoding.codec} would lose bytes; change it with a command instead")
+        raise NotText(f"it is not valid {encoding.codec} ({error}).", CHANGE_BY_COMMAND) from error
+    raise NotText(f"decoding it as {encoding.codec} would lose bytes.", CHANGE_BY_COMMAND)
 
 
 def encode(content: str, encoding: Encoding) -> bytes:

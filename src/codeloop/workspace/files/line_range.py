@@ -43,7 +43,7 @@ def read_lines(real: Path, first: int, limit: int) -> LineRange:
         info = os.fstat(fd)
         sample = os.pread(fd, _SAMPLE, 0)
         if is_binary(sample):
-            raise NotText(f"{real} is a binary file; look at it with a command instead")
+            raise NotText(f"{real} is a binary file.", "Look at it with a command instead.")
         encoding = _sampled(sample)
         hashed = blake2b(digest_size=16)
         chunks = _chunks(fd, encoding, hashed.update)

@@ -25,7 +25,11 @@ _KINDS = (
 
 
 class FileRefused(CodeloopError):
-    """A file can't be read or written as asked; nothing was changed."""
+    """A file can't be read or written as asked; nothing was changed. `advice` is for the model alone."""
+
+    def __init__(self, message: str, advice: str = "") -> None:
+        super().__init__(message)
+        self.advice = advice
 
 
 class Stamp(Struct, frozen=True):
@@ -112,12 +116,13 @@ def load(real: Path, cap: int = FILE_EDIT.value) -> LoadedFile:
         info = os.fstat(fd)
         if info.st_size > cap:
             raise FileRefused(
-                f"{real} has {info.st_size:,} bytes, more than the {cap:,} that can be edited; use a command instead"
+                f"{real} has {info.st_size:,} bytes, more than the {cap:,} that can be edited.",
+                "Use a command instead.",
             )
         with os.fdopen(os.dup(fd), "rb") as file:
             data = file.read(cap + 1)
         if len(data) > cap:
-            raise FileRefused(f"{real} has more than {cap:,} bytes; use a command instead")
+            raise FileRefused(f"{real} has more than {cap:,} bytes.", "Use a command instead.")
         stamp = Stamp(info.st_mtime_ns, len(data), digest(data))
         return LoadedFile(data, stamp, stat.S_IMODE(info.st_mode), (info.st_uid, info.st_gid))
 

@@ -45,7 +45,7 @@ async def call_tool(table: McpTable, tool: ServerTool, given: JSON, ctx: ToolCon
         again = (
             f"The MCP server {server.name} will be spoken to in an older version of the protocol, in which it can ask."
         )
-        raise ToolFailure(f"{error}\n{again} Call the tool again.") from error
+        raise ToolFailure(f"{error}\n{again}", advice="Call the tool again.") from error
 
 
 async def _tell_of_new_tools(table: McpTable, server: McpServer, before: list[str], ctx: ToolContext) -> None:

@@ -85,8 +85,9 @@ async def _resolve(table: McpTable, name: str, ctx: ToolContext) -> ServerTool:
     if problems:
         raise ToolFailure("\n".join(problems))
     close = near(name, list(tools))
-    meaning = f" Did you mean {', '.join(close)}?" if close else " Look for it with the tool `mcp`."
-    raise ToolFailure(f"There is no tool {name!r} of an MCP server.{meaning}")
+    meaning = f" Did you mean {', '.join(close)}?" if close else ""
+    advice = "" if close else "Look for it with the tool `mcp`."
+    raise ToolFailure(f"There is no tool {name!r} of an MCP server.{meaning}", advice=advice)
 
 
 async def _made(table: McpTable, found: ServerTool, given: JSON, ctx: ToolContext) -> ToolResult:

@@ -61,7 +61,7 @@ async def webfetch(params: WebfetchParams, ctx: ToolContext) -> ToolResult:
     try:
         page = await convert(source, params.format, ctx.workspace.environment, fetched.left)
     except ToolFailure as error:
-        raise ToolFailure(str(error), metadata) from None
+        raise ToolFailure(str(error), metadata, advice=error.advice) from None
     notes = [*fetched.notes, *([page.note] if page.note else [])]
     metadata |= {"notes": notes} if notes else {}
     title = f"{params.url} ({content_type or 'no type'})"
