@@ -51,5 +51,5 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    """Return what there is."""
+    """Return the public names, sorted."""
     return sorted(("__version__", *_PLACES))

@@ -116,7 +116,7 @@ async def compact(engine: Engine, session_id: str, move: Compact) -> None:
 
 
 async def _goes_on(engine: Engine, request: UserMessage, info: ModelInfo, move: Compact) -> list[str] | None:
-    """Return what extensions tell the model after a summary; None: they end the turn there."""
+    """Return the texts that extensions add after a summary; None: they end the turn there."""
     if engine.hooks is None:
         return []
     after: Callable[..., Awaitable[list[str] | None]] = load("agent.hooks.compaction:goes_on")

@@ -141,7 +141,7 @@ class Engine(Struct, frozen=True):
         return self.rulebook.profile
 
     def call_rules(self, session_id: str, agent: Agent) -> CallRules:
-        """Return what a call of a session is judged by: its rules, then the lists that it must pass as well.
+        """Return the rules that decide a call of a session, and the further lists that it must pass.
 
         Those are what holds firm of the profile and the agent, what a blanket permission does not cover, and the rules
         of the sessions that it is a child of, so that a child is never allowed more than its parents.

@@ -168,7 +168,7 @@ def steps_of_turn(view: Conversation) -> list[AssistantMessage]:
 
 
 def entries_of_turn(view: Conversation) -> list[Entry]:
-    """Return what is stored since the last final answer."""
+    """Return the entries stored since the last final answer."""
     found: list[Entry] = []
     for entry in reversed(view.entries):
         if isinstance(entry.info, AssistantMessage) and is_final(entry.info):

@@ -81,7 +81,7 @@ class CallContext:
         return was_asked
 
     def _judge(self, permission: str, patterns: Sequence[str]) -> dict[str, Action]:
-        """Return what the rules would do about each pattern alone, but for those that they allow."""
+        """Return the rules' action on each pattern alone, without those that they allow."""
         lists = self._engine.call_rules(self.session_id, self._agent).lists
         actions: dict[str, Action] = {
             each: judged(Need(permission=permission, patterns=(each,)), lists)[0].action for each in patterns

@@ -49,7 +49,7 @@ async def _resource(project: Project, agent: Agent, message: UserMessage, part: 
 
 
 def _context(project: Project, agent: Agent, message: UserMessage, tool: str, given: JSON) -> CallContext:
-    """Return what a permission is asked with, as if a tool had been called."""
+    """Make a context to ask for permission in, as if a tool had been called."""
     call = ToolPart(
         id=new_id("prt"),
         session_id=message.session_id,

@@ -193,7 +193,7 @@ class Project:
         return self.engine.workspace
 
     def shared(self, make: Callable[["Project"], T]) -> T:
-        """Return what `make` makes of this project: once, when a handler first asks for it."""
+        """Return the one object that `make` makes for this project, made when a handler first asks for it."""
         if make not in self._parts:
             self._parts[make] = make(self)
         return self._parts[make]
@@ -316,7 +316,7 @@ def _offered(_project: Project) -> OfferedTools:
 
 
 def _watch_of(project: Project) -> Any:
-    """Return what watches a project. It ends with the work tree."""
+    """Start to watch a project's files. The watch ends with the work tree."""
     ignored = project.settings.config.watcher.ignore
     watch = load("workspace.watch.project_watch:ProjectWatch")(
         project.workspace, ignored, project.tell, project.look_at_branch
@@ -326,7 +326,7 @@ def _watch_of(project: Project) -> Any:
 
 
 def _change(found: ProjectSettings) -> str:
-    """Return what followers are told of a changed configuration."""
+    """Describe a changed configuration for followers."""
     if found.distrust is not None:
         return f"{found.distrust}: its configuration can only tighten yours until you run `codeloop trust`."
     return "The configuration has changed: rules hold from the next call on, the rest from the next turn."

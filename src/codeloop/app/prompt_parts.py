@@ -130,7 +130,7 @@ def _picture(part: FilePart, data: bytes) -> list[Part]:
 
 
 def _note(part: FilePart, text: str) -> TextPart:
-    """Return what the model is told of a file, beside the person's own words."""
+    """Make a note about a file for the model, beside the user's own words."""
     return TextPart(id=new_id("prt"), session_id=part.session_id, message_id=part.message_id, text=text, synthetic=True)
 
 

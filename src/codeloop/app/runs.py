@@ -150,7 +150,7 @@ class Runs:
                 self._engine.store.leases.drop(session_id)
 
     async def before_turn(self, session_id: str, work: asyncio.Task[T]) -> T:
-        """Return what comes before a prompt is stored; ends with its caller.
+        """Run the work that comes before a prompt is stored; it ends with its caller.
 
         Raises OperationError when it is aborted, or another process works on the session.
         """

@@ -41,7 +41,7 @@ class Group(click.Group):
             formatter.write_dl([(name, self.short_help_of(ctx, name)) for name in self.list_commands(ctx)])
 
     def short_help_of(self, ctx: click.Context, name: str) -> str:
-        """Return what a command does."""
+        """Return a command's one-line help."""
         command = self.get_command(ctx, name)
         return command.get_short_help_str(_UNCUT) if command is not None else ""
 
@@ -68,7 +68,7 @@ class LazyGroup(Group):
         return load(f"cli.{row[0]}") if row is not None else None
 
     def short_help_of(self, ctx: click.Context, name: str) -> str:
-        """Return what a command does, without loading it."""
+        """Return a command's one-line help."""
         del ctx
         return self._rows[name][1]
 
@@ -79,7 +79,7 @@ class LazyGroup(Group):
 
 
 def problem_of(error: click.ClickException) -> str:
-    """Return what was wrong with a command line, in one line, and whose `--help` to read."""
+    """Describe a usage error in one line, with the command whose `--help` helps."""
     context = error.ctx if isinstance(error, click.UsageError) else None
     text = error.format_message()
     if isinstance(error, click.NoSuchOption) and context is not None:

@@ -21,7 +21,7 @@ COMPLETED = {
 
 
 def completed(kind: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem[str]]]:
-    """Return what completes a parameter that takes one of `COMPLETED`."""
+    """Return the completion function of a parameter of a `COMPLETED` kind."""
     return lambda _context, _parameter, typed: load(f"cli.completion.{COMPLETED[kind]}")(typed)
 
 

@@ -149,7 +149,7 @@ class HttpClient:
             raise ServerLost(str(refusal), "the server wants another password", is_unsent=True)
 
     async def _until_reopened(self, asking: Coroutine[Any, Any, tuple[int, bytes]]) -> tuple[int, bytes]:
-        """Return what a request is answered with. Raises ServerLost; _Again when the stream of events was opened again.
+        """Wait for a response. Raises ServerLost; _Again when the stream of events was opened again meanwhile.
 
         The connection of the request may be as dead as that of the stream was.
         """
@@ -221,7 +221,7 @@ class HttpClient:
         await self._remote.close()
 
     async def _stream(self, after: int | None) -> AsyncGenerator[Stamped, None]:
-        """Yield what one connection brings, greetings and heartbeats too. Raises ServerLost at its end."""
+        """Yield the events of one connection, greetings and heartbeats too. Raises ServerLost at its end."""
         headers = self._headers(None) | {HEARTBEAT: str(CLIENT_HEARTBEAT.value)}
         headers |= {} if after is None else {"last-event-id": str(after)}
         parser, last = SseParser(CLIENT_EVENT.value), -1 if after is None else after
@@ -252,7 +252,7 @@ class HttpClient:
         )
 
     async def _watched(self, response: "Response") -> AsyncGenerator[bytes, None]:
-        """Yield what comes; report silence when the server had promised heartbeats."""
+        """Yield the pieces of a stream; report silence when the server had promised heartbeats."""
         link, loop = self._remote.link, asyncio.get_running_loop()
         heard = loop.time()
 

@@ -82,7 +82,7 @@ class Link:
         self.opened = None
 
     def next_opening(self) -> asyncio.Future[None]:
-        """Return what is done when the stream is open again after it was lost the next time."""
+        """Return a future that is done when the stream is open again after its next loss."""
         if self.opened is None:
             self.opened = asyncio.get_running_loop().create_future()
         return self.opened

@@ -72,7 +72,7 @@ async def _resources(client: Client, text: str) -> list[FilePartInput]:
 
 
 async def _node(client: Client, name: str) -> FileNode | None:
-    """Return what the server has at this path; of what lies outside its project, only a file, and only if we see it."""
+    """Find a path on the server; outside its project only a file, and only if this machine has it too."""
     path = PurePosixPath(name)
     try:
         nodes = await client.call(FILE_LIST, FileQuery(path=str(path.parent)))

@@ -122,7 +122,7 @@ def _wrapped(line: str, room: int) -> list[str]:
 
 
 def _rows(request: PermissionRequest, columns: int, most: int) -> Iterator[tuple[Look, str]]:
-    """Yield what the request is about: names that the title can't hold, and the diff, the command or the call."""
+    """Yield the rows below the title: names that it can't hold, and the diff, the command or the call."""
     given = request.metadata
     also = _also(given)
     most = max(most - len(also), _REASON)
@@ -158,7 +158,7 @@ def _rows(request: PermissionRequest, columns: int, most: int) -> Iterator[tuple
 
 
 def _also(given: JSON) -> list[str]:
-    """Return what else the answer decides, but for the command, which is shown."""
+    """Return the other things that the answer decides, without the command, which is shown."""
     also = given.get("also")
     lines = [str(line) for line in cast("list[object]", also)] if isinstance(also, list) else []
     kept = [f"also {line}" for line in lines if not line.startswith("bash: ")]
@@ -203,7 +203,7 @@ def _diff(diff: str, paths: list[str], columns: int, most: int) -> Iterator[tupl
 
 
 def remembered(request: PermissionRequest) -> str:
-    """Return what "always" remembers, in which directory and where commands run; "": it is not offered."""
+    """Describe what "always" will allow, where, and for which directory; "": it is not offered."""
     if not request.always:
         return ""
     place = request.metadata.get("workdir")

@@ -20,7 +20,7 @@ class NotPlain(ValueError):
 
 
 def changed_settings(wanted: JSON, now: JSON) -> JSON:
-    """Return what of the wanted settings is not so already; null takes a setting out."""
+    """Return the wanted settings that differ from those now; null takes a setting out."""
     found: JSON = {}
     for key, value in wanted.items():
         old = now.get(key)
@@ -51,7 +51,7 @@ def edited(text: str | None, change: JSON) -> str:
 
 
 def _changes(path: tuple[str, ...], old: JSON, change: JSON) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Yield what a change sets, by its path; None: it is taken out. Ordered sections are set as a whole."""
+    """Yield each change by its path; None: it is taken out. Ordered sections are set as a whole."""
     for key, value in change.items():
         before = old.get(key)
         if is_object(value) and is_object(before) and key not in _WHOLE:

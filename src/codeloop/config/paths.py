@@ -59,7 +59,7 @@ class Paths(Struct, frozen=True):
 
 
 def plugin_name(entry: Any) -> str | None:
-    """Return what an entry of `plugin` names, which may have its options beside it in a list; None: nothing."""
+    """Return the name in an entry of `plugin`, which may be a list with options; None: there is none."""
     named = entry[0] if is_list(entry) and entry else entry
     return named if isinstance(named, str) else None
 

@@ -79,7 +79,7 @@ def record_root(folder: Path, place: ProjectRoot) -> None:
 
 
 def recorded_root(folder: Path) -> str | None:
-    """Return what `record_root` kept; `/` for what is outside of repositories, None when nothing was kept."""
+    """Return the root that `record_root` stored; `/` for what is outside of repositories, None for no record."""
     if folder.name == GLOBAL:
         return "/"
     try:

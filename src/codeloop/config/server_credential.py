@@ -143,7 +143,7 @@ def _folder(paths: Paths) -> Path:
 
 
 def _prefix() -> str:
-    """Return what names this machine: several may share a home."""
+    """Return a prefix for this machine's files: several machines may share a home."""
     return quote(os.uname().nodename, safe="")
 
 

@@ -84,7 +84,7 @@ def _agent(name: str, config: Config, base: Ruleset, overlaps: Overlaps) -> Agen
 
 
 def naming_subagents(description: str, agents: dict[str, Agent]) -> Describe:
-    """Return what describes `task`: its own description and the subagents, without those that the rules deny."""
+    """Return a description for `task` that lists the subagents, without those that the rules deny."""
     subagents = [agents[name] for name in sorted(agents) if agents[name].mode != "primary" and not agents[name].hidden]
 
     def describe(*rulesets: Ruleset) -> str | None:

@@ -132,7 +132,7 @@ def function_tool(
 
 
 def wait_beside(loop: asyncio.AbstractEventLoop, awaitable: Awaitable[T]) -> T:
-    """Return what an awaitable gives, in a plain function, which runs in a thread beside the loop.
+    """Wait for an awaitable in a plain function, which runs in a thread beside the loop.
 
     Raises CodeloopError in any other one, where waiting would never end.
     """
@@ -147,7 +147,7 @@ def wait_beside(loop: asyncio.AbstractEventLoop, awaitable: Awaitable[T]) -> T:
 
 
 def function_result(value: Any) -> FunctionResult:
-    """Return what a function returned as a result: text as it is, an object that is one as it is, else as JSON.
+    """Convert a returned value to a result: text and results as they are, anything else as JSON.
 
     Raises TypeError: it can't be written as JSON.
     """
@@ -226,7 +226,7 @@ def _is_pydantic(hint: Any) -> bool:
 
 
 def pydantic_problems(error: Exception, *place: str) -> str:
-    """Return what pydantic found wrong with a value, in one line; `place`: where the value is."""
+    """Format pydantic's errors in one line; `place`: where the value is."""
     errors: Callable[..., list[JSON]] | None = getattr(error, "errors", None)
     found = [{"msg": str(error), "loc": ()}] if errors is None else errors(include_url=False, include_context=False)
     return "; ".join(f"{each['msg']} - at `{'.'.join(map(str, ('$', *place, *each['loc'])))}`" for each in found)

@@ -147,7 +147,7 @@ def load_skill(found: SkillFile) -> Skill:
 
 
 def loaded_text(skill: Skill, shown: Callable[[Path], str]) -> str:
-    """Return what the model reads of a skill: its text, where its files are, and their names (a bounded number).
+    """Format a skill for the model: its text, its folder, and a bounded list of its files.
 
     `shown`: how the model knows a path.
     """

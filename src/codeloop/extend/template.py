@@ -81,13 +81,13 @@ def expand(template: str, arguments: str) -> tuple[Piece, ...]:
 
 
 def mentions(text: str) -> list[str]:
-    """Return what a text mentions as `@name` or `@"a name"`, each once, without the full stop of a sentence."""
+    """Return the names mentioned as `@name` or `@"a name"`, each once, without the full stop of a sentence."""
     found = (match[1] or match[2].rstrip(".") for match in re.finditer(_MENTION, text))
     return list(dict.fromkeys(name for name in found if name))
 
 
 def resource_mentions(text: str) -> list[str]:
-    """Return what a text mentions as `@server:uri` or `@"server:uri"`, each once: perhaps a resource."""
+    """Return the possible resources mentioned as `@server:uri` or `@"server:uri"`, each once."""
     found = (match[1] or match[2].rstrip(".:") for match in re.finditer(_RESOURCE, text))
     return list(dict.fromkeys(found))
 

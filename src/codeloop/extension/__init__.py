@@ -63,7 +63,7 @@ class Context(Protocol):
         query: Mapping[str, Any] | None = None,
         body: Any = None,
     ) -> Any:
-        """Return what an operation of the HTTP API answers, by its id (`session.list`)."""
+        """Call an operation of the HTTP API by its id (`session.list`); return its answer."""
         ...
 
     def log(self, message: str, level: str = "info", **extra: Any) -> None:
@@ -71,7 +71,7 @@ class Context(Protocol):
         ...
 
     def wait(self, awaitable: Awaitable[T]) -> T:
-        """Return what an awaitable of this context gives, in a plain function: `ctx.wait(ctx.ask("deploy"))`."""
+        """Wait for an awaitable of this context in a plain function: `ctx.wait(ctx.ask("deploy"))`."""
         ...
 
 

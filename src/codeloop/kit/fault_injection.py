@@ -113,7 +113,7 @@ def _is_action(text: str) -> TypeGuard[Action]:
 
 
 def problem() -> str:
-    """Return what is wrong with the variable, empty when nothing is: the program says so before it does anything."""
+    """Return the problem of the variable, "" for none: the program reports it before it does anything."""
     try:
         _given()
     except FaultProblem as error:

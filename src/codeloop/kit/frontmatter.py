@@ -91,7 +91,7 @@ def _quoted(pair: re.Match[str]) -> str:
 
 
 def _reason(error: Exception) -> tuple[str, int]:
-    """Return what was wrong and its line in the whole text; the head's own first line is the text's second."""
+    """Return the problem and its line in the whole text; the head's own first line is the text's second."""
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     what = getattr(error, "problem", None) or str(error)
     return f"not valid YAML: {what}", (mark.line if mark else 0) + 2

@@ -69,7 +69,7 @@ def _expanded(pattern: str) -> list[str]:
 
 
 def _options(one: str, start: int, pattern: str) -> tuple[list[str], int]:
-    """Return what stands between the brace at `start` and its partner, split at the commas, and the end of it."""
+    """Split the text between the brace at `start` and its partner at the commas; return it and the end."""
     options, depth, begun, at = list[str](), 0, start + 1, start + 1
     while (at := _find(one, at, "{},")) >= 0:
         if one[at] == "{":

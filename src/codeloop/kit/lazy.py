@@ -4,7 +4,7 @@ from sys import modules  # nothing else: a signal may come before this is loaded
 
 
 def load(target: str):
-    """Return what `room.module:name` means."""
+    """Import the object that `room.module:name` names."""
     module, _, name = target.partition(":")
     __import__(f"codeloop.{module}")
     return getattr(modules[f"codeloop.{module}"], name)

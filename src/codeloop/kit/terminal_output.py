@@ -37,7 +37,7 @@ class PlainOutput(Struct, frozen=True):
 
 
 def plain(printed: str) -> PlainOutput:
-    """Return what a model reads of a program's output."""
+    """Convert a program's output to the text that a terminal would show in the end."""
     is_reduced = False
     if "\x1b" in printed:
         printed = _BACK.sub(lambda found: "\b" * min(int(found[1] or 1), _WIDEST), _RESTART.sub("\r", printed))
@@ -80,7 +80,7 @@ def _in_rows(printed: str) -> tuple[str, bool]:
 
 
 def _last_state(line: str) -> tuple[str, bool]:
-    """Return what is left of a line that was written over, and whether anything else had stood there."""
+    """Return the last state of a line that was written over, and whether anything else had stood there."""
     if "\r" not in line and "\b" not in line:
         return line, False
     states = [_without_backspaces(state) for state in line.split("\r")]
@@ -130,7 +130,7 @@ def _shortened(run: list[str]) -> tuple[list[str], bool]:
 
 
 def _progress(line: str) -> tuple[str, float]:
-    """Return what rows of one progress have in common, and how far this one is; any other line has itself in common."""
+    """Return the common text of rows of one progress and how far this row is; another line has only itself."""
     if passed := _PASSED.fullmatch(line):
         return "\rpassed", float(passed[1])
     found = _STAND.search(line) if len(line) <= _PROGRESS else None

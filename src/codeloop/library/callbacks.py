@@ -10,7 +10,7 @@ R = TypeVar("R")
 
 
 async def called(function: "Callable[[A], R | Awaitable[R]]", argument: A) -> R:
-    """Return what a function gives: a plain one runs in a thread, so that it may wait for a person."""
+    """Call a function and return its value: a plain one runs in a thread, so that it may wait for a user."""
     if inspect.iscoroutinefunction(function):
         return await cast("Awaitable[R]", function(argument))
     value = await asyncio.to_thread(function, argument)

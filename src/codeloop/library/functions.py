@@ -225,7 +225,7 @@ class FunctionCall:
         query: Mapping[str, Any] | None = None,
         body: Any = None,
     ) -> Any:
-        """Return what an operation of the HTTP API answers, by its id. Raises CodeloopError."""
+        """Call an operation of the HTTP API by its id; return its answer. Raises CodeloopError."""
         row = next((row for row in OPERATIONS if row.id == name), None)
         if row is None:
             raise CodeloopError(f"There is no operation {name}. `codeloop serve` lists them at /doc.")
@@ -237,11 +237,11 @@ class FunctionCall:
         _LOG.log(_LEVELS.get(level, logging.INFO), "%s: %s %s", self.asked.tool, message, extra or "")
 
     def wait(self, awaitable: Awaitable[T]) -> T:
-        """Return what an awaitable of this context gives, in a plain function. Raises CodeloopError in another one."""
+        """Wait for an awaitable of this context in a plain function. Raises CodeloopError in another one."""
         return wait_beside(self._loop, awaitable)
 
     def answer_of(self, working: "asyncio.Task[FunctionResult]") -> AnswerToolCall:
-        """Return what a call came to."""
+        """Make the answer to a call from its finished task."""
         name = self.asked.tool
         if working.cancelled():
             return self.failure(f"{name} was cancelled.")

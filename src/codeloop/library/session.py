@@ -157,7 +157,7 @@ class AgentSession:
         await self._place.client.call(ABORT, SessionId(session_id=self.id))
 
     async def messages(self) -> list[SaidMessage]:
-        """Return what was said so far, oldest first."""
+        """Return the messages so far, oldest first."""
         found = await self._place.client.call(SESSION_MESSAGES, ListMessages(session_id=self.id))
         return [
             SaidMessage(

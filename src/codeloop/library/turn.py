@@ -65,7 +65,7 @@ class TurnReader:
         self._thinking: set[str] = set()
 
     def take(self, event: Event) -> Iterator[SessionEvent]:
-        """Yield what an event of the session means."""
+        """Convert an event of the session to those of the library."""
         match event:
             case MessageUpdated(properties=p) if isinstance(p.info, AssistantMessage):
                 self._answers.add(p.info.id)
@@ -230,7 +230,7 @@ class RunningTurn(Listener):
             sending.exception()  # nobody else asks for it
 
     async def _answer(self, message: MessageWithParts, before: Session) -> Answer[None]:
-        """Return what the turn came to. Raises TurnFailed when it did not come to its end."""
+        """Make the turn's answer. Raises TurnFailed when the turn did not come to its end."""
         reason = message.stop.reason if message.stop is not None else "done"
         why = message.stop.message if message.stop is not None else ""
         if isinstance(message.info, AssistantMessage) and message.info.error is not None and reason in {"done", "idle"}:
@@ -259,6 +259,6 @@ class RunningTurn(Listener):
 
 
 def text_of(parts: "list[Part]") -> str:
-    """Return what a message says."""
+    """Join the visible text parts of a message."""
     said = [part.text for part in parts if isinstance(part, TextPart) and not part.synthetic and not part.ignored]
     return "\n".join(said).strip()

@@ -128,7 +128,7 @@ class ServerNews:
         return client
 
     def news(self) -> list[tuple[Path, Diagnostic]]:
-        """Return what is new since the last time, all of it about the texts of now.
+        """Return the new diagnostics since the last call, all of them about the texts of now.
 
         What was said of a text that others have changed since waits.
         """
@@ -150,7 +150,7 @@ class ServerNews:
         return found
 
     def told(self, path: Path) -> tuple[Diagnostic, ...]:
-        """Return what was last known of a file."""
+        """Return the last known diagnostics of a file."""
         return self._told.get(path, ())
 
     @asynccontextmanager
@@ -260,7 +260,7 @@ class ServerNews:
             await asyncio.sleep(_MOMENT)
 
     def _new(self, client: LanguageClient, path: Path) -> list[Diagnostic]:
-        """Return what is known of a file and was not told: errors, and warnings where they are wanted."""
+        """Return a file's diagnostics not reported before: errors, and warnings where they are wanted."""
         now = client.known(path) or ()
         least = WARNING if self.server.chosen.row.warnings else ERROR
         before = self._told.get(path, () if self._knows_all else now)
@@ -300,7 +300,7 @@ def _is_at_rest(client: LanguageClient) -> bool:
 
 
 def brought(before: Iterable[Diagnostic], now: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """Return what was not there before, wherever it stands now: one that only moved is not new."""
+    """Return the diagnostics that were not there before; one that only moved is not new."""
     places = Counter((each.key, each.line.strip()) for each in before)
     counts = Counter(each.key for each in before)
     left: list[Diagnostic] = []

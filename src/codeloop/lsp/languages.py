@@ -82,7 +82,7 @@ class Languages:
             self._begin(news.prepare(own, texts))
 
     async def after(self, edits: Sequence[FileEdit]) -> list[tuple[Path, Diagnostic]]:
-        """Return what edits brought, as far as that is known in time; what comes later is in the next result."""
+        """Return new diagnostics after edits, as far as they come in time; later ones are in the next result."""
         per_server = await self._per_server(edits)
         tasks = {self._begin(news.follow(own)): news for news, own in per_server.items()}
         self._following += 1
@@ -94,7 +94,7 @@ class Languages:
         return self._news([edit.path for edit in edits])
 
     def late(self) -> list[tuple[Path, Diagnostic]]:
-        """Return what edits brought and became known after their results; nothing while one waits for its own."""
+        """Return diagnostics that came after the results of their edits; nothing while an edit waits for its own."""
         return [] if self._following else self._news(())
 
     def _news(self, edited: Sequence[Path]) -> list[tuple[Path, Diagnostic]]:

@@ -73,7 +73,7 @@ async def hover(client: LanguageClient, params: JSON) -> str:
 
 
 async def outline(client: LanguageClient, path: Path) -> list[OutlineRow]:
-    """Return what a file is made of, in its order."""
+    """Return the symbols of a file, in its order."""
     result = await client.request("textDocument/documentSymbol", {"textDocument": {"uri": path.as_uri()}})
     return list(_rows(result if is_list(result) else [], 0))[:_SYMBOLS]
 

@@ -184,7 +184,7 @@ async def _within(seconds: float, work: Awaitable[Given], late: NetworkErrorKind
 
 
 def _inflater(encoding: str) -> Callable[[bytes], bytes] | None:
-    """Return what undoes a compression that was not asked for; services that add one all use gzip or deflate."""
+    """Return a decompressor for a compression that was not asked for; services that add one all use gzip or deflate."""
     if encoding.strip().lower() not in {"gzip", "x-gzip", "deflate"}:
         return None
     import zlib

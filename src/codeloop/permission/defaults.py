@@ -84,7 +84,7 @@ def named_permissions() -> frozenset[str]:
 
 
 def firm_rules(profile: Profile) -> Ruleset:
-    """Return what a profile forbids whatever a person's rules allow."""
+    """Return the rules of a profile that hold whatever a user's rules allow."""
     match profile:
         case "plan":
             elsewhere = "external_directory webfetch_private doom_loop question plan_enter plan_exit"
@@ -96,7 +96,7 @@ def firm_rules(profile: Profile) -> Ruleset:
 
 
 def firm_agent_rules(agent: str) -> Ruleset:
-    """Return what a built-in agent may not do unless a rule of its own allows it."""
+    """Return the rules of a built-in agent that hold unless a rule of its own allows more."""
     return (*_rules("*", "allow"), *_FIRM[agent]) if agent in _FIRM else ()
 
 
@@ -105,7 +105,7 @@ NAMED = ("webfetch_private", "sandbox", "mcp_changed", "mcp_sampling")
 
 
 def guards(*rulesets: Ruleset) -> Ruleset:
-    """Return what a call must pass beside its own rules.
+    """Return the rules that a call must pass beside its own.
 
     Secrets, protected files, private networks, leaving the sandbox, changed MCP servers and those that use the model
     are asked about. A person's `*: allow` or
@@ -140,7 +140,7 @@ def _inside(folders: Iterable[Path]) -> list[str]:
 
 
 def agent_rules(agent: str) -> Ruleset:
-    """Return what a built-in agent adds to the base rules; nothing for any other name."""
+    """Return the rules that a built-in agent adds to the base rules; none for any other name."""
     if agent in READERS:
         return tuple(_rules("*", "deny"))
     match agent:

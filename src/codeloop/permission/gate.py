@@ -302,7 +302,7 @@ def _same_reply(request: PermissionRequest, answer: PermissionAnswer) -> Permiss
 
 
 def _decision(need: Need, verdict: Verdict, origin: str, session_id: str, tool: QuestionTool | None) -> Decision:
-    """Return what is stored of a decision, before it is known who answers."""
+    """Make the record of a decision, before it is known who answers."""
     patterns = (verdict.patterns if verdict.action == "deny" else need.patterns)[: DECISION_PATTERNS.value]
     return Decision(
         session_id=session_id,

@@ -118,7 +118,7 @@ def _counts(rule: PermissionRule, need: Need) -> bool:
 
 
 def _wildcard(rule: PermissionRule) -> str:
-    """Return what a rule's pattern is as a wildcard; one for a trait or a kind of file is for all that has it."""
+    """Return a rule's pattern as a wildcard; one for a trait or a kind of file is `*`."""
     return (
         "*" if rule.pattern in TRAITS or rule.pattern in KINDS or rule.pattern == REMOTE else expand_home(rule.pattern)
     )

@@ -42,7 +42,7 @@ _NAMED: dict[Kind, str] = {
 
 
 def answer(result: Any) -> Response:
-    """Return what an operation gave as JSON; nothing: 204."""
+    """Make the JSON response of an operation's result; None: 204."""
     if result is None:
         return Response(status_code=204)
     return Response(msgspec.json.encode(result), media_type="application/json")

@@ -30,7 +30,7 @@ _GRANTED = """
 
 
 def place_of(metadata: JSON) -> str:
-    """Return what an "always" is bound to besides its patterns: where a command runs, what a host's name leads to."""
+    """Return the scope of an "always" besides its patterns: a command's directory, or a host's address."""
     place = metadata.get(PLACE) or metadata.get(ADDRESS)
     return place if isinstance(place, str) else ""
 
@@ -56,7 +56,7 @@ class PermissionRecords:
         self._db.execute("INSERT OR IGNORE INTO remembered VALUES (?1, ?2, '', ?3, ?4, ?5, '')", values)
 
     def granted(self, session_id: str) -> list[Grant]:
-        """Return what holds for a session: remembered for its very directory, or given to it or a session above it."""
+        """Return the grants in force in a session: for its very directory, or given to it or a session above it."""
         return [_grant(row) for row in self._db.all(_GRANTED, session_id)]
 
     def grants(self) -> list[Grant]:

@@ -10,7 +10,7 @@ class SessionFacts:
         self._db = db
 
     def of(self, session_id: str) -> str | None:
-        """Return what was kept; None: nothing yet."""
+        """Return the stored facts as JSON text; None: there are none yet."""
         row = self._db.one("SELECT data FROM facts WHERE session_id = ?", session_id)
         return row[0] if row else None
 

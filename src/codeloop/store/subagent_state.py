@@ -71,7 +71,7 @@ def is_asking(store: Store, session_id: str) -> bool:
 
 
 def report_of(store: Store, session_id: str) -> str:
-    """Return what a subagent said last ("" for nothing), and which files it has changed since it was last prompted."""
+    """Return a subagent's last answer ("" for none), and the files changed since it was last prompted."""
     conversation = store.conversation(session_id)
     start = conversation.session.directory.rstrip("/") + "/"
     files = sorted({file.removeprefix(start) for file in _changed(conversation)})

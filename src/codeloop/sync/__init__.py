@@ -32,7 +32,7 @@ class LoopThread:
         self._thread.start()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Return what `work` gives. When the wait is interrupted, as by Ctrl-C, it is cancelled and waited for."""
+        """Run `work` and return its value. When the wait is interrupted, as by Ctrl-C, it is cancelled first."""
         begun: list[asyncio.Task[T]] = []
         ended = threading.Event()
 
@@ -218,7 +218,7 @@ class SyncSession:
         self._thread.run(self._session.stop())
 
     def messages(self) -> list[SaidMessage]:
-        """Return what was said so far, oldest first."""
+        """Return the messages so far, oldest first."""
         return self._thread.run(self._session.messages())
 
     def fork(self) -> "SyncSession":

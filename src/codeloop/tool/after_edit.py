@@ -33,7 +33,7 @@ class FormatFiles(Protocol):
     """Formats files that were just written; see `workspace.format`."""
 
     async def __call__(self, files: Sequence[Path]) -> dict[Path, FormattedFile]:
-        """Return what became of the files (resolved paths) that have a formatter. Bounded in time."""
+        """Format the files (resolved paths) that have a formatter; return the result of each. Bounded in time."""
         ...
 
 
@@ -45,7 +45,7 @@ class Diagnose(Protocol):
         ...
 
     async def after(self, session_id: str, changes: Sequence[FileChange], may_read: MayRead) -> tuple[str, JSON]:
-        """Return what the changes brought, for the model and as `metadata["diagnostics"]`. Bounded in time."""
+        """Return new diagnostics after changes: text for the model, and `metadata["diagnostics"]`. Bounded in time."""
         ...
 
 

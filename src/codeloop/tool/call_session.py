@@ -60,7 +60,7 @@ class AskedHooks(Protocol):
         ...
 
     async def run(self, name: str, given: JSON, output: JSON) -> JSON:
-        """Return what the extensions make of `output`. Raises HookRefused: what was about to happen is not to."""
+        """Pass `output` through the extensions. Raises HookRefused: the act is refused."""
         ...
 
     async def once(self, name: str, given: JSON, output: JSON) -> JSON:
@@ -109,7 +109,7 @@ class CallSession:
         return lines
 
     def instructions_given(self, name: str, file: Path) -> str | None:
-        """Return what the next request carries of an instruction file, as it was given last; None: nothing.
+        """Return an instruction file's text in the next request, as it was given last; None: it is not there.
 
         `name`: what the model knows the file by. Derived from what is stored, as `lines_read` is.
         """

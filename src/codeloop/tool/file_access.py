@@ -169,7 +169,7 @@ def is_free(ctx: ToolContext, real: Path) -> bool:
 
 
 def read_need(workspace: Workspace, target: ResolvedPath) -> Need:
-    """Return what reading a file needs. "Always" means any file, but of one that holds keys this file alone."""
+    """Return the permission to read a file. Its "always" covers any file; for one with keys, this file alone."""
     name = permission_path(workspace, target)
     return Need(permission="read", patterns=(name,), always=literal((name,)) if is_secret(name) else ("*",))
 
@@ -177,7 +177,7 @@ def read_need(workspace: Workspace, target: ResolvedPath) -> Need:
 def edit_needs(
     workspace: Workspace, files: Iterable[Path], metadata: JSON, possible: tuple[str, ...] = ()
 ) -> list[Need]:
-    """Return what changing files (resolved paths) needs. `possible`: what may be changed besides.
+    """Return the permissions to change files (resolved paths). `possible`: those that may be changed besides.
 
     What is protected is a question of its own, which no "always" covers; for files by which something runs later
     on, "always" covers these alone, and who allows a change is not asked again in the session.
@@ -330,7 +330,7 @@ def readable(text: str) -> str:
 
 
 def outcome(ctx: ToolContext, change: FileChange, diff: Diff, how: str = "", note: str = "") -> str:
-    """Return what a change did, for the model: `Edited src/a.py: lines 3-5`.
+    """Describe a change for the model: `Edited src/a.py: lines 3-5`.
 
     `how`: how the old text was matched; `note`: what its formatters did.
     """

@@ -38,7 +38,7 @@ def without_nulls(value: Any, schema: JSON) -> Any:
 
 
 def signature(name: str, schema: JSON) -> str:
-    """Return what a tool takes, short: `read(filePath: string, offset?: integer)`."""
+    """Return a tool's signature: `read(filePath: string, offset?: integer)`."""
     return f"{name}({_members(schema)})"
 
 

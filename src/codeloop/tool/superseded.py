@@ -49,7 +49,7 @@ class CacheAge(Struct, frozen=True):
     cold: int = 0
 
     def after(self, entries: Sequence[Entry]) -> "CacheAge":
-        """Return what is known after all entries, of which the first `seen` are still the same."""
+        """Return the state after all entries, of which the first `seen` are still the same."""
         age = self
         pruned = () if self.seen else sorted(_pruned(entries))
         before = 0

@@ -69,7 +69,7 @@ class Notices:
             del waiting[:-_MOST_NOTICES]
 
     def take(self, session_id: str) -> str:
-        """Return what waits, as one text, and forget it; "": nothing."""
+        """Return the waiting notes as one text, "" for none, and forget them."""
         told = [*self._waiting.pop(session_id, ()), *(source(session_id) for source in self.sources)]
         return "\n".join(filter(None, told))
 
@@ -149,7 +149,7 @@ class Toolbox(Struct, dict=True):
         return {tool.name: tool.spec for tool in self.tools}
 
     def specs(self, model: str, *rulesets: Ruleset) -> tuple[ToolSpec, ...]:
-        """Return what a model (by its id) is offered: what suits it and what the rules do not deny altogether."""
+        """Return the tools offered to a model (by its id): those that suit it and that no rule denies altogether."""
         unsuited = _unsuited_tools(model)
         offered = (
             self._spec(tool, rulesets)

@@ -93,7 +93,7 @@ class Choices:
         return given or next((agent.name for agent in self.primary), None)
 
     def profile_of(self, tab: SessionTab) -> str:
-        """Return what needs no question in a tab's session; "" where nobody chose that."""
+        """Return the profile of a tab's session; "" where nobody chose one."""
         metadata = tab.session.metadata if tab.session is not None else {PROFILE: tab.profile}
         return str((metadata or {}).get(PROFILE) or self._profile)
 
@@ -151,7 +151,7 @@ class Choices:
         self.memory.used(model)
 
     def details(self, tab: SessionTab) -> Model | None:
-        """Return what is known of a tab's model."""
+        """Return the catalog's entry for a tab's model; None: it is not known."""
         model = self.answering(tab)
         return self._listed(model) if model is not None else None
 
@@ -171,7 +171,7 @@ class Choices:
         return list(details.variants or {}) if details is not None else []
 
     def standing(self, tab: SessionTab, keys: Keymap, hint: str) -> Standing:
-        """Return what the status bar says besides the session."""
+        """Return the status bar's content besides the session."""
         model, details = self.answering(tab), self.details(tab)
         none = "no model: /connect" if self.providers is not None else ""
         name = reference(model) if model is not None else none

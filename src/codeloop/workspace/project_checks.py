@@ -135,7 +135,7 @@ class _Reader(NamedTuple):
 
 
 def _named(names: Iterable[str], command: str) -> Iterator[Check]:
-    """Yield what the names of scripts or targets are for, the shortest names first."""
+    """Yield a check for each kind that a script or target name stands for, the shortest names first."""
     usable = sorted({name for name in names if _NAME.fullmatch(name)}, key=lambda name: (len(name), name))
     for kind in KINDS:
         fitting = (name for name in usable if _WORDS.get(re.split(r"[:._-]", name, maxsplit=1)[0].lower()) == kind)

@@ -39,7 +39,7 @@ async def hooked_note(
 
 
 async def goes_on(engine: Engine, user: UserMessage, info: ModelInfo, *, overflow: bool) -> list[str] | None:
-    """Return what extensions tell the model after a summary; None: the turn ends there.
+    """Return the texts that extensions add after a summary; None: the turn ends there.
 
     Raises HookRefused: it ends there, and why.
     """
@@ -52,7 +52,7 @@ async def goes_on(engine: Engine, user: UserMessage, info: ModelInfo, *, overflo
 
 
 async def begun(hooks: AskedHooks, session_id: str, source: str) -> list[str]:
-    """Return what extensions tell the model when a session begins, or begins anew with a summary of it.
+    """Return the texts that extensions add when a session begins, or begins anew with a summary of it.
 
     Raises HookRefused: the model is not to be asked.
     """

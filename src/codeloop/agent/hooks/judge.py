@@ -135,7 +135,7 @@ class HookJudge:
 
 
 async def _verdict(engine: Engine, session_id: str, model: ChatModel, prompt: str) -> HookVerdict:
-    """Return what a model answers; one that does not keep to the form is asked once more. Raises HookFailed."""
+    """Ask a model for its verdict, once more if the answer has the wrong form. Raises HookFailed."""
     info, shape = model.info, shape_of(VERDICT)
     fields = native_fields(info, quirks_of(info), shape) or {}
     system = SYSTEM + msgspec.json.encode(shape.schema).decode()

@@ -10,7 +10,7 @@ ASK = "permission.ask"
 
 
 async def verdict_on(hooks: AskedHooks, request: PermissionRequest) -> Action:
-    """Return what extensions make of a question. Raises HookRefused: one of them refuses, in its own words."""
+    """Ask extensions to decide a question. Raises HookRefused: one of them refuses, in its own words."""
     asked: JSON = msgspec.to_builtins(request)
     asked |= {"type": request.permission, "pattern": request.patterns, "title": ", ".join(request.patterns)}
     if request.tool is not None:

@@ -124,7 +124,7 @@ async def _definition(hooks: AskedHooks, tool: ToolSpec) -> ToolSpec:
 
 
 def shown_model(info: ModelInfo) -> JSON:
-    """Return what extensions are told of a model."""
+    """Describe a model as extensions see it."""
     return {
         "id": info.id,
         "providerID": info.provider_id,

@@ -50,7 +50,7 @@ class RequestCache:
         rulesets: tuple[Ruleset, ...],
         ceilings: tuple[tuple[Ruleset, ...], ...],
     ) -> tuple[ToolSpec, ...]:
-        """Return what the model is offered under the rules, within the ceilings: other lists that a call must pass."""
+        """Return the tools offered under the rules, within the ceilings: other lists that a call must pass."""
         if not info.tool_call:
             return ()
         under = (info.id, toolbox.tools, rulesets, ceilings)

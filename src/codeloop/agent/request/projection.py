@@ -94,7 +94,7 @@ def _assistant_turns(
 
 
 def changed_turn(part: TextPart) -> tuple[UserTurn, ...]:
-    """Return what stands before an answer when files that were read had changed: a line that names them.
+    """Return a line naming files that were read and have changed, to stand before an answer; () for none.
 
     It is made of a stored part, so each later request has it at the same place.
     """

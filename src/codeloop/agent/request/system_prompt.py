@@ -28,7 +28,7 @@ def system_prompt(engine: Engine, session: Session, agent: Agent, info: ModelInf
 
 
 def environment_block(engine: Engine, session: Session, info: ModelInfo) -> str:
-    """Return what a model can't know: the same for all requests of a session, whatever becomes of the project."""
+    """Describe the machine, project and date: the same text for all requests of a session."""
     day = datetime.fromtimestamp(session.time.created / 1000).astimezone()
     workspace = engine.workspace
     lines = [
@@ -43,7 +43,7 @@ def environment_block(engine: Engine, session: Session, info: ModelInfo) -> str:
 
 
 def _facts(engine: Engine, session: Session) -> str:
-    """Return what was found out about the project when the session began; a subagent is told what its parent was."""
+    """Return the facts found about the project when the session began; a subagent gets its parent's."""
     while session.parent_id is not None and (parent := engine.store.find_session(session.parent_id)) is not None:
         session = parent
     kept = engine.store.facts.of(session.id)

@@ -40,7 +40,7 @@ class Window(Struct, frozen=True):
 
 
 def window(entries: tuple[Entry, ...]) -> Window:
-    """Return what a request shows of a conversation."""
+    """Select the part of a conversation that a request shows."""
     place = last_compaction(entries)
     if place is None:
         return Window()

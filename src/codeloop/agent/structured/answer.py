@@ -136,7 +136,7 @@ class StructuredStep:
         return Finished("error", finished.tokens, error)
 
     def _repair(self, told: str) -> list[StoredEvent]:
-        """Return what is stored to tell the model what was wrong, so that it answers once more."""
+        """Return the events that tell the model what was wrong, so that it answers once more."""
         view = self._engine.store.context_view(self._info.session_id)
         prompt = next_prompt(view, format=self._format)
         part = TextPart(
@@ -179,7 +179,7 @@ class _Falling:
 
 
 def told_of(problems: Sequence[Problem]) -> str:
-    """Return what is wrong, a line for each problem."""
+    """Format problems, one a line."""
     lines = [f"- {problem}" for problem in problems[: STRUCTURED_TOLD.value]]
     more = len(problems) - len(lines)
     return "\n".join([*lines, f"- and {more} more"] if more else lines)

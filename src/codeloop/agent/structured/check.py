@@ -33,7 +33,7 @@ class SchemaTooCostly(CodeloopError):
 
 
 async def schema_problems(schema: Any, environment: Mapping[str, str]) -> list[Problem]:
-    """Return what is wrong with a schema; nothing: it can be asked for."""
+    """Find the problems of a schema; none: it can be asked for."""
     if not is_object(schema):
         return [Problem((), "a schema is a JSON object")]
     if len(msgspec.json.encode(schema)) > SCHEMA_BYTES.value:
@@ -47,7 +47,7 @@ async def schema_problems(schema: Any, environment: Mapping[str, str]) -> list[P
 
 
 async def value_problems(schema: JSON, value: Any, environment: Mapping[str, str]) -> list[Problem]:
-    """Return what of a value is not as the schema says."""
+    """Find where a value does not match its schema."""
     if value is None:
         return [Problem((), "null is not an answer")]
     if len(msgspec.json.encode(value)) > STRUCTURED_BYTES.value:

@@ -58,7 +58,7 @@ def _checked(given: dict[str, Any]) -> list[tuple[tuple[str | int, ...], str]]:
 
 
 def _said(error: ValidationError | SchemaError) -> str:
-    """Return what is wrong, with why no alternative fits; a value may be long, so its middle is left out."""
+    """Describe an error, with the reasons why no alternative fits; a long value is cut in the middle."""
     text = error.message
     if error.context:
         text += f" ({'; '.join(dict.fromkeys(each.message for each in error.context[:4]))})"

@@ -66,7 +66,7 @@ class Situation(Struct, frozen=True):
 
 
 async def explain(project: Project, situation: Situation, tool: str, arguments: JSON) -> Explanation:
-    """Return what would be decided about a call. Nothing is run, asked or stored."""
+    """Decide a call as the gate would, without running, asking or storing anything."""
     async with _stand_in(project, situation) as (engine, session_id):
         agent = engine.agent(situation.agent)
         part = ToolPart(

@@ -27,7 +27,7 @@ _TRUST = "codeloop trust --show, then codeloop trust"
 
 
 def examine_configuration(settings: ProjectSettings) -> Iterator[Finding]:
-    """Yield what is read, what of it is wrong, and what needs trust."""
+    """Yield findings on the configuration: its files, their problems, and what needs trust."""
     sources = settings.loaded.sources
     yield Finding("configuration", "files", "ok", ", ".join(sources) or "none: built-in settings")
     for warning in settings.loaded.warnings:

@@ -34,12 +34,12 @@ class HookedProject(Protocol):
         ...
 
     def shared(self, make: Callable[[Any], T]) -> T:
-        """Return what `make` makes of it, once."""
+        """Return the one object that `make` makes for it."""
         ...
 
 
 def hooks_for(project: HookedProject, store: Store, workspace: Workspace) -> Hooks:
-    """Return what extensions are asked by in a project whose engine is about to be made."""
+    """Make the hooks of a project whose engine is about to be made."""
     return hooks_of(project.settings.config, _needs(project, store, workspace))
 
 

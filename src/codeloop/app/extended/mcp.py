@@ -62,7 +62,7 @@ def find_server_tools(settings: ProjectSettings, table: McpTable) -> ServerTools
 
 
 async def attached_resource(workspace: Workspace, context: ToolContext, part: FilePartInput) -> list[PartInput]:
-    """Return what a mentioned resource holds: its text, cut as a tool's is, and its pictures.
+    """Read a mentioned resource: its text, cut as a tool's output is, and its pictures.
 
     Raises OperationError: no such server, or it has no such resource; Denied, Rejected.
     """

@@ -31,7 +31,7 @@ class SigningProject(Protocol):
         ...
 
     def shared(self, make: Callable[[Any], T]) -> T:
-        """Return what `make` makes of it, once."""
+        """Return the one object that `make` makes for it."""
         ...
 
 

@@ -16,7 +16,7 @@ _Format = Callable[[Workspace, Mapping[Path, Sequence[Formatter]], float], Await
 
 
 def after_edit(settings: ProjectSettings, workspace: Workspace) -> AfterEdit:
-    """Return what follows the edits in a project."""
+    """Make the formatting and diagnosing that follow the edits in a project."""
     diagnose = _Diagnosing(settings, workspace) if settings.config.lsp is not False else None
     return AfterEdit(_formatting(formatters_of(settings, workspace), workspace), diagnose)
 
@@ -53,7 +53,7 @@ class _Diagnosing:
             await diagnose.before(changes)
 
     async def after(self, session_id: str, changes: Sequence[FileChange], may_read: MayRead) -> tuple[str, JSON]:
-        """Return what the changes brought, for the model and for the screen."""
+        """Return the new diagnostics after changes: a text for the model, and data for the screen."""
         diagnose = self._loaded(changes)
         return await diagnose.after(session_id, changes, may_read) if diagnose else ("", {})
 

@@ -140,7 +140,7 @@ async def users_of(workspace: Workspace, path: Path, row: ServerRow) -> list[Pat
 
 
 def diagnoser(workspace: Workspace) -> "EditDiagnoser":
-    """Return what diagnoses the edits in a work tree."""
+    """Return the diagnoser of a work tree's edits."""
     languages = workspace.part(Languages)
     if languages is None:
         raise LookupError("a work tree whose language servers were not announced")
@@ -166,7 +166,7 @@ class EditDiagnoser:
             await self._languages.before(edits, self._known(edits))
 
     async def after(self, session_id: str, changes: Sequence[FileChange], may_read: MayRead) -> tuple[str, JSON]:
-        """Return what the changes brought, for the model and for the screen."""
+        """Return the new diagnostics after changes: a text for the model, and data for the screen."""
         edits = [edit for change in changes if (edit := self._edit(change)) is not None]
         if not edits:
             return "", {}
@@ -176,7 +176,7 @@ class EditDiagnoser:
         return self._shown(found), self._languages.known(path for path in files if self._is_readable(path))
 
     def _late(self, session_id: str) -> str:
-        """Return what came too late for the results of a session's edits."""
+        """Return the diagnostics that came too late for the results of a session's edits."""
         found = self._languages.late() if session_id == self._editor else []
         return self._shown(found, "Earlier edits brought ")
 

@@ -109,7 +109,7 @@ class OneModel:
         return self._model
 
     def problems(self) -> list[str]:
-        """Return what of a recording did not fit."""
+        """Return where a recording did not match the requests, one a line."""
         return self._problems()
 
     def check(self, ref: str) -> None:

@@ -22,7 +22,7 @@ class Screen:
         self._thinking = thinking
 
     def view(self) -> ViewAbove:
-        """Return what shows the events of a session."""
+        """Make the view that prints a session's events above the prompt."""
         return ViewAbove(TextView(self._answers, self._notes, thinking=self._thinking), self.typing)
 
     def say(self, text: str, look: Look = "dim") -> None:

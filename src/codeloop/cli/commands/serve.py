@@ -173,7 +173,7 @@ async def _served(
 
 
 def _ended_by_signal() -> asyncio.Event:
-    """Return what a first signal sets; a second one ends the process at once.
+    """Return an event that the first signal sets; a second one ends the process at once.
 
     Programs that also forward a terminal's signal (`timeout`, `npm`) make one signal two, so that needs a delay.
     """

@@ -42,7 +42,7 @@ def archived(typed: str) -> list[CompletionItem[str]]:
 
 
 def grants(typed: str) -> list[CompletionItem[str]]:
-    """Return what is always allowed in the project."""
+    """Complete the id of an "always" grant of the project."""
     return begun(_grants, typed)
 
 

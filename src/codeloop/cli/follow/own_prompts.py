@@ -30,7 +30,7 @@ class Prompts:
         self._shown: set[str] = set()
 
     def expect(self, message_id: str, text: str) -> asyncio.Future[None]:
-        """Return what is done once the prompt of this id is stored; `text` is shown when its turn comes, "" never."""
+        """Return a future for the storing of the prompt of this id; `text` is shown when its turn comes, "" never."""
         stored: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._stored[message_id] = stored
         self._waiting[message_id] = text

@@ -112,7 +112,7 @@ class Activity:
                 pass
 
     def line(self, room: int) -> str:
-        """Return what is going on in at most `room` columns; empty if nothing is."""
+        """Return the latest running call in at most `room` columns, with the number of others; "" for none."""
         if not self._labels:
             return ""
         key = next(reversed(self._labels))

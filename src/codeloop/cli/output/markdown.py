@@ -43,7 +43,7 @@ class Markdown:
         self._rows: list[str] = []
 
     def feed(self, text: str) -> str:
-        """Return what can be shown of the text so far."""
+        """Take more text; return the part that can be printed now."""
         if not self._styled:
             return text
         *whole, last = text.split("\n")
@@ -55,11 +55,11 @@ class Markdown:
         return shown + self._partial()
 
     def end(self) -> str:
-        """Return what is left."""
+        """Return the rest, at the end of a text."""
         return self._end_line("") + self._table() if self._line or self._rows else ""
 
     def _partial(self) -> str:
-        """Return what is certain of an incomplete line."""
+        """Return the part of an incomplete line that can't change any more."""
         line = self._line
         if not line or self._rows:
             return ""

@@ -44,7 +44,7 @@ class Chosen(Struct, frozen=True):
 
 
 def meaning(line: str, *, always: bool) -> Meaning:
-    """Return what an answer to a permission request means; `always`: whether that is a possible answer.
+    """Parse the answer to a permission request; `always`: whether that is a possible answer.
 
     A number counts the answers in their order. Two words or more are for the model, unless they begin with a yes and
     go on otherwise: that is unclear, as is a single word.

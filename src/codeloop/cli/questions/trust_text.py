@@ -24,7 +24,7 @@ def changes_text(changes: Sequence[TrustChange], *, colour: bool) -> str:
 
 
 def trust_question(settings: ProjectSettings, *, colour: bool) -> str:
-    """Return what a project has that needs trust, or how it has changed since, and what that means."""
+    """Word the question of trust: what a project has that needs it, how that changed, what a yes means."""
     root, ignored = one_line(str(settings.place.root), 4_096), settings.loaded.ignored
     about = f"{root} has its own configuration: {one_line(', '.join(ignored), 2_000)}\n"
     if settings.distrust is not None:

@@ -134,6 +134,6 @@ async def parts_of(client: Client, message: RunMessage, note: Callable[[str], ob
 
 
 def piped_file(text: str) -> FilePartInput:
-    """Return what came from stdin as an attachment, so that none of it is filled into a command's template."""
+    """Make an attachment of the text from stdin, so that none of it is filled into a command's template."""
     data = base64.b64encode(text.encode("utf-8", "replace")).decode()
     return FilePartInput(mime="text/plain", url=f"data:text/plain;base64,{data}", filename="stdin")

@@ -60,7 +60,7 @@ def in_process(client: Client, project: Project, options: Options) -> Target:
 
 
 def startup_of(options: Options, record: Path | None) -> Startup:
-    """Return what a project is opened with. Raises UsageProblem: there is no such directory."""
+    """Make a project's start-up from the options. Raises UsageProblem: there is no such directory."""
     directory = options.directory or Path()
     with suppress(PermissionError):  # opening it reports that
         if not directory.is_dir():

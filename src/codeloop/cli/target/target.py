@@ -28,7 +28,7 @@ def with_client(command: Callable[[Client], Awaitable[T]]) -> T:
 
 
 def asks_trust(terminal: Output | None) -> AskTrust | None:
-    """Return what asks for trust at a terminal; None: nobody can be asked."""
+    """Return a function that asks for trust at a terminal; None: nobody can be asked."""
     if terminal is None:
         return None
 

@@ -44,7 +44,7 @@ def call_line(part: ToolPart) -> str:
 
 
 def call_result(part: ToolPart) -> str:
-    """Return what a call came to."""
+    """Format the result of a call."""
     match part.state:
         case ToolStateCompleted(for_user=output, metadata=metadata) if part.tool in {"bash", "bash_output"}:
             return inert("\n".join([output, *map(str, metadata.get("notes", ()))]))

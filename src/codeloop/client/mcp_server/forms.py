@@ -69,7 +69,7 @@ def _always(text: str) -> str:
 
 
 def permission_answer(content: JSON | None) -> FormReply:
-    """Return what a form about a permission says; None: it was declined."""
+    """Read a filled-in permission form; None: it was declined."""
     decision = str((content or {}).get("decision", DENY))
     if decision == ONCE:
         return FormReply("once")

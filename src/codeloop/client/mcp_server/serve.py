@@ -254,7 +254,7 @@ def _can_ask(context: "ServerRequestContext[Any]") -> bool:
 
 
 def _content(response: Any) -> JSON | None:
-    """Return what was filled in; None: nothing was."""
+    """Return the values of a filled-in form; None: it was not filled in."""
     answer: ElicitResult = response
     if getattr(answer, "action", "decline") != "accept":
         return None

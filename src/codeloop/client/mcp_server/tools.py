@@ -144,6 +144,6 @@ def gives_of(name: str) -> JSON:
 
 
 def read(name: str, arguments: JSON) -> Given:
-    """Return what a tool was given. Raises msgspec.ValidationError."""
+    """Decode a tool's arguments. Raises msgspec.ValidationError."""
     given: Any = msgspec.convert(arguments, TOOLS[name].takes, strict=False)
     return given

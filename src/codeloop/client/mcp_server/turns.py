@@ -208,7 +208,7 @@ class Turns:
             served.report = replace(served.report, message=_REFUSED.format(_named(request)))
 
     async def report(self, served: ServedSession) -> Report:
-        """Return what a session is doing or came to."""
+        """Report the state of a session, with its answer when it is done."""
         with suppress(CodeloopError):
             served.session = await self._client.call(SESSION_GET, SessionId(session_id=served.session.id))
         found = replace(served.report, cost=round(served.session.cost or 0.0, 6))
@@ -276,7 +276,7 @@ class Turns:
                 await self._client.call(SESSION_DELETE, SessionId(session_id=served.session.id))
 
     async def _last(self, served: ServedSession) -> str:
-        """Return what the model said last in a session that was prompted elsewhere."""
+        """Return the model's last text in a session that was prompted elsewhere."""
         messages = await self._client.call(SESSION_MESSAGES, ListMessages(session_id=served.session.id))
         texts = (
             "\n".join(part.text for part in message.parts if isinstance(part, TextPart))

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def standard_wire() -> "AsyncGenerator[Streams]":
-    """Yield what comes in and what goes out. Meanwhile descriptor 0 is empty, and descriptor 1 is stderr."""
+    """Yield the streams of stdin and stdout. Meanwhile descriptor 0 is empty, and descriptor 1 is stderr."""
     import anyio
     from mcp.shared.message import SessionMessage
     from mcp_types import jsonrpc_message_adapter

@@ -22,7 +22,7 @@ def keep_copies(paths: Paths, contents: TrustedContents) -> None:
 
 
 def copy_of(paths: Paths, digest: str) -> str | None:
-    """Return what a file held; None when it was not kept, or is not what it was."""
+    """Return the stored copy of a file with this digest; None when there is none, or it was changed."""
     from hashlib import sha256
 
     try:

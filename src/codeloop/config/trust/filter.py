@@ -24,7 +24,7 @@ _SMALLEST = {"max_lines": TOOL_OUTPUT_LINES.value, "max_bytes": TOOL_OUTPUT_BYTE
 
 
 def narrowed(values: Values, merged: JSON) -> tuple[Values, list[str]]:
-    """Return what an untrusted project's layer may set over what the layers before it set, and the names of the rest.
+    """Return the settings that an untrusted project's layer may set over those before, and the names of the others.
 
     Its rules become `restrictions` (see `config.trust.restrict`). Raises CodeloopError when there are too many of them.
     """

@@ -126,7 +126,7 @@ def _stricter(base: Ruleset, rule: PermissionRule, overlaps: Overlaps) -> list[P
 
 
 def _both(pattern: str, other: PermissionRule, overlaps: Overlaps) -> tuple[str, ...]:
-    """Return what both patterns are about. A pattern can't say "of these, what has the trait, or is a secret".
+    """Return patterns that match what both match. A pattern can't say "of these, what has the trait, or is a secret".
 
     So a rule about such a kind that asks or denies is taken to be about all of them, and one that allows about none.
     """

@@ -58,7 +58,7 @@ def trust_state(paths: Paths, root: Path, directory: Path) -> TrustState:
 
 
 def changed_files(record: TrustedDirectory, found: TrustedContents, root: Path, directory: Path) -> list[TrustChange]:
-    """Return what differs from a record, by path, without patches."""
+    """Return the files that differ from a record, by path, without patches."""
     before, now = record.files or {}, found.digests()
     gone = [path for path in before if path not in now and is_in_view(path, root, directory)]
     changes = [TrustChange(path, "removed") for path in gone]

@@ -57,7 +57,7 @@ def _directories(paths: Paths) -> dict[str, TrustedDirectory]:
 
 
 def record_of(paths: Paths, root: Path) -> TrustedDirectory | None:
-    """Return what is kept of a trusted work tree. Trust holds for exactly this root, not for what is around or below.
+    """Return the trust record of a work tree; it holds for exactly this root, not for folders around or below.
 
     Nothing is written: a damaged file trusts nothing, and stays until `read_trust` can say so.
     """

@@ -62,7 +62,7 @@ async def ask_extensions(hooks: Hooks, loaded: Loaded, file: Path) -> JSON:
 
 
 def changes(before: JSON, after: JSON) -> JSON:
-    """Return what of an object is new or other than before."""
+    """Return the part of an object that is new or different."""
     found: JSON = {}
     for key, value in after.items():
         old = before.get(key)

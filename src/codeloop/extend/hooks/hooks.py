@@ -68,7 +68,7 @@ class Handler(Protocol):
         ...
 
     async def call(self, name: str, given: JSON, output: JSON, /) -> JSON:
-        """Return what becomes of `output`: whole, or the values that are to be others.
+        """Return the new `output`: whole, or only the values that change.
 
         Raises HookFailed when the handler could not do its work, HookRefused when it refuses what is about to happen.
         Any other exception counts as raised by the extension's own code: in the hooks of REFUSING, that refuses, too.
@@ -132,7 +132,7 @@ class Hooks:
         )
 
     async def run(self, name: str, given: JSON, output: JSON) -> JSON:
-        """Return what the handlers of a hook make of `output`, whose values have the types of `extend.hooks.shapes`.
+        """Pass `output`, whose values have the types of `extend.hooks.shapes`, through the handlers of a hook.
 
         A handler that fails is named once and passed over. Raises HookRefused: an extension refuses what is about to
         happen, or one that decides about it could not.

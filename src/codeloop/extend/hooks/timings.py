@@ -93,7 +93,7 @@ def timings_file(folder: Path) -> Path:
 
 
 def read_timings(folder: Path) -> list[HookTiming]:
-    """Return what was counted; nothing where that can't be read."""
+    """Read the counted times; empty where they can't be read."""
     with suppress(OSError, msgspec.DecodeError):
         return msgspec.json.decode(read_start(timings_file(folder), HOST_FILE.value), type=list[HookTiming])
     return []

@@ -116,7 +116,7 @@ class ExtensionHost:
         return bool(self._requests)
 
     async def load(self, extension: LoadedExtension, *, again: bool = False) -> ExtensionOffer:
-        """Return what an extension offers, loading it where that was not done. Raises HookFailed, ExtensionRaised."""
+        """Return an extension's offer; load it first if needed. Raises HookFailed, ExtensionRaised."""
         process = await self._running()
         loading = None if again else process.loaded.get(extension.name)
         if loading is None:
@@ -133,7 +133,7 @@ class ExtensionHost:
         listener: CallListener | None = None,
         pieces: Pieces | None = None,
     ) -> Any:
-        """Return what an extension answers to a request, which `message` makes of its number.
+        """Send an extension a request, which `message` makes of its number; return its answer.
 
         Raises HookFailed: the host failed, or did not answer in time; ExtensionRaised.
         """
@@ -392,7 +392,7 @@ async def _offer(request: Awaitable[Any]) -> ExtensionOffer:
 
 
 def _failure(error: AnswerError) -> Exception:
-    """Return what the answer of a program means here."""
+    """Convert a program's error to an exception."""
     if error.kind == "raised":
         return ExtensionRaised(error.message, error.name, error.trace)
     return (InvalidCall if error.kind == "invalid" else HookFailed)(error.message)

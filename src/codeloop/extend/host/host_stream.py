@@ -24,7 +24,7 @@ class HostPipes(Protocol):
     """A program that runs, as `workspace.process.conversation.RunningProgram` is one."""
 
     async def read(self) -> bytes:
-        """Return what it wrote; b"" at its end."""
+        """Return the next bytes of its output; b"" at its end."""
         ...
 
     def write(self, data: bytes) -> int:

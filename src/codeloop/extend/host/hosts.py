@@ -196,7 +196,7 @@ class ExtensionHosts:
     async def ask(
         self, extension: Extension, message: Callable[[int], HostMessage], listener: CallListener | None = None
     ) -> Any:
-        """Return what an extension answers. Raises HookFailed, ExtensionRaised."""
+        """Send an extension a request and return its answer. Raises HookFailed, ExtensionRaised."""
         host = self.host(self.key(extension))
         await self.load(extension)
         began = time.monotonic()

@@ -106,7 +106,7 @@ class KnownOffers:
         return self._folder / f"{name}.json"
 
     def policy(self, path: str) -> tuple[str, ...]:
-        """Return what `kept_policy` does."""
+        """Return the result of `kept_policy` for this folder."""
         return kept_policy(self._folder, path)
 
     def keep_policy(self, path: str, hooks: tuple[str, ...], digest: str = "") -> None:

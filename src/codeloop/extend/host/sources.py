@@ -164,7 +164,7 @@ def _entry(where: _Place, index: int, entry: Any) -> tuple[Extension | None, str
 
 
 def _missing(where: _Place, index: int, entry: Any, problem: str) -> Extension | None:
-    """Return what stands for an entry that can't be loaded, if it is known to decide about what happens."""
+    """Return a substitute for an entry that can't be loaded, if it is known to decide about what happens."""
     named = plugin_name(entry)
     origin = where.loaded.provenance.get(f"plugin[{index}]")
     base = origin.layer.base if origin is not None else where.root
@@ -238,7 +238,7 @@ def _content(file: Path) -> bytes:
 
 
 def _folder_state(folder: Path) -> bytes:
-    """Return what tells a folder from how it was: names, sizes and times of its files."""
+    """Hash the names, sizes and times of a folder's files."""
     parts: list[str] = []
     for file in _beside(folder):
         try:

@@ -208,7 +208,7 @@ class McpServer:
         return await connection.request(make, timeout / 1000 if timeout else MCP_CALL.seconds, report)
 
     def _failure(self, connection: ServerConnection, error: BaseException) -> ServerFailed:
-        """Return what a failed request says, and take up that the server is gone if it is."""
+        """Convert a failed request to ServerFailed, and note that the server is gone if it is."""
         error = connection.fatal or error
         text = words_of(error)
         if isinstance(cause(error), SignInNeeded | RegistrationNeeded):
@@ -357,7 +357,7 @@ class _Failures(Struct, frozen=True):
 
     @staticmethod
     def of(last: LastFailure | None) -> "_Failures":
-        """Return what another process has left; nothing waits because of it."""
+        """Return the failures that another process recorded; nothing waits because of them."""
         return _Failures() if last is None else _Failures(last.words, cast("State", last.state), last.challenge)
 
     def after(self, reason: str) -> "_Failures":

@@ -65,7 +65,7 @@ def is_policy(entry: Any) -> bool:
 
 
 def entry_place(named: str, base: Path, paths: Paths) -> Path | None:
-    """Return where what an entry names is, or would be; None: it names nothing."""
+    """Return the path that an entry names, existing or not; None: it names nothing."""
     path, package = plugin_path(named, base, paths), package_name(named)
     return path if path is not None or package is None else folder_of(paths, package)
 
@@ -81,7 +81,7 @@ def lock_of(folder: Path) -> Path:
 
 
 def read_lock(folder: Path) -> LockFile | None:
-    """Return what a folder is known to hold; None: nothing was installed there."""
+    """Read the lock file of a package's folder; None: nothing was installed there."""
     try:
         return msgspec.json.decode(lock_of(folder).read_bytes(), type=LockFile)
     except (OSError, msgspec.DecodeError):
@@ -103,7 +103,7 @@ def entry_path(named: str, base: Path, paths: Paths) -> tuple[Path | None, str]:
 
 
 def find_installed(paths: Paths, written: str) -> tuple[Path | None, str]:
-    """Return what is loaded for an entry of the configuration, or why nothing is: not installed, or changed since."""
+    """Return the folder to load for an entry of the configuration, or why there is none: not installed, or changed."""
     package = package_name(written)
     if package is None:
         return None, f"{written!a} is neither a path nor a valid package name."
@@ -138,7 +138,7 @@ def hashes(folder: Path) -> dict[str, str]:
 
 
 def look_of(folder: Path) -> str:
-    """Return what changes when a file is written: sizes and times, which nobody sets back (the one of the inode)."""
+    """Hash the sizes and times of all files; the inode's time is included, since nobody can set it back."""
     made = sha256()
     for path in _files(folder):
         state = path.lstat()

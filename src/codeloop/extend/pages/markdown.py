@@ -160,7 +160,7 @@ def _check(layer: PageLayer, section: str, name: str, values: JSON) -> None:
 
 
 def plain(value: Any, depth: int = 16) -> Any:
-    """Return what YAML made of a head as JSON values: dates as text, keys as text.
+    """Convert parsed YAML to JSON values: dates as text, keys as text.
 
     Raises ValueError when it is deeper or larger than a head can sensibly be: an alias may expand to very much.
     """

@@ -141,7 +141,7 @@ class LanguageClient:
             self._notify("workspace/didChangeWatchedFiles", {"changes": changes})
 
     async def fresh(self, path: Path, seconds: float) -> tuple[Diagnostic, ...] | None:
-        """Return what the server says of the text of now, once it has; None when it does not in this time."""
+        """Wait for diagnostics of the text of now; None when there are none in this time."""
         document = self.documents.get(path)
         if document is None:
             return None
@@ -155,7 +155,7 @@ class LanguageClient:
         return self.known(path)
 
     def known(self, path: Path) -> tuple[Diagnostic, ...] | None:
-        """Return what the server has said of the text of now; None: nothing yet, or it may say more."""
+        """Return the diagnostics of the text of now; None: there are none yet, or more may follow."""
         document = self.documents.get(path)
         if document is not None:
             return document.diagnostics(self.encoding) if self.habits.is_fresh(document, pulls=self.pulls) else None

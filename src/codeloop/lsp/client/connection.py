@@ -24,7 +24,7 @@ class ServerPipes(Protocol):
     """A running program: bytes to and from it. Whoever starts programs returns one of these."""
 
     async def read(self) -> bytes:
-        """Return what it wrote; b"" at its end."""
+        """Return the next bytes of its output; b"" at its end."""
         ...
 
     def write(self, data: bytes) -> int:

@@ -81,7 +81,7 @@ class OpenDocument:
         return self.pushed is not None and time.monotonic() - self.pushed_at >= pause
 
     def diagnostics(self, encoding: Encoding) -> tuple[Diagnostic, ...] | None:
-        """Return what the server says of the text of now; None: nothing yet."""
+        """Return the diagnostics of the text of now; None: none came yet."""
         if self.pushed is None and self.pulled is None:
             return None
         return diagnostics_of([*(self.pulled or ()), *(self.pushed or ())], lines_of(self.text), encoding)

@@ -40,7 +40,7 @@ class Registered:
         self._globs: list[tuple[Path | None, str]] = []
 
     def answers(self, roots: Sequence[Path], settings: JSON) -> Mapping[str, Callable[[Any], Any]]:
-        """Return what its requests are answered with. Nothing of it changes a file, or asks a person."""
+        """Return the answers to a server's requests, by method. None of them changes a file, or asks a user."""
         return {
             "workspace/configuration": lambda params: [lookup(settings, item) for item in _list(params, "items")],
             "workspace/workspaceFolders": lambda _params: [folder_of(each) for each in roots],

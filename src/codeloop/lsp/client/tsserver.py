@@ -15,7 +15,7 @@ _HINT = 4
 
 
 async def tsserver_diagnostics(request: Callable[[str, Any], Awaitable[Any]], path: Path) -> list[JSON]:
-    """Return what is wrong with an open file, as the protocol has it. Raises what a request raises."""
+    """Return the diagnostics of an open file in the protocol's form. Raises what a request raises."""
     rows: list[JSON] = []
     for answer in await asyncio.gather(*(request("workspace/executeCommand", _command(kind, path)) for kind in _KINDS)):
         body = answer.get("body") if is_object(answer) else None

@@ -114,7 +114,7 @@ def _acceptable(provider: SourceProvider) -> bool:
 
 
 def _client() -> "httpx2.AsyncClient":
-    """Return what fetches. It takes a third of a second to have: in a thread, so that nobody's typing waits for it."""
+    """Make the HTTP client. Its import takes a third of a second: in a thread, so that nobody's typing waits for it."""
     import httpx2
 
     return httpx2.AsyncClient(timeout=CATALOG_DEADLINE.seconds)

@@ -84,7 +84,7 @@ class Credentials:
         return entry
 
     def signed_in(self, provider: str) -> JSON | None:
-        """Return what a sign-in with a plugin gave for a provider, or None. Raises as `entries` does."""
+        """Return the stored result of a plugin's sign-in for a provider, or None. Raises as `entries` does."""
         raw = self._read().get(provider)
         with suppress(msgspec.MsgspecError):
             entry = None if raw is None else msgspec.json.decode(raw, type=JSON)

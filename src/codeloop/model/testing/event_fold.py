@@ -64,7 +64,7 @@ class EventFold:
                 self._end = event
 
     def answer(self, kind: Kind, asked: RecordedRequest) -> ScriptedAnswer:
-        """Return what came, as an answer to what was asked; without a `Finished` it was `cut`."""
+        """Return the collected answer to a request; without a `Finished` it was `cut`."""
         end = self._end
         return ScriptedAnswer(
             kind=kind,

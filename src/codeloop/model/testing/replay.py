@@ -140,7 +140,7 @@ class ReplayModel:
         return len(self._left["main"])
 
     def problems(self) -> list[str]:
-        """Return what did not fit, of what was played so far: another prompt, answers that are left."""
+        """Return the mismatches of what was played so far: another prompt, answers that are left."""
         found: list[str] = []
         if self._is_other:
             found.append(f"The recording {self._path} was made for another prompt: its answers are not about this one.")

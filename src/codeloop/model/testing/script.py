@@ -138,7 +138,7 @@ class ScriptedAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     request: RecordedRequest | None = None
 
     def blocks(self) -> tuple[Block, ...]:
-        """Return what the answer says, in order."""
+        """Return the blocks of the answer, in order."""
         if self.content:
             return self.content
         ms = self.delay_ms * self.deltas

@@ -106,7 +106,7 @@ def wrong_path(status: int | None, text: str) -> bool:
 
 
 def readable(text: str, payload: Any = None) -> str:
-    """Return what a person should read of an error's body: its message, or the text of its HTML, on one line."""
+    """Return the readable part of an error's body: its message, or the text of its HTML, on one line."""
     if (message := _message(payload)) is not None:
         return " ".join(message.split())
     sample = text[:20_000]

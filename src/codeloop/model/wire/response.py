@@ -43,7 +43,7 @@ class ResponseReader:
         raise NotImplementedError
 
     def finish(self) -> list[ModelEvent]:
-        """Return what is still open, and Finished. Only after `ended`."""
+        """Return the events that are still open, and Finished. Only after `ended`."""
         reason = self.reasons.get(self._reason, "stop")
         events = self._taken() + self._calls.finish(complete=reason not in {"length", "content-filter"})
         if reason in {"stop", "tool-calls"}:

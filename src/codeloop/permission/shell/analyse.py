@@ -112,7 +112,7 @@ def shortened(text: str) -> str:
 
 
 def _always(found: Sequence[Simple]) -> tuple[str, ...]:
-    """Return what an "always" would allow: of each command the words that say what it is, and any arguments.
+    """Return the patterns of an "always": of each command the words that identify it, and any arguments.
 
     Nothing at all if the line writes to a file that it redirects to, or if a command in it runs another.
     """
@@ -128,7 +128,7 @@ def _is_harmless(redirect: Redirect) -> bool:
 
 
 def need_of(command: str, analysis: Analysis) -> Need:
-    """Return what running a line that was analysed needs: permission `bash`, a pattern for each simple command."""
+    """Return the permission that an analysed line needs: `bash`, with a pattern for each simple command."""
     return Need(
         permission="bash",
         patterns=analysis.commands,

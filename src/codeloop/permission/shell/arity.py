@@ -55,7 +55,7 @@ def leading_words(words: list[str]) -> list[str]:
 
 
 def spellings(command: Simple) -> tuple[str, ...]:
-    """Return what else a command may be called, marks included, for rules that deny or ask for particular ones.
+    """Return other spellings of a command, marks included, for rules that deny or ask for particular ones.
 
     `./bin/RM x` is `rm x`, and `git -C d push` is `git push`. Where the options before a subcommand are not all known,
     each word that may be the subcommand is taken for it; so is each behind a program that runs what follows it.

@@ -96,7 +96,7 @@ _FIELDS = {
 
 
 def touched(script: Script) -> Touches:
-    """Return what a script's commands touch, in the order of the line, `cd` in it followed."""
+    """Find the paths that a script's commands touch, in the order of the line, `cd` in it followed."""
     found: dict[str, dict[str, None]] = {field: {} for field in Touches.__struct_fields__}
     places: list[str] = [""]
     roots: tuple[str, ...] = (ANYWHERE,)
@@ -161,7 +161,7 @@ class _Variables:
 
 
 def uses(name: str, words: Sequence[str]) -> list[Use]:
-    """Return what a program does with what its words name."""
+    """Return how a program uses the paths in its words."""
     if name == ANYWHERE:
         return [("b", ANYWHERE), *unknown_words(words)]
     special, row = SPECIAL.get(name), ROWS.get(name)

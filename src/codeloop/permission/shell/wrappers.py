@@ -123,7 +123,7 @@ def _width(option: str, valued: set[str], bare: set[str]) -> int | None:
 
 
 def unwrap(words: Sequence[Word]) -> Inner:
-    """Return what a command runs besides itself. Its name is known."""
+    """Find the command that another one runs. Its name is known."""
     name = words[0].value
     if name in WRAPPERS:
         return _behind(words, WRAPPERS[name])

@@ -144,7 +144,7 @@ class Hub:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def chunks(self, reader: Reader) -> AsyncGenerator[bytes, None]:
-        """Yield what a reader that has entered is to read, for ever: what was stored, then what happens.
+        """Yield the chunks for a reader that has entered, for ever: stored events, then new ones.
 
         Raises StoreError.
         """
@@ -191,7 +191,7 @@ class Hub:
             stores.release(stores.open(path))  # it is followed by now, which keeps it open
 
     async def _replay(self, reader: Reader, source: Source) -> AsyncGenerator[bytes, None]:
-        """Yield what a source has stored since the reader was there, in chunks."""
+        """Yield the events that a source has stored since the reader's position, in chunks."""
         project, until = source.project, source.seq
         frames: list[bytes] = []
         size = 0

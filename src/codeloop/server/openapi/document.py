@@ -130,7 +130,7 @@ def _answer(row: AnyOperation, given: Schema) -> Schema:
 
 
 def _streams() -> dict[str, Schema]:
-    """Return what is answered beside the table: events and terminals, by path; each takes GET."""
+    """Describe the routes beside the table, all GET: streams of events and terminals, by path."""
     resumed = [_part("parameters", "lastEventID"), _parameter("after", "query", _STRING, required=False)]
     place = [_part("parameters", name) for name in ("directory", "workspace")]
     pty = [_parameter("ptyID", "path", _STRING, required=True)]

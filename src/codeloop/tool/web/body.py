@@ -34,7 +34,7 @@ async def read_body(chunks: AsyncIterator[bytes], encoding: str, limit: int) -> 
 
 
 def _unpacker(encoding: str) -> Callable[[bytes, int], bytes]:
-    """Return what turns the next bytes into at most so many bytes of content."""
+    """Return a function that decodes the next bytes into at most so many bytes of content."""
     name = encoding.strip().lower()
     if name in {"", "identity"}:
         return lambda chunk, room: chunk[:room]

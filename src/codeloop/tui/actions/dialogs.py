@@ -54,7 +54,7 @@ async def ask(ui: Ui, screen: Screen[T]) -> T | None:
 
 
 def context_of(ui: Ui) -> DialogContext:
-    """Return what dialogs need. Raises UsageProblem before the project is open."""
+    """Make the context of dialogs. Raises UsageProblem before the project is open."""
 
     async def shown(screen: Screen[Any]) -> Any:
         return await ask(ui, screen)

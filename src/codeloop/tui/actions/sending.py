@@ -161,7 +161,7 @@ async def _has_model(ui: Ui, tab: SessionTab, entry: PromptEntry) -> bool:
 
 
 def _client(ui: Ui, session: Session) -> Client:
-    """Return what reaches a session: one that is not shown may be another directory's."""
+    """Return the client of a session: one that is not shown may be another directory's."""
     return ui.sessions.client_of(session) if ui.sessions is not None else ui.client
 
 

@@ -156,7 +156,7 @@ async def _states(client: Client) -> dict[str, str]:
 
 
 def deletion(title: str, children: int) -> str:
-    """Return what is deleted with a session that has so many subagents."""
+    """Return the question before a session with so many subagents is deleted."""
     with_them = f" and {children} session{'' if children == 1 else 's'} of its subagents" if children else ""
     return f"“{one_line(title, 80)}”{with_them} will be deleted, with everything said there."
 
@@ -168,7 +168,7 @@ async def latest(context: DialogContext, session_id: str, width: int) -> Sequenc
 
 
 def day_name(day: date) -> str:
-    """Return what people call a day."""
+    """Return a day's name: Today, Yesterday, or the date."""
     today = datetime.fromtimestamp(time.time()).astimezone().date()
     if day == today:
         return "Today"
@@ -227,7 +227,7 @@ class ForkPicker(Picker[str]):
 
 
 def _branch(depth: int) -> str:
-    """Return what stands before what is below something else."""
+    """Return the branch that is drawn before a row at this depth."""
     return f"└{'──' * (depth - 1)} " if depth else ""
 
 

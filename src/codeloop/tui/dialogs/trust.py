@@ -40,7 +40,7 @@ class TrustScreen(Dialog[bool]):
         self._drawn_at = float("inf")
 
     def compose(self) -> ComposeResult:
-        """Yield what trust means, what the files want, and the keys."""
+        """Yield the explanation, the files, and the keys."""
         with Vertical(id="dialog-box"):
             yield RowsView("trust-title")
             yield RowsView("trust-about")

@@ -75,13 +75,13 @@ class Completer(Protocol):
         ...
 
     async def arguments(self, command: str, typed: str, *, is_wanted: bool) -> McpPromptCompletion:
-        """Return what the argument can be that is typed behind a command; `is_wanted`: a server is started for it."""
+        """Complete the argument typed after a command; `is_wanted`: a server is started for it."""
         ...
 
     async def mentioned(
         self, text: str, note: Callable[[str], object]
     ) -> tuple[list[FilePartInput], list[AgentPartInput]]:
-        """Return what a text mentions; `note` is told what can't be attached."""
+        """Find the mentions in a text; `note` is called with each that can't be attached."""
         ...
 
 
@@ -145,7 +145,7 @@ class ClientCompleter:
         return list(self._own)
 
     async def arguments(self, command: str, typed: str, *, is_wanted: bool) -> McpPromptCompletion:
-        """Return what the argument can be, as its server says."""
+        """Complete the argument typed after a command; `is_wanted`: a server is started for it."""
         with suppress(CodeloopError):
             asked = CompleteMcpPrompt(command=command, typed=typed, connect=is_wanted)
             return await self._client.call(MCP_COMPLETE, asked)

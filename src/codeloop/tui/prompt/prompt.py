@@ -58,7 +58,7 @@ class PromptInput(BareWidget):
         self._actions = self._table()
 
     def _table(self) -> dict[str, Callable[[], bool]]:
-        """Return what the actions do that are not edits."""
+        """Return the actions that are not edits, by name."""
         completing = self._completing.actions()
         searching: dict[str, Callable[[], bool]] = {
             "completion_enter": lambda: self._recalling.accept(self._popup.chosen),

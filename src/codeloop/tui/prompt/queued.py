@@ -188,7 +188,7 @@ class QueuedPrompts(SteadyWidget):
 
 
 def entry_of(message: MessageWithParts) -> PromptEntry:
-    """Return what a person said with a stored prompt, to be edited and sent again."""
+    """Return a stored prompt's own words and files, to be edited and sent again."""
     text = "\n".join(part.text for part in message.parts if isinstance(part, TextPart) and not part.synthetic)
     files = tuple(
         FilePartInput(mime=part.mime, url=part.url, filename=part.filename, source=part.source)

@@ -42,7 +42,7 @@ class Sending:
         self._turn = asyncio.Lock()
 
     async def prepared(self, kept: KeptPrompt) -> PromptEntry | Call:
-        """Return what is sent. Raises UnknownCommand."""
+        """Prepare a prompt for sending: its chips expanded, its command parsed. Raises UnknownCommand."""
         async with self._turn:
             text = expanded(kept.chips, kept.text)
             if kept.mode == "shell":

@@ -63,7 +63,7 @@ class PromptStore:
                 _write_lines(path, kept[-PROMPT_HISTORY.value :])
 
     def stash(self) -> list[KeptPrompt]:
-        """Return what was put aside, the latest last."""
+        """Return the stashed prompts, the latest last."""
         return _lines(self.folder / "stash.jsonl")
 
     def push(self, prompt: KeptPrompt) -> None:
@@ -104,7 +104,7 @@ class PromptStore:
         return count * 0.5 ** (max(now_ms() - at, 0) / _HALF_LIFE) if count else 0.0
 
     def mentions(self) -> dict[str, tuple[float, int]]:
-        """Return what was mentioned: how often, and when last."""
+        """Return the mentions used before: how often, and when last."""
         path = self.folder / "mentions.json"
         state = file_state(path)
         if state != self._mentions[0]:

@@ -97,7 +97,7 @@ class Form(Protocol):
         ...
 
     def text(self, width: int) -> FormText:
-        """Return what it is about in rows of at most `width` cells."""
+        """Return the request's content in rows of at most `width` cells."""
         ...
 
     def rows(self) -> list[FormRow]:

@@ -41,7 +41,7 @@ def head_rows(form: Form, title: str, waiting: int, styles: Styles, width: int) 
 
 
 def about_rows(text: FormText, canvas: Canvas) -> list[Row]:
-    """Return what a request is about; a change as a diff."""
+    """Draw the content of a request; a change as a diff."""
     drawn = diff_rows(text.diff, canvas)
     rows = text.rest if drawn else text.rows
     return [*drawn, *([Segment(row, canvas.styles.of(*_LOOKS[look]))] for look, row in rows)]

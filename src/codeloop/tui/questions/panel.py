@@ -88,7 +88,7 @@ class RequestPanel(Widget, can_focus=True):
         self.diff_view: DiffView = "auto"
 
     def compose(self) -> ComposeResult:
-        """Yield what is asked, what it is about, the choices, and a line to type in."""
+        """Yield the title, the content, the choices, and a line to type in."""
         yield RowsView("request-head")
         yield RowsView("request-about")
         yield RowsView("request-choices")

@@ -39,7 +39,7 @@ class PermissionForm:
         """What was typed of a reason before the person went back."""
 
     def text(self, width: int) -> FormText:
-        """Return what will happen, and all of the command or the diff."""
+        """Return the act that is asked about, with all of the command or the diff."""
         request = self._request
         words = in_words(request, self._asking, width, EVERYTHING)
         diff = request.metadata.get("diff")

@@ -80,7 +80,7 @@ class AnsiText:
 
 
 def _overwritten(line: str) -> str:
-    """Return what a line looks like in the end: progress bars go back to its beginning, manuals strike over."""
+    """Return a line's last state: progress bars go back to its beginning, manuals strike over."""
     line = line.rstrip("\r").rpartition("\r")[2]
     while "\x08" in line:
         shorter = _OVERSTRUCK.sub("", line)

@@ -47,7 +47,7 @@ class PictureStore(Protocol):
         ...
 
     def drawn(self, row: PictureRow) -> list[Segment]:
-        """Return what is written on a row of a picture's place: the same object as long as it is the same."""
+        """Return the segments of a row of a picture: the same object as long as they are the same."""
         ...
 
 

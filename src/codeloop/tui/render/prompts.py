@@ -51,7 +51,7 @@ def prompt_rows(item: PromptItem, canvas: Canvas) -> list[Row]:
 
 
 def _chip(part: Part, style: Style) -> Row:
-    """Return what is attached in brackets; a click on a picture shows it."""
+    """Draw an attachment in brackets; a click on a picture shows it."""
     match part:
         case FilePart(id=key, mime=mime):
             look = style + Style(meta={"image": key}) if mime.startswith("image/") else style

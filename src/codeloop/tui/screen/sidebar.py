@@ -125,7 +125,7 @@ class Sidebar(CommandWidget, ScrollView):
         return rows
 
     def _server(self, name: str, state: ServerState) -> list[Row]:
-        """Return what a server is doing, and below it why, where that is not as it should be."""
+        """Draw a server's state, and below it the problem, if there is one."""
         styles, room = self._colours, WIDTH - 6
         shown = cut_text(one_line(name, 60), room * 2 // 3)
         left = room - cell_len(shown) - 1

@@ -83,7 +83,7 @@ def _cut(title: str, most: int) -> str:
 
 
 def window_name(tabs: Sequence[SessionTab], shown: SessionTab) -> str:
-    """Return what the terminal's window is called: as the session, with a mark if any waits, or works."""
+    """Return the title of the terminal's window: the session's, with a mark if any waits, or works."""
     views = [tab.view for tab in tabs if tab.view is not None]
     mark = "? " if any(view.requests for view in views) else "* " if any(view.is_busy for view in views) else ""
     return mark + (f"{shown.title} - codeloop" if shown.session is not None else "codeloop")

@@ -18,7 +18,7 @@ _NOTHING_HERE = (
 
 
 def unknown_names(chosen: Mapping[str, object]) -> list[str]:
-    """Return what is wrong with the names, and with the keys of the prompt's actions."""
+    """Return the problems of key settings: unknown names, and keys of the prompt's actions."""
     prompt = {row.id for row in BINDINGS} - {*BY_ID}
     known = {*BY_ID, *prompt, "leader"}
     problems = [f"keybinds.{name}: there is no key {key}." for name in prompt for key in wrong_keys(chosen.get(name))]

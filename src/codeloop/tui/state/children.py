@@ -78,7 +78,7 @@ class Children:
 
 
 def title_of(session: Session) -> str:
-    """Return what a session is called; a subagent's without the agent's name, which stands beside it."""
+    """Return a session's title; a subagent's without the agent's name, which stands beside it."""
     return session.title.removesuffix(f" (@{session.agent} subagent)")
 
 

@@ -51,7 +51,7 @@ class MessageLog:
         return next((used for info in infos if isinstance(info, AssistantMessage) and (used := info.tokens.all)), 0)
 
     def prompts(self) -> list[UserMessage]:
-        """Return what the person said, oldest first."""
+        """Return the user's messages, oldest first."""
         infos = (self.messages[message_id].info for _, message_id in self._order)
         return [info for info in infos if isinstance(info, UserMessage)]
 

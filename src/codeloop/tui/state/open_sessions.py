@@ -50,7 +50,7 @@ class OpenSessions:
         return self.target.client
 
     def client_of(self, session: Session) -> Client:
-        """Return what reaches a session's directory. Raises CodeloopError for one that can't be reached from here."""
+        """Return the client of a session's directory. Raises CodeloopError for one that can't be reached from here."""
         return self.target.client_of(session)
 
     async def start(self) -> None:

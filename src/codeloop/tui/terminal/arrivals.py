@@ -49,7 +49,7 @@ class Arrivals:
         return not self._held or self._pasted is not None
 
     def take(self, data: str) -> Iterator[Arrival]:
-        """Yield what is complete."""
+        """Take more input; yield the arrivals that are complete."""
         data, self._held = self._held + data, ""
         while data:
             if self._pasted is not None:
@@ -78,7 +78,7 @@ class Arrivals:
                 data = "" if end < 0 else data[end:]
 
     def rest(self) -> Iterator[Arrival]:
-        """Yield what was held and did not go on: keys, after all."""
+        """Yield the input that was held and did not go on: keys, after all."""
         if not self.is_whole:
             held, self._held = self._held, ""
             yield Arrival("keys", held)

@@ -45,7 +45,7 @@ class Bursts:
         return max(self._last + (PAUSE if self._is_paste else FOLLOWED) - now, 0.0)
 
     def take(self, arrivals: Iterable[Arrival], now: float) -> Iterator[Arrival]:
-        """Yield what is complete."""
+        """Take arrivals; yield those that are complete."""
         if self.wait(now) == 0.0:
             yield from self.rest()
         for arrival in arrivals:
@@ -57,7 +57,7 @@ class Bursts:
                 yield arrival
 
     def rest(self) -> Iterator[Arrival]:
-        """Yield what was held and did not go on."""
+        """Yield the arrivals that were held and did not go on."""
         held, self._held = "".join(self._held), []
         if held:
             yield Arrival("paste" if self._is_paste else "keys", held)

@@ -51,7 +51,7 @@ def depth_of(environment: Mapping[str, str], known: Callable[[str], int] = colou
 
 
 def colours_in(environment: Mapping[str, str]) -> TerminalColours:
-    """Return what the environment says of the terminal."""
+    """Read the terminal's colours from the environment."""
     return TerminalColours(depth_of(environment), says_dark(environment))
 
 

@@ -58,7 +58,7 @@ def data_of(part: FilePart) -> bytes:
 
 
 def placeholder(part: FilePart) -> str:
-    """Return what stands in an attachment's place: `[image shot.png 640x480, 34 kB]`."""
+    """Return the text for an attachment: `[image shot.png 640x480, 34 kB]`."""
     kind = "image" if part.mime.startswith("image/") else "PDF" if part.mime == "application/pdf" else "file"
     name = part.filename or ("" if part.url.startswith("data:") else unquote(urlsplit(part.url).path))
     facts: list[str] = []

@@ -18,7 +18,7 @@ class Whole(LayoutUpdate):
     """A part of the screen that is written as a whole."""
 
     def render_segments(self, console: Console) -> str:
-        """Return what writes it to the terminal."""
+        """Return the terminal output of the update."""
         left = self.region.x
         return "".join(
             f"\x1b[{y + 1};{left + 1}H{row_in_place(strips, left, console)}"
@@ -27,7 +27,7 @@ class Whole(LayoutUpdate):
 
 
 def row_in_place(strips: Iterable[Strip], column: int, console: Console) -> str:
-    """Return what writes strips beside each other, the first of them at a column."""
+    """Return the output that writes strips beside each other, the first of them at a column."""
     written: list[str] = []
     for strip in strips:
         written.append(in_place(strip, column, console))
@@ -36,7 +36,7 @@ def row_in_place(strips: Iterable[Strip], column: int, console: Console) -> str:
 
 
 def in_place(strip: Strip, column: int, console: Console) -> str:
-    """Return what writes a strip at a column.
+    """Return the output that writes a strip at a column.
 
     The cells of a character that a terminal may draw wider or narrower are emptied, and the cursor is moved behind
     them, so that what follows stands where it belongs.

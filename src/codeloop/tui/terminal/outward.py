@@ -31,7 +31,7 @@ def handed_on(sequence: str, environment: Environment) -> str:
 
 
 def clipboard_sequence(text: str, environment: Environment) -> str:
-    """Return what has the terminal put a text into its clipboard, also from the other end of ssh."""
+    """Return the sequence that copies a text to the terminal's clipboard, also from the other end of ssh."""
     sequence = f"\x1b]52;c;{base64.b64encode(text.encode()).decode()}\x07"
     if environment.get("TMUX"):  # which takes it itself, hands it on, or does neither, as it is set up
         return sequence + handed_on(sequence, environment)
@@ -100,7 +100,7 @@ async def opened(program: tuple[str, ...]) -> bool:
 
 
 def notification(title: str, text: str, environment: Environment) -> str:
-    """Return what shows a notification on the desktop; "" for a terminal that can't."""
+    """Return the sequence that shows a notification on the desktop; "" for a terminal that can't."""
     title, text = (one_line(each, most).replace(";", ",") for each, most in ((title, _TITLE), (text, _TEXT)))
     term, program = environment.get("TERM", ""), environment.get("TERM_PROGRAM", "")
     if environment.get("KITTY_WINDOW_ID") or term == "xterm-kitty":

@@ -38,14 +38,14 @@ class Changes(ChopsUpdate):
     """
 
     def parts(self) -> Iterator[tuple[int, int, int, Strip]]:
-        """Yield what is written: its row, its first column, the column behind it, and the strip that begins with it."""
+        """Yield the changed strips: row, first column, the column behind, and the strip that begins there."""
         for y, first, last in self.spans:
             for end, (x, strip) in zip(self.chop_ends[y], self.chops[y].items(), strict=True):
                 if strip is not None and x < last and end > first:
                     yield y, x, min(end, last), strip
 
     def render_segments(self, console: Console) -> str:
-        """Return what writes them to the terminal."""
+        """Return the terminal output of the update."""
         return "".join(
             f"\x1b[{y + 1};{x + 1}H{in_place(strip.crop(0, end - x), x, console)}" for y, x, end, strip in self.parts()
         )
@@ -59,7 +59,7 @@ class PicturePainter(Protocol):
         ...
 
     def frame(self) -> str:
-        """Return what draws the pictures that are in sight and not on the screen."""
+        """Return the output that draws the pictures in sight that are not on the screen."""
         ...
 
 

@@ -85,7 +85,7 @@ def apply(content: str, edit: Edit) -> EditResult:
 
 
 def effort_of(content: str, how: str) -> int:
-    """Return what an edit of a text takes: a look at each character, many when the old text was not found exactly."""
+    """Estimate the effort of an edit in characters looked at: many more when the old text was not found exactly."""
     return len(content) * (30 if how else 1)
 
 

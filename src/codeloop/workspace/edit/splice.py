@@ -51,7 +51,7 @@ def splice(source: NormalizedText, span: tuple[int, int], old: str, new: str) ->
 
 
 def replaced_lines(segment: str, old: str, new: str) -> list[LineChange]:
-    """Return what an edit would take out of a place that is only like the old text, for a last comparison."""
+    """Return the lines that an edit would take out of a place that is only like the old text, for a last comparison."""
     have, old_lines = segment.split("\n"), old.split("\n")
     edges = _edges(old_lines, have)
     return [

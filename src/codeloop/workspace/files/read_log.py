@@ -48,7 +48,7 @@ class ReadLog:
         return not self._seen
 
     def seen(self, session_id: str, real: Path) -> Stamp | None:
-        """Return what the session last knew of the file."""
+        """Return the session's last stamp of the file; None: it was not read."""
         return self._seen.get((session_id, real))
 
     def changed(self, session_id: str) -> dict[Path, bool]:
@@ -98,7 +98,7 @@ class ReadLog:
         return list(dict.fromkeys(real for _, real in self._latest()))
 
     def _latest(self) -> Iterator[tuple[str, Path]]:
-        """Return what was read, the latest first: of this moment, whatever is recorded meanwhile."""
+        """Return the files read so far, the latest first: a copy, whatever is recorded meanwhile."""
         return reversed(list(self._seen))
 
     def is_first_load(self, message_id: str, real: Path) -> bool:

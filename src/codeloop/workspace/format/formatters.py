@@ -73,7 +73,7 @@ class Formatters:
         self._configured = configured if isinstance(configured, dict) else {}
 
     def of(self, real: Path) -> list[Formatter]:
-        """Return what formats a file of the work tree, in order: all that are configured for it, else one found."""
+        """Return the formatters of a file in the work tree, in order: all configured ones, else one found."""
         name = self._workspace.relative(real)
         if self._is_off or not self._workspace.contains(real) or is_protected(name) or is_secret(name):
             return []
@@ -101,7 +101,7 @@ class Formatters:
         return states
 
     def _named(self) -> Iterator[tuple[FormatterRow, FormatterConfig]]:
-        """Yield what is configured, each with the row of its name; a name that we don't know has an empty one."""
+        """Yield the configured formatters, each with the row of its name; an unknown name has an empty one."""
         known = {row.name: row for row in ROWS}
         for name, config in self._configured.items():
             yield known.get(name, FormatterRow(name, (), (), ())), config

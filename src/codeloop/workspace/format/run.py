@@ -110,7 +110,7 @@ def _write(workspace: Workspace, real: Path, before: LoadedFile, data: bytes) ->
 
 
 def _read(workspace: Workspace, real: Path, before: LoadedFile) -> LoadedFile:
-    """Return what a formatter made of a file in place; what is no text of it any more is undone."""
+    """Read a file that a formatter changed in place; undo it when the result is no text any more."""
     try:
         now = load(real)
         if now.data != before.data:

@@ -88,7 +88,7 @@ def open_repository(top: Path, *, with_index: bool) -> Repository | None:
 
 
 def tracked_files(top: Path) -> dict[str, dict[str, Tracked]]:
-    """Return what git tracks in the work tree with its top here, by folder and name; nothing where it can't be read."""
+    """Return the tracked files of the work tree with its top here, by folder and name; {} where it can't be read."""
     folder = git_folder(top)
     try:
         info = (folder / "index").stat() if folder is not None else None

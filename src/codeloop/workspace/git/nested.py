@@ -60,7 +60,7 @@ class Repositories:
         return path in self._above
 
     def tracked(self, path: str, name: str) -> Tracked | None:
-        """Return what is known of a file that is looked at for the first time."""
+        """Return the index entry of a file that is looked at for the first time; None: it is not tracked."""
         return self._tracked.get(path, {}).get(name) if self._tracked else None
 
     def is_clean(self, tracked: Tracked, folder: CachedFolder, path: str, name: str, info: os.stat_result) -> bool:

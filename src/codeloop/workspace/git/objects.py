@@ -40,7 +40,7 @@ class GitObjects:
         return _hex(data[5:45]) if kind == b"commit" and data.startswith(b"tree ") else None
 
     def rows(self, tree: bytes) -> dict[str, Row] | None:
-        """Return what a tree holds by name; None: it can't be read."""
+        """Return the rows of a tree by name; None: it can't be read."""
         kind, data = self._read(tree) or (b"", b"")
         if kind != b"tree":
             return None
@@ -176,7 +176,7 @@ def _offset_in(index: int, name: bytes) -> int | None:
 
 
 def _changed(base: bytes, change: bytes) -> bytes:
-    """Return what a change makes of an object. Raises IndexError and ValueError for one that makes no sense."""
+    """Apply a delta to an object. Raises IndexError and ValueError for one that makes no sense."""
     _, at = _size(change, 0)
     size, at = _size(change, at)
     if size > _LARGEST:

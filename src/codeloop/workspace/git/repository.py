@@ -90,7 +90,7 @@ class Git(Struct, frozen=True):
         return printed.lines[0] if printed.code == 0 and printed.lines else None
 
     async def blob(self, commit: str, path: str, cap: int) -> bytes | None:
-        """Return what a commit holds at a path (relative to the work tree); None: no file, or one larger than `cap`."""
+        """Read a file of a commit (path relative to the work tree); None: no file, or one larger than `cap`."""
         printed = await self.ask("cat-file", "blob", f"{commit}:{path}", cap=cap)
         return printed.data if printed.code == 0 and printed.whole else None
 

@@ -58,7 +58,7 @@ def tree_state(root: Path, environment: Mapping[str, str]) -> TreeState | None:
 
 
 def _staged(repository: Repository) -> list[str] | None:
-    """Return what the index has otherwise than the commit: only folders that git has not written since are compared."""
+    """Return the files that differ between index and commit, in folders that git has not written since."""
     objects = load("workspace.git.objects:GitObjects")(repository.common)
     commit: bytes | None = load("workspace.git.objects:head_commit")(repository.folder, repository.common)
     if commit is None:

@@ -47,7 +47,7 @@ class Job:
         self._task = asyncio.create_task(self._watch(), name=name)
 
     async def read(self, wait: float = 0) -> JobOutput:
-        """Return what is new; when there is nothing, wait for output or the end for at most `wait` seconds."""
+        """Return the new output; without any, wait for output or the end for at most `wait` seconds."""
         if wait and self.status == "running" and not self._changed.is_set():
             try:
                 async with asyncio.timeout(wait):

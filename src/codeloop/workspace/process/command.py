@@ -107,7 +107,7 @@ class RunningCommand:
         return self._child
 
     def state(self) -> ShellState | None:
-        """Return what the shell left; None when it was ended, or replaced itself, before it could say so."""
+        """Return the state that the shell left; None when it was ended, or replaced itself, before it could say so."""
         if self._left.count(b"\0") != 2 or not self._left.endswith(b"\0") or len(self._left) > SHELL_STATE.value:
             return None
         directory, printed, _ = bytes(self._left).split(b"\0")
@@ -124,7 +124,7 @@ class RunningCommand:
         return tuple(found)
 
     def notes(self, output: str) -> tuple[str, ...]:
-        """Return what the sandbox kept it from, as far as it was not told: by its output, and by what was put back."""
+        """Return the sandbox's refusals not yet reported: found in the output, and in the files that were put back."""
         told, self._notes = self._notes, []
         if self._child is not None and (bound := self._child.exceeded):
             self._child.exceeded = ""

@@ -30,7 +30,7 @@ class ConfinedResult(Struct, frozen=True):
 
 
 def policy_of(workspace: Workspace, grants: SandboxGrants = NOTHING) -> SandboxPolicy:
-    """Return what a sandboxed command in a work tree may do. Looks at the disk."""
+    """Return the sandbox policy of a work tree's commands. Looks at the disk."""
     return workspace.shared(Shells).policy(place_of(workspace), workspace.sandbox, grants)
 
 

@@ -48,7 +48,7 @@ class RunningProgram:
         self._streams = await asyncio.open_connection(sock=self._output)
 
     async def read(self) -> bytes:
-        """Return what it wrote; b"" at its end."""
+        """Return the next bytes of its output; b"" at its end."""
         chunk = b""
         with suppress(OSError):  # its end
             chunk = await self._streams[0].read(_CHUNK) if self._streams is not None else b""

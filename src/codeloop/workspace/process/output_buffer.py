@@ -69,7 +69,7 @@ class OutputBuffer:
         return "...\n\n" + text[-SHELL_OUTPUT.value :]
 
     def take(self) -> TakenOutput:
-        """Return what came since the last `take`, readable; when it is cut, its head, a note and its tail."""
+        """Return the output since the last `take`, readable; when it is cut, its head, a note and its tail."""
         gap = self.total - self._seen - len(self._head) - len(self._tail)
         start = plain(_decode(self._head if gap else self._head + self._tail))
         end = plain(_decode(_whole_lines(self._tail))) if gap else PlainOutput("")

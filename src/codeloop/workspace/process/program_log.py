@@ -55,7 +55,7 @@ class ProgramLog:
         self.feed(f"{line}\n".encode("utf-8", "replace"))
 
     def read(self) -> str:
-        """Return what was kept, the older file first."""
+        """Return the stored text of the log, the older file first."""
         texts: list[str] = []
         for file in (self.file.with_suffix(".old.log"), self.file):
             with suppress(OSError):

@@ -45,7 +45,7 @@ def for_bash(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def changed_variables(left: Mapping[str, str] | None, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return what a session's variables are where they differ from those that it began with ("": not set)."""
+    """Return a session's variables that differ from those that it began with ("": not set)."""
     if left is None:
         return {}
     names = {name for name in (*environment, *left) if name.isidentifier() and name not in _OWN}

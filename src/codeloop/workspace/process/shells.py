@@ -223,7 +223,7 @@ class Shells:
         )
 
     def policy(self, place: SandboxPlace, config: SandboxConfig, grants: SandboxGrants = NOTHING) -> SandboxPolicy:
-        """Return what a sandboxed command in a work tree may do. Looks at the disk."""
+        """Return the sandbox policy of a work tree's commands. Looks at the disk."""
         repositories = self._repositories.get(Path(os.path.realpath(place.root)))
         more = repositories.list_guarded() if repositories is not None else ()
         return self._find_policies(place, config).policy(grants, more)

@@ -118,7 +118,7 @@ def _listening() -> set[int]:
 
 
 def _refused(named: str, policy: SandboxPolicy, directory: Path, home: Path) -> list[str]:
-    """Return what the policy has against a path, in words; nothing when it has nothing, or it is no path at all."""
+    """Return the policy's reasons against a path, in words; empty when it has none, or it is no path at all."""
     path = _named(named, directory, home)
     if path is None:
         return []
@@ -143,7 +143,7 @@ def _missing(named: str, policy: SandboxPolicy, directory: Path, home: Path) -> 
 
 
 def _named(named: str, directory: Path, home: Path) -> Path | None:
-    """Return what a word of a message names, resolved; None when it is no path."""
+    """Resolve a word of a message to a path; None when it is none."""
     if "/" not in named and not os.path.lexists(directory / named):
         return None
     try:

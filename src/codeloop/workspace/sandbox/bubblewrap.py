@@ -109,7 +109,7 @@ def _own_place(path: Path, policy: SandboxPolicy, own: OwnFolders) -> Path | Non
 
 
 def _proc() -> Iterable[str]:
-    """Yield what keeps the settings of the machine from being changed: bubblewrap leaves them to who is root."""
+    """Yield the options that keep the machine's settings unchanged: bubblewrap leaves them to who is root."""
     for path in filter(os.path.lexists, (f"/proc/{name}" for name in PROC_READ_ONLY)):
         yield from _at("--ro-bind", path)
     for path in filter(os.path.lexists, (f"/proc/{name}" for name in PROC_HIDDEN)):

@@ -236,7 +236,7 @@ class Policies:
 def _opened(
     granted: Iterable[Path], guarded: Sequence[Path], writable: Sequence[Path], home: Path
 ) -> tuple[list[Path], list[Path]]:
-    """Return what becomes writable for what was granted, and what of that is protected.
+    """Return the paths that a grant makes writable, and those among them that stay protected.
 
     An absent one in a plain folder below the home opens that folder, so that folders and links can be made there, too;
     what is in it already is protected. Elsewhere an empty file is made for it.
@@ -279,7 +279,7 @@ def _is_plain(folder: Path, home: Path) -> bool:
 
 
 def _neighbours(folder: Path) -> list[Path]:
-    """Return what lies in a folder, as far as it can be protected one by one."""
+    """Return the entries of a folder, as far as they can be protected one by one."""
     try:
         with os.scandir(folder) as entries:
             return [Path(entry.path) for entry in itertools.islice(entries, _NEIGHBOURS)]

@@ -96,7 +96,7 @@ class _Trial:
         self.policy = shells.policy(made, replace(config, hidden=[*config.hidden, str(self._hidden)]))
 
     async def attempts(self, *, is_cut_off: bool) -> list[Attempt]:
-        """Return what came of each attempt."""
+        """Make each attempt and return its result."""
         found = [await self._outside()]
         found += await self._read_home(self._home / f".codeloop-try-{os.getpid()}")
         found += await self._change_caches(f".codeloop-try-{os.getpid()}")

@@ -58,7 +58,7 @@ class AllowedHosts(Protocol):
         ...
 
     def refused(self, session: str, after: int) -> list[str]:
-        """Return what a session's commands were refused since the count was `after`."""
+        """Return the refused connections of a session's commands since the count was `after`."""
         ...
 
     async def close(self) -> None:
@@ -154,7 +154,7 @@ class Sandboxes:
         return found
 
     def meant(self, sandbox: Sandbox, path: Path) -> Path | None:
-        """Return what a path leads to for commands in a sandbox; None for what is in their private temporary folder.
+        """Resolve a path as commands in a sandbox see it; None for what is in their private temporary folder.
 
         `path` is a resolved one of this machine. Looks at the disk, since links in the private folder lead out again.
         """
@@ -191,7 +191,7 @@ class Sandboxes:
             self._temporary = None
 
     async def environment(self, sandbox: Sandbox, session: str, environment: Mapping[str, str]) -> dict[str, str]:
-        """Return what a session's command in a sandbox gets of an environment. Raises OSError as `listener`."""
+        """Return the environment of a session's command in a sandbox. Raises OSError as `listener`."""
         kept = self.own_environment(sandbox, environment)
         if sandbox.backend == "landlock":
             return kept
@@ -199,7 +199,7 @@ class Sandboxes:
         return kept if hosts is None else {**kept, **await hosts.environment(session)}
 
     def own_environment(self, sandbox: Sandbox, environment: Mapping[str, str]) -> dict[str, str]:
-        """Return what a program of ours in a sandbox gets of an environment: nothing that leads to a network."""
+        """Return the environment of a program of ours in a sandbox: without variables that lead to a network."""
         kept = {name: value for name, value in environment.items() if name not in SOCKETS}
         if sandbox.replaces_temporary:
             return {**linking_variables(sandbox.policy), **kept}
@@ -218,11 +218,11 @@ class Sandboxes:
         return self._private.now(sandbox.policy)
 
     def hosts(self, sandbox: Sandbox) -> AllowedHosts | None:
-        """Return what lets the commands of a sandbox reach hosts; None when it was not needed yet, or never is."""
+        """Return the network of a sandbox with a list of hosts; None when it was not needed yet, or never is."""
         return self._hosts.get(sandbox.network)
 
     async def _allowed(self, sandbox: Sandbox, environment: Mapping[str, str]) -> AllowedHosts | None:
-        """Return what leads to the policy's hosts; None where it has no list. A changed list ends those before.
+        """Return the network to the policy's hosts; None where it has no list. A changed list ends the one before.
 
         Raises OSError for an entry that names no host.
         """

@@ -106,7 +106,7 @@ class SeatbeltForker(Forker):
 
 
 def _refused(policy: SandboxPolicy) -> Iterator[Path]:
-    """Yield what may not appear."""
+    """Yield the paths that may not appear."""
     yield from (path for path in policy.absent if path not in policy.granted)
 
 

@@ -202,7 +202,7 @@ def _tools(given: SurroundingsInput, home: Path) -> Iterator[Path]:
 
 
 def _tools_of_project(root: Path, given: SurroundingsInput, home: Path) -> Iterator[Path]:
-    """Yield what a project's environments are made from, and those that it has by a link.
+    """Yield the bases of a project's environments, and the environments that it has by a link.
 
     A command can name any folder there. So only what is what it should be, where no command can write, is shown.
     """

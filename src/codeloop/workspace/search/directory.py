@@ -28,7 +28,7 @@ class DirectoryEntry(Struct, frozen=True):
 
 
 def entries(root: Path, folder: Path, excludes: Iterable[Path]) -> list[DirectoryEntry]:
-    """Return what is in a folder of the work tree `root` (both resolved), folders first, then by name. Blocks.
+    """Return the entries of a folder of the work tree `root` (both resolved), folders first, then by name. Blocks.
 
     `.git` is left out. `excludes`: the user's own files of patterns for git. Raises FileRefused and OSError as
     `open_folder`, CodeloopError when there is too much.

@@ -90,7 +90,7 @@ def _text(data: bytes, kind: bytes) -> bytes:
 
 
 def _value(kind: bytes, string: bytes) -> bytes:
-    """Return what a JSON string stands for: text as UTF-8, or bytes in base64."""
+    """Decode a JSON string: text as UTF-8, or bytes in base64."""
     if kind == b"bytes":
         return base64.b64decode(string)
     text = string.decode("utf-8", "ignore")  # it may have been cut in a character

@@ -52,7 +52,7 @@ def read_contents(path: str, cap: int) -> tuple[bytes, os.stat_result]:
 
 
 def tree_entry_of(path: str, cap: int) -> TreeEntry | None:
-    """Return what lies at a path without keeping it; None: nothing, or a folder. Raises Unreadable, OSError."""
+    """Return the entry of a path without storing it; None: nothing, or a folder. Raises Unreadable, OSError."""
     try:
         if stat.S_ISDIR(os.lstat(path).st_mode):
             return None

@@ -71,7 +71,7 @@ class Watch:
         return {folder for folder, _, _ in self.events()}
 
     def events(self) -> Iterator[tuple[str, int, str]]:
-        """Yield what happened since the last call: the folder, the kernel's bits, the name in it ("": itself)."""
+        """Yield the events since the last call: the folder, the kernel's bits, the name in it ("": itself)."""
         while True:
             try:
                 data = os.read(self._fd, _BUFFER)

@@ -76,7 +76,7 @@ class ObjectStore:
         return self._put(b"tree", data)
 
     def tree(self, name: str) -> tuple[tuple[str, TreeEntry], ...]:
-        """Return what a tree holds, in git's order."""
+        """Return the entries of a tree, in git's order."""
         if name == EMPTY_TREE:
             return ()
         found = self._trees.get(name)

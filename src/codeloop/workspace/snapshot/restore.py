@@ -42,7 +42,7 @@ class RestoreResult(msgspec.Struct, frozen=True):
 
 
 def unwound(now: TreeEntry | None, changes: Sequence[TreeChange]) -> TreeEntry | None:
-    """Return what a file was before an agent's changes of it (oldest first), as far back as what it holds is theirs.
+    """Return a file's entry before an agent's changes of it (oldest first), as far back as the content is theirs.
 
     A change whose result was replaced by somebody else ends it: what they made of it stays.
     """

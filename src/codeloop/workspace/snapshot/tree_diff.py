@@ -36,7 +36,7 @@ def differences(objects: ObjectStore, before: str, after: str, folder: str = "")
 
 
 def lookup(objects: ObjectStore, tree: str, path: str) -> TreeEntry | None:
-    """Return what a tree holds at a path; None for nothing and for a folder. Raises MissingObject."""
+    """Return a tree's entry at a path; None for nothing and for a folder. Raises MissingObject."""
     *folders, name = path.split("/")
     for folder in folders:
         found = dict(objects.tree(tree)).get(folder)

@@ -29,7 +29,7 @@ class Program(Struct, frozen=True, kw_only=True):
 
 
 def program_of(asked: CreatePty, directory: Path, environment: Mapping[str, str]) -> Program:
-    """Return what a client asks for; `directory` and `environment` are the project's.
+    """Return the program that a client asks for; `directory` and `environment` are the project's.
 
     Raises ValueError, which says what can't be: a directory or a program that is not there, a text with NUL.
     """

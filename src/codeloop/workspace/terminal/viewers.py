@@ -118,7 +118,7 @@ class Viewer:
         self.news = asyncio.Event()
 
     def replay(self) -> Iterator[str]:
-        """Return what was printed before, in pieces."""
+        """Yield the earlier output in pieces."""
         for first in range(0, len(self._replay), PTY_FRAME.value):
             self.read_at = self._loop.time()
             yield self._replay[first : first + PTY_FRAME.value]

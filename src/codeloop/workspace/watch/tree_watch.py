@@ -95,7 +95,7 @@ class TreeWatch:
             loop.remove_reader(self._watch)
 
     async def _events(self, touched: list[tuple[str, str]]) -> list[FileEvent]:
-        """Return what happened to files. Ignore files may make it slow: it is done piece by piece, off the loop."""
+        """Return the changes of files. Ignore files may make it slow: it is done piece by piece, off the loop."""
         events: list[FileEvent] = []
         waiting = touched[::-1]
 

@@ -33,7 +33,7 @@ async def get(project: Project, _args: NoArguments) -> JSON:
 
 
 async def whole(project: Project, _args: NoArguments) -> JSON:
-    """Return what `get` does, with the settings that only codeloop knows."""
+    """Return the configuration as `get` does, with the settings that only codeloop knows."""
     return _whole(project, project.settings)
 
 
@@ -43,7 +43,7 @@ async def origins(project: Project, _args: NoArguments) -> dict[str, str]:
 
 
 async def warnings(project: Project, _args: NoArguments) -> list[str]:
-    """Return what is wrong with the configuration, not supported yet, or ignored for want of trust: a line each."""
+    """Return the warnings on the configuration, one a line: errors, unsupported keys, keys that need trust."""
     return list(project.settings.loaded.warnings)
 
 

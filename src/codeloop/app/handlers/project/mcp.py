@@ -40,7 +40,7 @@ def servers_in(project: Project) -> McpServers:
 
 
 async def status(project: Project, _args: NoArguments) -> dict[str, MCPStatus]:
-    """Return what the MCP servers are doing."""
+    """Return the state of each MCP server, by name."""
     return _statuses(servers_in(project)) if _has_any(project) else {}
 
 
@@ -95,7 +95,7 @@ async def resources(project: Project, _args: NoArguments) -> dict[str, McpResour
 
 
 async def complete(project: Project, args: CompleteMcpPrompt) -> McpPromptCompletion:
-    """Return what an argument of a server's prompt can be; nothing where the server does not say, or not in time."""
+    """Complete an argument of a server's prompt; empty where the server offers nothing, or not in time."""
     table = project.workspace.part(McpTable)
     return await argument_values(table, args) if table is not None else McpPromptCompletion()
 
@@ -125,7 +125,7 @@ def _statuses(servers: McpServers) -> dict[str, MCPStatus]:
 
 
 def status_of(server: McpServer) -> MCPStatus:
-    """Return what a server is doing, as clients are told."""
+    """Return a server's state in the form of the contract."""
     now = server.status
     sandbox = False if is_boxed(server) is False else None
     if now.state in {"failed", "needs_client_registration"}:

@@ -77,7 +77,7 @@ async def revoke(project: Project, args: RevokeGrant) -> bool:
 
 
 def _edited(args: AnswerPermission, request: PermissionRequest) -> tuple[str, ...]:
-    """Return what a person wants to be remembered in the place of what was offered; empty: what was offered."""
+    """Return the patterns that a user edited to be allowed always; empty: those that were offered."""
     if args.always is None:
         return ()
     if not request.always:

@@ -79,7 +79,7 @@ def _held(file: Path) -> list[UsedDirectory] | None:
 
 
 def _held_or_opened(file: Path) -> list[UsedDirectory] | None:
-    """Return what `_held` does, without sessions where the project was opened. Blocks."""
+    """Find the directories as `_held` does; a project without sessions gives the folder it was opened in. Blocks."""
     held, root = _held(file), recorded_root(file.parent)
     return [_opened(file, root)] if held == [] and root is not None else held
 

@@ -77,7 +77,7 @@ def _system(project: Project, session: Session, agent: Agent, info: ModelInfo) -
 
 
 def _tools(project: Project, session: Session, agent: Agent, info: ModelInfo) -> Iterator[Size]:
-    """Yield what the tools that are offered take: those that come with us, of each MCP server, and others."""
+    """Yield the sizes of the tools on offer: built in, of each MCP server, and others."""
     engine: Engine = project.engine
     rulesets, *ceilings = engine.rulesets(session.id, agent)
     table = project.workspace.part(McpTable)
@@ -93,7 +93,7 @@ def _tools(project: Project, session: Session, agent: Agent, info: ModelInfo) ->
 
 
 def _conversation(view: Conversation) -> Iterator[tuple[str, int]]:
-    """Yield what the messages take that are shown to the model."""
+    """Yield the sizes of the messages that the model is shown."""
     shown: Window = window(view.entries)
     for turn in shown.head:
         yield (

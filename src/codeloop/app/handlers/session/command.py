@@ -182,7 +182,7 @@ def _context(project: Project, args: InvokeCommand, agent: Agent, message_id: st
 
 
 async def _from_server(project: Project, name: str, context: CallContext, typed: str) -> str:
-    """Return what an MCP server makes of its prompt."""
+    """Return the text that an MCP server makes of its prompt."""
     try:
         return await prompt_text(servers_in(project).table, name, typed, context)
     except (Denied, Rejected, ToolFailure, ServerFailed) as error:

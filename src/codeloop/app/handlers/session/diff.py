@@ -13,7 +13,7 @@ from codeloop.workspace.snapshot.file_jobs import Failed
 
 
 async def diff(project: Project, args: SessionDiffQuery) -> list[SnapshotFileDiff]:
-    """Return what the turn of a prompt changed (an answer stands for its prompt), or all turns; else what is undone.
+    """Return the changes of a prompt's turn (an answer stands for its prompt), or of all turns; else what is undone.
 
     Turns are those of subagents, too. Raises OperationError: no such session or message, contents that are not
     available.

@@ -73,7 +73,7 @@ async def hooked_prompt(
 
 
 def _source(project: Project, sessions: BegunSessions, session_id: str) -> str | None:
-    """Return what a session begins from with this prompt; None: it goes on."""
+    """Return how a session begins with this prompt, "startup" or "resume"; None: it goes on."""
     entries = project.store.context_view(session_id).entries
     if sessions.begin(session_id):
         return "resume" if entries else "startup"

@@ -100,7 +100,7 @@ def sent_before(project: Project, args: Prompt | InvokeCommand) -> Entry | None:
 
 
 async def joined(project: Project, before: Entry, args: Prompt | InvokeCommand) -> MessageWithParts:
-    """Return what a prompt that was stored before is answered with, now or in a turn that still runs.
+    """Return the answer to a prompt that was stored before, waiting for its turn if that still runs.
 
     A turn that its process did not live to end is not begun again.
     """
@@ -229,7 +229,7 @@ def _agent_before(project: Project, session: Session) -> str | None:
 
 
 def switch_note(before: str | None, now: str) -> str | None:
-    """Return what the model is told when a prompt is for another agent than the one before it; None: nothing."""
+    """Return a note for the model when a prompt is for another agent than the one before it; None: it is not."""
     if before is None or before == now:
         return None
     match before, now:
@@ -332,7 +332,7 @@ def _with_tools(session: Session, tools: dict[str, bool] | None) -> list[Permiss
 
 
 def policy_of(limits: RunLimits | None, message: UserMessage, project: Project) -> Policy:
-    """Return what bounds the turn of a prompt. Raises CodeloopError when its model is not available."""
+    """Make the limits of a prompt's turn. Raises CodeloopError when its model is not available."""
     limits = limits or RunLimits()
     agent = project.engine.agent(message.agent)
     bounds = [steps for steps in (limits.steps, agent.steps) if steps is not None]

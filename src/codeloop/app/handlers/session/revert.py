@@ -126,7 +126,7 @@ def _undone_subagents(store: Store, view: Conversation, start: int | None, point
 
 
 async def undone(place: Place, view: Conversation) -> tuple[SnapshotFileDiff, ...]:
-    """Return what is undone in a reverted session: how its files stood before, against now; nothing in any other."""
+    """Return the diff of an undo: the files as they stood before, against now; empty where nothing is undone."""
     point = view.session.revert
     start = start_of(view, point.message_id, point.part_id) if point is not None else None
     if start is None:
@@ -231,7 +231,7 @@ def _plan(snapshots: Snapshots, view: Conversation, placed: Sequence[tuple[int, 
 def _kept(
     snapshots: Snapshots, old: Revert | None, steps: Sequence[Step], here: int | None
 ) -> tuple[Mapping[str, TreeEntry | None], str]:
-    """Return what each file held before the first undo, and the tree that says so from now on.
+    """Return each file's entry before the first undo, and the tree that records it from now on.
 
     Files that an earlier undo (to `here`) was about are in its tree; the others are read from the disk.
     """
@@ -247,7 +247,7 @@ def _kept(
 
 
 def _at(held: TreeEntry | None, steps: Sequence[Step], path: str, point: int | None) -> tuple[TreeEntry | None, bool]:
-    """Return what a file is to hold when the session stands at `point`, and whether all changes since are undone."""
+    """Return a file's entry when the session stands at `point`, and whether all changes since are undone."""
     if point is None:
         return held, True
     changes = [each for step in steps if step.index >= point for each in step.changes if each.path == path]
@@ -289,7 +289,7 @@ def files_outcome(outcome: RestoreResult, moves: Sequence[Restoration]) -> Files
 
 
 def _done(moves: Sequence[Restoration]) -> list[FileDone]:
-    """Return what the moves did; a file that went and one that came with the same content are one that was moved."""
+    """Describe moves for the user; a deleted file and a new one with the same content are one that was moved."""
     gone = {move.expected: move.path for move in moves if move.desired is None and move.expected is not None}
     found: list[FileDone] = []
     for move in moves:

@@ -153,7 +153,7 @@ async def todo(project: Project, args: SessionId) -> list[Todo]:
 
 
 async def status(project: Project, _args: NoArguments) -> dict[str, Status]:
-    """Return what the sessions are doing that are not idle, in this process."""
+    """Return the state of each session that is not idle in this process, by id."""
     return dict(project.store.statuses)
 
 

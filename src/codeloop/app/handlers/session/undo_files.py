@@ -99,7 +99,7 @@ def _plan(
 
 
 def _turns(snapshots: Snapshots, view: Conversation, placed: Sequence[tuple[int, Entry]]) -> Turns:
-    """Return what the turns that are not undone did, oldest first."""
+    """Return the changes of the turns that are not undone, oldest first."""
     point = view.session.revert
     end = start_of(view, point.message_id, point.part_id) if point is not None else None
     turns: dict[str, dict[str, list[TreeChange]]] = {}

@@ -36,7 +36,7 @@ async def files(project: Project, args: FindFiles) -> list[str]:
 
 
 async def fs_find(project: Project, args: FindFiles) -> FoundFiles:
-    """Return what a path may be completed to: as `files`, with where the directory is."""
+    """Complete a path: the names that `files` finds, with the path of their directory."""
     found = await _named(project, args, args.type, _COMPLETIONS)
     data = [FileSystemEntry(path=readable(name.path), type="directory" if name.is_folder else "file") for name in found]
     return FoundFiles(location=await location(project, NoArguments()), data=data)

@@ -41,7 +41,7 @@ async def create(project: Project, args: CreatePty) -> Pty:
 
 
 async def _environment(project: Project, args: CreatePty) -> dict[str, str]:
-    """Return what a terminal's program is given: the project's variables, and those that extensions set."""
+    """Return the variables of a terminal's program: the project's, and those that extensions set."""
     own, hooks = project.workspace.environment, project.engine.hooks
     if hooks is None or not hooks.wants("shell.env"):
         return own

@@ -205,7 +205,7 @@ def _packages(settings: ProjectSettings) -> list[PluginRow]:
 
 
 def _unusable(settings: ProjectSettings) -> list[PluginRow]:
-    """Return what is there and does not run: entries that lead nowhere, and files of a project without trust."""
+    """Return rows for plugins that do not run: entries that lead nowhere, files of an untrusted project."""
     rows: list[PluginRow] = []
     for index, entry in enumerate(settings.config.plugin):
         named = plugin_name(entry)

@@ -75,7 +75,7 @@ class HookScope(Struct, frozen=True):
 
 
 async def ask_row(row: CommandHookConfig, told: JSON, model: JSON | None, scope: HookScope) -> HookDecision:
-    """Return what a row says to an event. Raises HookFailed."""
+    """Run, post or judge a row for an event; return its decision. Raises HookFailed."""
     match row.type:
         case "command":
             return await _run(row, told, scope)

@@ -146,7 +146,7 @@ class CommandHook:
         self._scope.tell(f"{self.label}: {said.refused}")
 
     def _shown(self, tool: str, arguments: JSON) -> list[tuple[tuple[str, ...], JSON]]:
-        """Return what a call is shown as, if the matcher is about its tool."""
+        """Return a call in the forms that scripts know, if the matcher is about its tool; else nothing."""
         names = names_of(tool, self._scope.servers().get(tool))
         if not is_matched(self._row.matcher, names):
             return []

@@ -50,7 +50,7 @@ class HookDecision(Struct, frozen=True):
 
 
 def decision_of(code: int, output: bytes, errors: str, *, is_context: bool) -> HookDecision:
-    """Return what an exit code and the output say. `is_context`: what is no JSON is for the model.
+    """Make a decision of an exit code and the output. `is_context`: output that is no JSON is for the model.
 
     Raises HookFailed: another exit code, or JSON that makes no sense.
     """
@@ -71,7 +71,7 @@ def decision_of(code: int, output: bytes, errors: str, *, is_context: bool) -> H
 
 
 def verdict_of(ok: bool, reason: str, *, ends: bool) -> HookDecision:
-    """Return what a model's verdict comes to. `ends`: one that refuses ends the turn."""
+    """Make a decision of a model's verdict. `ends`: one that refuses ends the turn."""
     if ok:
         return HookDecision()
     return HookDecision(refused=plain(reason).text.strip() or "The hook gave no reason.", ends=ends)
@@ -96,7 +96,7 @@ def _said(output: HookOutput) -> HookDecision:
 
 
 def _permission_request(decision: JSON | None) -> tuple[Any, str | None, bool]:
-    """Return what is to become of a question, why, and whether the turn ends with it."""
+    """Return the action on a question, the reason, and whether the turn ends with it."""
     if decision is None:
         return None, None, False
     message = decision.get("message")

@@ -40,7 +40,7 @@ class HostChannel:
         self._waiting: dict[int, _Waiting] = {}
 
     def messages(self) -> Iterator[ToHost]:
-        """Yield what we are told, until the end; answers go to who waits for them."""
+        """Yield the messages to this host, until the end; answers go to those who wait for them."""
         with self._socket.makefile("rb") as lines:
             for line in lines:
                 message = decode_to_host(line)

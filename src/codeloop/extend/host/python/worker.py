@@ -151,7 +151,7 @@ class Worker:
 
 
 async def _contained(work: Awaitable[Any]) -> Any:
-    """Return what work gives. An extension that ends the process would end the others with it."""
+    """Await `work` and return its value. An extension that ends the process would end the others with it."""
     try:
         return await work
     except (SystemExit, KeyboardInterrupt) as error:

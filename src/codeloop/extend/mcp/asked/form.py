@@ -98,7 +98,7 @@ def _values(field: JSON) -> dict[str, Any]:
 
 
 def answers_of(schema: JSON, answers: list[list[str]]) -> JSON | None:
-    """Return what was answered in the form's types; None: not agreed, or a required field was left out."""
+    """Convert answers to the form's types; None: not agreed, or a required field was left out."""
     fields = _fields(schema)
     if not fields:
         return {} if answers[0][:1] == ["Yes"] else None

@@ -136,7 +136,7 @@ def definition_of(name: str, entry: object, scope: str = "") -> ServerDefinition
 
 
 def _mistaken(entry: object) -> str:
-    """Return what to write instead of another program's key; "" when there is none."""
+    """Return the key to write instead of another program's; "" when there is none."""
     if not isinstance(entry, dict):
         return ""
     given = cast("JSON", entry)

@@ -112,7 +112,7 @@ class Listings:
         self._folder = folder
 
     def get(self, digest: str) -> Listing | None:
-        """Return what a definition's server offered when it was last looked at and agreed to."""
+        """Return the stored listing of a definition's server, of its last look that was agreed to."""
         with suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):
             return msgspec.json.decode(read_start(self._file(digest), MCP_FILE.value), type=Listing)
         return None

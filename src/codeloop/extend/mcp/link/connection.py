@@ -134,7 +134,7 @@ class ServerConnection:
                 await self._changes.watch(uri)
 
     async def listed(self) -> Listing:
-        """Return what the server offers now. Raises what a request raises."""
+        """List the server's offers now. Raises what a request raises."""
         if self._client is None:
             raise CodeloopError(self.ended or "it is not connected")
         async with asyncio.timeout(self._seconds):

@@ -94,7 +94,7 @@ def refusal(challenge: str) -> "httpx2.Response":
 
 
 def request_errors() -> tuple[type[Exception], ...]:
-    """Return what a request can fail with. Imports the package `mcp`, which is loaded when a request was made."""
+    """Return the exceptions of a failed request. Imports the package `mcp`, which is loaded when a request was made."""
     import anyio
     import httpx2
     from mcp import MCPError

@@ -37,7 +37,7 @@ def http_client(
 
 
 def _by_host() -> "httpx2.AsyncBaseTransport":
-    """Return what reaches each host directly or through the proxy that the environment names for it."""
+    """Return a transport that reaches each host directly or through the proxy that the environment names for it."""
     import httpx2
 
     ways: dict[tuple[str | None, bool], httpx2.AsyncHTTPTransport] = {}

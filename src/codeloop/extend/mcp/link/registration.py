@@ -18,7 +18,7 @@ CALLBACK_PORT = 19876
 
 
 def how_to_register(name: str) -> str:
-    """Return what to do about a server that registers no clients by itself."""
+    """Return the advice about a server that registers no clients by itself."""
     return (
         f"its provider registers no clients by itself. Register codeloop there, with the redirect address "
         f'http://127.0.0.1:{CALLBACK_PORT}{CALLBACK_PATH}, and set `"oauth": {{"clientId": "..."}}` in mcp.{name}'

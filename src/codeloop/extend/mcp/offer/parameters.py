@@ -26,7 +26,7 @@ class ResourceParams(msgspec.Struct, frozen=True):
 
 
 def described(tool: ServerTool) -> str:
-    """Return what a model reads of a tool: its description with hidden characters shown by name, cut at the limit."""
+    """Return a tool's description for the model: hidden characters shown by name, cut at the limit."""
     text = inert(tool.listed.description or tool.listed.title or tool.listed.name).strip()
     return text if len(text) <= MCP_DESCRIPTION.value else f"{text[: MCP_DESCRIPTION.value]}…"
 

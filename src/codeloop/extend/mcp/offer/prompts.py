@@ -36,7 +36,7 @@ def _described(prompt: ListedPrompt) -> str:
 
 
 async def prompt_text(table: McpTable, command: str, typed: str, ctx: ToolContext) -> str:
-    """Return what a server makes of a prompt and what was typed after its name. Raises ToolFailure, Denied, Rejected.
+    """Get a prompt from a server with the arguments typed after its name. Raises ToolFailure, Denied, Rejected.
 
     Words are given in the order of the arguments, `name=value` to the one of that name; the last one takes the rest.
     """

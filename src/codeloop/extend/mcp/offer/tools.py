@@ -38,7 +38,7 @@ def tools_of(table: McpTable) -> tuple[Tool, ...]:
 
 
 def fit_of(table: McpTable, share: int | None) -> Fit:
-    """Return what leaves out the servers' tools where they would take too much of a window, else what finds them.
+    """Return a function that drops the servers' tools where they would fill too much of a window, else the search tool.
 
     `share`: percent of the window; None: what costs less over a session.
     """

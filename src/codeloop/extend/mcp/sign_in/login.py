@@ -198,7 +198,7 @@ def _refused(provider: "OAuthClientProvider", challenge: str | None) -> "httpx2.
 
 
 def _about(scope: str, **more: Any) -> "OAuthClientMetadata":
-    """Return what we say of ourselves. The package asks for what the server names, unless a scope is given."""
+    """Return our client metadata. The package asks for the scope that the server names, unless one is given."""
     from mcp.shared.auth import OAuthClientMetadata
 
     class About(OAuthClientMetadata):

@@ -59,7 +59,7 @@ class SignIns:
         self._file = file
 
     def get(self, name: str, url: str) -> ServerSignIn | None:
-        """Return what is stored for a server at exactly this address. Raises CodeloopError: the file is broken."""
+        """Return the sign-in stored for a server at exactly this address. Raises CodeloopError: the file is broken."""
         found = self._read().get(name)
         return found if found is not None and found.url == url else None
 

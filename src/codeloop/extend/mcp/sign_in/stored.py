@@ -21,7 +21,7 @@ _OK, _BAD, _REFUSED, _FORBIDDEN = 200, 400, 401, 403
 
 
 def stored_sign_in(definition: ServerDefinition, sign_ins: SignIns) -> "httpx2.Auth | None":
-    """Return what signs the requests to a server; None where its configuration says that nothing does."""
+    """Return the authentication of a server's requests; None where its configuration turns it off."""
     import httpx2
 
     how = definition.how

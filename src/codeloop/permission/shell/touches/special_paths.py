@@ -161,7 +161,7 @@ def _config(rest: list[str]) -> list[Use]:
 
 
 def _into_folder(arguments: Arguments) -> list[Use]:
-    """Return what is written when the last operand, or the target of an option, is a folder."""
+    """Return the paths written when the last operand, or the target of an option, is a folder."""
     paths = [text for text, _ in arguments.operands]
     folders = [path for role, path in arguments.values if role == "t"]
     if not folders and len(paths) > 1 and "last" not in arguments.changes:
@@ -178,7 +178,7 @@ def _into_folder(arguments: Arguments) -> list[Use]:
 
 
 def _link(arguments: Arguments) -> list[Use]:
-    """Return what is reached by a link: its target, as seen from the folder that the link is in."""
+    """Return the paths reached by a link: its target, as seen from the folder that the link is in."""
     found = _into_folder(arguments)
     paths = [text for text, _ in arguments.operands]
     if len(paths) == 1:

@@ -118,7 +118,7 @@ async def _changes_of(
 
 
 def _line(ctx: ToolContext, file: _File, change: FileChange, diff: Diff) -> str:
-    """Return what became of a file, for the model: `M src/a.py: lines 3-5`."""
+    """Describe a file's change for the model: `M src/a.py: lines 3-5`."""
     path = shown(ctx.workspace, file.target.path)
     how = f" ({file.how})" if file.how else ""
     if file.text is None:

@@ -211,7 +211,7 @@ def _attachment(ctx: ToolContext, target: ResolvedPath, mime: str) -> ToolResult
 
 
 def _instructions(ctx: ToolContext, target: ResolvedPath) -> dict[Path, str]:
-    """Return what governs the file's folder and the request does not carry yet, or not as it is now; by its file.
+    """Return the instruction files of the file's folder that the request lacks or has in an older form; by file.
 
     Outer folders come first.
     """

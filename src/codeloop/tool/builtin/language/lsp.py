@@ -95,7 +95,7 @@ class LspParams(msgspec.Struct, frozen=True, rename="camel"):
 
 @tool("lsp", params=LspParams)
 async def lsp(params: LspParams, ctx: ToolContext) -> ToolResult:
-    """Return what a language server knows."""
+    """Ask a language server."""
     path, line = params.file_path, params.line
     if (named := _PLACE.fullmatch(path)) and not os.path.lexists(ctx.workspace.directory / path):
         path, line = named[1], line or int(named[2])
@@ -181,7 +181,7 @@ async def _client(
 async def _answered(
     ctx: ToolContext, params: LspParams, client: LanguageClient, target: ResolvedPath, line: int | None
 ) -> tuple[str, Sequence[Path]]:
-    """Return what the model reads, and the files of the project that lines were shown of."""
+    """Return the text for the model, and the files of the project whose lines it shows."""
     name = shown(ctx.workspace, target.path)
     match params.operation:
         case "documentSymbols":

@@ -28,7 +28,7 @@ STATES = {"completed": "done", "in_progress": "in progress", "pending": "pending
 
 
 def _result(todos: list[Todo], output: str) -> ToolResult:
-    """Return what a model reads as a result that shows clients the list, with how many are open as its title."""
+    """Make a result with the list for clients, and the number of open todos as its title."""
     data: list[dict[str, str]] = msgspec.to_builtins(todos)
     is_open = [todo for todo in todos if todo.status != "completed"]
     return ToolResult(f"{len(is_open)} todos", output, {"todos": data})

@@ -23,7 +23,7 @@ class BashOutputParams(Wire):
 
 @tool("bash_output", params=BashOutputParams, traits=Traits(keep="tail", permission="bash"))
 async def bash_output(params: BashOutputParams, ctx: ToolContext) -> ToolResult:
-    """Return what is new and whether it still runs."""
+    """Return the new output of a background command and whether it still runs."""
     job = job_named(params.id, ctx)
     news = await job.read(min(params.wait, SHELL_WAIT.value) / 1000)
     notes = [*news.notes, *(await decide_on(news.set_aside, ctx)), *news.warnings]

@@ -57,7 +57,7 @@ class LineNeeds:
         return [*self._outside(workspace), *guarded, run, *plain, *self._anywhere()]
 
     def grants(self, workspace: Workspace) -> SandboxGrants:
-        """Return what a sandbox has to open for the line once all its needs are granted."""
+        """Return the paths that a sandbox opens for the line once all its needs are granted."""
         named = (*self.files.writes, *self.files.fills)
         writable = [
             path for path in named if not workspace.contains(path) or _is_kept(permission_name(workspace, path))
@@ -132,6 +132,6 @@ def _is_kept(name: str) -> bool:
 
 
 def _inside(workspace: Workspace, folders: Iterable[Path]) -> list[str]:
-    """Return what may be below folders, in what rules are compared with."""
+    """Return patterns for everything below folders, in the form that rules are compared with."""
     names = [permission_name(workspace, folder) for folder in folders]
     return [ANY if name == "." else f"{name}/{ANY}" for name in names]

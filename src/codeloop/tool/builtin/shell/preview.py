@@ -39,7 +39,7 @@ class SandboxPreview(Wire):
 
 
 async def preview(command: str, directory: Path, session: str, workspace: Workspace) -> SandboxPreview:
-    """Return what the sandbox would allow a line that runs in a directory. Runs nothing."""
+    """Describe the sandbox of a line that runs in a directory. Runs nothing."""
     config, shells = workspace.sandbox, workspace.shared(Shells)
     if config.mode == "off":
         return SandboxPreview(backend="", reason="it is turned off")

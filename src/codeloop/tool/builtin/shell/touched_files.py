@@ -115,7 +115,7 @@ class _Place:
         ]
 
     def real(self, text: str) -> Path:
-        """Return what the system will make of a path: links are followed before `..`."""
+        """Resolve a path as the system does: links are followed before `..`."""
         if text.startswith(GIT_TOP):
             return Path(os.path.realpath(self.top / text.removeprefix(GIT_TOP).lstrip("/")))
         return Path(os.path.realpath(self.directory / from_home(text)))

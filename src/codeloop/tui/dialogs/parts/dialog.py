@@ -114,7 +114,7 @@ class Dialog(ModalScreen[Result]):
 
 
 def pressing(key: str) -> Style:
-    """Return what makes words press a key when they are clicked."""
+    """Return a style whose words press a key when they are clicked."""
     return Style(meta={PRESSES: key})
 
 

@@ -77,6 +77,6 @@ def _flat(text: str) -> str:
 
 @lru_cache(maxsize=64)
 def _letters(word: str) -> re.Pattern[str]:
-    """Return what finds the letters of a word in their order."""
+    """Compile a pattern for the letters of a word in their order."""
     first, *rest = word or " "
     return re.compile(re.escape(first) + "".join(f"[^{re.escape(letter)}]*{re.escape(letter)}" for letter in rest))

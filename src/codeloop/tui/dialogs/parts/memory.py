@@ -31,7 +31,7 @@ class ModelMemory:
         self._file = folder / "models.json"
 
     def read(self) -> LikedModels:
-        """Return what is known."""
+        """Read the remembered models."""
         with suppress(OSError, msgspec.MsgspecError):
             return msgspec.json.decode(read_start(self._file, _BYTES), type=LikedModels)
         return LikedModels()

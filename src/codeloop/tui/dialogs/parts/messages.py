@@ -43,6 +43,6 @@ def message_rows(messages: Sequence[MessageWithParts], styles: Styles, width: in
 
 
 def _calls(count: int, styles: Styles) -> list[Row]:
-    """Return what is said of so many calls in a row."""
+    """Return a row for so many calls in a row, none for 0."""
     words = f"  {count} tool call{'' if count == 1 else 's'}"
     return [[Segment(words, styles.of("text_muted"))]] if count else []

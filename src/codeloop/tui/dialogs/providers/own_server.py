@@ -87,7 +87,7 @@ class OwnServer:
         return await self._given.ask(Picker(PickSource(f"Which model of {host}?", listed), self._given.colours))
 
     async def _ask(self, title: str, text: str, about: str, *, hidden: bool = False) -> str:
-        """Return what is typed; empty: nothing, or given up."""
+        """Ask for a line; "": nothing was typed, or it was given up."""
         line = TextInput(title, self._given.colours, text, about=about, hidden=hidden)
         return (await self._given.ask(line) or "").strip()
 
@@ -97,7 +97,7 @@ def _host(url: str) -> str:
 
 
 def _short(url: str) -> str:
-    """Return what a server may be called."""
+    """Return a short name for a server."""
     host = urlsplit(url).hostname or ""
     return "local" if host in _LOCAL else host
 

@@ -48,7 +48,7 @@ class Candidates:
         self._values = ArgumentValues()
 
     def rows(self, now: Trigger) -> tuple[list[CompletionRow], int]:
-        """Return what fits, and which row is chosen at first: none where only a usage is shown."""
+        """Return the matching rows and the row chosen at first: none where only a usage is shown."""
         if now.kind == "arguments" and (values := self._values.rows(now)):
             return values, -1
         if now.kind == "arguments":

@@ -36,7 +36,7 @@ class Completing:
         """Tab was pressed before an answer came."""
 
     def actions(self) -> dict[str, Callable[[], bool]]:
-        """Return what the keys do."""
+        """Return the keys' actions, by name."""
         return {
             "completion_enter": self._enter,
             "completion_accept": self._accept,

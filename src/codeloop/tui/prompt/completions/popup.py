@@ -116,7 +116,7 @@ class CompletionPopup(Widget):
 
 
 def _label(row: CompletionRow, cells: int) -> str:
-    """Return what is shown of a name: of a long path its end."""
+    """Return the label of a row, cut to fit: a long path keeps its end."""
     label = one_line(row.label, 2_000)
     if width(label) <= cells or row.kind not in {"file", "folder"}:
         return one_line(row.label, cells)

@@ -28,7 +28,7 @@ class Trigger(Struct, frozen=True):
 
 
 def trigger(text: str, cursor: int) -> Trigger | None:
-    """Return what is typed at the cursor, if it can be completed."""
+    """Return the text at the cursor that can be completed, with its kind; None: there is none."""
     if text.startswith("/"):
         head = text[:cursor] if cursor < _WINDOW else text[:_WINDOW]
         if (found := _COMMAND.match(head)) is not None:

@@ -29,7 +29,7 @@ class DraftFiles:
         self._write(key, msgspec.json.encode(self._contents.packed(draft)) if draft is not None and is_kept else b"")
 
     def load(self, key: str) -> KeptPrompt | None:
-        """Return what was being typed in a session in this process."""
+        """Return the draft of a session in this process; None: there is none."""
         try:
             found = msgspec.json.decode(read_start(self._path(key), PROMPT_BLOB.value), type=KeptPrompt)
         except (OSError, msgspec.MsgspecError):

@@ -34,7 +34,7 @@ class Keeping:
         self._has_failed = False
 
     def actions(self) -> dict[str, Callable[[], bool]]:
-        """Return what the keys do."""
+        """Return the keys' actions, by name."""
         return {"stash_push": self.push, "stash_pop": self.pop}
 
     def changed(self) -> None:

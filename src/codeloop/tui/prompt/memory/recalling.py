@@ -30,7 +30,7 @@ class Recalling:
         self._before: KeptPrompt | None = None
 
     def actions(self) -> dict[str, Callable[[], bool]]:
-        """Return what the keys do."""
+        """Return the keys' actions, by name."""
         return {
             "history_previous": lambda: self._is_on_edge(top=True) and self._step(1),
             "history_next": lambda: self._is_on_edge(top=False) and self._step(-1),

@@ -56,7 +56,7 @@ def width(shown: str) -> int:
 
 
 def tab() -> str:
-    """Return what a tab is shown as."""
+    """Return the blanks shown for a tab."""
     return " " * _TAB
 
 

@@ -9,7 +9,7 @@ Class = Literal["blank", "word", "mark", "chip"]
 
 
 def class_of(char: str, *, big: bool = False) -> Class:
-    """Return what a character is; `big`: a word is whatever stands between blanks. A chip is a word of its own."""
+    """Return a character's class; `big`: a word is whatever stands between blanks. A chip is a word of its own."""
     if char.isspace():
         return "blank"
     if is_chip(char):
@@ -96,7 +96,7 @@ def before_word(text: str, at: int) -> int:
 
 
 def before_blank(text: str, at: int) -> int:
-    """Return where what ctrl+w deletes begins: back to a blank."""
+    """Return the start of the text that ctrl+w deletes: back to a blank."""
     head = text[:at].rstrip()
     found = re.search(r"\S+\Z", head[-4096:])
     if found is None:
@@ -111,7 +111,7 @@ def before_blank(text: str, at: int) -> int:
 
 
 def around(text: str, at: int) -> tuple[int, int]:
-    """Return where what stands at a place begins and ends: a word, blanks, or marks."""
+    """Return the start and end of the word, blanks or marks at a place."""
     start = end = at
     while start > 0 and text[start - 1] != "\n" and at < len(text) and _same(text, at, start - 1, big=False):
         start -= 1

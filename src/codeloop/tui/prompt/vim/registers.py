@@ -41,5 +41,5 @@ class Registers:
             self._kept["0"] = taken
 
     def of(self, name: str) -> Register:
-        """Return what is in a register."""
+        """Return the content of a register."""
         return self._kept.get("" if name == '"' else name.lower(), Register())

@@ -16,7 +16,7 @@ class OperatorSpan(Struct, frozen=True):
 
 
 def changed_words(text: str, at: int, count: int, *, big: bool) -> OperatorSpan:
-    """Return what `cw` takes on a word: up to its end, not the blank behind it."""
+    """Return the span of `cw` on a word: up to its end, not the blank behind it."""
     place = at - 1
     for _ in range(count):
         place = word_end(text, place, big=big)
@@ -24,7 +24,7 @@ def changed_words(text: str, at: int, count: int, *, big: bool) -> OperatorSpan:
 
 
 def spanned(text: str, at: int, target: MotionEnd, keys: str, operator: str) -> OperatorSpan:
-    """Return what an operator takes between a place and the end of a motion."""
+    """Return the span of an operator between a place and the end of a motion."""
     low, high = sorted((at, target.at))
     if target.reach == "lines":
         return OperatorSpan(low, high, is_lines=True)

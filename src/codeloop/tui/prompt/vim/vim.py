@@ -118,7 +118,7 @@ class Vim(Operating):
             self._typed = ""
 
     def selection(self) -> tuple[int, int]:
-        """Return what is selected: in visual mode with the character under the cursor."""
+        """Return the start and end of the selection: in visual mode with the character under the cursor."""
         if self.mode not in {"visual", "lines"}:
             return self.buffer.selection
         text = self.buffer.text

@@ -220,7 +220,7 @@ def _on_one_line(text: str) -> str:
 
 
 def told(call: ToolCall) -> list[Row]:
-    """Return what the model was told below the result: errors that earlier edits have brought, above all."""
+    """Draw the notes below a result: above all new errors after earlier edits."""
     text = call.metadata.get(TOLD)
     return call.folded(call.plain(text, "warning")) if isinstance(text, str) else []
 

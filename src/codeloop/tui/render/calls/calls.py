@@ -59,7 +59,7 @@ def call_rows(item: ToolItem, canvas: Canvas, now: int) -> list[Row]:
 
 
 def _attached(call: ToolCall) -> list[Row]:
-    """Return what came with the result: for each picture or document a row of words, then where a picture is drawn."""
+    """Draw the attachments of a result: for each picture or document a row of words, then the picture."""
     state = call.part.state
     files = state.attachments if isinstance(state, ToolStateCompleted) else None
     margin, look = Segment(" " * MARGIN), call.style("text_muted")

@@ -48,7 +48,7 @@ def _counted(count: object, one: str, many: str, before: str = "") -> str:
 
 
 def _lines(call: ToolCall) -> list[Row]:
-    """Return what was read, if it is open: with numbers and in the colours of its language."""
+    """Draw the lines of an open read: with numbers and in the colours of its language."""
     shown = mapping(call.metadata.get("display"))
     if not call.is_open:
         return []
@@ -82,7 +82,7 @@ def change(call: ToolCall) -> CallBody:
 
 
 def language(call: ToolCall) -> CallBody:
-    """Return what a language server was asked: a rename as the change it made."""
+    """Draw a request to a language server: a rename as its diff."""
     return change(call) if "diff" in call.metadata else generic(call)
 
 

@@ -60,7 +60,7 @@ def web_page(call: ToolCall) -> CallBody:
 
 
 def web_search(call: ToolCall) -> CallBody:
-    """Return what was searched for and how much was found; the results, when it is open."""
+    """Draw a web search: its query and the number of results; the results when it is open."""
     number = call.metadata.get("results")
     notes = [f"{number} result{'' if number == 1 else 's'}"] if isinstance(number, int) else []
     return CallBody(call.text("query"), [*notes, *call.took()], opened(call))

@@ -41,7 +41,7 @@ def todos(call: ToolCall) -> CallBody:
 
 
 def task(call: ToolCall) -> CallBody:
-    """Return what a subagent does: its latest calls while it works, the end of its report afterwards."""
+    """Draw a subagent: its latest calls while it works, the end of its report afterwards."""
     child = call.item.child
     agent = call.text("subagent_type") or (child.agent if child else "")
     session = call.metadata.get("sessionId")

@@ -31,7 +31,7 @@ def bash(call: ToolCall) -> CallBody:
 
 
 def bash_output(call: ToolCall) -> CallBody:
-    """Return what a background command has printed since it was asked last."""
+    """Draw the new output of a background command."""
     output, notes = _output(call)
     status, ending = str(call.metadata.get("status", "")), command_ending(call.metadata)
     how = ending if status == "exited" and ending else status
@@ -62,7 +62,7 @@ def output_rows(call: ToolCall, output: str) -> list[Row]:
 
 
 def _output(call: ToolCall) -> tuple[str, list[str]]:
-    """Return what was printed, and what the program itself has to say of it, without what the heading says."""
+    """Split the output of a command from the program's notes on it, without those that the heading says."""
     printed = call.metadata.get("output")
     if call.status != "done":
         return without_notes(printed if isinstance(printed, str) else ""), []

@@ -115,7 +115,7 @@ class DiffRows:
         return [Segment(piece, (style or plain) + ground) for piece, style, _ in code]
 
     def _emphasis(self, sign: Sign) -> Style:
-        """Return what is added to the style of changed words."""
+        """Return the style added to changed words."""
         theme = self._canvas.styles.theme
         colour = theme.diff_highlight_added if sign == "+" else theme.diff_highlight_removed
         if self._has_grounds and colour:
@@ -124,7 +124,7 @@ class DiffRows:
 
 
 def _runs(hunk: Iterable[DiffLine]) -> Iterator[tuple[list[DiffLine], list[DiffLine]]]:
-    """Yield what is removed with what is added in its place; a line of both sides is a run of its own."""
+    """Yield removed lines with those added in their place; a line of both sides is a run of its own."""
     removed: list[DiffLine] = []
     added: list[DiffLine] = []
     for line in hunk:

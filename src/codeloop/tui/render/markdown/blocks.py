@@ -117,7 +117,7 @@ class BlockReader:
             yield from self._text(piece)
 
     def end(self) -> Iterator[Leaf]:
-        """Yield what is still open."""
+        """Yield the leaves that are still open."""
         yield from self._close()
 
     def _line(self, line: str) -> Iterator[Leaf]:

@@ -148,7 +148,7 @@ class _LeafRows:
         return self._frames([frame for frame, _ in shared])[1]
 
     def _frames(self, frames: Iterable[Frame]) -> tuple[Row, Row]:
-        """Return what stands before a block's first row, and before the others."""
+        """Return the row before a block's first row, and the one before the others."""
         first: Row = []
         rest: Row = []
         for frame in frames:

@@ -119,7 +119,7 @@ class InlinePictures:
             self._ui.paint()
 
     def _slices(self) -> Mapping[Spot, Slice]:
-        """Return what is to be drawn, by its first cell: rows of pictures that nothing covers."""
+        """Return the rows of pictures to draw, by their first cell: those that nothing covers."""
         transcript, gallery = self._ui.tab.transcript, self._gallery
         if gallery is None or not transcript.is_attached or self._ui.screen is not transcript.screen:
             return {}

@@ -118,7 +118,7 @@ class SelectingView(PicturedView):
             self.post_message(self.Selected(text))
 
     def selected_text(self) -> str:
-        """Return what is selected, without what all of its rows begin with: blanks, and the bar beside a prompt."""
+        """Return the selected text, without the common start of its rows: blanks, and the bar beside a prompt."""
         if self.chosen is None:
             return ""
         (top, left), (bottom, right) = self.chosen
@@ -197,7 +197,7 @@ def grown(text: str, cell: int, unit: Unit) -> tuple[int, int]:
 
 
 def _kind(character: str) -> str:
-    """Return what a character is a part of; "": it stands for itself."""
+    """Return a character's kind for a double click, "word" or "blank"; "": it stands for itself."""
     if character.isalnum() or character in _IN_WORDS:
         return "word"
     return "blank" if character.isspace() else ""

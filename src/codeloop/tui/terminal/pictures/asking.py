@@ -34,7 +34,7 @@ def protocol_of_answers(answers: Mapping[str, str]) -> Protocol:
 
 
 async def terminal_of_tmux() -> dict[str, str]:
-    """Return what tmux knows of the terminal around it, as that would answer; nothing, if it hands on no pictures."""
+    """Ask tmux about the terminal around it, in the form of that terminal's answers; {} if it passes no pictures on."""
     version, features, hands_on, *_ = [*(await ask_tmux(_TMUX)).split("\n"), "", "", ""]
     can = hands_on in {"on", "all", "1"} and "RGB" in features.split(",")
     return {VERSION: version} if can and _KITTY.match(version.lower()) else {}

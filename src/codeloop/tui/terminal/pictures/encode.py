@@ -24,7 +24,7 @@ _CLEAR = bytes([255] * 128 + [0] * 128)
 
 
 def drawn(data: bytes, protocol: Protocol, box: PictureBox) -> str:
-    """Return what draws a picture at the cursor in at most a box. Raises ValueError when it is no picture."""
+    """Return the output that draws a picture at the cursor in at most a box. Raises ValueError: it is none."""
     image = _scaled(data, box)
     room = box.fitted(image.width, image.height)
     if protocol == "sixel":
@@ -35,7 +35,7 @@ def drawn(data: bytes, protocol: Protocol, box: PictureBox) -> str:
 
 
 def rows_of(data: bytes, protocol: Protocol, box: PictureBox, colours: int = COLOURS) -> tuple[str, ...]:
-    """Return what draws each row of a picture that fills a box, at the cursor. Raises ValueError when it is none."""
+    """Return the output that draws each row of a picture that fills a box. Raises ValueError when it is none."""
     image = _filled(data, box)
     width, height = box.cell
     rows = (image.crop((0, line * height, image.width, (line + 1) * height)) for line in range(box.rows))
@@ -49,7 +49,7 @@ def rows_of(data: bytes, protocol: Protocol, box: PictureBox, colours: int = COL
 
 
 def uploaded(data: bytes, box: PictureBox, number: int) -> tuple[str, ...]:
-    """Return what gives kitty a picture that fills a box, for cells to show. Raises ValueError when it is none."""
+    """Return the commands that send kitty a picture that fills a box. Raises ValueError when it is none."""
     return kitty(f"a=T,U=1,f=100,i={number},c={box.columns},r={box.rows}", _png(_filled(data, box)))
 
 

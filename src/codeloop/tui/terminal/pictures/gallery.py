@@ -74,7 +74,7 @@ class Gallery:
             self._house.begin(self._load(place))
 
     def drawn(self, row: PictureRow) -> list[Segment]:
-        """Return what is written on a row: the cells that kitty shows a picture in; elsewhere nothing."""
+        """Return the segments of a row: the cells that kitty shows a picture in; elsewhere nothing."""
         place = row.place
         loaded = self._loaded.get(place.key) if place is not None else None
         if place is None or loaded is None or not (loaded.number or loaded.problem):
@@ -87,7 +87,7 @@ class Gallery:
         return row.written[1]
 
     def slice_at(self, place: PicturePlace) -> Slice | None:
-        """Return what draws a row of a picture over its cells; None: it is not ready, or not drawn so."""
+        """Return the slice of a picture for a row; None: it is not ready, or not drawn so."""
         loaded = self._loaded.get(place.key)
         if loaded is None or not loaded.rows:
             return None

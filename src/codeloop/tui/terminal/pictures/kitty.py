@@ -41,5 +41,5 @@ def cells(number: int, line: int, columns: int, look: Style) -> Segment:
 
 
 def removed(number: int) -> str:
-    """Return what has kitty forget a picture."""
+    """Return the command by which kitty forgets a picture."""
     return f"\x1b_Ga=d,d=I,i={number},q=2;\x1b\\"

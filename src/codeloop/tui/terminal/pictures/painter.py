@@ -51,7 +51,7 @@ class Painter:
                 del self._there[spot]
 
     def frame(self) -> str:
-        """Return what draws the pictures that are in sight and not on the screen."""
+        """Return the output that draws the pictures in sight that are not on the screen."""
         missing = {spot: each for spot, each in self._in_sight().items() if self._there.get(spot) != each}
         if not missing:
             return ""

@@ -40,5 +40,5 @@ def _line(rows: list[bytes], colour: int, width: int) -> str:
 
 @cache
 def _table(colour: int) -> bytes:
-    """Return what makes 1 of a colour, and 0 of any other."""
+    """Return a translation table: 1 for a colour, 0 for any other."""
     return bytes(number == colour for number in range(256))

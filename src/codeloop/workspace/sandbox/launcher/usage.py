@@ -71,7 +71,7 @@ class UsageWatch:
 
 
 def _unshared(pids: AbstractSet[int]) -> int:
-    """Return what processes use in KiB, what they share counted once: it takes longer to find out."""
+    """Measure the memory of processes in KiB, shared pages counted once: it takes longer to find out."""
     whole = 0
     for pid in pids:
         share, swapped = _sizes(f"/proc/{pid}/smaps_rollup", ("Pss:", "SwapPss:"))

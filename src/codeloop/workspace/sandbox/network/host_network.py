@@ -45,7 +45,7 @@ class HostNetwork:
         return self._proxy.count if self._proxy is not None else 0
 
     def refused(self, session: str, after: int) -> list[str]:
-        """Return what a session's commands were refused since the count was `after`, a line each."""
+        """Return the refused connections of a session's commands since the count was `after`, a line each."""
         return self._proxy.refused(after, self._ports.get(session, 0)) if self._proxy is not None else []
 
     async def close(self) -> None:

@@ -123,7 +123,7 @@ def read_hosts(entries: Iterable[str], also: Iterable[str] = ()) -> Hosts:
 
 
 def shown(text: str) -> str:
-    """Return what a client sent as it may be shown: without anything that a terminal would obey."""
+    """Escape text of a client, so that no terminal obeys it; at most 100 characters."""
     return text.encode("unicode_escape").decode()[:100]
 
 

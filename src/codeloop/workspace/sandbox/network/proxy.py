@@ -65,12 +65,12 @@ class HostProxy:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def refused(self, after: int, port: int) -> list[str]:
-        """Return what was refused at a port of the proxy since the count was `after`, a line each, none twice."""
+        """Return the refused connections at a port since the count was `after`, a line each, none twice."""
         rows = (row for row in self._refused if row.number > after and row.port == port)
         return list(dict.fromkeys(row.text for row in rows))
 
     def _accept(self, service: int | None) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], None]:
-        """Return what takes a new connection, to a service of the user's machine or to where it asks to go."""
+        """Return a handler of new connections, to a service of the user's machine or to where it asks to go."""
 
         def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             if len(self._tasks) >= PROXY_CONNECTIONS.value:
