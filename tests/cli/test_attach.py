@@ -2,9 +2,11 @@
 
 import json
 import signal
+import threading
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -263,3 +265,28 @@ def test_a_question_of_the_model_is_answered_and_one_answered_elsewhere_taken_ba
         for each in (terminal, other):
             each.type("\x04", end="")
             assert each.end() == 0
+
+
+@pytest.mark.parametrize("words", [("attach", "{url}", "--plain"), ("run", "--attach", "{url}", "hello")])
+def test_what_a_server_says_moves_no_terminal(tmp_path: Path, words: tuple[str, ...]) -> None:
+    trick = "\x1b]52;c;ZXZpbA==\x07\x1b]8;;file:///etc/passwd\x07\x9b2J\u202e"
+    body = json.dumps({"name": "BadRequest", "data": {"message": f"Sorry{trick}"}}).encode()
+
+    class Hostile(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(400)
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+            del code, size
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Hostile) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}"
+        done = Desk(tmp_path).run(*(word.format(url=url) for word in words), stdin="hello\n")
+        server.shutdown()
+    shown = done.stdout + done.stderr
+    assert "Sorry" in shown
+    assert not {"\x1b", "\x07", "\x9b", "\u202e"} & set(shown)

@@ -196,6 +196,23 @@ async def test_an_answer_that_is_none_is_told(status: str, body: bytes, words: s
             await it.call(SESSION_GET, SessionId(session_id="ses_1"))
 
 
+@pytest.mark.parametrize("head", [b"HTTP/1.1 200 OK\r\ncontent-length: 9999\r\n\r\n", b"HTTP/1.1 200 OK\r\nx: "])
+async def test_an_answer_that_comes_a_byte_at_a_time_has_a_deadline(
+    head: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def drip(writer: asyncio.StreamWriter) -> None:
+        writer.write(head)
+        while True:
+            writer.write(b" ")
+            await writer.drain()
+            await asyncio.sleep(0.02)
+
+    monkeypatch.setattr(http, "CLIENT_PATIENCE", Limit("client.patience", 300, "ms", ""))
+    async with wire(drip) as server, client(server.url) as it:
+        with pytest.raises(ServerLost, match="did not answer PATCH /session/ses_1 within"):
+            await within(it.call(SESSION_UPDATE, SESSION_UPDATE.takes(session_id="ses_1", time=ArchiveTime())), 5)
+
+
 async def test_the_credential_goes_to_the_named_server_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     async with wire(said("200 OK", b"true")) as other, client(other.url) as unused:
         assert unused.url == other.url

@@ -132,15 +132,21 @@ def call() -> None:
         ended = app.main(prog_name="codeloop", standalone_mode=False)
     except CodeloopError as error:
         code = load("cli.exit_codes:of_error")(error)
-        click.echo(f"codeloop: {error}", err=True)
+        _complain(f"codeloop: {error}")
         sys.exit(code)
     except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.format_message(), err=True)
+        _complain(error.format_message())
         sys.exit(error.exit_code)
     except click.ClickException as error:
-        click.echo(f"codeloop: {problem_of(error)}", err=True)
+        _complain(f"codeloop: {problem_of(error)}")
         sys.exit(error.exit_code)
     except click.Abort:
         click.echo("codeloop: Interrupted.", err=True)
         sys.exit(INTERRUPTED)
     sys.exit(ended if isinstance(ended, int) else 0)
+
+
+def _complain(text: str) -> None:
+    """Print an error, which may quote a server, a repository or a file: nothing in it moves the terminal."""
+    inert = load("kit.terminal_text:inert")
+    click.echo(inert(text), err=True)

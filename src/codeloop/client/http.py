@@ -130,8 +130,17 @@ class HttpClient:
         path, body = request
         said = self._remote.credential
         silence = None if operation.id in ENDLESS else CLIENT_PATIENCE.seconds
-        async with self._remote.ask(operation.method, path, self._headers(body), body, silence) as response:
-            answer = await self._remote.read(response)
+        try:
+            # In all, since a server that sends a byte now and then is never silent.
+            async with asyncio.timeout(silence):
+                async with self._remote.ask(operation.method, path, self._headers(body), body, silence) as response:
+                    answer = await self._remote.read(response)
+        except TimeoutError:
+            raise ServerLost(
+                f"The server at {self._remote.url} did not answer {operation.method} {path.partition('?')[0]} within "
+                f"{CLIENT_PATIENCE.seconds:g} s. Look whether it still runs.",
+                "it was too slow",
+            ) from None
         if response.status_code == 401:
             self._refused(refusal_of(401, answer, self._remote.url), said)
         else:

@@ -153,7 +153,7 @@ CLIENT_PATIENCE = Limit(
     "client.patience", 300_000, "ms", "waiting for an answer that does not wait for a turn, then an error"
 )
 CLIENT_KEEPALIVE = Limit("client.keepalive", 3_000, "ms", "how long an unused connection is kept: servers close at 5 s")
-CLIENT_ANSWER = Limit("client.answer", 1024 * 1024 * 1024, "bytes", "a longer answer of a server is not read")
+CLIENT_ANSWER = Limit("client.answer", 256 * 1024 * 1024, "bytes", "a longer answer of a server is not read")
 CLIENT_EVENT = Limit("client.event", 256 * 1024 * 1024, "bytes", "one event of a server, then following ends")
 CLIENT_SILENCE = Limit(
     "client.silence", 30_000, "ms", "a stream of events without a byte, three heartbeats long, is opened again"

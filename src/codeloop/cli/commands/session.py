@@ -131,7 +131,7 @@ def _show_rows(rows: Sequence[tuple[int, Session]], here: str) -> None:
         where = f"  {inert(each.directory)}" if elsewhere else ""
         title = one_line(("[archived] " if each.time.archived else "") + each.title, 70)
         sums = f"{when(each.time.updated)}  {dollars(each.cost or 0, each.tokens):>9}  {inert(each.slug):<{slugs}}"
-        click.echo(f"{'  ' * depth}{each.id}  {sums}  {title}{where}")
+        click.echo(f"{'  ' * depth}{inert(each.id)}  {sums}  {title}{where}")
 
 
 @session.command()

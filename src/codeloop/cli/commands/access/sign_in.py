@@ -6,6 +6,7 @@ import click
 
 from codeloop.cli.target.project import run_with_client
 from codeloop.client.local import LocalClient
+from codeloop.kit.terminal_text import inert
 from codeloop.schema.api.providers import FinishSignIn, ProviderAuthMethod, StartSignIn
 from codeloop.schema.operation import PROVIDER_AUTH, PROVIDER_AUTHORIZE, PROVIDER_CALLBACK, NoArguments
 
@@ -24,7 +25,7 @@ def sign_in(provider: str) -> bool:
         inputs = _inputs(methods[number])
         started = await client.call(PROVIDER_AUTHORIZE, StartSignIn(provider_id=provider, method=number, inputs=inputs))
         if started.url:
-            click.echo(f"Open {started.url}\n{started.instructions}", err=True)
+            click.echo(inert(f"Open {started.url}\n{started.instructions}"), err=True)
             code = str(click.prompt("Code", err=True)).strip() if started.method == "code" else None
             await client.call(PROVIDER_CALLBACK, FinishSignIn(provider_id=provider, method=number, code=code))
         click.echo(f"Signed in at {provider}.")
@@ -37,7 +38,7 @@ def _chosen(methods: list[ProviderAuthMethod]) -> int:
     if len(methods) == 1:
         return 0
     for number, method in enumerate(methods, 1):
-        click.echo(f"{number}. {method.label}", err=True)
+        click.echo(inert(f"{number}. {method.label}"), err=True)
     return int(click.prompt("How", type=click.IntRange(1, len(methods)), default=1, err=True)) - 1
 
 
