@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -54,6 +55,22 @@ def codeloop() -> Subject:
         },
         scripted=(*run, "--replay", "{script}", "{prompt}"),
     )
+
+
+_PI = """
+mkdir -p "$2/.pi/agent"
+models='{"providers": {"bench": {"baseUrl": "%s", "api": "openai-completions", "apiKey": "k",
+  "models": [{"id": "m"}]}}}'
+printf "$models" "$1" > "$2/.pi/agent/models.json"
+exec pi --offline --provider bench --model m -p "$3"
+"""
+
+
+def pi() -> Subject | None:
+    """Return pi, which starts commands without a sandbox; None where it is not on the PATH."""
+    if shutil.which("pi") is None:
+        return None
+    return Subject("pi", ("sh", "-c", _PI, "sh", "{url}", "{home}", "{prompt}"), ("pi", "--version"))
 
 
 def another(line: str, environ: Sequence[str], name: str | None, version: str | None = None) -> Subject:

@@ -15,6 +15,7 @@ from bench import (
     script,
     serving,
     snapshots,
+    subject,
     tools,
     watching,
 )
@@ -82,6 +83,26 @@ def over_http(bench: Bench) -> None:
         bench.put(place, "drip-cpu", drip.cpu - answer.cpu)
 
 
+def steps_of_pi(bench: Bench) -> None:
+    """Measure the CPU of a step against one of pi, in turn, where that is installed."""
+    pi = subject.pi()
+    if pi is None:
+        return
+    ours, theirs = bench.places[0], subject.place(pi, bench.folder)
+    with Server(ONE_STEP) as one, Server(MANY_STEPS) as many:
+        found = bench.medians(
+            {
+                f"{place.subject.name} {name}": place.fill(place.subject.argv, server.url)
+                for place in (ours, theirs)
+                for name, server in (("one", one), ("many", many))
+            }
+        )
+    step, other = (
+        found[f"{place.subject.name} many"].cpu - found[f"{place.subject.name} one"].cpu for place in (ours, theirs)
+    )
+    bench.put(ours, "step-cpu-pi", step / other)
+
+
 def request_bodies(bench: Bench) -> None:
     """Look at the requests of one session: their overhead, and whether each continues the one before."""
     for place in bench.places:
@@ -143,6 +164,7 @@ MEASUREMENTS: dict[Callable[[Bench], None], tuple[str, ...]] = {
         "drip",
         "drip-cpu",
     ),
+    steps_of_pi: ("step-cpu-pi",),
     request_bodies: ("overhead", "prefix"),
     late_step: ("late-step",),
     economy.economy: tuple(

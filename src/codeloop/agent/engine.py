@@ -1,6 +1,6 @@
 """The frozen bundle of everything that the loop runs on."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Protocol
 
@@ -17,7 +17,7 @@ from codeloop.permission.defaults import guards
 from codeloop.permission.gate import CallRules, Gate
 from codeloop.permission.rules import RuleLayer, RuleLayers
 from codeloop.schema.agent import Agent
-from codeloop.schema.errors import OperationError
+from codeloop.schema.errors import OperationError, SessionNotFound
 from codeloop.schema.limits import TOOL_OUTPUT_BYTES, TOOL_OUTPUT_LINES
 from codeloop.schema.message import ModelRef, Session
 from codeloop.schema.part import ToolPart
@@ -132,9 +132,17 @@ class Engine(Struct, frozen=True):
             raise ToolFailure(f"There is no subagent named {name}. Available: {known or 'none'}.")
         return agent
 
+    def ceilings(self, session_id: str) -> tuple[Ceiling, ...]:
+        """Return every ceiling of a session."""
+        return tuple(ceilings_of(tuple(lineage(self.store, session_id)), self._profile))
+
     def profile(self, session_id: str) -> Profile:
         """Return the profile of a session: its own, that of a session it is a child of, or the configured one."""
-        for session in lineage(self.store, session_id):
+        return self._profile(lineage(self.store, session_id))
+
+    def _profile(self, line: Iterable[Session]) -> Profile:
+        """Return the profile of the first session of a line, which goes on with those that it is a child of."""
+        for session in line:
             chosen = (session.metadata or {}).get(PROFILE)
             if chosen is not None and chosen in PROFILES:
                 return chosen
@@ -145,12 +153,14 @@ class Engine(Struct, frozen=True):
 
         Those are what holds firm of the profile and the agent, what a blanket permission does not cover, and the rules
         of the sessions that it is a child of, so that a child is never allowed more than its parents.
-        The agent's are those of now, should they have changed since a step began with it.
+        The agent's are those of now, should they have changed since a step began with it. Raises SessionNotFound.
         """
-        profile = self.profile(session_id)
-        session = self.store.session(session_id)
-        lists = self._lists(_session_layer(session), agent, profile)
-        above = tuple(ceilings_of(self.store, session_id, self.profile))
+        line = tuple(lineage(self.store, session_id))
+        if not line:
+            raise SessionNotFound(session_id)
+        profile = self._profile(line)
+        lists = self._lists(_session_layer(line[0]), agent, profile)
+        above = tuple(ceilings_of(line, self._profile))
         for ceiling in above:
             lists += self._ceiling(ceiling, profile)
         kept = tuple(layers for layers in lists if any(layer.rules for layer in layers))

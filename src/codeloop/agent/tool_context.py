@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from codeloop.agent.engine import Engine
 from codeloop.kit.lazy import load
+from codeloop.permission.gate import CallRules
 from codeloop.permission.rules import denied_patterns, judged
 from codeloop.schema.agent import Agent
 from codeloop.schema.event import part_updated
@@ -31,6 +32,28 @@ class FirstQuestion(Struct):
     repeated: Need | None = None
 
 
+class KnownRules:
+    """What a call is judged by, which it looks at many times: read from the store when it asks."""
+
+    def __init__(self, engine: Engine, session_id: str, agent: Agent) -> None:
+        self._read = partial(engine.call_rules, session_id, agent)
+        self._known: CallRules | None = None
+
+    @property
+    def now(self) -> CallRules:
+        """The rules as they were when they were last read."""
+        return self._known or self.renew()
+
+    def renew(self) -> CallRules:
+        """Read them again."""
+        self._known = self._read()
+        return self._known
+
+    def forget(self) -> None:
+        """Have them read again by whoever looks next."""
+        self._known = None
+
+
 class CallContext:
     """The ToolContext of one call. `recorder`: notes what it is about to change; None: nothing is recorded."""
 
@@ -42,7 +65,7 @@ class CallContext:
         call = QuestionTool(message_id=part.message_id, call_id=part.call_id)
         self.session = CallSession(engine.store, part.session_id, call, self._judge, engine.hooks, self._denials)
         self._engine = engine
-        self._agent = agent
+        self._rules = KnownRules(engine, part.session_id, agent)
         self._part = part
         self._recorder = recorder
         self._timer: asyncio.TimerHandle | None = None
@@ -65,13 +88,15 @@ class CallContext:
         for need in needs:
             if need.permission == "task":  # nobody is asked about an agent that there is not
                 self._engine.subagent(need.patterns[0])
-        rules = self._engine.call_rules(self.session_id, self._agent)
+        rules = self._rules.renew()
         tool = QuestionTool(message_id=self.message_id, call_id=self.call_id)
         self.first.waits = self.first.waits is None
         hooks, asked = self._engine.hooks, None
         if hooks is not None and hooks.wants("permission.ask"):
             asked = partial(load("agent.hooks.permission:verdict_on"), hooks)
         was_asked = await self._engine.gate.pass_through(needs, self.session_id, tool, rules, asked)
+        if was_asked or asked is not None:
+            self._rules.forget()  # the answer may have taken days
         self.first.waits = False
         if any(need.writes is not None and need.writes.files is None for need in needs):
             self.workspace.read_log.before_own(self.session_id)
@@ -82,7 +107,7 @@ class CallContext:
 
     def _judge(self, permission: str, patterns: Sequence[str]) -> dict[str, Action]:
         """Return the rules' action on each pattern alone, without those that they allow."""
-        lists = self._engine.call_rules(self.session_id, self._agent).lists
+        lists = self._rules.now.lists
         actions: dict[str, Action] = {
             each: judged(Need(permission=permission, patterns=(each,)), lists)[0].action for each in patterns
         }
@@ -90,7 +115,7 @@ class CallContext:
 
     def _denials(self, permission: str) -> tuple[str, ...]:
         """Return the patterns of the rules that deny particular needs of a permission."""
-        return denied_patterns(permission, self._engine.call_rules(self.session_id, self._agent).lists)
+        return denied_patterns(permission, self._rules.now.lists)
 
     def report(self, *, title: str | None = None, metadata: JSON | None = None) -> None:
         """Show progress to every client, at most ten times a second; the last report always shows."""

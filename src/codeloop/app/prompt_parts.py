@@ -1,21 +1,22 @@
 """What a prompt brings along becomes parts of its message: text as it is, text files as a read that has been done."""
 
 import base64
-import mimetypes
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, unquote_to_bytes, urlsplit
 
+from codeloop.kit import lazy
 from codeloop.kit.small_files import from_home
 from codeloop.schema.api.session_inputs import AgentPartInput, FilePartInput, PartInput, SubtaskPartInput, TextPartInput
-from codeloop.schema.errors import OperationError, UsageProblem
+from codeloop.schema.errors import CodeloopError, OperationError, UsageProblem
 from codeloop.schema.ids import new_id
 from codeloop.schema.limits import ATTACHED_FILE, IMAGE_FILE, READ_PDF
 from codeloop.schema.message import UserMessage
 from codeloop.schema.part import AgentPart, FilePart, Part, ResourceSource, SubtaskPart, TextPart
 from codeloop.schema.wire import replace
-from codeloop.workspace.files.image import ImageRefused, fit_image
 from codeloop.workspace.files.safe_open import FileRefused, load
 from codeloop.workspace.workspace import Workspace
 
@@ -117,9 +118,10 @@ def _data_part(part: FilePart) -> list[Part]:
 
 def _picture(part: FilePart, data: bytes) -> list[Part]:
     """Return an image as services take it, and its size when it is not as it was."""
+    fit_image: Callable[[bytes], Any] = lazy.load("workspace.files.image:fit_image")  # most prompts have none
     try:
         picture = fit_image(data)
-    except ImageRefused as error:
+    except CodeloopError as error:
         return [_left_out(part, str(error))]
     if picture.data is data and picture.mime == part.mime and part.url.startswith("data:"):
         return [part]
@@ -169,6 +171,8 @@ def _read(path: Path, limit: int) -> bytes:
 
 def mime_of(path: Path) -> str:
     """Guess a file's mime type from its name; text when there is nothing to go by."""
+    import mimetypes  # most prompts name no file
+
     return mimetypes.guess_type(path.name)[0] or "text/plain"
 
 

@@ -63,6 +63,22 @@ async def test_a_command_that_stops_its_supervisor_ends_at_its_timeout(it: Attac
     assert (await it.run("echo works")).output == "works\n"
 
 
+@pytest.mark.parametrize("attack", [limit("NOFILE", 4), limit("FSIZE"), limit("AS", 1000), "renice -n 19 $PARENT"])
+async def test_what_a_command_does_to_its_supervisor_is_not_handed_to_the_next(it: Attacked, attack: str) -> None:
+    look = "ulimit -n -f -v; nice; echo x > y"
+    before = (await it.run(look)).output
+    await it.run(f"export PARENT=$PPID; {attack} >/dev/null 2>&1; true")
+    assert (await it.run(look)).output == before
+
+
+async def test_a_supervisor_serves_again_when_nothing_is_left_of_its_command(it: Attacked) -> None:
+    seen = {(await it.run("echo $PPID")).output for _ in range(6)}
+    assert len(seen) <= 3, "they take turns: one is ready while the other serves"
+    kept = (await it.run("sleep 7124 >/dev/null 2>&1 & echo $PPID")).output
+    later = {(await it.run("echo $PPID; pgrep -x sleep")).output for _ in range(4)}
+    assert kept not in later, "one that had to end something is not used again"
+
+
 async def test_what_sandboxed_commands_export_does_not_steer_those_outside_or_with_grants(it: Attacked) -> None:
     async def outside(text: str) -> str:
         return (await it.shells.run(it.context, ShellCommand(text, 20), lambda _: None)).output

@@ -1,14 +1,12 @@
 """What a session's calls must pass besides its own rules, because of where the session comes from."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
 from codeloop.schema.message import Session
 from codeloop.schema.permission import PermissionRule, Profile
 from codeloop.schema.wire import JSON, Wire
-from codeloop.store.store import Store
-from codeloop.store.subagent_state import lineage
 
 WITHIN = "within"
 """Where a session keeps its ceilings in its metadata."""
@@ -42,10 +40,14 @@ def with_ceilings(metadata: JSON | None, ceilings: tuple[Ceiling, ...]) -> JSON 
     return {**kept, WITHIN: msgspec.to_builtins([*ceilings])} if ceilings else kept or None
 
 
-def ceilings_of(store: Store, session_id: str, profile_of: Callable[[str], Profile]) -> Iterator[Ceiling]:
-    """Yield every ceiling of a session: its own, and the sessions that it is a child of with theirs."""
-    for session in lineage(store, session_id):
-        if session.id != session_id:
+def ceilings_of(line: Sequence[Session], profile_of: Callable[[Sequence[Session]], Profile]) -> Iterator[Ceiling]:
+    """Yield every ceiling of a session: its own, and the sessions that it is a child of with theirs.
+
+    `line`: the session and those that it is a child of, the nearest first; `profile_of`: the profile of the first one
+    of such a line.
+    """
+    for number, session in enumerate(line):
+        if number:
             rules = tuple(session.permission or ())
-            yield Ceiling(agent=session.agent, permission=rules, profile=profile_of(session.id))
+            yield Ceiling(agent=session.agent, permission=rules, profile=profile_of(line[number:]))
         yield from kept_ceilings(session)

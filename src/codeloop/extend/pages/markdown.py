@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,10 @@ from codeloop.config.project_root import ProjectRoot
 from codeloop.config.sources import ExtraLayers, Layer, dotted
 from codeloop.config.validation import find_fault
 from codeloop.extend.folders import Home, is_name, pages_of
-from codeloop.extend.pages.claude_code import read_agent, read_command
 from codeloop.kit.frontmatter import FrontmatterError, split
 from codeloop.kit.jsonc import Document, Position, is_list, is_object
 from codeloop.kit.jsonc import Path as Keys
+from codeloop.kit.lazy import load
 from codeloop.schema.config import Config
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import EXTEND_FILES, EXTEND_VALUES, PAGE_BYTES
@@ -97,6 +97,8 @@ def _read_claude(section: str, name: str, file: Path, unusable: list[str], *, is
         return []
     try:
         text = read_text(file, PAGE_BYTES.value) or ""
+        read_command: Callable[[str, str], Any] = load("extend.pages.claude_code:read_command")
+        read_agent: Callable[[str, str], Any] = load("extend.pages.claude_code:read_agent")
         page = read_command(name, text) if section == "command" else read_agent(Path(name).name, text)
         if not is_name(page.name):
             raise FrontmatterError(f"{page.name!a} is not a valid name", 1)

@@ -169,9 +169,10 @@ class RunningCommand:
             self._protected = None
 
     async def _look_after(self) -> None:
-        """Put back what it changed and look through what it made, in a thread: that may be a lot."""
+        """Put back what it changed and look through what it made, in a thread where that may be a lot."""
         protected, self._protected = self._protected, None
         if protected is not None:
-            self._notes += await asyncio.to_thread(protected.restore)
+            is_little = protected.is_little()
+            self._notes += protected.restore() if is_little else await asyncio.to_thread(protected.restore)
             self._set_aside += protected.set_aside
             self._warnings += protected.warnings

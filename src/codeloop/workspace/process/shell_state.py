@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from shlex import split
 
@@ -58,10 +59,12 @@ def with_changes(of: Mapping[str, str], before: Mapping[str, str], after: Mappin
     return {**{name: value for name, value in of.items() if name in after or name not in before}, **changed}
 
 
+@lru_cache(maxsize=4)
 def exported(printed: str) -> dict[str, str]:
     """Return the variables that `export -p` printed, but for those that change how bash reads a line.
 
-    A command may have written anything in its place: what is not understood is left out, and nothing of it is run.
+    A command may have written anything in its place: what is not understood is left out, and nothing of it is run. Most
+    commands export nothing, so that the same is printed again: who gets the variables must not change them.
     """
     found: dict[str, str] = {}
     if printed.startswith("export "):  # sh, where there is no bash

@@ -250,13 +250,13 @@ class Shells:
             await asyncio.to_thread(made.begin)
             await asyncio.to_thread(made.end)
             self._repositories.setdefault(root, made)
-        else:
+        elif not self._repositories[root].count_at_once(0):
             await asyncio.to_thread(self._repositories[root].note)
 
     async def begin_repositories(self, policy: SandboxPolicy) -> PlantedRepositories | None:
         """Note which repositories there are before a command under a policy; None where nobody looked for them."""
         found = self._repositories.get(policy.writable[0])
-        if found is not None:
+        if found is not None and not found.count_at_once(1):
             await asyncio.to_thread(found.begin)
         return found
 
@@ -302,9 +302,9 @@ def find_shell(environment: Mapping[str, str]) -> tuple[str, ...]:
 
     Only where there is no bash, sh, about whose lines nothing is certain.
     """
-    for candidate in (*_SYSTEM, which("bash", environment.get("PATH")) or ""):
-        if os.access(candidate, os.X_OK):
-            return (candidate, *_PLAIN)
+    found = next((path for path in _SYSTEM if os.access(path, os.X_OK)), None)
+    if found := found or which("bash", environment.get("PATH")):
+        return (found, *_PLAIN)
     if os.access("/bin/sh", os.X_OK):
         return ("/bin/sh",)
     raise FileNotFoundError("no shell was found: neither bash, nor /bin/sh can be run; install bash")

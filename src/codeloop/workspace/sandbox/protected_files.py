@@ -57,6 +57,12 @@ class ProtectedFiles:
         self._before = self._contents(policy.protected) if keep else {}
         self._protected = policy.protected if keep else ()
 
+    def is_little(self) -> bool:
+        """Return whether little is left to look at for `restore`: nothing happened in the repositories, for one."""
+        if self._repositories is not None and self._repositories.count_at_once(-1):
+            self._repositories = None
+        return self._repositories is None and not self._protected and not self._granted
+
     def restore(self) -> list[str]:
         """Put back what was changed and move away what appeared; return what was done, for the model."""
         notes: list[str] = []

@@ -125,6 +125,10 @@ class Sandboxes:
         with sandbox.forker.used():
             yield sandbox
 
+    def find(self, policy: SandboxPolicy) -> Sandbox | None:
+        """Return a sandbox that was made for a policy, to know what it holds: its files may be others by now."""
+        return next((one for one in self._open if one.policy == policy and not one.forker.is_lost), None)
+
     async def enter(self, policy: SandboxPolicy) -> Sandbox:
         """Return a sandbox for a policy. Each one tries itself out when it is made, so it holds.
 

@@ -1,6 +1,7 @@
 """Folders that changed, as the kernel reports them, so that a large work tree is not scanned again and again."""
 
 import os
+import select
 import sys
 from collections.abc import Iterator
 from struct import Struct
@@ -65,6 +66,13 @@ class Watch:
         if number is not None and self._folders.get(number) == folder:
             del self._folders[number]
             self._remove(self._fd, number)
+
+    @property
+    def has_news(self) -> bool:
+        """Whether something has happened since the last call of `changed`."""
+        waiting = select.poll()
+        waiting.register(self._fd, select.POLLIN)
+        return bool(waiting.poll(0))
 
     def changed(self) -> set[str]:
         """Return the folders in which something happened since the last call."""

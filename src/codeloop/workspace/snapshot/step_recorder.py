@@ -1,11 +1,12 @@
 """What one step changed: the state before its first change, the state after its last, and the files in between."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
-from codeloop.kit.diff import unified
+from codeloop.kit.lazy import load
 from codeloop.schema.limits import SNAPSHOT_COMPARE, SNAPSHOT_DIFF, SNAPSHOT_DIFFS, SNAPSHOT_SHARED
 from codeloop.schema.message import SnapshotFileDiff
 from codeloop.workspace.snapshot.blob import Unreadable
@@ -13,6 +14,14 @@ from codeloop.workspace.snapshot.file_jobs import Failed
 from codeloop.workspace.snapshot.object_store import EMPTY_TREE, MissingObject, ObjectStore, TreeEntry
 from codeloop.workspace.snapshot.snapshots import Skipped, Snapshot, Snapshots
 from codeloop.workspace.snapshot.tree_diff import TreeChange, differences, lookup, overlaid
+
+
+class _TextDiff(Protocol):
+    """A diff as `kit.diff` makes it."""
+
+    patch: str
+    additions: int
+    deletions: int
 
 
 class StepChanges(msgspec.Struct, frozen=True):
@@ -178,6 +187,7 @@ def _file_diff(objects: ObjectStore, change: TreeChange, *, shown: bool) -> Snap
     before, after = (_text(objects, item) if shown else None for item in (change.before, change.after))
     if before is None or after is None:
         return SnapshotFileDiff(file=change.path, additions=0, deletions=0, patch="", status=status)
+    unified: Callable[[str, str, str], _TextDiff] = load("kit.diff:unified")  # 2 ms, and most steps change no file
     made = unified(change.path, before, after)
     return SnapshotFileDiff(
         file=change.path, additions=made.additions, deletions=made.deletions, patch=made.patch, status=status

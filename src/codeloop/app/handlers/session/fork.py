@@ -6,7 +6,7 @@ from itertools import takewhile
 
 from codeloop import __version__
 from codeloop.agent.moves import is_open
-from codeloop.agent.subagent.ceilings import ceilings_of, with_ceilings
+from codeloop.agent.subagent.ceilings import with_ceilings
 from codeloop.app.project import Project
 from codeloop.app.slugs import slug
 from codeloop.schema.api.session_requests import ForkSession
@@ -65,7 +65,7 @@ async def fork(project: Project, args: ForkSession) -> Session:
 def _metadata(project: Project, session: Session) -> JSON | None:
     """Return the metadata of a copy: with what the sessions above forbid, since it has none above itself."""
     engine = project.engine
-    kept = with_ceilings(session.metadata, tuple(ceilings_of(project.store, session.id, engine.profile)))
+    kept = with_ceilings(session.metadata, engine.ceilings(session.id))
     return kept if session.parent_id is None else {**(kept or {}), PROFILE: engine.profile(session.id)}
 
 

@@ -4,6 +4,7 @@ import asyncio
 import os
 import re
 import signal
+import time
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -30,13 +31,14 @@ from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, too
 from codeloop.workspace.process.confined import place_of, policy_of
 from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, Shells
 from codeloop.workspace.sandbox.blocked import ASK_OUTSIDE
-from codeloop.workspace.sandbox.policy import NOTHING
+from codeloop.workspace.sandbox.policy import NOTHING, SandboxGrants
 from codeloop.workspace.sandbox.sandbox import Sandbox, SandboxRefused
 
 _NOT_FOUND = 127
 _NO_TOUCHES = Touches()
 _LOOKS = 3
 """How often it is looked up what a line touches until an answer is about what is there."""
+_SAME = 0.05  # seconds in which nobody has answered a question: the disk need not be looked at twice
 _SHORT = 4_096
 """Characters of a line that is analysed in a few ms, so that it needs no thread."""
 _UNKNOWN = re.compile(r"(?<![\w.+-])([\w.+-]++): (?:command )?not found")
@@ -74,13 +76,16 @@ async def bash(params: BashParams, ctx: ToolContext) -> ToolResult:
     place = await _place(ctx, shells)
     stands = shells.directory(place)
     workdir = None if params.workdir is None else ctx.workspace.resolve(params.workdir, stands).path
-    sandbox = await _sandbox(ctx)
+    before, looked = denied_paths(ctx.workspace, ctx.session), time.monotonic()
+    sandbox = await _sandbox(ctx, before)
     leaves = sandbox is not None and bool(params.outside)
     sandbox = None if leaves else sandbox
     line = await _ask(params, workdir or stands, ctx, place, sandbox, leaves=leaves)
     grants = line.grants(ctx.workspace) if sandbox is not None else NOTHING
     limits = denied_paths(ctx.workspace, ctx.session, grants)
-    policy = policy_of(ctx.workspace, limits) if sandbox is not None else None
+    policy = sandbox.policy if sandbox is not None else None
+    if policy is not None and (limits != before or time.monotonic() - looked > _SAME):
+        policy = policy_of(ctx.workspace, limits)
     if workdir is not None and folder_of(workdir) != workdir:
         where = "the working directory" if stands == ctx.workspace.directory else str(stands)
         text = f"The workdir {{}} is not a folder. Leave it out to run in {where}."
@@ -131,8 +136,8 @@ def _check(params: BashParams) -> None:
         )
 
 
-async def _sandbox(ctx: ToolContext) -> Sandbox | None:
-    """Return the sandbox to run in; None when there is to be none.
+async def _sandbox(ctx: ToolContext, limits: SandboxGrants) -> Sandbox | None:
+    """Return the sandbox to run in, with what rules deny; None when there is to be none.
 
     Raises ToolFailure where there has to be one and none can be had.
     """
@@ -143,7 +148,9 @@ async def _sandbox(ctx: ToolContext) -> Sandbox | None:
     shells = workspace.shared(Shells)
     await shells.survey(place_of(workspace), workspace.sandbox)
     try:
-        sandbox = await shells.sandboxes.enter(policy_of(workspace, denied_paths(workspace, ctx.session)))
+        policy = policy_of(workspace, limits)
+        # The command's start looks whether its files are still the same.
+        sandbox = shells.sandboxes.find(policy) or await shells.sandboxes.enter(policy)
     except SandboxRefused as error:
         if config.mode == "required":
             raise ToolFailure(f"{error} The configuration requires one (sandbox), so no command can be run.") from error

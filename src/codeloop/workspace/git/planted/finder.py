@@ -34,6 +34,11 @@ class RepositoryFinder:
             self._walk([folder for folder in changed if folder in self._below], PLANTED_NEW.value)
         return {Path(path) for paths in self._found.values() for path in paths if os.path.lexists(path)}
 
+    @property
+    def is_same(self) -> bool:
+        """Whether nothing has happened since the last look began."""
+        return self._watch is not None and not self._watch.broken and not self._watch.has_news
+
     def close(self) -> None:
         """Stop watching."""
         if self._watch is not None:

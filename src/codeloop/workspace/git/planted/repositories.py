@@ -11,16 +11,19 @@ from typing import NamedTuple
 from codeloop.kit.guarded_paths import folded
 from codeloop.kit.small_files import read_start
 from codeloop.schema.bounds.sandbox import NESTED_REPOSITORIES, PLANTED_LINKS
+from codeloop.workspace.files.path_states import PathStates
 from codeloop.workspace.git.index import submodules
 from codeloop.workspace.git.planted.configured import CONFIG_BYTES, named_files
 from codeloop.workspace.git.planted.finder import RepositoryFinder
 from codeloop.workspace.git.planted.layout import GIT_NAMES, WORK_TREE_NAMES, folders, git_folders, pointer, work_trees
+from codeloop.workspace.git.planted.links import LINKED, find_links_out
 from codeloop.workspace.git.planted.moving import move_away
+from codeloop.workspace.git.planted.own_watch import OwnWatch
 from codeloop.workspace.git.settings import GitSetting, read_settings
 
 _SHOWN = 5
-_LINKED = ("logs", "refs", "info", "objects")
-"""The folders of a git directory whose links git would follow when it writes."""
+_READ = ("index", "commondir")
+"""The files of a git directory that say where more of it is."""
 _LISTS = ("rebase-merge/git-rebase-todo", "rebase-apply/git-rebase-todo")
 _EXECUTES = re.compile(rb"^[ \t]*(?:x|exec)[ \t].*\n?", re.MULTILINE)
 _UPDATES = re.compile(rb"^[ \t]*update[ \t]*=[ \t]*\"?!.*\n?", re.MULTILINE | re.IGNORECASE)
@@ -50,6 +53,7 @@ class PlantedRepositories:
         self._aside = aside
         self._environment = environment
         self._finder = RepositoryFinder(roots)
+        self._own_watch = OwnWatch()
         self._of_user: set[Path] = set()
         self._made: dict[Path, tuple[int, ...]] = {}
         self._before = _Before(frozenset(), {}, {})
@@ -79,37 +83,70 @@ class PlantedRepositories:
 
         Those come first into which somebody goes soonest, so that no heap of others crowds them out.
         """
-        nested = self._of_user - set(self._own())
+        nested = self._of_user - set(_own_folders(self._roots))
         ordered = sorted(nested, key=lambda path: (folded(path.name) != ".git", len(path.parts), path))
         return ordered[: NESTED_REPOSITORIES.value], ordered[NESTED_REPOSITORIES.value :]
 
+    @property
+    def is_same(self) -> bool:
+        """Whether nothing has happened since what is there was noted. What commands have made is always looked at."""
+        return not self._made and self._own_watch.is_same and self._finder.is_same
+
+    def count_at_once(self, more: int) -> bool:
+        """Do what `begin` (1), `end` (-1) or `note` (0) does where nothing has happened, so that no look is needed.
+
+        Returns whether that was so; never waits.
+        """
+        if not self._turn.acquire(blocking=False):
+            return False
+        try:
+            is_same = self.is_same
+            self._running += more if is_same else 0
+            return is_same
+        finally:
+            self._turn.release()
+
     def begin(self) -> None:
         """Note what is there before a command: what came since the last one is the user's, unless another one runs."""
-        self.note()
         with self._turn:
-            if not self._running:
-                self._before = _Before(
-                    frozenset(link for folder in self._known() for link in _links_out_of(folder)),
-                    {path: set(pattern.findall(_read(path))) for path, pattern in self._lists()},
-                    {entry: _decisions_of(entry) for entry in self._nested()[1]},
-                )
+            self._take_stock()
             self._running += 1
 
     def note(self) -> None:
-        """Note which repositories there are, so that `guarded` knows those that the user just made."""
+        """Note which repositories there are, so that `list_guarded` knows those that the user just made."""
         with self._turn:
-            if not self._running:
-                here = self._look()
-                self._made = {entry: _stamp_of(entry) for entry in self._made if entry in here}
-                self._of_user = here - self._made.keys()
+            self._take_stock()
+
+    def _take_stock(self) -> None:
+        if self._running or self.is_same:
+            return
+        self._own_watch.begin()
+        expected = self._known()
+        more = {root / ".git" for root in self._roots} | self._of_user
+        states = _read_states(expected, {*more, *(path for path, _ in self._lists())})
+        here = self._look()
+        self._made = {entry: _stamp_of(entry) for entry in self._made if entry in here}
+        self._of_user = here - self._made.keys()
+        known = self._known()
+        scans = [find_links_out(folder) for folder in known]
+        self._before = _Before(
+            frozenset(link for links, _ in scans for link in links),
+            {path: set(pattern.findall(_read(path))) for path, pattern in self._lists()},
+            {entry: _decisions_of(entry) for entry in self._nested()[1]},
+        )
+        scanned = [folder for _, folders in scans for folder in folders]
+        scanned += [str(folder / "worktrees") for folder in known if (folder / "worktrees").is_dir()]
+        is_whole = known == expected and not self._before.unguarded
+        self._own_watch.finish(scanned, states if is_whole else None)
 
     def end(self) -> str:
         """Look through what came while commands ran. Return what was moved away, in words; "" for nothing."""
         with self._turn:
             self._running -= 1
-            return self._look_through()
+            return "" if self.is_same else self._look_through()
 
     def _look_through(self) -> str:
+        self._own_watch.reset()
         self._moved = {}
         seen: set[Path] = set()
         for entry in sorted(self._look() - self._of_user):
@@ -119,25 +156,29 @@ class PlantedRepositories:
         for entry, before in self._before.unguarded.items():
             if _decisions_of(entry) != before and (folder := _folder_of(entry)) is not None:
                 self._clear_folder(folder, seen)
-        for folder in self._own():
+        for folder in _own_folders(self._roots):
             self._made.pop(folder, None)  # the kernel protects it from now on
         for folder in self._known():
-            self._move(link for link in _links_out_of(folder) if link not in self._before.links)
+            self._move(link for link in find_links_out(folder)[0] if link not in self._before.links)
         for path, pattern in self._lists():
             self._clear_lines(path, pattern)
         gone = {path: target for path, target in self._moved.items() if target is not None}
         if not gone:
             return ""
-        shown = ", ".join(map(self._name, list(gone)[:_SHOWN])) + (" ..." if len(gone) > _SHOWN else "")
+        shown = ", ".join(_name_of(path, self._roots) for path in list(gone)[:_SHOWN]) + (
+            " ..." if len(gone) > _SHOWN else ""
+        )
         where = next(iter(gone.values())).parent
         return f"Set aside, since git would run or follow it outside the sandbox: {shown}. It is kept in {where}."
 
     def close(self) -> None:
         """Stop watching."""
         self._finder.close()
+        self._own_watch.close()
 
     def _look(self) -> set[Path]:
-        own = self._own()
+        found = self._finder.look()
+        own = _own_folders(self._roots)
         # Wherever they lie: git looks into them for the status of what they are in.
         named = [
             root / name / ".git"
@@ -146,15 +187,15 @@ class PlantedRepositories:
             for name in submodules(folder / "index")
         ]
         own += [path for path in named if os.path.lexists(path)]
-        return {*self._finder.look(), *own, *(each for folder in own for each in work_trees(folder))}
-
-    def _own(self) -> list[Path]:
-        return [folder for root in self._roots for folder in git_folders(root)]
+        return {*found, *own, *(each for folder in own for each in work_trees(folder))}
 
     def _known(self) -> list[Path]:
         """Return the git directories of the user's: the project's own, those below it, and those of work trees."""
         below = (_folder_of(entry) for entry in self._nested()[0])
-        found = [*self._own(), *(folder for folder in below if folder is not None and self._is_inside(folder))]
+        found = [
+            *_own_folders(self._roots),
+            *(folder for folder in below if folder is not None and self._is_inside(folder)),
+        ]
         return list(dict.fromkeys([*found, *(each for folder in found for each in work_trees(folder))]))
 
     def _lists(self) -> list[tuple[Path, re.Pattern[bytes]]]:
@@ -165,7 +206,7 @@ class PlantedRepositories:
 
     def _is_inside(self, path: Path | None) -> bool:
         """Return whether a path leads to the project, or to the git directories that it has elsewhere."""
-        return path is not None and any(map(path.is_relative_to, (*self._roots, *self._own())))
+        return path is not None and any(map(path.is_relative_to, (*self._roots, *_own_folders(self._roots))))
 
     def _clear(self, entry: Path, seen: set[Path]) -> None:
         """Look through a new `.git` or bare repository."""
@@ -184,7 +225,7 @@ class PlantedRepositories:
         if folder in seen or not folder.is_dir():
             return
         seen.add(folder)
-        self._move(_links_out_of(folder))
+        self._move(find_links_out(folder)[0])
         shared = pointer(folder / "commondir")
         is_added = folder.parent.name == "worktrees" and (folder.parent.parent / "HEAD").is_file()
         if shared is not None:
@@ -209,10 +250,16 @@ class PlantedRepositories:
 
     def _clear_settings(self, file: Path) -> None:
         """Take out of a new configuration file what is not known to be harmless."""
+
+        def is_harmless(setting: GitSetting) -> bool:
+            if setting.name == "core.worktree":
+                return self._is_inside(Path(os.path.realpath(file.parent / setting.value)))
+            return setting.is_plain
+
         data = _read(file)
         text = kept = data.decode("utf-8", "surrogateescape") if len(data) < CONFIG_BYTES else "?"
         for _ in range(_SHOWN):
-            bad = {setting.line for setting in read_settings(kept) if not self._is_harmless(setting, file.parent)}
+            bad = {setting.line for setting in read_settings(kept) if not is_harmless(setting)}
             if not bad:
                 break
             rows = enumerate(kept.split("\n"))
@@ -221,11 +268,6 @@ class PlantedRepositories:
             kept = _MINIMAL.decode()
         if kept != text:
             self._moved[file] = move_away(file, self._aside, kept.encode("utf-8", "surrogateescape"))
-
-    def _is_harmless(self, setting: GitSetting, folder: Path) -> bool:
-        if setting.name == "core.worktree":
-            return self._is_inside(Path(os.path.realpath(folder / setting.value)))
-        return setting.is_plain
 
     def _clear_lines(self, path: Path, pattern: re.Pattern[bytes]) -> None:
         text = _read(path)
@@ -237,9 +279,27 @@ class PlantedRepositories:
     def _move(self, paths: Iterable[Path]) -> None:
         self._moved |= {path: move_away(path, self._aside) for path in list(paths) if os.path.lexists(path)}
 
-    def _name(self, path: Path) -> str:
-        root = next((root for root in self._roots if path.is_relative_to(root)), None)
-        return str(path.relative_to(root) if root is not None else path)
+
+def _read_states(known: Iterable[Path], more: Iterable[Path]) -> PathStates | None:
+    """Return the states of the files that are read to take stock; None where what they lead to is not watched.
+
+    A write through another name of the same file is reported to no folder.
+    """
+    if any(submodules(each / "index") or (each / "modules").exists() for each in known):
+        return None
+    read = {*more, *(each / name for each in known for name in _READ)}
+    if any(path.is_symlink() for path in read):
+        return None
+    return PathStates(str(path) for path in read if not path.is_dir())
+
+
+def _own_folders(roots: Iterable[Path]) -> list[Path]:
+    return [folder for root in roots for folder in git_folders(root)]
+
+
+def _name_of(path: Path, roots: Iterable[Path]) -> str:
+    root = next((root for root in roots if path.is_relative_to(root)), None)
+    return str(path.relative_to(root) if root is not None else path)
 
 
 def _folder_of(entry: Path) -> Path | None:
@@ -263,7 +323,7 @@ def _stamp_of(entry: Path) -> tuple[int, ...]:
     watched = [entry]
     for folder in () if top is None else (top, *work_trees(top), *_modules(top)):
         watched += [folder / name for name in (*GIT_NAMES, *WORK_TREE_NAMES, *_LISTS)]
-        watched += [folder, *_entries(folder / "hooks"), *(folder / name for name in _LINKED)]
+        watched += [folder, *_entries(folder / "hooks"), *(folder / name for name in LINKED)]
     return tuple(_change_time(path) for path in watched)
 
 
@@ -272,36 +332,6 @@ def _change_time(path: Path) -> int:
         return path.lstat().st_ctime_ns
     except OSError:
         return 0
-
-
-def _links_out_of(folder: Path) -> list[Path]:
-    """Return the links in a git directory that lead out of it, where git would write or read through them."""
-    found: list[Path] = []
-    waiting, count = [str(folder)], 0
-    for each in waiting:
-        try:
-            with os.scandir(each) as entries:
-                for entry in entries:
-                    count += 1
-                    if entry.is_symlink():
-                        found += [] if _is_below(entry.path, folder) else [Path(entry.path)]
-                    elif entry.is_dir(follow_symlinks=False) and _is_linked(entry, each, folder):
-                        waiting.append(entry.path)
-        except OSError:
-            continue
-        if count > PLANTED_LINKS.value:
-            break
-    return found
-
-
-def _is_below(path: str, folder: Path) -> bool:
-    return Path(os.path.realpath(path)).is_relative_to(folder)
-
-
-def _is_linked(entry: os.DirEntry[str], above: str, folder: Path) -> bool:
-    if above == str(folder):
-        return entry.name in _LINKED
-    return not above.startswith(f"{folder}/objects") or entry.name in {"info", "pack"}
 
 
 def _modules(folder: Path) -> list[Path]:

@@ -1,16 +1,19 @@
 """The loop of the launcher: takes requests for as long as we live, and then ends every process below it.
 
 A request is one byte, its kind, with a socket; all else goes over that socket, to a process that serves it alone. There
-is always one that waits for the next request.
+is always one that waits for the next request. One whose command has ended with all that it started waits again: a fork
+costs more than a short command.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
 import select
 import sys
 import time
 from _socket import AF_INET, CMSG_SPACE, SCM_RIGHTS, SO_REUSEADDR, SOCK_STREAM, SOL_SOCKET, socket
+from struct import Struct
 
 from codeloop.workspace.sandbox.launcher.confine import confine, limit
 from codeloop.workspace.sandbox.launcher.libc import become_subreaper, child_signals
@@ -26,13 +29,14 @@ from codeloop.workspace.sandbox.launcher.processes import (
 )
 from codeloop.workspace.sandbox.launcher.proof import prove
 from codeloop.workspace.sandbox.launcher.supervisor import descriptors, receive, supervise
-from codeloop.workspace.sandbox.launcher.usage import Bounds
+from codeloop.workspace.sandbox.launcher.usage import Bounds, read_limits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 _BACKLOG = 128
+_NEWS = Struct("i")  # the id of a supervisor that takes a request or waits again
 _RETRY = 50  # ms until a fork that failed is tried again
 _NO_BOUNDS = Bounds()
 _GRACE = 1.0  # seconds that supervisors have to end their commands when we are gone
@@ -41,6 +45,7 @@ _GRACE = 1.0  # seconds that supervisors have to end their commands when we are 
 def main(fd: int, mark: str) -> None:
     """Serve the requests that come over a descriptor. `mark` begins the marks of its commands."""
     become_subreaper()
+    fcntl.fcntl(fd, fcntl.F_SETFD, fcntl.FD_CLOEXEC)  # supervisors hold it while a command runs
     serve(socket(fileno=fd), child_signals(), mark)
 
 
@@ -55,30 +60,36 @@ def serve(control: socket, signals: int, mark: str, bounds: Bounds = _NO_BOUNDS)
     events = select.poll()
     for fd, mask in ((control.fileno(), 0), (signals, select.POLLIN), (taken, select.POLLIN)):
         events.register(fd, mask)
-    waiting = _wait_for_one(control, signals, take, bounds)
-    forks = {waiting} - {0}
+    forks: set[int] = set()
+    waiting: set[int] = set()
     strays = False
-    while control.fileno() not in (ready := {fd for fd, _ in events.poll(None if waiting else _RETRY)}):
+    while True:
+        if not waiting and (pid := _fork_supervisor(control, signals, take, bounds)):
+            forks.add(pid)
+            waiting.add(pid)
+        ready = {fd for fd, _ in events.poll(None if waiting else _RETRY)}
+        if control.fileno() in ready:
+            break
+        if taken in ready:
+            for news in _NEWS.iter_unpack(os.read(taken, _NEWS.size * _BACKLOG)):
+                waiting ^= {news[0]}  # it takes a request, or waits again
         if signals in ready:
             forget_signals(signals)
             strays = _reap(forks) or strays
             strays = strays and _end_strays(forks)
-        if taken in ready:
-            os.read(taken, 1)
-        if taken in ready or waiting not in forks:
-            waiting = _wait_for_one(control, signals, take, bounds)
-            forks |= {waiting} - {0}
+        waiting &= forks
     until = time.monotonic() + _GRACE
     while has_children() and (left := until - time.monotonic()) > 0:
         wait_for_child(signals, left)
     end_descendants(signals, 0, mark)
 
 
-def _wait_for_one(control: socket, signals: int, take: int, bounds: Bounds) -> int:
-    """Fork a process that waits for the next request and serves it: so nobody waits for the fork.
+def _fork_supervisor(control: socket, signals: int, take: int, bounds: Bounds) -> int:
+    """Fork a process that waits for requests and serves them: so nobody waits for the fork.
 
     Returns its id, 0 where the commands have so many processes that there is no room for it now.
     """
+    parent = os.getpid()
     try:
         pid = os.fork()
     except OSError:
@@ -87,16 +98,30 @@ def _wait_for_one(control: socket, signals: int, take: int, bounds: Bounds) -> i
         return pid
     code = 1
     try:
-        kind, ancillary, _, _ = control.recvmsg(1, CMSG_SPACE(4))
-        fds = descriptors(ancillary)
-        if kind and fds:
-            os.write(take, b"t")
-            os.close(take)
-            control.close()
-            _WORK[kind](socket(fileno=fds[0]), signals, bounds)
+        limits = read_limits()
+        # One that a command has limited meanwhile would pass that on to the next.
+        while _serve_one(control, signals, take, bounds, parent) and read_limits() == limits:
+            os.write(take, _NEWS.pack(os.getpid()))
         code = 0
     finally:
         os._exit(code)  # whatever was raised: a command may have limited what its supervisor can use
+
+
+def _serve_one(control: socket, signals: int, take: int, bounds: Bounds, parent: int) -> bool:
+    """Wait for a request and serve it. Return whether this process may serve another: nothing is left of the first."""
+    kind, ancillary, _, _ = control.recvmsg(1, CMSG_SPACE(4))
+    fds = descriptors(ancillary)
+    if not kind or not fds:
+        return False
+    os.write(take, _NEWS.pack(os.getpid()))
+    is_last = kind != _COMMAND or os.getppid() != parent
+    if is_last:  # what it becomes, or an orphan, must not keep these open
+        os.close(take)
+        control.close()
+    channel = socket(fileno=fds[0])
+    is_clean = _WORK[kind](channel, signals, bounds)
+    channel.close()
+    return is_clean and not is_last and os.getppid() == parent
 
 
 def _reap(forks: set[int]) -> bool:
@@ -126,7 +151,7 @@ def _end_strays(forks: set[int]) -> bool:
     return bool(strays)
 
 
-def _listen(channel: socket, _signals: int, _bounds: Bounds) -> None:
+def _listen(channel: socket, _signals: int, _bounds: Bounds) -> bool:
     """Listen on a port of this network and hand the listening socket out."""
     (port,), _ = receive(channel)
     listener = socket(AF_INET, SOCK_STREAM)
@@ -134,9 +159,10 @@ def _listen(channel: socket, _signals: int, _bounds: Bounds) -> None:
     listener.bind(("127.0.0.1", int(port)))
     listener.listen(_BACKLOG)
     channel.sendmsg([b"l"], [(SOL_SOCKET, SCM_RIGHTS, listener.fileno().to_bytes(4, sys.byteorder))])
+    return False
 
 
-def _box(channel: socket, signals: int, _bounds: Bounds) -> None:
+def _box(channel: socket, signals: int, _bounds: Bounds) -> bool:
     """Enter a sandbox and serve its own requests there, for as long as somebody may ask."""
     # What comes with the socket is held for as long as this process and its forks live: the lock of its layers.
     (mark, *rows), (fd, *_held) = receive(channel)
@@ -147,11 +173,13 @@ def _box(channel: socket, signals: int, _bounds: Bounds) -> None:
         prove(plan)
     except OSError as error:
         channel.sendall(f"failed {error.errno} {error.strerror} {error.filename or ''}".encode(errors="replace"))
-        return
+        return False
     channel.sendall(b"ready")
     channel.close()
     bounds = Bounds(plan.bounds.processes, plan.bounds.memory, has_namespace=os.getpid() == 1)
     serve(socket(fileno=fd), signals, mark, bounds)
+    return False
 
 
-_WORK: dict[bytes, Callable[[socket, int, Bounds], None]] = {b"c": supervise, b"l": _listen, b"b": _box}
+_COMMAND = b"c"
+_WORK: dict[bytes, Callable[[socket, int, Bounds], bool]] = {_COMMAND: supervise, b"l": _listen, b"b": _box}

@@ -66,8 +66,11 @@ def _read(channel: socket, size: int) -> bytes:
     return bytes(whole)
 
 
-def supervise(channel: socket, signals: int, bounds: Bounds) -> None:
-    """Run the command that comes over the channel until it and all it started have ended, or exceed their bounds."""
+def supervise(channel: socket, signals: int, bounds: Bounds) -> bool:
+    """Run the command that comes over the channel until it and all it started have ended, or exceed their bounds.
+
+    Returns whether they ended by themselves: then this process is as it was before.
+    """
     fields, fds = receive(channel)
     request = Request(fields)
     become_subreaper()
@@ -76,7 +79,7 @@ def supervise(channel: socket, signals: int, bounds: Bounds) -> None:
     except OSError as error:
         where = "directory" if error.filename == request.directory else "program"
         channel.sendall(f"failed {error.errno} {where}\n".encode())
-        return
+        return False
     for fd in fds:
         os.close(fd)
     channel.sendall(f"started {command}\n".encode())
@@ -87,16 +90,16 @@ def supervise(channel: socket, signals: int, bounds: Bounds) -> None:
             _say(channel, f"stopped {bound}\n")
             count = _end(signals, 0, request.mark, bounds)
             _say(channel, f"exit {-KILL}\nended {count}\n")
-            return
+            return False
         if signals in ready:
             forget_signals(signals)
             if not _reap(channel, command):
-                return
+                return True
         if channel in ready:
             told = channel.recv(64).split()
             count = _end(signals, int(told[1]) / 1000 if len(told) == 2 else _GRACE, request.mark, bounds)
             _say(channel, f"ended {count}\n")
-            return
+            return False
 
 
 def _end(signals: int, grace: float, mark: str, bounds: Bounds) -> int:

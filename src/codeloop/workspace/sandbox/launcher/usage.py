@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import resource
+import sys
 import time
 
 from codeloop.workspace.sandbox.launcher.libc import read_text
@@ -15,6 +18,7 @@ _PAUSE = 0.25  # seconds
 _SHARE = 25
 """A look that takes long comes the less often: it takes at most one part in this many of a processor."""
 _KILO = 1024
+_LIMITS = tuple(sorted({number for name, number in vars(resource).items() if name.startswith("RLIMIT_")}))
 
 
 class Bounds:
@@ -37,6 +41,14 @@ class Bounds:
     def most(self) -> int:
         """How many processes there may be in a sandbox, so that there is room for ours while a command is stopped."""
         return self.processes + self.processes // 4
+
+
+def read_limits() -> tuple[object, ...]:
+    """Return what this process may use: its resource limits, its priority and its processors."""
+    found: list[object] = [*map(resource.getrlimit, _LIMITS), os.getpriority(os.PRIO_PROCESS, 0)]
+    if sys.platform == "linux":
+        found += [os.sched_getaffinity(0), os.sched_getscheduler(0)]
+    return tuple(found)
 
 
 class UsageWatch:

@@ -1,0 +1,137 @@
+"""Commands that leave git alone are not looked through; what one plants after many of them is found all the same."""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from codeloop.workspace.git.planted.repositories import PlantedRepositories
+
+SETTLED = 0.15  # seconds: a younger file could change again within one step of the clock
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="it needs inotify")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    root = tmp_path / "work"
+    (root / "node_modules").mkdir(parents=True)
+    subprocess.run(["git", "init", "-q", str(root)], check=True)
+    (root / ".gitmodules").write_text('[submodule "a"]\n\tpath = a\n')
+    os.link(root / ".gitmodules", root / "node_modules/other-name")
+    (root / ".git/rebase-merge").mkdir()
+    (root / ".git/rebase-merge/git-rebase-todo").write_text("pick 1234 one\n")
+    os.link(root / ".git/rebase-merge/git-rebase-todo", root / "node_modules/todo")
+    return root
+
+
+@pytest.fixture
+def planted(root: Path) -> Iterator[PlantedRepositories]:
+    time.sleep(SETTLED)
+    made = PlantedRepositories((root,), root.with_name("aside"), {"HOME": "/nonexistent"})
+    for _ in range(3):
+        made.begin()
+        assert made.end() == ""
+    made.note()
+    assert made.is_same
+    yield made
+    made.close()
+
+
+def append(path: Path, text: str) -> None:
+    with path.open("a") as file:
+        file.write(text)
+
+
+def plant_nested(root: Path) -> None:
+    subprocess.run(["git", "init", "-q", str(root / "deep/sub")], check=True)
+    append(root / "deep/sub/.git/config", "[core]\n\tfsmonitor = ./evil\n")
+
+
+def plant_work_tree(root: Path) -> None:
+    folder = root / ".git/worktrees/w"
+    folder.mkdir(parents=True)
+    (folder / "HEAD").write_text("ref: refs/heads/x\n")
+    (folder / "commondir").write_text("/elsewhere\n")
+
+
+def replace_refs(root: Path) -> None:
+    shutil.copytree(root / ".git/refs", root / "node_modules/refs")
+    (root / "node_modules/refs/heads/main").symlink_to("/elsewhere")
+    (root / ".git/refs").rename(root / "node_modules/old")
+    (root / "node_modules/refs").rename(root / ".git/refs")
+
+
+def link_deep(root: Path) -> None:
+    (root / ".git/refs/heads/a/b").mkdir(parents=True)
+    (root / ".git/refs/heads/a/b/c").symlink_to("/elsewhere")
+
+
+PLANTS: dict[str, Callable[[Path], None]] = {
+    "a link": lambda root: (root / ".git/refs/heads/main").symlink_to("/elsewhere"),
+    "a link in a new folder": link_deep,
+    "other references": replace_refs,
+    "a program in a rebase": lambda root: append(root / ".git/rebase-merge/git-rebase-todo", "exec evil\n"),
+    "the same by another name": lambda root: append(root / "node_modules/todo", "exec evil\n"),
+    "a submodule's program": lambda root: append(root / ".gitmodules", "\tupdate = !evil\n"),
+    "the same by another name ": lambda root: append(root / "node_modules/other-name", "\tupdate = !evil\n"),
+    "a repository": plant_nested,
+    "a work tree": plant_work_tree,
+}
+
+
+@pytest.mark.parametrize("name", PLANTS)
+def test_what_is_planted_after_quiet_commands_is_set_aside(planted: PlantedRepositories, root: Path, name: str) -> None:
+    assert planted.count_at_once(1)
+    assert planted.count_at_once(-1)
+    assert planted.count_at_once(1)
+    PLANTS[name](root)
+    assert not planted.count_at_once(-1)
+    assert "Set aside" in planted.end()
+
+
+def test_what_the_user_makes_between_two_commands_is_the_users(planted: PlantedRepositories, root: Path) -> None:
+    plant_nested(root)
+    (root / ".git/refs/heads/main").symlink_to("/elsewhere")
+    assert not planted.count_at_once(0)
+    planted.note()
+    assert root / "deep/sub/.git/config" in planted.list_guarded()
+    planted.begin()
+    assert planted.end() == ""
+
+
+def test_what_a_command_made_is_looked_at_after_each_one(planted: PlantedRepositories, root: Path) -> None:
+    planted.begin()
+    subprocess.run(["git", "init", "-q", str(root / "sub")], check=True)
+    planted.end()
+    for _ in range(3):
+        time.sleep(SETTLED)
+        planted.begin()
+        planted.end()
+    planted.begin()
+    append(root / "sub/.git/config", "[core]\n\tfsmonitor = ./evil\n")
+    assert not planted.count_at_once(-1)
+    assert "Set aside" in planted.end()
+
+
+def test_where_nothing_can_be_watched_each_command_is_looked_through(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError("no more can be watched")
+
+    monkeypatch.setattr("codeloop.workspace.snapshot.inotify.Watch.__init__", refuse)
+    time.sleep(SETTLED)
+    planted = PlantedRepositories((root,), root.with_name("aside"), {"HOME": "/nonexistent"})
+    for _ in range(3):
+        planted.begin()
+        planted.end()
+    assert not planted.count_at_once(1)
+    planted.begin()
+    (root / ".git/refs/heads/main").symlink_to("/elsewhere")
+    assert not planted.count_at_once(-1)
+    assert "Set aside" in planted.end()
