@@ -250,8 +250,14 @@ class Forker:
                 channel.settimeout(0)
                 await self.start(launch)
                 await _send(channel, (self.mark, *rows), (theirs.fileno(),))
-            await _readable(channel)
-            answer = channel.recv(_ANSWERS)
+            answer, chunk = b"", b"-"
+            while chunk and not answer.endswith(b"ready"):  # a message of that program may come in pieces
+                await _readable(channel)
+                try:
+                    chunk = channel.recv(_ANSWERS)
+                except ConnectionError:  # it ended before it read what was sent
+                    chunk = b""
+                answer = (answer + chunk)[-_ANSWERS:]
             if answer != b"ready":
                 raise OSError(answer.decode(errors="replace").removeprefix("failed ").strip() or "it ended at once")
             on_failure.pop_all()
