@@ -6,6 +6,7 @@ from subprocess import run
 
 import pytest
 
+from codeloop.app import toolbox
 from codeloop.app.language.servers import chosen_servers
 from codeloop.app.settings import find_settings
 from codeloop.app.toolbox import BUILTIN, PARAMETERS, builtin_tools, has_language_server
@@ -46,6 +47,42 @@ def test_a_language_server_is_offered_where_it_would_be_found(
     settings = find_settings(replace(startup(tmp_path / "home", work, lsp=servers), trust=True))
     assert has_language_server(settings) is is_there
     assert any(each.state == "found" and each.row.name == "mine" for each in chosen_servers(settings)) is is_there
+
+
+@pytest.mark.parametrize(
+    ("file", "is_there"),
+    [
+        ("packages/b/src/main.x", True),
+        ("services/go/cmd/server/main.x", True),
+        ("packages/b/node_modules/c/main.x", False),
+        (".cache/main.x", False),
+        ("packages/b/src/main.y", False),
+    ],
+)
+def test_a_language_server_is_offered_for_what_lies_below_the_top(tmp_path: Path, file: str, is_there: bool) -> None:
+    work = tmp_path / "work"
+    (work / file).parent.mkdir(parents=True)
+    (work / file).touch()
+    (tmp_path / "server").touch(0o755)
+    servers = {"mine": {"command": [str(tmp_path / "server")], "extensions": [".x"]}}
+    settings = find_settings(replace(startup(tmp_path / "home", work, lsp=servers), trust=True))
+    assert has_language_server(settings) is is_there
+
+
+def test_no_more_folders_are_looked_at_for_a_language_server_than_the_limit_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = tmp_path / "work"
+    for name in "abc":
+        (work / name).mkdir(parents=True)
+    (work / "c" / "deep").mkdir()
+    (work / "c" / "deep" / "main.x").touch()
+    (tmp_path / "server").touch(0o755)
+    servers = {"mine": {"command": [str(tmp_path / "server")], "extensions": [".x"]}}
+    settings = find_settings(replace(startup(tmp_path / "home", work, lsp=servers), trust=True))
+    assert has_language_server(settings)
+    monkeypatch.setattr(toolbox, "LSP_FOLDERS", replace(toolbox.LSP_FOLDERS, value=4))
+    assert not has_language_server(settings)
 
 
 def test_what_is_only_offered_is_not_imported() -> None:

@@ -29,6 +29,14 @@ def scripted(folder: Path, *orders: str) -> dict[str, Any]:
     return {"mine": {"command": [sys.executable, server, str(traces), *orders], "extensions": [".x"]}}
 
 
+def trusted(folder: Path) -> Desk:
+    """A desk with a trusted project: the scripted server lies in it."""
+    desk = Desk(folder)
+    desk.work.joinpath("codeloop.json").write_text("{}")
+    assert desk.run("trust").returncode == 0
+    return desk
+
+
 def started(folder: Path) -> list[int]:
     trace = folder / "work" / "traces" / "trace"
     lines = trace.read_text().splitlines() if trace.exists() else []
@@ -41,7 +49,7 @@ def outputs(stdout: str, tool: str) -> list[str]:
 
 
 def test_a_run_sees_the_errors_that_its_edits_bring(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
+    desk = trusted(tmp_path)
     (desk.work / "first.x").touch()
     with serving(steps(write("fine\n"), write("bad1\n", 2), write("good\n", 3), DONE)) as server:
         desk.use(server, lsp=scripted(tmp_path), sandbox="off")
@@ -60,7 +68,7 @@ def test_a_run_sees_the_errors_that_its_edits_bring(tmp_path: Path) -> None:
 
 
 def test_a_server_runs_in_the_sandbox(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
+    desk = trusted(tmp_path)
     with serving(steps(write("fine\n"), write("bad1\n", 2), DONE)) as server:
         desk.use(server, lsp=scripted(tmp_path), sandbox="auto")
         done = desk.run("run", "--format", "json", "work")
@@ -68,7 +76,7 @@ def test_a_server_runs_in_the_sandbox(tmp_path: Path) -> None:
 
 
 def test_an_error_in_a_file_that_may_not_be_read_is_told_without_its_words(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
+    desk = trusted(tmp_path)
     (desk.work / "a.x").write_text("total\n")
     (desk.work / "key.x").write_text("call a a.total\n")
     (desk.work / "open.x").write_text("call a a.total\n")
@@ -127,7 +135,7 @@ def test_an_untrusted_project_starts_no_server_of_its_own(tmp_path: Path) -> Non
 
 
 def test_no_server_outlives_a_program_that_is_killed(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
+    desk = trusted(tmp_path)
     with serving(steps(write("fine\n"), Answer(text="slow", hang=30))) as server:
         desk.use(server, lsp=scripted(tmp_path), sandbox="off")
         process = desk.start("run", "work")
@@ -141,6 +149,65 @@ def test_no_server_outlives_a_program_that_is_killed(tmp_path: Path) -> None:
         while lives(pid) and time.monotonic() < until:
             time.sleep(0.02)
         assert not lives(pid)
+
+
+def test_the_list_starts_what_it_found_and_says_why_one_can_not_be_started(tmp_path: Path) -> None:
+    desk = trusted(tmp_path)
+    programs = desk.work / "node_modules" / ".bin"
+    programs.mkdir(parents=True)
+    for name, lines in (
+        ("ty", "#!/bin/sh\necho 'Error: there is no such toolchain' >&2\necho bye >&2\nexit 3\n"),
+        ("pylsp", "#!/none/python3\n"),
+    ):
+        (programs / name).write_text(lines)
+        (programs / name).chmod(0o755)
+    desk.configure(lsp=scripted(tmp_path), sandbox="off")  # there, processes have other numbers
+    rows = {row["name"]: row for row in json.loads(desk.run("lsp", "list", "--json").stdout)}
+    assert rows["mine"]["state"] == "found"
+    assert rows["ty"]["state"] == rows["pylsp"]["state"] == "can't start"
+    assert rows["ty"]["how"].startswith("it ended with exit code 3: Error: there is no such toolchain (")
+    assert len(started(tmp_path)) == 1
+    assert not lives(started(tmp_path)[0])
+    quick = {row["name"]: row["state"] for row in json.loads(desk.run("lsp", "list", "--json", "--no-start").stdout)}
+    assert (quick["mine"], quick["ty"]) == ("found", "found")
+    assert len(started(tmp_path)) == 1
+
+
+@pytest.mark.parametrize("mode", ["auto", "off"])
+def test_the_list_marks_what_runs_without_a_sandbox(tmp_path: Path, mode: str) -> None:
+    desk = trusted(tmp_path)
+    server = scripted(tmp_path)["mine"]
+    desk.configure(sandbox=mode, lsp={"free": {**server, "sandbox": False}, "mine": server})
+    shown = {line.split()[0]: line for line in desk.run("lsp", "list").stdout.splitlines()}
+    assert "(without a sandbox)" in shown["free"]
+    assert ("(without a sandbox)" in shown["mine"]) is (mode == "off")
+
+
+def test_a_project_lets_none_of_its_servers_and_formatters_out_of_the_sandbox(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    server = {**scripted(tmp_path)["mine"], "sandbox": False}
+    formatter = {"command": ["true"], "extensions": [".y"], "sandbox": {"writable": ["~"]}}
+    (desk.work / "codeloop.json").write_text(json.dumps({"lsp": {"mine": server}, "formatter": {"own": formatter}}))
+    assert desk.run("trust").returncode == 0
+    done = desk.run("lsp", "list")
+    assert "(without a sandbox)" not in next(line for line in done.stdout.splitlines() if line.startswith("mine"))
+    warnings = desk.run("debug", "config").stderr
+    for key in ("lsp.mine.sandbox", "formatter.own.sandbox"):
+        assert f"{key}: ignored, it counts in your own configuration only." in warnings
+
+
+def test_trust_is_asked_for_again_when_a_servers_program_has_changed(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    program = desk.work / "server.py"
+    program.write_text("pass\n")
+    own = {"mine": {"command": [sys.executable, "server.py"], "extensions": [".x"]}}
+    (desk.work / "codeloop.json").write_text(json.dumps({"lsp": own, "formatter": {"own": {"command": ["./fmt"]}}}))
+    (desk.work / "fmt").write_text("true\n")
+    for changed in (program, desk.work / "fmt"):
+        assert desk.run("trust").returncode == 0
+        assert "not trusted" not in desk.run("lsp", "list", "--no-start").stderr
+        changed.write_text("false\n")
+        assert "codeloop trust" in desk.run("debug", "config").stderr
 
 
 @pytest.mark.parametrize("arguments", [("install", "none"), ("restart", "none"), ("log", "none")])

@@ -17,6 +17,9 @@ TEXTS: dict[str, tuple[int, str]] = {}
 ROOT: list[Path] = []
 LOCK = threading.Lock()
 REFUSED: set[str] = set()
+INDEXED = threading.Event()
+ASKED: list[tuple[str, int, str]] = []
+"""Texts that were taken up and wait for what was asked of an editor."""
 HELD: list[dict[str, Any]] = []
 """What is only said when the order comes: the notification `scripted/speak`."""
 
@@ -67,6 +70,20 @@ def misused(text: str) -> list[dict[str, Any]]:
     return errors(wrong)
 
 
+def index(uri: str) -> None:
+    """Look at the project for a while, and then say what was wrong all the time."""
+    send({"method": "$/progress", "params": {"token": "i", "value": {"kind": "begin", "title": "indexing"}}})
+    time.sleep(seconds_of("indexes"))
+    send({"method": "$/progress", "params": {"token": "i", "value": {"kind": "end"}}})
+    INDEXED.set()
+    time.sleep(0.05)
+    publish(uri, *TEXTS[uri])
+
+
+def seconds_of(order: str) -> float:
+    return next((float(each.partition("=")[2]) for each in ORDERS if each.startswith(f"{order}=")), 0.0)
+
+
 def changed(uri: str, version: int, text: str, before: str = "") -> None:
     if "crash" in ORDERS and "boom" in text:
         os._exit(7)
@@ -100,8 +117,21 @@ def changed(uri: str, version: int, text: str, before: str = "") -> None:
         for each, (number, known) in TEXTS.items():
             publish(each, number, text if each == uri else known)
         return
-    delay = next((float(each.partition("=")[2]) for each in ORDERS if each.startswith("delay=")), 0.0)
-    if delay and before:
+    if seconds_of("indexes") and not INDEXED.is_set():
+        if not before:
+            threading.Thread(target=index, args=(uri,), daemon=True).start()
+        publish(uri, version, "")
+        return
+    if "twice" in ORDERS:
+        publish(uri, version, "")
+        threading.Timer(0.1, publish, (uri, version, text)).start()
+        return
+    if "asks" in ORDERS:
+        send({"method": "tsserver/request", "params": [[len(ASKED) + 1, "_vue:projectInfo", {}]]})
+        ASKED.append((uri, version, text))
+        return
+    delay = seconds_of("delay")
+    if delay and (before or "always" in ORDERS):
         threading.Timer(delay, publish, (uri, version, text)).start()
     else:
         publish(uri, version, text)
@@ -170,7 +200,11 @@ def known(method: str, params: dict[str, Any]) -> Any:
         key = "from" if "incoming" in method else "to"
         return [{key: {**item, "uri": place["uri"]}, "fromRanges": [place["range"]]} for place in found]
     uri = params["textDocument"]["uri"]
+    if uri not in TEXTS:
+        raise LookupError(f"{method} of an unopened document")
     text = TEXTS[uri][1]
+    if seconds_of("indexes") and not INDEXED.is_set():
+        return []
     if method == "textDocument/documentSymbol":
         return symbols(text)
     at = params["position"]
@@ -193,6 +227,7 @@ def known(method: str, params: dict[str, Any]) -> Any:
 
 def answer(method: str, params: dict[str, Any]) -> Any:
     if method == "initialize":
+        time.sleep(seconds_of("starts"))
         ROOT.append(Path(params["rootPath"]))
         (TRACES / "initialize.json").write_text(json.dumps(params))
         can: dict[str, Any] = {"textDocumentSync": {"openClose": True, "change": 2, "save": True}}
@@ -202,19 +237,20 @@ def answer(method: str, params: dict[str, Any]) -> Any:
             can["diagnosticProvider"] = {"interFileDependencies": True, "workspaceDiagnostics": False}
         return {"capabilities": can}
     if method == "textDocument/diagnostic":
+        time.sleep(seconds_of("slow"))
         return {"kind": "full", "items": errors(TEXTS[params["textDocument"]["uri"]][1])}
     if method == "shutdown":
         return None
     if "outdated" in ORDERS and method not in REFUSED:
         REFUSED.add(method)
         raise InterruptedError(method)
-    if "knows" in ORDERS:
+    if "knows" in ORDERS and not method.startswith("codeloop/"):
         return known(method, params)
     raise LookupError(method)
 
 
-def heard(method: str, params: dict[str, Any]) -> None:
-    document = params.get("textDocument") or {}
+def heard(method: str, params: Any) -> None:
+    document = params.get("textDocument") or {} if isinstance(params, dict) else {}
     uri = document.get("uri", "")
     if method == "textDocument/didOpen":
         TEXTS[uri] = (document["version"], document["text"])
@@ -234,6 +270,10 @@ def heard(method: str, params: dict[str, Any]) -> None:
         note("; ".join(f"{Path(each['uri']).name} {each['type']}" for each in params["changes"]))
     elif method == "workspace/didChangeWorkspaceFolders":
         note("added " + " ".join(each["name"] for each in params["event"]["added"]))
+    elif method == "tsserver/response":
+        ((number, result),) = params
+        assert result is None
+        publish(*ASKED[number - 1])
     elif method == "scripted/speak":
         for _ in range(params.get("count", len(HELD))):
             send(HELD.pop(0))

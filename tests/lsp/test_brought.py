@@ -16,7 +16,8 @@ HANGS = 10
 
 
 def wait(monkeypatch: pytest.MonkeyPatch, milliseconds: int) -> None:
-    monkeypatch.setattr(languages, "LSP_WAIT", Limit("test", milliseconds, "ms", "for a test"))
+    for name in ("LSP_WAIT", "LSP_FIRST"):
+        monkeypatch.setattr(languages, name, Limit("test", milliseconds, "ms", "for a test"))
 
 
 async def quiet(it: World) -> None:

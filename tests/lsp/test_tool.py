@@ -147,3 +147,22 @@ async def test_the_start_of_a_long_file_has_an_outline_when_a_server_runs(tmp_pa
         await answer(ctx, "lsp", {"operation": "diagnostics", "filePath": "a.x"})
         text, _ = await answer(ctx, "read", {"filePath": "a.x", "offset": 1})
         assert text.endswith("299-300: function f149\n(1350 more)")
+
+
+async def test_the_first_question_waits_for_a_server_that_looks_at_the_project(tmp_path: Path) -> None:
+    ctx = make_context(tmp_path)
+    (ctx.workspace.root / "a.x").write_text(A)
+    (ctx.workspace.root / "b.x").write_text(B)
+    async with world(tmp_path, "knows", "indexes=0.6", workspace=ctx.workspace):
+        given = {"operation": "definition", "filePath": "b.x:1", "symbol": "double"}
+        text, done = await answer(ctx, "lsp", given)
+    assert (text, done) == ("a.x:1\n1: def double(n)\n2:   return n * 2", True)
+
+
+async def test_a_place_in_a_file_that_the_server_does_not_open_is_shown_by_its_line(tmp_path: Path) -> None:
+    ctx = make_context(tmp_path)
+    (ctx.workspace.root / "a.x").write_text(A)
+    (ctx.workspace.root / "b.y").write_text(B)
+    async with world(tmp_path, "knows", workspace=ctx.workspace, languages={".x": "x", ".y": "y"}):
+        text, done = await answer(ctx, "lsp", {"operation": "definition", "filePath": "b.y:1", "symbol": "double"})
+    assert (text, done) == ("a.x:1: def double(n)", True)

@@ -12,6 +12,7 @@ def wait_long(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let edits, reads and searches wait for what a server or ripgrep says."""
     long = Limit("test", 20_000, "ms", "for a test")
     monkeypatch.setattr(languages, "LSP_WAIT", long)
+    monkeypatch.setattr(languages, "LSP_FIRST", long)
     monkeypatch.setattr(languages, "_IMPATIENT", long.seconds)
     monkeypatch.setattr(brought, "LSP_OTHERS", long)
     monkeypatch.setattr(brought, "LSP_WAIT", long)

@@ -1,7 +1,9 @@
 """The tools of a project, in the order in which models are told of them."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from codeloop.kit.lazy import load
 from codeloop.kit.processes import OWN_PROGRAMS, which
 from codeloop.kit.small_files import from_home
 from codeloop.schema.agent import Agent
+from codeloop.schema.bounds.language import LSP_FOLDERS
 from codeloop.schema.config import SearchConfig
 from codeloop.schema.wire import JSON, replace
 from codeloop.tool import builtin
@@ -46,6 +49,8 @@ BUILTIN = {
 }
 """Where each tool is; its module is imported when it is first called."""
 
+_INSTALLED = frozenset(("node_modules", "venv", "env", "vendor", "__pycache__"))
+"""Folders of code that is not the project's own."""
 _SERVERS = Path(str(codeloop.__file__)).with_name("lsp") / "servers" / "servers.json"
 PARAMETERS = Path(str(builtin.__file__)).with_name("parameters.json")
 
@@ -104,17 +109,17 @@ class _Row(Struct, frozen=True):
     languages: dict[str, str]
     commands: list[list[str]]
     roots: list[str] = []
+    needs: list[str] = []
+    packages: dict[str, str] = {}
     runs_project_code: bool = False
 
 
 def has_language_server(settings: ProjectSettings) -> bool:
-    """Return whether a server can run for what lies at the top of a project. Only looks: nothing is imported for it."""
+    """Return whether a server can run for what lies in a project, in its upper folders. Only looks: none is started."""
     configured, place = settings.config.lsp, settings.place
     if configured is False:
         return False
     tops = dict.fromkeys((place.directory, place.root))
-    names = {name for top in tops for name in _listed(top)}
-    names |= {Path(name).suffix for name in names}
     rows = msgspec.json.decode(_SERVERS.read_bytes(), type=list[_Row])
     if configured and configured is not True:
         own = {name: each for name, each in configured.items() if each.command or each.disabled}
@@ -124,20 +129,47 @@ def has_language_server(settings: ProjectSettings) -> bool:
             for name, each in own.items()
             if not each.disabled
         ]
-    fitting = [row for row in rows if not names.isdisjoint((*row.languages, *row.roots))]
     if not settings.trusted:
-        fitting = [row for row in fitting if not row.runs_project_code]
+        rows = [row for row in rows if not row.runs_project_code]
     folders = [str(settings.paths.data / "lsp" / name) for name in ("bin", "node_modules/.bin")]
     folders += [str(top / name) for top in tops for name in OWN_PROGRAMS] if settings.trusted else []
     path = os.pathsep.join((*folders, settings.environment.get("PATH", "")))
-    programs = {command[0] for row in fitting for command in row.commands if command}
-    return any(
-        os.access(place.root / from_home(name), os.X_OK) if "/" in name else which(name, path) for name in programs
-    )
+    usable = [row for row in rows if _has_program(row, place.root, path)]
+    names: set[str] = set()
+    for folder in _folders(tops) if usable else ():
+        names.update(folder)
+        if any(_is_served(row, names) for row in usable):
+            return True
+    return False
 
 
-def _listed(folder: Path) -> list[str]:
-    try:
-        return [entry.name for entry in folder.iterdir()]
-    except OSError:
-        return []
+def _has_program(row: _Row, root: Path, path: str) -> bool:
+    for name in dict.fromkeys(command[0] for command in row.commands if command):
+        found = str(root / from_home(name)) if "/" in name else which(name, path)
+        if found is not None and os.access(found, os.X_OK):
+            has_server: Callable[[str, Mapping[str, str]], bool] = load("lsp.servers.programs:has_server")
+            if has_server(found, row.packages):
+                return True
+    return False
+
+
+def _is_served(row: _Row, names: set[str]) -> bool:
+    """Return whether names of files and their endings hold what a server serves."""
+    return not names.isdisjoint((*row.languages, *row.roots)) and not (row.needs and names.isdisjoint(row.needs))
+
+
+def _folders(tops: Iterable[Path]) -> Iterator[list[str]]:
+    """Yield the names and endings in each folder of a project, from the top down, as many as may be looked at."""
+    waiting = deque(map(str, tops))
+    for _ in range(LSP_FOLDERS.value):
+        if not waiting:
+            return
+        found: list[str] = []
+        with suppress(OSError), os.scandir(waiting.popleft()) as entries:
+            for entry in entries:
+                name, dot, ending = entry.name.rpartition(".")
+                found += (entry.name, dot + ending if name else "")
+                is_code = entry.name[:1] != "." and entry.name not in _INSTALLED
+                if is_code and entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
+        yield found

@@ -120,6 +120,8 @@ def load(
         else:
             values = normalise(layer, substituted(layer, paths, environment, read))
             heard.append(layer)
+            if layer.is_project:
+                warnings.extend(_drop_sandboxes(layer, values.values))
             if "hooks" in values.values:
                 made: Callable[..., Any] = lazy.load("config.hook_rows:hook_rows")
                 rows, notes = made(values, paths, place.root, read, trusted=trusted)
@@ -132,6 +134,22 @@ def load(
         warnings.append(_ignored(extra.distrust or f"{dotted((str(place.root),))} is not trusted", ignored))
     provenance = {dotted(keys): origin for keys, origin in merged.origins.items()}
     return Loaded(_converted(merged), provenance, tuple(warnings), tuple(sources), tuple(dict.fromkeys(ignored)), read)
+
+
+def _drop_sandboxes(layer: Layer, values: JSON) -> list[str]:
+    """Drop what a project lets its language servers and formatters do outside the sandbox; return a line for each.
+
+    They load files of the project, which the agent edits unasked, trusted or not: only the user can let one out.
+    """
+    lines: list[str] = []
+    for section in ("lsp", "formatter"):
+        rows = values.get(section)
+        for name, row in rows.items() if is_object(rows) else ():
+            if is_object(row) and row.get("sandbox", True) is not True:
+                del row["sandbox"]
+                keys = (section, name, "sandbox")
+                lines.append(f"{layer.place(keys)}: {dotted(keys)}: ignored, it counts in your own configuration only.")
+    return lines
 
 
 def _unknown(layer: Layer) -> list[str]:

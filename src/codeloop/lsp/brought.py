@@ -49,6 +49,8 @@ class ServerNews:
         self.server = server
         self.misses = 0
         """How many edits in a row it did not answer in time."""
+        self._answered: set[Path] = set()
+        """The edited files of which it has said what is wrong since it was started."""
         self._told: dict[Path, tuple[Diagnostic, ...]] = {}
         self._client: LanguageClient | None = None
         self._waiting = 0
@@ -101,6 +103,7 @@ class ServerNews:
             for path in others:
                 client.documents[path].pulled = None  # asked about again, since it may depend on what changed
             found = await asyncio.gather(*(self._fresh(client, path) for path in edited if path in client.documents))
+            self._answered |= {path for path in edited if client.known(path) is not None}
             if found and None not in found and not self._waiting and time.monotonic() - began < LSP_WAIT.seconds:
                 self.misses = 0
             if None in found and not self._waiting:
@@ -111,6 +114,10 @@ class ServerNews:
                 if not client.pulls:
                     await asyncio.sleep(_MOMENT)
                     await self._silence(client)
+
+    def has_answered(self, paths: Iterable[Path]) -> bool:
+        """Return whether it runs, and has said of one of these files what is wrong after an edit."""
+        return self.server.client is self._client and not self._answered.isdisjoint(paths)
 
     def keep_open(self, client: LanguageClient, paths: Iterable[Path]) -> None:
         """Have files open that the model was shown lines of: what an edit breaks in them is told."""
@@ -181,6 +188,7 @@ class ServerNews:
             self._client = client
             self._told.clear()
             self._searched.clear()
+            self._answered.clear()
             self._knows_all = False
             self.misses = 0
             self.server.fresh_paths.clear()
@@ -222,7 +230,8 @@ class ServerNews:
         """Note what is wrong in a file now, unless that is known."""
         if path in self._told or path not in client.documents:
             return
-        now = await client.fresh(path, _CLEAN)
+        # One that is asked does answer, even if it has to read the project first: without it, nothing could be new.
+        now = await client.fresh(path, LSP_LATE.seconds if client.pulls else _CLEAN)
         if now is None and client.registered.work:
             now = await client.fresh(path, LSP_LATE.seconds)
         if now is None and not client.registered.work and not client.pulls and await _answers(client):

@@ -11,11 +11,12 @@ from codeloop.lsp.client.client import FileEvent
 from codeloop.lsp.client.diagnostic import WARNING, Diagnostic
 from codeloop.lsp.server import LanguageServer, ServerHouse
 from codeloop.lsp.servers.choice import ChosenServer, serving
-from codeloop.schema.bounds.language import LSP_IDLE, LSP_LOOK, LSP_ROOTS, LSP_SHOWN, LSP_WAIT
+from codeloop.schema.bounds.language import LSP_FIRST, LSP_IDLE, LSP_LOOK, LSP_ROOTS, LSP_SHOWN, LSP_WAIT
 from codeloop.schema.wire import JSON
 
 _IMPATIENT = 0.2
 """Seconds that an edit waits for a server that said nothing in time twice."""
+_MISSES = 2
 _MESSAGE_LINES = 4
 _NAMED = 8
 """Files that are named of which no error is shown."""
@@ -87,7 +88,7 @@ class Languages:
         tasks = {self._begin(news.follow(own)): news for news, own in per_server.items()}
         self._following += 1
         try:
-            await self._wait(tasks)
+            await self._wait(tasks, edits)
         finally:
             self._following -= 1
         self._house.watch(self.wants_files)
@@ -101,13 +102,9 @@ class Languages:
         found = dict.fromkeys(each for news in self.servers.values() for each in news.news())
         return sorted(found, key=lambda each: (each[1].severity, each[0] not in edited, str(each[0]), each[1].start))
 
-    async def _wait(self, tasks: Mapping["asyncio.Task[None]", ServerNews]) -> None:
-        until = time.monotonic() + LSP_WAIT.seconds
-        patient = {task for task, news in tasks.items() if news.misses < 2}
-        if patient:
-            await asyncio.wait(patient, timeout=until - time.monotonic())
-        if hasty := {task for task in tasks if not task.done()} - patient:
-            await asyncio.wait(hasty, timeout=min(_IMPATIENT, until - time.monotonic()))
+    async def _wait(self, tasks: Mapping["asyncio.Task[None]", ServerNews], edits: Sequence[FileEdit]) -> None:
+        paths = [edit.path for edit in edits]
+        await asyncio.gather(*(asyncio.wait({task}, timeout=_patience(news, paths)) for task, news in tasks.items()))
         for task, news in tasks.items():
             news.misses += not task.done()
 
@@ -176,6 +173,13 @@ class Languages:
                 else:
                     await server.check_memory()
             self._house.watch(self.wants_files)
+
+
+def _patience(news: ServerNews, paths: Sequence[Path]) -> float:
+    """Return the seconds that an edit waits for a server: most where it has to look at a file or a project first."""
+    if news.misses >= _MISSES:
+        return min(_IMPATIENT, LSP_WAIT.seconds)
+    return LSP_WAIT.seconds if news.misses or news.has_answered(paths) else LSP_FIRST.seconds
 
 
 def shown(found: Sequence[tuple[Path, Diagnostic]], name: Callable[[Path], str], lead: str = "") -> str:

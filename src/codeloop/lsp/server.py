@@ -161,7 +161,7 @@ class LanguageServer:
         try:
             pipes = await self.house.start(self.chosen, self.root)
             roots = self.roots.copy() if row.shared == "folders" else [self.root]
-            setup = ServerSetup(roots, row.initialization, row.settings, row.settle, row.asked)
+            setup = ServerSetup(roots, row.initialization, row.settings, row.settle, row.repeats, row.asked)
             client = LanguageClient(pipes, setup, self._told)
             listening = asyncio.create_task(client.connection.listen())
             try:

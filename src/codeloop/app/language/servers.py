@@ -80,16 +80,7 @@ def languages_of(settings: ProjectSettings, workspace: Workspace, tell: Tell) ->
         return logs.setdefault(name, log_of(settings, name))
 
     async def start(chosen: ChosenServer, root: Path) -> RunningProgram:
-        kept_from = () if settings.trusted else (workspace.root, workspace.directory)
-        environment = tool_environment(workspace.environment, chosen.row.environment, kept_from)
-        launch = Launch(chosen.command, root, environment, {})
-        ours = installed_in(settings)
-        own = (ours,) if Path(chosen.command[0]).is_relative_to(ours) else ()
-        boxed, profile = chosen.row.sandbox, None
-        if not isinstance(boxed, bool):
-            profile = widen(profile_in_project(workspace, chosen.row.name), boxed, workspace.root)
-        terms = ProgramTerms(own, confined=boxed is True, profile=profile)
-        return await start_program(workspace, launch, log(chosen.row.name).feed, terms)
+        return await start_server(settings, workspace, chosen, root, log(chosen.row.name).feed)
 
     def restarts(name: str) -> float:
         try:
@@ -114,6 +105,25 @@ def languages_of(settings: ProjectSettings, workspace: Workspace, tell: Tell) ->
 
     watch = ProjectWatch(workspace, settings.config.watcher.ignore, told, lambda: None)
     return languages
+
+
+async def start_server(
+    settings: ProjectSettings, workspace: Workspace, chosen: ChosenServer, root: Path, errors: Callable[[bytes], None]
+) -> RunningProgram:
+    """Start a server's program as its row and the sandbox have it; `errors` takes what it writes to stderr.
+
+    Raises OSError.
+    """
+    kept_from = () if settings.trusted else (workspace.root, workspace.directory)
+    environment = tool_environment(workspace.environment, chosen.row.environment, kept_from)
+    launch = Launch(chosen.command, root, environment, {})
+    ours = installed_in(settings)
+    own = (ours,) if Path(chosen.command[0]).is_relative_to(ours) else ()
+    boxed, profile = chosen.row.sandbox, None
+    if not isinstance(boxed, bool):
+        profile = widen(profile_in_project(workspace, chosen.row.name), boxed, workspace.root)
+    terms = ProgramTerms(own, confined=boxed is True, profile=profile)
+    return await start_program(workspace, launch, errors, terms)
 
 
 async def users_of(workspace: Workspace, path: Path, row: ServerRow) -> list[Path] | None:

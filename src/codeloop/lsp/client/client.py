@@ -31,14 +31,16 @@ _AGAIN = 0.02  # seconds
 class ServerSetup(Struct, frozen=True):
     """How a server is greeted: the roots that it serves (more may be added later), what it is given, its settings.
 
-    `settle`: seconds of silence after which one that names no versions has said everything about a text. `asked`: how
-    one is asked for diagnostics that only sends them by itself.
+    `settle`: seconds of silence after which one that names no versions has said everything about a text. `repeats`: so
+    has one that names them only then, since it speaks several times of one text. `asked`: how one is asked for
+    diagnostics that only sends them by itself.
     """
 
     roots: list[Path]
     initialization: Any
     settings: JSON
     settle: float
+    repeats: bool = False
     asked: Literal["", "tsserver"] = ""
 
 
@@ -53,7 +55,7 @@ class LanguageClient:
         self._others: dict[Path, tuple[float, list[Any]]] = {}
         self._news = asyncio.Event()
         self.registered = Registered(self._news.set)
-        self.habits = PushHabits(setup.settle)
+        self.habits = PushHabits(setup.settle, repeats=setup.repeats)
         self._can: Mapping[str, Any] = {}
         self.looks_across_files = True
         """Whether one file's diagnostics may depend on another's; linters say that theirs do not."""
@@ -176,17 +178,15 @@ class LanguageClient:
     async def _pushed(self, document: OpenDocument) -> None:
         """Wait for the next that is said, or until it is quiet. What may be about an older text is asked for again."""
         self._news.clear()
-        if document.is_quiet(self.habits.pause):
+        if document.doubt and document.is_quiet(self.habits.pause):
             document.ask_again(next(self.habits.versions))
             self._fence(document)
             self._send_change(document, None)
-        left = (
-            None if document.pushed is None else max(document.pushed_at + self.habits.pause - time.monotonic(), 0.001)
-        )
+        left = self.habits.left(document)
         if self.connection.lost:
             raise ServerGone(self.connection.lost)
         with suppress(TimeoutError):
-            async with asyncio.timeout(left):
+            async with asyncio.timeout(None if left is None else max(left, 0.001)):
                 await self._news.wait()
 
     async def _pull(self, document: OpenDocument) -> None:
@@ -245,6 +245,13 @@ class LanguageClient:
             self._published(params)
         elif method == "$/progress" and is_object(params):
             self.registered.progress(params)
+            self.habits.note_work(is_working=bool(self.registered.work))
+            self._news.set()
+        elif method == "tsserver/request" and is_list(params):
+            # Vue's server asks an editor's own tsserver about types: there is none, so it does without.
+            for request in params:
+                if is_list(request) and request:
+                    self.connection.notify("tsserver/response", [[request[0], None]])
         elif method == LOST:
             self._news.set()
 

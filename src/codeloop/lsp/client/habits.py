@@ -12,25 +12,41 @@ _LONGEST_PAUSE = 2.0
 class PushHabits:
     """What was seen of one server. `versions`: a number for each text that it is sent; none comes again.
 
-    `pause`: seconds of silence after which one that names no versions has said everything of a text. `sent_at`,
+    `pause`: seconds of silence after which one that names no versions has said everything of a text; where it
+    `repeats` what it says, one that names them, too. `sent_at`,
     `heard_at`: when it was last told of a change, and last said something of a file, on the monotonic clock.
-    `began_at`: when it was started.
+    `began_at`: when it was started. `is_working`: whether it reports that it looks at the project.
     """
 
-    def __init__(self, pause: float) -> None:
+    def __init__(self, pause: float, *, repeats: bool = False) -> None:
         self.versions = count(1)
         self.names_versions = False
         self.pause = pause
+        self._repeats = repeats
         self.sent_at = self.heard_at = 0.0
         self.began_at = time.monotonic()
+        self.is_working = False
+        self._rested_at = 0.0
 
     def is_fresh(self, document: OpenDocument, *, pulls: bool = False) -> bool:
         """Return whether the server has said everything that it has to say of the text of now. `pulls`: when asked."""
         if pulls:
             return document.pulled is not None
         if document.pushed is None or self.names_versions:
-            return document.pushed is not None
-        return document.is_quiet(self.pause) and not document.doubt
+            return document.pushed is not None and (not self._repeats or document.is_quiet(self.pause))
+        return document.is_quiet(self.pause) and not document.doubt and self.left(document) == 0
+
+    def note_work(self, *, is_working: bool) -> None:
+        """Take up that the server has begun or ended work that it reports: before, it does not know what it will."""
+        if self.is_working and not is_working:
+            self._rested_at = time.monotonic()
+        self.is_working = is_working
+
+    def left(self, document: OpenDocument) -> float | None:
+        """Return in how many seconds a server that says no more has said everything of a text; None: not known."""
+        if document.pushed is None or (self.is_working and not self.names_versions):
+            return None
+        return max(max(document.pushed_at, self._rested_at) + self.pause - time.monotonic(), 0)
 
     def heard(self, document: OpenDocument) -> None:
         """Wait longer from now on for a server that has more to say of a text than it was believed to have."""

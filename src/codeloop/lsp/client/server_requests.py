@@ -1,6 +1,9 @@
 """What a server asks of us: settings, folders, what it wants to hear of; and the work that it says it is doing."""
 
+import asyncio
+import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +26,8 @@ _PROVIDERS = {
     "renameProvider": "textDocument/rename",
 }
 _WATCH = "workspace/didChangeWatchedFiles"
+_BEGINS = 3.0
+"""Seconds after its start within which a server begins to look at the project, if it does."""
 _MOST = 500
 """Registrations, patterns and pieces of work that are remembered of one server."""
 
@@ -35,6 +40,8 @@ class Registered:
 
     def __init__(self, changed: Callable[[], None]) -> None:
         self._changed = changed
+        self._began_at = time.monotonic()
+        self._progressed = asyncio.Event()
         self.work: set[str] = set()
         self._rows: dict[str, tuple[str, JSON]] = {}
         self._globs: list[tuple[Path | None, str]] = []
@@ -74,6 +81,24 @@ class Registered:
         options = said if is_object(said) else registered
         return {"identifier": options["identifier"]} if options.get("identifier") else {}
 
+    async def settle(self, seconds: float) -> bool:
+        """Wait until the server has ended the work that it reports; return whether it had any.
+
+        One that was started just now gets a moment to begin: it answers at once, from what it has read by then.
+        """
+        begins = min(self._began_at + _BEGINS - time.monotonic(), seconds)
+        await self._wait(lambda: bool(self.work), begins)
+        had_work = bool(self.work)
+        await self._wait(lambda: not self.work, seconds)
+        return had_work
+
+    async def _wait(self, is_so: Callable[[], bool], seconds: float) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(max(seconds, 0)):
+                while not is_so():
+                    self._progressed.clear()
+                    await self._progressed.wait()
+
     def progress(self, params: JSON) -> None:
         """Take up that a piece of work began or ended."""
         token, value = str(params.get("token")), params.get("value")
@@ -82,6 +107,7 @@ class Registered:
             self.work.add(token)
         elif kind == "end":
             self.work.discard(token)
+        self._progressed.set()
 
     def _register(self, params: Any) -> None:
         for row in _list(params, "registrations"):

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from codeloop.kit.processes import OWN_PROGRAMS, which
 from codeloop.kit.small_files import from_home
+from codeloop.lsp.servers.programs import above, fill_packages, has_server
 from codeloop.lsp.servers.row import ServerRow, known_rows
 from codeloop.schema.config import LspServerConfig
 from codeloop.schema.wire import replace
@@ -101,10 +102,26 @@ def _found(row: ServerRow, own: LspServerConfig | None, place: ProgramPlace) -> 
             program = which(command[0], folder) if "/" not in command[0] else _named(command[0], place)
             if program is None:
                 continue
-            if row.runs_project_code and not place.is_trusted:
+            if not has_server(program, row.packages):
+                if is_own:  # the project's version is what counts, not another one of the user's
+                    return ChosenServer(row, "missing")
+                continue
+            if not place.is_trusted and _wants_trust(row, (program, *command[1:]), place):
                 return ChosenServer(row, "untrusted")
+            try:
+                initialization = fill_packages(row.initialization, [*_node_modules(place), *above(program)])
+            except LookupError:
+                continue
+            row = replace(row, initialization=initialization)
             return ChosenServer(row, "found", (program, *command[1:]), is_own)
     return ChosenServer(row, "missing")
+
+
+def _wants_trust(row: ServerRow, command: Sequence[str], place: ProgramPlace) -> bool:
+    """Return whether a server runs what is in the project, or could as the user: it is in less than the sandbox."""
+    tops = (place.directory, place.root)
+    named = (place.root / word for word in command if "/" in word or Path(word).suffix)
+    return row.runs_project_code or row.sandbox is not True or any(_is_in(str(each), tops) for each in named)
 
 
 def _folders(place: ProgramPlace) -> list[tuple[str, bool]]:
@@ -114,6 +131,12 @@ def _folders(place: ProgramPlace) -> list[tuple[str, bool]]:
     path = [each for each in place.path.split(os.pathsep) if place.is_trusted or not _is_in(each, tops)]
     ours = [str(place.installed / name) for name in ("bin", "node_modules/.bin")]
     return [*((folder, True) for folder in own), (os.pathsep.join([*ours, *path]), False)]
+
+
+def _node_modules(place: ProgramPlace) -> list[Path]:
+    """Return the folders where npm packages of the project are."""
+    tops = dict.fromkeys((place.directory, place.root)) if place.is_trusted else ()
+    return [top / "node_modules" for top in tops]
 
 
 def _is_in(folder: str, tops: Iterable[Path]) -> bool:

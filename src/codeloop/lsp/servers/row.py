@@ -15,10 +15,12 @@ _TABLE = Path(__file__).with_name("servers.json")
 class ServerRow(Struct, frozen=True, forbid_unknown_fields=True):
     """A server. `languages`: the language id by extension (`.py`) or name of file; `roots`: what its root has in it.
 
-    `needs`: it serves only where one of these is. `commands`: the first that is found counts. `stands_for`: of those
-    of one kind only one serves a file. `runs_project_code`: it executes what is in the project, so that wants trust.
+    `needs`: it serves only where one of these is. `commands`: the first that is found counts. `packages`: for programs
+    that don't hold the server in older versions, the npm package with the least major version (`typescript@7`).
+    `stands_for`: of those of one kind only one serves a file. `runs_project_code`: it executes what is in the project,
+    so that wants trust. `initialization`: `{npm:FOLDER:FILE}` in it is the nearest such folder of an npm package.
     `install`: with what and which packages; `by`: what a person has to do.
-    `settle`: seconds of silence after which one that names no versions has said everything. `asked`: see ServerSetup.
+    `settle`, `repeats`, `asked`: see ServerSetup.
     `warnings`: they are told like errors. `shared`: one process serves all roots of a project: it is told of them as
     folders, or needs none; else each root has its own. `sandbox`: as configured.
     """
@@ -31,10 +33,12 @@ class ServerRow(Struct, frozen=True, forbid_unknown_fields=True):
     initialization: Any = None
     settings: JSON = {}
     stands_for: str = ""
+    packages: dict[str, str] = {}
     runs_project_code: bool = False
     install: list[str] = []
     environment: dict[str, str] = {}
     settle: float = 0.3
+    repeats: bool = False
     asked: Literal["", "tsserver"] = ""
     warnings: bool = False
     shared: Literal["", "folders", "any"] = ""

@@ -1,11 +1,13 @@
 """`codeloop lsp`: which language servers there are and can run here; install one, start it anew, read its log."""
 
+import asyncio
 import sys
 from pathlib import Path
 
 import click
 
 from codeloop.app.language.servers import chosen_servers, installed_in, log_of, restart_file
+from codeloop.app.language.trial import Trial, try_servers
 from codeloop.app.settings import ProjectSettings
 from codeloop.cli.commands.extend.installing import run_shown
 from codeloop.cli.exit_codes import UsageProblem
@@ -21,8 +23,17 @@ from codeloop.schema.bounds.language import LSP_INSTALL
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
 
-_WORDS = {"found": "found", "untrusted": "needs trust", "missing": "not installed", "disabled": "disabled"}
+_WORDS = {
+    "found": "found",
+    "failed": "can't start",
+    "untrusted": "needs trust",
+    "missing": "not installed",
+    "disabled": "disabled",
+}
 """The states in words, in the order in which servers are listed."""
+
+_WIDTHS = {_WORDS["failed"]: 240}
+"""Characters that are shown of why a server can't start; of the others' programs fewer will do."""
 
 
 @click.group(cls=Group)
@@ -31,34 +42,47 @@ def lsp() -> None:
 
 
 @lsp.command("list")
+@click.option("--no-start", "is_quick", is_flag=True, help="Only look for programs; start none of them.")
 @AS_JSON
-def list_servers(*, as_json: bool) -> None:
-    """List the language servers, those that can run here first. Starts none of them."""
+def list_servers(*, as_json: bool, is_quick: bool) -> None:
+    """List the language servers, those that can run here first. Starts each that was found, to see whether it can."""
     settings = open_settings()
-    rows = [_row(each) for each in chosen_servers(settings)]
+    servers = chosen_servers(settings)
+    found = [each for each in servers if each.state == "found"]
+    trials = asyncio.run(try_servers(settings, found)) if found and not is_quick else {}
+    rows = [_row(each, trials.get(each.row.name)) for each in servers]
     order = list(_WORDS.values())
     rows.sort(key=lambda row: order.index(row["state"]))
     if as_json:
         print_json(rows)
         return
     shown = [
-        (row["name"], row["state"], one_line(" ".join(row["files"]), 32), one_line(row["how"], 80)) for row in rows
+        (
+            row["name"],
+            row["state"],
+            one_line(" ".join(row["files"]), 32),
+            one_line(row["how"], _WIDTHS.get(row["state"], 80)),
+        )
+        for row in rows
     ]
     click.echo(columns([("name", "state", "files", "program, or how to get it"), *shown]))
 
 
-def _row(server: ChosenServer) -> JSON:
-    row = server.row
+def _row(server: ChosenServer, trial: Trial | None) -> JSON:
+    row, state = server.row, "failed" if trial is not None and trial.problem else server.state
     how = " ".join(server.command)
-    if server.state == "untrusted":
+    is_free = state == "found" and (row.sandbox is False if trial is None else not trial.is_boxed)
+    if trial is not None and trial.problem:
+        how = f"{trial.problem} ({how})"
+    elif server.state == "untrusted":
         how = "it would run code of this project: codeloop trust"
     elif server.state == "missing":
         is_ours = row.install[:1] not in ([], ["by"])
         how = (
             f"codeloop lsp install {row.name}" if is_ours else " ".join(row.install[1:]) or "its `command` is not there"
         )
-    how = f"{how} (without a sandbox)" if row.sandbox is False and server.state == "found" else how
-    return {"name": inert(row.name), "state": _WORDS[server.state], "files": list(row.languages), "how": inert(how)}
+    how = f"(without a sandbox) {how}" if is_free else how
+    return {"name": inert(row.name), "state": _WORDS[state], "files": list(row.languages), "how": inert(how)}
 
 
 @lsp.command()

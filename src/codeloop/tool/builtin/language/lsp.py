@@ -188,7 +188,9 @@ async def _answered(
             rows = outline_rows(await outline(client, target.real))
             return "\n".join(rows) or f"{name} has no symbols.", ()
         case "workspaceSymbols":
-            found = [spot for _, spot in await workspace_symbols(client, params.symbol or "")]
+            found = await _named(client, params.symbol or "")
+            if not found and await client.registered.settle(LSP_REQUEST.seconds):
+                found = await _named(client, params.symbol or "")
             return _listed(ctx, found) or f"Nothing is named like {params.symbol}.", ()
         case "diagnostics":
             return await _diagnostics(client, target, name), ()
@@ -198,15 +200,24 @@ async def _answered(
     if params.operation == "hover":
         await _check_defined(ctx, client, place, params.symbol or "")
         return await hover(client, place) or f"Nothing is known of {params.symbol}.", ()
-    if params.operation in _HIERARCHIES:
-        found = await hierarchy(client, *_HIERARCHIES[params.operation], place)
-    else:
-        more = {"context": {"includeDeclaration": True}} if params.operation == "references" else {}
-        found = await spots(client, params.operation, {**place, **more})
+    found = await _found(client, params.operation, place)
+    if not found and await client.registered.settle(LSP_REQUEST.seconds):
+        found = await _found(client, params.operation, place)
     if params.operation in {"definition", "implementation"} and len(found) <= _WHOLE:
         found = [await _whole(ctx, client, spot, target) for spot in found]
     files = [path for path in dict.fromkeys(spot.path for spot in found) if _is_free(ctx, path)]
     return _listed(ctx, found) or f"No {params.operation} of {params.symbol} found.", files
+
+
+async def _named(client: LanguageClient, name: str) -> list[Spot]:
+    return [spot for _, spot in await workspace_symbols(client, name)]
+
+
+async def _found(client: LanguageClient, operation: str, place: JSON) -> list[Spot]:
+    if operation in _HIERARCHIES:
+        return await hierarchy(client, *_HIERARCHIES[operation], place)
+    more = {"context": {"includeDeclaration": True}} if operation == "references" else {}
+    return await spots(client, operation, {**place, **more})
 
 
 async def _check_defined(ctx: ToolContext, client: LanguageClient, place: JSON, symbol: str) -> None:
@@ -253,6 +264,8 @@ async def _whole(ctx: ToolContext, client: LanguageClient, spot: Spot, target: R
     text = on_disk(spot.path)
     if spot.path not in client.documents and text is not None and spot.path.suffix == target.real.suffix:
         client.sync(spot.path, client.documents[target.real].language, text)
+    if spot.path not in client.documents:
+        return spot  # of another language, which this server may know nothing of by itself
     rows = [each for each in await outline(client, spot.path) if each.line == spot.line]
     return Spot(spot.path, spot.line, max((each.end for each in rows), default=spot.line), spot.name)
 

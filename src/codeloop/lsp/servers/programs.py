@@ -1,0 +1,72 @@
+"""Whether a program that was found holds its language server: its name alone does not say so."""
+
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from codeloop.kit.jsonc import is_list, is_object
+from codeloop.kit.small_files import read_start
+
+_PACKAGE = re.compile(r"\{npm:([^{}:]+):([^{}:]+)\}")
+_MANIFEST = 1_000_000  # bytes
+
+
+def has_server(program: str, packages: Mapping[str, str]) -> bool:
+    """Return whether a program is one that holds the server. Runs nothing.
+
+    `packages`: by the names of programs, the npm package with the least major version that holds one (`typescript@7`).
+    """
+    path = Path(program)
+    if (wanted := packages.get(path.name)) is not None:
+        package, _, least = wanted.rpartition("@")
+        return _major_version(path, package) >= int(least)
+    # rustup puts a link for each program that a toolchain may have, whether one has it or not.
+    return not _is_link_of_rustup(path) or _is_in_toolchain(path.name)
+
+
+def _major_version(program: Path, package: str) -> int:
+    """Return the major version of the npm package that a program belongs to; 0: it is not known."""
+    name = package.rpartition("/")[2]
+    homes = (folder for folder in Path(os.path.realpath(program)).parents if folder.name == name)
+    for home in (program.parents[1] / package, *homes):
+        with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
+            return int(json.loads(read_start(home / "package.json", _MANIFEST))["version"].partition(".")[0])
+    return 0
+
+
+def above(program: str) -> list[Path]:
+    """Return the folders of npm packages around a program, as Node looks for them."""
+    places = [*Path(os.path.realpath(program)).parents, *Path(program).parents]
+    return list(dict.fromkeys(each if each.name == "node_modules" else each / "node_modules" for each in places))
+
+
+def fill_packages(value: Any, folders: Sequence[Path]) -> Any:
+    """Return a value with each text `{npm:FOLDER:FILE}` replaced by the nearest such folder of a package.
+
+    Raises LookupError where no such folder with that file is in any of `folders`.
+    """
+    if is_object(value):
+        return {key: fill_packages(each, folders) for key, each in value.items()}
+    if is_list(value):
+        return [fill_packages(each, folders) for each in value]
+    if not isinstance(value, str) or (found := _PACKAGE.fullmatch(value)) is None:
+        return value
+    for folder in folders:
+        if (folder / found[1] / found[2]).is_file():
+            return str(folder / found[1])
+    raise LookupError(found[1])
+
+
+def _is_link_of_rustup(program: Path) -> bool:
+    with suppress(OSError):
+        return program.samefile(program.with_name("rustup"))
+    return False
+
+
+def _is_in_toolchain(name: str) -> bool:
+    home = Path(os.environ.get("RUSTUP_HOME") or Path.home() / ".rustup")
+    return any(home.glob(f"toolchains/*/bin/{name}"))
