@@ -70,6 +70,7 @@ class Acme:
     sign_ins: PluginSignIns
     models: OpenModels
     credentials: Credentials
+    plugin: SignInPlugin
 
     async def ask(self) -> tuple[str, Finished]:
         request = ModelRequest(system="Be brief.", turns=(UserTurn(content=(TextPiece(text="Hello"),)),))
@@ -99,7 +100,7 @@ async def acme(folder: Path, *answers: Answer) -> AsyncGenerator[Acme]:
         plugin = SignInPlugin(offer, world.host, extension)
         sign_ins = PluginSignIns(providers, models)
         sign_ins.take([plugin])
-        yield Acme(service, sign_ins, models, credentials)
+        yield Acme(service, sign_ins, models, credentials, plugin)
 
 
 async def test_who_signed_in_has_requests_sent_by_the_plugin_with_the_token_it_renews(tmp_path: Path) -> None:
@@ -144,3 +145,59 @@ async def test_a_sign_in_that_fails_says_why(tmp_path: Path) -> None:
         with pytest.raises(OperationError, match="has 2 methods"):
             await world.sign_ins.authorize("acme", 2, {})
         assert world.credentials.signed_in("acme") is None
+
+
+OTHER = """
+export const Other = async () => ({
+  auth: {
+    provider: "acme",
+    methods: [
+      {
+        type: "oauth",
+        label: "Acme account",
+        authorize: async () => ({
+          url: "https://other.example",
+          instructions: "Wait.",
+          method: "auto",
+          callback: async () => ({ type: "success", access: "others", refresh: "r", expires: 1 }),
+        }),
+      },
+      { type: "api", label: "Type a key" },
+    ],
+    loader: async () => ({ apiKey: "of-the-other" }),
+  },
+})
+"""
+
+
+async def test_all_sign_ins_of_several_plugins_are_offered_and_the_one_that_was_used_counts(tmp_path: Path) -> None:
+    async with (
+        acme(tmp_path) as world,
+        host_world(_made(tmp_path / "b"), *host_command(), language="javascript") as more,
+    ):
+        extension = more.write("plugin.mjs", OTHER)
+        offer = msgspec.convert((await more.offer(extension)).auth, SignInOffer)
+        other = SignInPlugin(offer, more.host, msgspec.structs.replace(extension, name="other.mjs"))
+        await more.host.load(other.extension)
+        for plugins in ([world.plugin, other], [other, world.plugin]):
+            world.sign_ins.take(plugins)
+            labels = [method.label for method in world.sign_ins.methods()["acme"]]
+            assert sorted(labels) == ["A key", "Acme account (other.mjs)", "Acme account (plugin.mjs)", "Type a key"]
+            number = labels.index("Acme account (other.mjs)")
+            assert (await world.sign_ins.authorize("acme", number, {})).url == "https://other.example"
+            await world.sign_ins.callback("acme", number, "")
+            assert world.sign_ins.open("acme/coder") is not None
+            assert (world.credentials.signed_in("acme") or {})["plugin"] == "other.mjs"
+            number = labels.index("Acme account (plugin.mjs)")
+            await world.sign_ins.authorize("acme", number, {"team": "red"})
+            await world.sign_ins.callback("acme", number, "right")
+            await world.ask()
+            assert world.service.requests[-1].headers["authorization"] == "Bearer renewed"
+            assert (world.credentials.signed_in("acme") or {})["plugin"] == "plugin.mjs"
+        with pytest.raises(OperationError, match="Enter one yourself"):
+            await world.sign_ins.authorize("acme", labels.index("Type a key"), {})
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir()
+    return folder

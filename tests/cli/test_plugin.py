@@ -90,3 +90,14 @@ def test_a_package_of_pypi_is_installed_seen_and_locked(tmp_path: Path) -> None:
     assert desk.run("plugin", "remove", "pypi:codeloop-weather").returncode == 0
     assert "plugin" not in file.read_text()
     assert not list((desk.home / "data" / "plugins").iterdir())
+
+
+def test_what_runs_without_a_sandbox_is_marked(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    file = desk.home / "config" / "tool" / "word.py"
+    file.parent.mkdir(parents=True)
+    file.write_text('def word() -> str:\n    """Say the word."""\n    return "WORD"\n')
+    desk.configure(sandbox={"extensions": False})
+    (row,) = json.loads(desk.run("plugin", "list", "--json").stdout)
+    assert row["sandboxed"] is False
+    assert "ok, no sandbox" in desk.run("plugin", "list").stdout

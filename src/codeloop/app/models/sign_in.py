@@ -1,5 +1,6 @@
 """Signing in with a plugin, and the models of a provider whose requests a plugin sends or signs."""
 
+from collections import Counter
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
 from typing import Any
@@ -22,7 +23,7 @@ from codeloop.schema.api.providers import ProviderAuthMethod, StartedSignIn
 from codeloop.schema.bounds.extension import HOST_LOAD, HOST_SIGN_IN
 from codeloop.schema.errors import APIError, APIErrorData, OperationError
 from codeloop.schema.limits import MODEL_FIRST_BYTE
-from codeloop.schema.wire import JSON
+from codeloop.schema.wire import JSON, replace
 
 
 class SignInOffer(Struct, frozen=True):
@@ -48,51 +49,74 @@ class SignInPlugin(Struct, frozen=True):
             raise OperationError("BadRequest", f"{self.extension.name}: {error}") from error
 
 
+_SIGNED_BY = "plugin"
+"""The key of a stored sign-in that names the plugin which made it, where several sign in at its provider."""
+
+
 class PluginSignIns:
-    """The plugins of a project that sign in; the last one that is named for a provider counts."""
+    """The plugins of a project that sign in, with all methods of those that sign in at the same provider."""
 
     def __init__(self, providers: Providers, source: Source) -> None:
         """Open models of `source` through plugins, where somebody signed in with them."""
         self._providers = providers
         self._source = source
         self._list = ProviderList(providers, source)
-        self._plugins: dict[str, SignInPlugin] = {}
+        self._plugins: dict[str, list[SignInPlugin]] = {}
 
     def take(self, plugins: Iterable[SignInPlugin]) -> None:
         """Use these plugins from now on."""
-        self._plugins = {plugin.offer.provider: plugin for plugin in plugins}
-        loading = frozenset(name for name, plugin in self._plugins.items() if plugin.offer.loader)
+        self._plugins = {}
+        for plugin in plugins:
+            self._plugins.setdefault(plugin.offer.provider, []).append(plugin)
+        loading = frozenset(name for name, found in self._plugins.items() if any(each.offer.loader for each in found))
         self._providers.signs_in = lambda: loading
         if isinstance(self._source, OpenModels):
             self._source.sign_in(self.open)
 
     def methods(self) -> dict[str, list[ProviderAuthMethod]]:
-        """Return how one signs in, by provider."""
-        return {name: list(plugin.offer.methods) for name, plugin in self._plugins.items()}
+        """Return how one signs in, by provider. Of methods with the same label each says which plugin it is of."""
+        found: dict[str, list[ProviderAuthMethod]] = {}
+        for provider in self._plugins:
+            rows = self._methods(provider)
+            count = Counter(method.label for _, _, method in rows)
+            found[provider] = [
+                replace(method, label=f"{method.label} ({plugin.extension.name})")
+                if count[method.label] > 1
+                else method
+                for plugin, _, method in rows
+            ]
+        return found
+
+    def _methods(self, provider: str) -> list[tuple[SignInPlugin, int, ProviderAuthMethod]]:
+        """List the methods for a provider: whose each is, and its number there."""
+        plugins = self._plugins.get(provider, [])
+        return [(each, number, method) for each in plugins for number, method in enumerate(each.offer.methods)]
 
     async def authorize(self, provider: str, method: int, inputs: dict[str, str]) -> StartedSignIn:
         """Start a sign-in; without a `url`, the method stored a key at once. Raises OperationError."""
-        plugin = self._plugin(provider, method)
-        step = AuthStep(0, plugin.extension.name, "authorize", method, inputs)
+        plugin, number, chosen = self._method(provider, method)
+        step = AuthStep(0, plugin.extension.name, "authorize", number, inputs)
         answer = await plugin.step(step, HOST_LOAD.seconds)
-        if plugin.offer.methods[method].type == "api":
+        if chosen.type == "api":
             await self._store(plugin, answer)
             return StartedSignIn(url="", method="auto", instructions="The key is stored.")
         return _converted(plugin, answer, StartedSignIn)
 
     async def callback(self, provider: str, method: int, code: str) -> None:
         """End a sign-in that was started, and store what it gave. Raises OperationError: it failed."""
-        plugin = self._plugin(provider, method)
-        step = AuthStep(0, plugin.extension.name, "callback", method, code=code)
+        plugin, number, _ = self._method(provider, method)
+        step = AuthStep(0, plugin.extension.name, "callback", number, code=code)
         await self._store(plugin, await plugin.step(step, HOST_SIGN_IN.seconds))
 
     def open(self, ref: str) -> ChatModel | None:
         """Return a model whose provider somebody signed in at with a plugin that sets what requests need."""
-        plugin = self._plugins.get(ref.partition("/")[0])
-        if plugin is None or not plugin.offer.loader:
+        provider = ref.partition("/")[0]
+        plugins = [each for each in self._plugins.get(provider, []) if each.offer.loader]
+        signed = self._providers.credentials.signed_in(provider) if plugins else None
+        if signed is None:
             return None
-        if self._providers.credentials.signed_in(plugin.offer.provider) is None:
-            return None
+        own = [each for each in plugins if each.extension.name == signed.get(_SIGNED_BY)]
+        plugin = (own or plugins)[-1]
         return SignedInModel(self._providers, self._list, plugin, self._providers.info(ref))
 
     async def _store(self, plugin: SignInPlugin, answer: Any) -> None:
@@ -105,15 +129,21 @@ class PluginSignIns:
             self._providers.credentials.put(provider, key, url)
             return
         kept = {name: value for name, value in gained.items() if name not in {"type", "provider"}}
+        if not kept:
+            raise OperationError(
+                "BadRequest", f"{plugin.extension.name} gave no key for {provider}. Enter one yourself."
+            )
+        if len(self._plugins[plugin.offer.provider]) > 1:
+            kept[_SIGNED_BY] = plugin.extension.name
         self._providers.credentials.put_signed_in(provider, kept)
 
-    def _plugin(self, provider: str, method: int) -> SignInPlugin:
-        plugin = self._plugins.get(provider)
-        if plugin is None:
+    def _method(self, provider: str, method: int) -> tuple[SignInPlugin, int, ProviderAuthMethod]:
+        if provider not in self._plugins:
             raise OperationError("NotFoundError", f"No plugin signs in at {provider}.")
-        if not 0 <= method < len(plugin.offer.methods):
-            raise OperationError("BadRequest", f"{provider} has {len(plugin.offer.methods)} methods, from 0.")
-        return plugin
+        methods = self._methods(provider)
+        if not 0 <= method < len(methods):
+            raise OperationError("BadRequest", f"{provider} has {len(methods)} methods, from 0.")
+        return methods[method]
 
 
 class SignedInModel:
@@ -149,7 +179,8 @@ class SignedInModel:
         """Do nothing: no connection is ours."""
 
     def _credential(self) -> JSON:
-        return self._providers.credentials.signed_in(self._plugin.offer.provider) or {}
+        stored = self._providers.credentials.signed_in(self._plugin.offer.provider) or {}
+        return {name: value for name, value in stored.items() if name != _SIGNED_BY}
 
     async def _opened(self) -> ChatModel:
         plugin, provider_id = self._plugin, self._plugin.offer.provider

@@ -93,7 +93,9 @@ class Credentials:
 
     def put_signed_in(self, provider: str, entry: JSON) -> None:
         """Store what a sign-in with a plugin gave, in place of the provider's old entry. Raises as `put` does."""
-        stored = msgspec.Raw(msgspec.json.encode({**entry, "type": "oauth"}))
+        before = self.signed_in(provider) or {}
+        own = {"plugin": before["plugin"]} if "plugin" in before else {}  # renewed by the one that made it
+        stored = msgspec.Raw(msgspec.json.encode({**own, **entry, "type": "oauth"}))
         self._change(lambda entries: {**entries, provider: stored})
 
     def remove(self, provider: str) -> bool:

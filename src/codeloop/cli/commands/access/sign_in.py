@@ -22,6 +22,8 @@ def sign_in(provider: str) -> bool:
         if not any(method.type == "oauth" for method in methods):
             return False
         number = _chosen(methods)
+        if methods[number].type == "api" and not methods[number].prompts:
+            return False
         inputs = _inputs(methods[number])
         started = await client.call(PROVIDER_AUTHORIZE, StartSignIn(provider_id=provider, method=number, inputs=inputs))
         if started.url:

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from codeloop.app.dispatch import serve_extensions
 from codeloop.app.extended.extensions import FOLDER, hosts_of
-from codeloop.app.project import open_project
+from codeloop.app.project import Project, open_project
 from codeloop.app.settings import ProjectSettings, Startup
 from codeloop.cli.options import JSON as AS_JSON
 from codeloop.cli.output.style import columns, print_json
@@ -29,6 +29,7 @@ from codeloop.extend.packages.installed import entry_path
 from codeloop.extend.packages.manifest import read_manifest
 from codeloop.kit.terminal_text import inert, one_line
 from codeloop.schema.errors import UsageProblem
+from codeloop.workspace.process.program_boxes import boxes_of
 from codeloop.workspace.process.program_log import ProgramLog
 
 T = TypeVar("T")
@@ -49,6 +50,8 @@ class PluginRow(Struct, frozen=True, rename={"from_": "from"}):
     why: str = ""
     sign_ins: list[str] = []
     """The providers at which one signs in with it."""
+    sandboxed: bool = True
+    """Its code runs in a sandbox."""
 
 
 @click.command("list")
@@ -56,7 +59,7 @@ class PluginRow(Struct, frozen=True, rename={"from_": "from"}):
 def list_plugins(*, as_json: bool) -> None:
     """List the extensions: what each brings, where it is from, and why one does not work."""
     settings = open_settings()
-    rows = [*_packages(settings), *_in_hosts(_rows)]
+    rows = [*_packages(settings), *_in_hosts(_list_rows)]
     rows += [row for row in _unusable(settings) if row.name not in {each.name for each in rows}]
     if as_json:
         print_json(rows)
@@ -68,7 +71,7 @@ def list_plugins(*, as_json: bool) -> None:
         (
             inert(row.name),
             row.kind,
-            row.state,
+            row.state if row.sandboxed else f"{row.state}, no sandbox",
             one_line(
                 ", ".join(
                     [
@@ -97,7 +100,7 @@ def debug(name: str) -> None:
     settings = open_settings()
     package = next((row for row in _packages(settings) if row.name == name), None)
 
-    async def looked(hosts: ExtensionHosts) -> list[str]:
+    async def looked(hosts: ExtensionHosts, _project: Project) -> list[str]:
         inside = f"{package.from_}/" if package is not None else ""
         found = [
             each for each in hosts.extensions if _is_meant(each, name) or (inside and each.path.startswith(inside))
@@ -172,7 +175,9 @@ def _is_meant(extension: Extension, name: str) -> bool:
     return name in {extension.name, extension.path, Path(extension.path).name, Path(extension.path).stem}
 
 
-async def _rows(hosts: ExtensionHosts) -> list[PluginRow]:
+async def _list_rows(hosts: ExtensionHosts, project: Project) -> list[PluginRow]:
+    boxes, wanted = boxes_of(project.workspace), project.settings.config.sandbox.extensions
+    await boxes.probe()
     await asyncio.gather(*(hosts.ready(), *(_failure(hosts, each) for each in hosts.unknown)))
     rows: list[PluginRow] = []
     for each in hosts.extensions:
@@ -188,7 +193,8 @@ async def _rows(hosts: ExtensionHosts) -> list[PluginRow]:
             state, why = "empty", _EMPTY
         signs = [str(offer.auth["provider"])] if offer and offer.auth and "provider" in offer.auth else []
         tools = offered(hosts.offers, each)
-        rows.append(PluginRow(each.name, each.language, state, tools, hooks, each.origin, why, signs))
+        is_boxed = boxes.is_used(True if wanted is None else wanted)
+        rows.append(PluginRow(each.name, each.language, state, tools, hooks, each.origin, why, signs, is_boxed))
     return rows
 
 
@@ -220,12 +226,12 @@ def _unusable(settings: ProjectSettings) -> list[PluginRow]:
     return rows
 
 
-def _in_hosts(look: Callable[[ExtensionHosts], Awaitable[list[T]]]) -> list[T]:
+def _in_hosts(look: Callable[[ExtensionHosts, Project], Awaitable[list[T]]]) -> list[T]:
     async def opened() -> list[T]:
         project = await open_project(Startup(directory=Path.cwd()))
         serve_extensions(project)
         try:
-            return await look(project.shared(hosts_of))
+            return await look(project.shared(hosts_of), project)
         finally:
             await project.close()
 
