@@ -1,6 +1,9 @@
 """Agents and commands in the form of Claude Code: what they become here, and what a page that is wrong costs."""
 
+import json
 from pathlib import Path
+
+import msgspec
 
 from codeloop.extend.pages.claude_code import read_agent, read_command
 from codeloop.extend.rulebook import Rulebook
@@ -94,9 +97,37 @@ def test_a_plugin_folder_of_claude_code_is_a_package(tmp_path: Path) -> None:
     write(tmp_path, "own/.claude-plugin/plugin.json", '{"name": "own", "author": {"name": "A"}, "license": "MIT"}')
     write(tmp_path, "own/agents/any.md", AGENT)
     write(tmp_path, "own/commands/fix.md", COMMAND)
-    write(tmp_path, "own/hooks/hooks.json", "{}")
+    hooks = {
+        "PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "sh x.sh", "asyncRewake": True}]}],
+        "UserPromptExpansion": [{"hooks": [{"type": "command", "command": "sh x.sh"}]}],
+    }
+    write(tmp_path, "own/hooks/hooks.json", json.dumps({"description": "d", "hooks": hooks}))
+    server = {"command": "${CLAUDE_PLUGIN_ROOT}/serve", "env": {"WORD": "${WORD:-none}"}}
+    write(tmp_path, "own/.mcp.json", json.dumps({"mcpServers": {"words": server}}))
     settings = settings_of(tmp_path, plugin=[str(tmp_path / "own")])
     assert settings.config.agent["reviewer"].prompt == "You review."
     assert "fix" in settings.config.command
+    (row,) = settings.config.hooks
+    assert (row.event, row.matcher, row.command) == ("PreToolUse", "Bash", "sh x.sh")
+    assert row.plugin_root == str(tmp_path / "own")
+    assert not row.is_project
+    words = msgspec.to_builtins(settings.config.mcp["words"])
+    assert words["command"] == [f"{tmp_path}/own/serve"]
+    assert words["environment"] == {"WORD": "{env:WORD:-none}"}
     (line,) = settings.loaded.warnings
-    assert "hooks of this plugin are not read yet" in line
+    assert "not used of this plugin: `asyncRewake` of hooks, the event UserPromptExpansion." in line
+
+
+def test_what_is_wrong_with_a_plugin_folder_costs_that_and_no_more(tmp_path: Path) -> None:
+    write(tmp_path, "own/.claude-plugin/plugin.json", '{"name": "own", "hooks": "./more.json", "lspServers": {}}')
+    write(tmp_path, "own/agents/any.md", AGENT)
+    wrong = {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "x", "timeout": "long"}]}]}}
+    write(tmp_path, "own/more.json", json.dumps(wrong))
+    write(tmp_path, "own/.mcp.json", '{"words": {"args": []}, "broken"')
+    settings = settings_of(tmp_path, plugin=[str(tmp_path / "own")])
+    assert settings.config.agent["reviewer"].prompt == "You review."
+    assert (settings.config.hooks, settings.config.mcp) == ([], {})
+    said = "\n".join(settings.loaded.warnings)
+    assert "expected seconds, got string" in said
+    assert ".mcp.json is left out" in said
+    assert "not used of this plugin: lspServers." in said

@@ -90,6 +90,14 @@ _FIELDS: dict[str, dict[str, HookField]] = {
 """The fields of each type of row, besides those of all."""
 _COMMON = frozenset(("type", "timeout", "policy", "if", "statusMessage", "once"))
 _SHELLS = ("bash", None)
+_SHELL = (frozenset[str](), frozenset(("shell",)))
+_MADE = frozenset(("pluginRoot",))
+"""The fields that no file may set: rows of a plugin have its folder."""
+
+
+def known_fields(kind: str) -> frozenset[str]:
+    """List the fields of a type of row; none: there is no such type."""
+    return _COMMON | _FIELDS[kind].keys() if kind in _FIELDS else frozenset()
 
 
 class HookRows(NamedTuple):
@@ -121,6 +129,15 @@ def hook_rows(values: Values, paths: Paths, root: Path, files: dict[Path, FileSt
         layer = named
     _rows(found, layer, value)
     return found
+
+
+def find_mistake(layer: Layer) -> str:
+    """Say what is wrong with the `hooks` of a layer; "": nothing is."""
+    try:
+        _rows(HookRows([], []), layer, layer.raw["hooks"])
+    except CodeloopError as error:
+        return str(error)
+    return ""
 
 
 def _read(layer: Layer, file: Path, *, is_project: bool) -> Layer:
@@ -165,7 +182,9 @@ def _row(found: HookRows, layer: Layer, keys: Keys, matcher: Any, value: Any) ->
             f"{layer.place(keys)}: hooks for the shell {given['shell']!a} are not run, only for bash."
         )
         return
-    for key in given.keys() - _FIELDS[kind].keys() - _COMMON - ({"shell"} if kind == "command" else set()):
+    is_made = not layer.document.text
+    known = known_fields(kind) | _SHELL[kind == "command"] | (_MADE if is_made else frozenset[str]())
+    for key in given.keys() - known:
         inner = (*keys, key)
         found.warnings.append(f"{layer.place(inner, of_key=True)}: {dotted(inner)} means nothing to codeloop.")
     if matcher is not None and not isinstance(matcher, str):
@@ -190,6 +209,7 @@ def _row(found: HookRows, layer: Layer, keys: Keys, matcher: Any, value: Any) ->
             "policy": given.get("policy") is True,
             "place": layer.place(keys),
             "isProject": layer.is_project,
+            "pluginRoot": given.get("pluginRoot", "") if is_made else "",
         }
     )
 

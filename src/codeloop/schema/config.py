@@ -197,6 +197,7 @@ class CommandHookConfig(Wire):
     `condition`: the calls that it is about, as `Bash(git *)`.
     `sandbox`: of a command, False for none, or what it may do besides; left out: what `sandbox.extensions` says.
     `place`: the file and line where it is written. `is_project`: it came with the project.
+    `plugin_root`: the folder of the plugin that brings it.
     """
 
     event: str
@@ -216,6 +217,7 @@ class CommandHookConfig(Wire):
     sandbox: bool | ProgramSandboxConfig | None = None
     place: str = ""
     is_project: bool = False
+    plugin_root: str = ""
 
 
 class WatcherConfig(Wire):

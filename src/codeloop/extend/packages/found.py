@@ -9,8 +9,9 @@ from codeloop.config.load import Loaded
 from codeloop.config.paths import Paths, plugin_name
 from codeloop.config.sources import Layer
 from codeloop.extend.folders import Home
+from codeloop.extend.packages.claude_plugin import ClaudePlugin
 from codeloop.extend.packages.installed import entry_path, is_policy
-from codeloop.extend.packages.manifest import CLAUDE_MANIFEST, MANIFEST, Manifest, is_claude_plugin, read_manifest
+from codeloop.extend.packages.manifest import CLAUDE_MANIFEST, MANIFEST, is_claude_plugin, read_manifest
 from codeloop.kit.jsonc import Document
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
@@ -52,15 +53,20 @@ def find_packages(loaded: Loaded, root: Path, paths: Paths) -> FoundPackages:
             homes.append(
                 Home(path, names, is_project, is_claude, manifest.policy or is_policy(entry), is_claude=is_claude)
             )
-            if unread := sorted({"hooks", ".mcp.json"} & names) if is_claude else ():
-                warnings.append(f"{path}: {' and '.join(unread)} of this plugin are not read yet; all else of it is.")
-            layers += _layer(manifest, path, loaded.config.mcp.keys(), is_project=is_project)
+            values: JSON = {"mcp": manifest.mcp}
+            if is_claude:
+                plugin = ClaudePlugin(path, names)
+                values = plugin.values
+                files += plugin.files
+                warnings += plugin.warnings
+            layers += _layer(values, path, loaded.config.mcp.keys(), is_project=is_project)
     return FoundPackages(tuple(homes), tuple(layers), tuple(files), tuple(warnings))
 
 
-def _layer(manifest: Manifest, folder: Path, taken: Collection[str], *, is_project: bool) -> list[Layer]:
-    """Return the servers of a manifest as a layer, without those whose name somebody gave to one of their own."""
-    servers: JSON = {name: entry for name, entry in manifest.mcp.items() if name not in taken}
+def _layer(values: JSON, folder: Path, taken: Collection[str], *, is_project: bool) -> list[Layer]:
+    """Return what a package sets as a layer, without servers whose name somebody gave to one of their own."""
+    servers: JSON = {name: entry for name, entry in values.get("mcp", {}).items() if name not in taken}
+    made = {name: value for name, value in {**values, "mcp": servers}.items() if value}
     layer = "project" if is_project else "global"
     source = str(folder / MANIFEST)
-    return [Layer(layer, source, folder, Document("", {"mcp": servers}), is_project)] if servers else []
+    return [Layer(layer, source, folder, Document("", made), is_project)] if made else []

@@ -93,17 +93,17 @@ async def ask_row(row: CommandHookConfig, told: JSON, model: JSON | None, scope:
 async def _run(row: CommandHookConfig, told: JSON, scope: HookScope) -> HookDecision:
     """Run a command with JSON on its stdin: one of the project in the sandbox of commands, the user's in its own."""
     workspace = scope.workspace
-    transcript = tuple(Path(each).resolve() for each in (told["transcript_path"],) if each)
+    readable = tuple(Path(each).resolve() for each in (told["transcript_path"], row.plugin_root) if each)
     wanted = workspace.sandbox.extensions if row.sandbox is None else row.sandbox
     is_shared = row.is_project or (row.sandbox is None and wanted is True)
     is_confined = is_shared and not isinstance(wanted, ProgramSandboxConfig) and wanted is not False
-    profile = None if is_confined or wanted is False else _profile(row, wanted, scope, transcript)
+    profile = None if is_confined or wanted is False else _profile(row, wanted, scope, readable)
     try:
         shell = (*find_shell(workspace.environment), "-c", row.command)
         words = shell if row.args is None else (row.command, *row.args)
         launch = Launch(words, _folder(row, scope), _environment(row, scope, is_boxed=wanted is not False), {})
         given, most = msgspec.json.encode(told), HOOK_OUTPUT.value
-        grants = SandboxGrants(readable=transcript) if transcript else NOTHING
+        grants = SandboxGrants(readable=readable) if readable else NOTHING
         result = await run_confined(workspace, launch, given, most, grants, is_own=not is_confined, profile=profile)
     except OSError as error:
         raise HookFailed(f"it can't be started: {error.strerror or error}") from error
@@ -125,6 +125,8 @@ def _environment(row: CommandHookConfig, scope: HookScope, *, is_boxed: bool) ->
     workspace = scope.workspace
     root = str(workspace.root)
     places = {"CLAUDE_PROJECT_DIR": root, "CODELOOP_PROJECT_DIR": root}
+    if row.plugin_root:
+        places["CLAUDE_PLUGIN_ROOT"] = row.plugin_root
     given = for_bash(workspace.environment)
     if not is_boxed:
         return {**(given if scope.is_trusted else with_absolute_path(given)), **places}
@@ -134,13 +136,13 @@ def _environment(row: CommandHookConfig, scope: HookScope, *, is_boxed: bool) ->
 
 
 def _profile(
-    row: CommandHookConfig, wanted: bool | ProgramSandboxConfig | None, scope: HookScope, transcript: tuple[Path, ...]
+    row: CommandHookConfig, wanted: bool | ProgramSandboxConfig | None, scope: HookScope, readable: tuple[Path, ...]
 ) -> ProgramProfile | None:
     """Return the sandbox profile of a hook command: it reads the project and its script, and reaches the network."""
     home = scope.workspace.environment.get("HOME") or "/nonexistent"
     line = _HOME.sub(home, " ".join((row.command, *(row.args or ()))))
     code = find_code(_WORD.findall(line), Path(home))
-    plain = ProgramProfile(scope.own, readable=(*code, *transcript), network="on")
+    plain = ProgramProfile(scope.own, readable=(*code, *readable), network="on")
     return widen(plain, True if wanted is None else wanted, scope.workspace.root)
 
 

@@ -1,0 +1,122 @@
+"""A plugin folder of Claude Code: its hooks and MCP servers, as configuration of ours. Nothing of it is run."""
+
+from pathlib import Path
+from typing import Any
+
+from codeloop.config.files import read_text
+from codeloop.config.hook_rows import EVENTS, find_mistake, known_fields
+from codeloop.config.sources import Layer
+from codeloop.extend.mcp.known.importing import found_server
+from codeloop.extend.packages.manifest import CLAUDE_MANIFEST
+from codeloop.kit.jsonc import Document, is_list, is_object, parse
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.limits import CONFIG_BYTES, CONFIG_DEPTH
+from codeloop.schema.wire import JSON
+
+HOOKS = "hooks/hooks.json"
+SERVERS = ".mcp.json"
+_ROOT = "${CLAUDE_PLUGIN_ROOT}"
+_UNREAD = ("output-styles", "outputStyles", ".lsp.json", "lspServers", "monitors", "themes")
+_PAGES = {"agents": "agents", "commands": "commands", "skills": "skills"}
+
+
+class ClaudePlugin:
+    """What a folder brings besides its pages. `unsupported`: the names of what is not used, sorted when shown."""
+
+    def __init__(self, folder: Path, names: frozenset[str]) -> None:
+        self.files = [folder / HOOKS, folder / SERVERS]
+        self.hooks: dict[str, list[JSON]] = {}
+        self.servers: JSON = {}
+        self._folder = folder
+        self._unsupported: set[str] = set()
+        self._problems: list[str] = []
+        manifest = self._read(folder / CLAUDE_MANIFEST)
+        self._unsupported.update(name for name in _UNREAD if name in names or name in manifest)
+        self._unsupported.update(
+            f"{key} in {path}"
+            for key, default in _PAGES.items()
+            for path in _listed(manifest.get(key))
+            if Path(str(path)).parts[:1] != (default,)
+        )
+        for source in (HOOKS, *_listed(manifest.get("hooks"))):
+            self._take_hooks(source)
+        made = Layer("global", str(folder / HOOKS), folder, Document("", {"hooks": self.hooks}))
+        if problem := find_mistake(made):
+            self._problems.append(f"{problem} The hooks of this plugin are left out.")
+            self.hooks.clear()
+        for source in (SERVERS, *_listed(manifest.get("mcpServers"))):
+            self._take_servers(source)
+
+    @property
+    def values(self) -> JSON:
+        """The configuration that it adds."""
+        found: JSON = {"hooks": self.hooks, "mcp": self.servers}
+        return {name: value for name, value in found.items() if value}
+
+    @property
+    def warnings(self) -> list[str]:
+        """A line for what can't be read, and one for all that is not used."""
+        names = ", ".join(sorted(self._unsupported))
+        return [*self._problems, *([f"{self._folder}: not used of this plugin: {names}."] if names else [])]
+
+    def _read(self, file: Path) -> JSON:
+        self.files.append(file)
+        try:
+            text = read_text(file, CONFIG_BYTES.value)
+            value = parse(text, depth=CONFIG_DEPTH.value).value if text is not None else None
+        except (CodeloopError, ValueError) as error:
+            self._problems.append(f"{file} is left out: {error}")
+            return {}
+        return value if is_object(value) else {}
+
+    def _load(self, source: Any) -> JSON:
+        """Read the file that a manifest names, or take what it holds itself."""
+        return source if is_object(source) else self._read(self._folder / str(source))
+
+    def _take_servers(self, source: Any) -> None:
+        given = self._load(source)
+        servers = given.get("mcpServers", given)
+        for name, entry in servers.items() if is_object(servers) else ():
+            made = found_server(name, self._folder / SERVERS, _rooted(entry, self._folder) if is_object(entry) else {})
+            if made.problem:
+                self._problems.append(f"{self._folder}: the MCP server {name} is left out: {made.problem}.")
+            else:
+                self.servers[name] = made.entry
+
+    def _take_hooks(self, source: Any) -> None:
+        given = self._load(source)
+        events = given.get("hooks", given)
+        for event, groups in events.items() if is_object(events) else ():
+            if event == "description":
+                continue
+            if event not in EVENTS:
+                self._unsupported.add(f"the event {event}")
+                continue
+            for group in _listed(groups):
+                rows = [self._row(row) for row in _listed(group.get("hooks"))] if is_object(group) else [None]
+                matcher = group.get("matcher") if is_object(group) else None
+                if used := [row for row in rows if row is not None]:
+                    named = {"matcher": matcher} if isinstance(matcher, str) else {}
+                    self.hooks.setdefault(event, []).append({**named, "hooks": used})
+
+    def _row(self, row: Any) -> JSON | None:
+        """Return a row with the fields that count here; None: nothing of it does."""
+        kind = row.get("type", "command") if is_object(row) else None
+        known = known_fields(str(kind))
+        if not is_object(row) or not known or not all(isinstance(row.get(key), str) for key in known & {"command"}):
+            self._unsupported.add(f"hooks of the type {kind}")
+            return None
+        self._unsupported.update(f"`{key}` of hooks" for key in row.keys() - known)
+        return {**{key: row[key] for key in row.keys() & known}, "pluginRoot": str(self._folder)}
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if is_list(value) else [] if value is None else [value]
+
+
+def _rooted(value: Any, folder: Path) -> Any:
+    if isinstance(value, str):
+        return value.replace(_ROOT, str(folder))
+    if is_list(value):
+        return [_rooted(each, folder) for each in value]
+    return {key: _rooted(each, folder) for key, each in value.items()} if is_object(value) else value
