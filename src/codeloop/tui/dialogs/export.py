@@ -1,5 +1,6 @@
 """A session written to a file: for people as HTML or Markdown, for `codeloop import` as JSON."""
 
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -8,12 +9,15 @@ import msgspec
 from codeloop.client.export.html import as_html
 from codeloop.client.export.markdown import as_markdown
 from codeloop.kit.small_files import from_home
-from codeloop.schema.api.session_requests import ListMessages, SessionId
+from codeloop.schema.api.session_inputs import MessageWithParts
+from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.errors import UsageProblem
-from codeloop.schema.operation import SESSION_GET, SESSION_MESSAGES
+from codeloop.schema.message import Session
+from codeloop.schema.operation import SESSION_GET
 from codeloop.tui.dialogs.parts.choices import Pick, PickSource
 from codeloop.tui.dialogs.parts.confirm import Confirm
 from codeloop.tui.dialogs.parts.context import DialogContext
+from codeloop.tui.dialogs.parts.messages import read_messages
 from codeloop.tui.dialogs.parts.text_input import TextInput
 from codeloop.tui.dialogs.picker import Picker
 
@@ -43,13 +47,16 @@ async def export_session(context: DialogContext, session_id: str, folder: Path) 
         ask = Confirm("Overwrite the file?", f"{file} exists already.", "overwrite", context.colours)
         if not await context.ask(ask):
             return None
-    messages = await context.client.call(SESSION_MESSAGES, ListMessages(session_id=session_id))
-    if ending == "json":
-        data = msgspec.json.format(msgspec.json.encode({"info": session, "messages": messages}), indent=2)
-    else:
-        data = (as_html if ending == "html" else as_markdown)(session, messages).encode("utf-8", "backslashreplace")
+    messages = await read_messages(context.client, session_id)
+    data = await asyncio.to_thread(_written, session, messages, ending)
     try:
         file.write_bytes(data)
     except OSError as error:
         raise UsageProblem(f"{file} can't be written: {error.strerror}.") from error
     return file
+
+
+def _written(session: Session, messages: Sequence[MessageWithParts], ending: str) -> bytes:
+    if ending == "json":
+        return msgspec.json.format(msgspec.json.encode({"info": session, "messages": messages}), indent=2)
+    return (as_html if ending == "html" else as_markdown)(session, messages).encode("utf-8", "backslashreplace")

@@ -12,17 +12,16 @@ from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.api.session_requests import (
     FilesOutcome,
     ForkSession,
-    ListMessages,
     RevertSession,
     SessionDiffQuery,
 )
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.message import UserMessage
-from codeloop.schema.operation import SESSION_DIFF, SESSION_FORK, SESSION_MESSAGES, SESSION_REVERT
+from codeloop.schema.operation import SESSION_DIFF, SESSION_FORK, SESSION_REVERT
 from codeloop.tui.dialogs.parts.choices import Pick, PickAction, PickSource
 from codeloop.tui.dialogs.parts.confirm import Confirm
 from codeloop.tui.dialogs.parts.context import DialogContext
-from codeloop.tui.dialogs.parts.messages import message_rows, said
+from codeloop.tui.dialogs.parts.messages import message_rows, read_messages, said
 from codeloop.tui.dialogs.parts.rows import between, short_time
 from codeloop.tui.dialogs.picker import Picker
 from codeloop.tui.render.canvas import Row
@@ -83,8 +82,7 @@ class Timeline(Picker[TimelineStep]):
             self.notify(inert(str(error)), severity="error", markup=False)
 
     async def _listed(self) -> Sequence[Pick[TimelineStep]]:
-        query = ListMessages(session_id=self._session_id)
-        self._messages = await self._given.client.call(SESSION_MESSAGES, query)
+        self._messages = await read_messages(self._given.client, self._session_id)
         picks: list[Pick[TimelineStep]] = []
         for message in self._messages:
             text = said(message)

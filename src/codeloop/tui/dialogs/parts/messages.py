@@ -1,12 +1,16 @@
-"""The latest messages of a session as a few rows, for a preview. Pure."""
+"""The messages of a session, read in pages; the latest of them as a few rows, for a preview."""
 
+import asyncio
 from collections.abc import Sequence
 
 from rich.segment import Segment
 
+from codeloop.client.client import Client
 from codeloop.kit.terminal_text import inert_answer
 from codeloop.schema.api.session_inputs import MessageWithParts
+from codeloop.schema.api.session_requests import ListMessages, cursor_to
 from codeloop.schema.message import UserMessage
+from codeloop.schema.operation import SESSION_MESSAGES
 from codeloop.schema.part import TextPart, ToolPart
 from codeloop.tui.dialogs.parts.rows import wrap
 from codeloop.tui.render.canvas import Row
@@ -15,6 +19,7 @@ from codeloop.tui.render.markdown.looks import ProseStyles
 from codeloop.tui.themes.styles import Styles
 
 _MOST = 2_000
+_PAGE = 500
 
 
 def said(message: MessageWithParts) -> str:
@@ -46,3 +51,16 @@ def _calls(count: int, styles: Styles) -> list[Row]:
     """Return a row for so many calls in a row, none for 0."""
     words = f"  {count} tool call{'' if count == 1 else 's'}"
     return [[Segment(words, styles.of("text_muted"))]] if count else []
+
+
+async def read_messages(client: Client, session_id: str) -> list[MessageWithParts]:
+    """Read all messages of a session, the oldest first, in pages: between two of them the screen is drawn."""
+    found: list[MessageWithParts] = []
+    cursor: str | None = None
+    while True:
+        page = await client.call(SESSION_MESSAGES, ListMessages(session_id=session_id, limit=_PAGE, before=cursor))
+        found[:0] = page
+        if len(page) < _PAGE:
+            return found
+        cursor = cursor_to(page[0].info)
+        await asyncio.sleep(0)
