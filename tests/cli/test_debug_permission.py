@@ -103,6 +103,19 @@ def test_it_says_what_the_sandbox_would_allow(tmp_path: Path) -> None:
     assert "no sandbox: it is turned off" in desk.run("debug", "permission", "ls").stdout
 
 
+def test_it_says_which_denies_the_kernel_keeps(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    desk.configure(permission={"read": {"notes/*": "deny"}, "bash": {"rm *": "deny"}})
+    (desk.work / "notes").mkdir()
+    (desk.work / "notes/a").touch()
+    assert (
+        "kept by our tools and, in the sandbox, the kernel"
+        in desk.run("debug", "permission", "--read", "notes/a").stdout
+    )
+    assert "kept by our tools alone" in desk.run("debug", "permission", "rm x").stdout
+    assert "kept by" not in desk.run("debug", "permission", "ls").stdout
+
+
 def test_one_thing_has_to_be_asked_about(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     assert desk.run("debug", "permission").returncode == 2

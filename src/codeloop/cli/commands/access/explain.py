@@ -63,6 +63,10 @@ def permission(command: str | None, *, as_json: bool, verbose: bool, **given: st
     run_with_client(shown)
 
 
+WALL = "our tools and, in the sandbox, the kernel: whatever a command runs (`codeloop debug sandbox`)"
+FENCE = "our tools alone: another command or program that does the same is not meant by it"
+
+
 def _call(command: str | None, given: dict[str, str | None]) -> tuple[str, dict[str, str]]:
     """Return the tool and the arguments that stand for what was asked about. Raises UsageProblem."""
     patch = f"*** Begin Patch\n*** Add File: {given['edit']}\n+x\n*** End Patch"
@@ -98,6 +102,9 @@ def _need(need: ExplainedNeed) -> list[str]:
         rule = "no rule, so it is asked about"
     what = one_line(", ".join(need.patterns), WIDTH) or "what is only known when it runs"
     lines = [f"{need.action:5}  {need.permission}  {what}", f"    by {rule}"]
+    if need.action == "deny":
+        is_path = need.permission in {"read", "edit"} and not need.patterns[0].startswith(("/", "~", "../"))
+        lines.append(f"    kept by {WALL if is_path else FENCE}")
     if need.traits:
         lines.append(f"    it is {', '.join(need.traits)}")
     if need.remote:
