@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
 from contextlib import asynccontextmanager, contextmanager, suppress
+from functools import partial
 from typing import Any, Literal, TypeVar
 from weakref import WeakValueDictionary
 
@@ -233,21 +234,18 @@ class Runs:
             return
         prompt, message = missing
         store_first_line(self._engine, session_id, prompt)
-        work = make_title(engine, session_id, prompt, model_ref(message.model), late=late)
-        task = self._begin(_name(run, work, set(run.naming)))
+        ask = partial(make_title, engine, session_id, prompt, model_ref(message.model), late=late)
+        task = self._begin(_name(run, ask, set(run.naming)))
         run.naming.add(task)
         run.late = task if late else None
         task.add_done_callback(lambda done: run.naming.discard(done))
 
 
-async def _name(run: SessionRun, work: Coroutine[Any, Any, bool], earlier: set[asyncio.Task[None]]) -> None:
+async def _name(run: SessionRun, ask: Callable[[], Awaitable[bool]], earlier: set[asyncio.Task[None]]) -> None:
     """Ask for a title, unless one that was asked for earlier has come."""
-    try:
-        if earlier:
-            await asyncio.wait(earlier)
-        run.is_named = run.is_named or await work
-    finally:
-        work.close()
+    if earlier:
+        await asyncio.wait(earlier)
+    run.is_named = run.is_named or await ask()
 
 
 async def _cancel_beside(run: SessionRun) -> None:
