@@ -51,3 +51,15 @@ async def test_a_server_of_each_version_is_spoken_to(tmp_path: Path, version: st
         before = len(listing.tools)
         await it.call("grow" if version == NEWEST else "new_tool")
         await until(lambda: it.server().pending or len((it.server().listing or listing).tools) > before)
+
+
+@pytest.mark.parametrize("version", ["2024-11-05", "2025-06-18", "2025-11-25"])
+async def test_the_version_that_the_configuration_names_is_spoken_while_it_is_named(
+    tmp_path: Path, version: str
+) -> None:
+    entry = server(tmp_path, NEWEST)
+    async with world(tmp_path, {"p": {**entry, "protocol": version}}) as it:
+        assert (await it.server().connect()).protocol == version
+        assert (await it.call("add", a=1, b=2)).output == "3"
+    async with world(tmp_path, {"p": entry}) as it:
+        assert (await it.server().connect()).protocol == NEWEST

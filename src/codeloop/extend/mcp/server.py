@@ -83,7 +83,7 @@ class McpServer:
     ) -> None:
         self.definition = definition
         self.log = log
-        self.listing = remembered.listings.get(definition.digest)
+        self.listing = remembered.listings.get(definition.listing_key)
         self.consent = StartConsent(definition, place, remembered.approvals)
         self._remembered = remembered
         self._changed = changed
@@ -292,7 +292,7 @@ class McpServer:
         """Remember what it offers, unless a user has to agree first."""
         if self._lists.found is not None and self._lists.found != self.listing and (is_agreed or not self.pending):
             self.listing = self._lists.found
-            self._remembered.listings.put(self.definition.digest, self._lists.found)
+            self._remembered.listings.put(self.definition.listing_key, self._lists.found)
             self._changed()
 
     async def watch(self, uri: str, ctx: ToolContext) -> None:
@@ -322,9 +322,10 @@ def is_boxed(server: McpServer) -> bool | None:
 async def greet_as_older(server: McpServer) -> bool:
     """End a connection, so that the next one is made in a version in which a server can ask while it works.
 
-    Returns whether that is another one.
+    Returns whether that is another one; a version that the configuration names stays.
     """
-    if server.listing is None or server.listing.protocol <= OLDER:
+    how = server.definition.how
+    if server.listing is None or server.listing.protocol <= OLDER or (how is not None and how.protocol):
         return False
     server.listing = replace(server.listing, protocol=OLDER)
     await server.disconnect()

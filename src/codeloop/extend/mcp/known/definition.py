@@ -98,6 +98,12 @@ class ServerDefinition(Struct, frozen=True):
         return hashlib.sha256(msgspec.json.encode(what, order="sorted")).hexdigest()[:32]
 
     @property
+    def listing_key(self) -> str:
+        """The name under which the server's listing is stored: in another version it may offer other things."""
+        protocol = self.how.protocol if self.how is not None else None
+        return self.digest if protocol is None else f"{self.digest}-{protocol}"
+
+    @property
     def text(self) -> str:
         """The entry as a person may see it, a value a line: of variables and headers a hash, so that a change shows."""
         match self.how:

@@ -108,7 +108,7 @@ class McpTable:
     def remembered(self) -> dict[str, Listing]:
         """What the usable servers offered last, by name; those that nobody has looked at are left out."""
         listings = self.place.listings
-        found = {name: listings.get(each.digest) for name, each in self.definitions.items() if each.is_enabled}
+        found = {name: listings.get(each.listing_key) for name, each in self.definitions.items() if each.is_enabled}
         return {name: listing for name, listing in found.items() if listing is not None}
 
     @property
