@@ -18,7 +18,7 @@ MARKS = "not slow and not e2e and not interop and not lsp and not registries"
 
 
 def git(*words: str) -> str:
-    """Return what git prints, "" where it fails."""
+    """Return the output of git, "" where it fails."""
     return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False).stdout
 
 

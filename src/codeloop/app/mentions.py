@@ -45,7 +45,7 @@ async def _resource(project: Project, agent: Agent, message: UserMessage, part: 
     try:
         return [part, *await attached(project.workspace, context, part)]
     except (Denied, Rejected) as error:
-        return [_refused(f"The resource {part.filename or part.url}", error)]
+        return [_describe_refusal(f"The resource {part.filename or part.url}", error)]
 
 
 def _context(project: Project, agent: Agent, message: UserMessage, tool: str, given: JSON) -> CallContext:
@@ -61,7 +61,7 @@ def _context(project: Project, agent: Agent, message: UserMessage, tool: str, gi
     return CallContext(project.engine, agent, call)
 
 
-def _refused(what: str, error: Denied | Rejected) -> TextPartInput:
+def _describe_refusal(what: str, error: Denied | Rejected) -> TextPartInput:
     text = f"{what} that the user mentioned is not attached. {for_model(error)}"
     return TextPartInput(text=text, synthetic=True)
 
@@ -75,7 +75,7 @@ async def _allowed(project: Project, agent: Agent, message: UserMessage, part: P
     try:
         target = await resolve_allowed(context, path, lambda target: [_read_need(context, target)])
     except (Denied, Rejected) as error:
-        return _refused(f"The file {name}", error)
+        return _describe_refusal(f"The file {name}", error)
     if target.real == target.path:
         return part
     lines = urlsplit(part.url).query

@@ -6,7 +6,7 @@ from typing import Any
 
 from codeloop.app.app import App
 from codeloop.app.dispatch import handle
-from codeloop.app.extended.settled import settled, with_warnings
+from codeloop.app.extended.settled import wait_settled, with_warnings
 from codeloop.kit.lazy import load
 from codeloop.schema import operation
 from codeloop.schema.operation import Gives, Operation, Takes
@@ -33,7 +33,7 @@ async def carry_out(app: App, op: Operation[Takes, Gives], args: Takes, director
         return await answer(app, directory, args)
     session_id: str | None = getattr(args, "session_id", None)
     project = await (app.project(directory) if session_id is None else app.project_of(session_id, directory))
-    if op.id in _TURNS and session_id is not None and await settled(project):
+    if op.id in _TURNS and session_id is not None and await wait_settled(project):
         project = with_warnings(await app.project_of(session_id, directory), project)
     with project.serving():
         return await handle(project, op, args)

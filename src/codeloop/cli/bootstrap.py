@@ -45,7 +45,7 @@ def catch_signals(arguments: list[str]) -> None:
 
 
 def is_importing(frame: "FrameType | None") -> bool:
-    """Tell whether a module is being imported where `frame` is."""
+    """Return whether a module is being imported where `frame` is."""
     while frame is not None:
         if frame.f_code.co_filename.startswith("<frozen importlib"):
             return True

@@ -12,7 +12,7 @@ import msgspec
 from codeloop.config.load import Loaded
 from codeloop.config.sources import Origin, dotted
 from codeloop.kit.jsonc import Path as Keys
-from codeloop.kit.jsonc import is_list, is_object
+from codeloop.kit.jsonc import is_list, is_object, iterate_texts
 from codeloop.schema.wire import JSON
 
 _SECRET = re.compile(r"key|token|secret|passw|auth|credential|cookie|bearer|private", re.IGNORECASE)
@@ -254,11 +254,8 @@ def _address(url: str, hidden: set[str]) -> str:
 
 
 def _texts(value: Any) -> list[str]:
-    """Return every text inside a value."""
-    if isinstance(value, str):
-        return [value, *value.split()]
-    inner = value.values() if is_object(value) else value if is_list(value) else ()
-    return [text for each in inner for text in _texts(each)]
+    """Return every text inside a value, and its words."""
+    return [part for text in iterate_texts(value) for part in (text, *text.split())]
 
 
 def _without(value: Any, texts: list[str]) -> Any:

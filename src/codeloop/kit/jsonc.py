@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, NoReturn, TypeGuard
 
@@ -87,6 +88,18 @@ def is_object(value: Any) -> TypeGuard[dict[str, Any]]:
 def is_list(value: Any) -> TypeGuard[list[Any]]:
     """Return whether a value read from JSON is a list."""
     return isinstance(value, list)
+
+
+def iterate_texts(value: Any) -> Iterator[str]:
+    """Yield the texts inside a value read from JSON, in their order; keys are left out."""
+    if isinstance(value, str):
+        yield value
+    elif is_object(value):
+        for each in value.values():
+            yield from iterate_texts(each)
+    elif is_list(value):
+        for each in value:
+            yield from iterate_texts(each)
 
 
 def position_of(text: str, offset: int) -> Position:

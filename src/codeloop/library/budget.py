@@ -19,7 +19,7 @@ class Budget:
         self.id = uuid4().hex
 
     def __repr__(self) -> str:
-        """Return what is spent of it."""
+        """Return the dollars spent, and those in all."""
         return f"<Budget ${self.spent:.4f} of ${self.cost:.2f}>"
 
     @property

@@ -7,7 +7,7 @@ import plain_server
 
 
 def run(given: dict[str, Any]) -> dict[str, Any]:
-    """Return what a line of shell prints, and its exit code."""
+    """Run a line of shell; return its output and exit code."""
     done = subprocess.run(["/bin/sh", "-c", given["line"]], capture_output=True, text=True, timeout=20, check=False)
     return plain_server.text(f"{done.stdout}{done.stderr}[{done.returncode}]")
 

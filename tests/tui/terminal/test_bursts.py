@@ -12,7 +12,7 @@ Pieces = Sequence[str | float]
 
 
 def arrive(*pieces: str | float) -> list[tuple[str, str]]:
-    """Return what becomes of what is read, as the thread that reads would have it."""
+    """Feed pieces of input; return the arrivals, as the reading thread makes them."""
     arrivals, bursts, now = Arrivals(), Bursts(), 10.0
     found: list[tuple[str, str]] = []
     for piece in (*pieces, 1.0):

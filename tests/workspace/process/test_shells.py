@@ -317,16 +317,16 @@ async def test_what_earlier_commands_changed_is_known(shells: Shells, place: She
     odd = {"ODD": "\u00e9 \x1b[1m\n'q' \"$x\" \\ `y` \x01", "PS1": "\\u$ "}
     place = ShellContext(place.session, place.directory, {**place.environment, **odd}, place.scratch)
     await run(shells, place, "cd /; ls >/dev/null; true 'a\tb'")
-    assert shells.changed(place, outside=False) == {}
+    assert shells.list_changed_variables(place, outside=False) == {}
     await run(shells, place, """export A=$'it\\'s\na "$B" \\\\' PATH=/x:$PATH; unset LANG; export -n TERM""")
-    changed = shells.changed(place, outside=False)
+    changed = shells.list_changed_variables(place, outside=False)
     assert changed.pop("PATH").startswith("/x:")
     assert changed.pop("A") == 'it\'s\na "$B" \\'
     assert set(changed) <= {"LANG", "TERM"}
     await run(shells, place, "export() { builtin export \"$@\"; echo 'touch x'; }; export B=1")
-    assert shells.changed(place, outside=False)["B"] == "1"
+    assert shells.list_changed_variables(place, outside=False)["B"] == "1"
     shells.reset(place.session)
-    assert shells.changed(place, outside=False) == {}
+    assert shells.list_changed_variables(place, outside=False) == {}
 
 
 async def test_a_job_is_started_watched_and_ended(shells: Shells, place: ShellContext) -> None:

@@ -52,7 +52,7 @@ class SharedBudget:
             self.spent += cost
 
     def end_call(self, session_id: str, cost: float | None = None) -> None:
-        """Give back what was kept for a session's call, if it is still in flight. `cost`: what it cost in all."""
+        """Release the dollars held for a session's call, if it is still in flight. `cost`: its whole cost."""
         with self._lock:
             call = self._held.pop(session_id, None)
             if call is None:

@@ -8,7 +8,7 @@ from codeloop.app.settings import ProjectSettings, Startup
 async def open_settled(what: Startup | ProjectSettings) -> Project:
     """As `open_project`, with what extensions change of the configuration, which is waited for a while at most."""
     project = await open_project(what)
-    if await settled(project):
+    if await wait_settled(project):
         await project.close()
         project = with_warnings(await open_project(project.settings.startup), project)
     return project
@@ -21,7 +21,7 @@ def with_warnings(project: Project, before: Project) -> Project:
     return project
 
 
-async def settled(project: Project) -> bool:
+async def wait_settled(project: Project) -> bool:
     """Wait until it is known what extensions change of the configuration; return whether it is another one now."""
     hosts = project.workspace.made("ExtensionHosts")
     if hosts is None:

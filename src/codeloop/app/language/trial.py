@@ -76,7 +76,7 @@ async def _try(settings: ProjectSettings, workspace: Workspace, chosen: ChosenSe
 
 
 def _house(start: StartServer) -> ServerHouse:
-    """Return what a server needs that nobody follows."""
+    """Return callbacks that do nothing: nobody follows this server."""
 
     async def users(_path: Path, _row: ServerRow) -> list[Path] | None:
         return []

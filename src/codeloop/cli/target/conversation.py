@@ -6,7 +6,7 @@ from math import inf
 
 from codeloop.app.app import App
 from codeloop.app.app_client import AppClient
-from codeloop.app.extended.settled import settled, with_warnings
+from codeloop.app.extended.settled import wait_settled, with_warnings
 from codeloop.cli.options import Options
 from codeloop.cli.target.local import in_process, open_local, startup_of, trusted
 from codeloop.cli.target.log import log_of
@@ -32,7 +32,7 @@ async def _opened(options: Options, ask_trust: AskTrust | None) -> AsyncGenerato
         try:
             directory = app.directory(None)
             project = await app.project(directory)
-            if await settled(project):
+            if await wait_settled(project):
                 project = with_warnings(await app.project(directory), project)
             yield in_process(AppClient(app, directory), project, options)
         finally:

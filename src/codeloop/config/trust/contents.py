@@ -13,7 +13,7 @@ from msgspec import field as struct_field
 from codeloop.config.paths import Paths, plugin_name, plugin_path
 from codeloop.config.sources import FOLDERS, PROJECT_FILES
 from codeloop.config.substitute import REFERENCE, variable
-from codeloop.kit.jsonc import JsoncError, is_list, is_object, parse
+from codeloop.kit.jsonc import JsoncError, is_list, is_object, iterate_texts, parse
 from codeloop.kit.small_files import opened, read_start
 from codeloop.schema.limits import CONFIG_BYTES, CONFIG_DEPTH, TRUST_BYTES, TRUST_FILES
 
@@ -189,12 +189,14 @@ def _take_named(reading: _Reading, paths: Paths, directory: Path, file: Path, da
     filled = _filled(values, file.parent, paths)
     forms = [values] if filled == values else [values, filled]
     listed: list[Any] = [each.get("instructions") for each in forms if is_object(each)]
-    texts = [each for each in _texts([each for each in listed if is_list(each)]) if not _MAGIC.intersection(each)]
+    texts = [
+        each for each in iterate_texts([each for each in listed if is_list(each)]) if not _MAGIC.intersection(each)
+    ]
     steps = _steps(reading.root, directory)
     named = [(step / paths.expand(text), False) for text in texts for step in steps]
     named += [
         (file.parent / paths.expand(found[2].strip()), True)
-        for text in _texts(values)
+        for text in iterate_texts(values)
         for found in REFERENCE.finditer(text)
         if found[1] == "file"
     ]
@@ -253,7 +255,7 @@ def _programs(values: Any) -> Iterator[str]:
         for row in rows.values() if is_object(rows) else ():
             command = row.get("command") if is_object(row) else None
             folder = row.get("cwd") if is_object(row) else None
-            for text in _texts(command):
+            for text in iterate_texts(command):
                 module = text.replace(".", "/")
                 for word in (*text.split(), text.rpartition("=")[2], f"{module}.py", f"{module}/__main__.py"):
                     yield f"{folder}/{word}" if isinstance(folder, str) and not word.startswith("/") else word
@@ -268,21 +270,10 @@ def _hooked(reading: _Reading, paths: Paths, file: Path, values: Any) -> Iterato
         if named.is_relative_to(reading.root) and (data := reading.take(named)) is not None:
             with suppress(JsoncError, UnicodeDecodeError):
                 hooks = parse(data.decode("utf-8-sig"), depth=CONFIG_DEPTH.value).value
-    for text in _texts(hooks):
+    for text in iterate_texts(hooks):
         line = _PROJECT.sub(str(reading.root), text)
         words = [*_WORD.findall(line), *(quoted[1:-1] for quoted in _QUOTED.findall(line))]
         for folder in ("", *(f"{folder}/" for folder in _FOLDER.findall(line))):
             for word in words:
                 module = word.replace(".", "/")
                 yield from (f"{folder}{each}" for each in (word, f"{module}.py", f"{module}/__main__.py"))
-
-
-def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif is_object(value):
-        for each in value.values():
-            yield from _texts(each)
-    elif is_list(value):
-        for each in value:
-            yield from _texts(each)

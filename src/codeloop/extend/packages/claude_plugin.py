@@ -77,7 +77,9 @@ class ClaudePlugin:
         given = self._load(source)
         servers = given.get("mcpServers", given)
         for name, entry in servers.items() if is_object(servers) else ():
-            made = found_server(name, self._folder / SERVERS, _rooted(entry, self._folder) if is_object(entry) else {})
+            made = found_server(
+                name, self._folder / SERVERS, _set_root(entry, self._folder) if is_object(entry) else {}
+            )
             if made.problem:
                 self._problems.append(f"{self._folder}: the MCP server {name} is left out: {made.problem}.")
             else:
@@ -114,9 +116,9 @@ def _listed(value: Any) -> list[Any]:
     return value if is_list(value) else [] if value is None else [value]
 
 
-def _rooted(value: Any, folder: Path) -> Any:
+def _set_root(value: Any, folder: Path) -> Any:
     if isinstance(value, str):
         return value.replace(_ROOT, str(folder))
     if is_list(value):
-        return [_rooted(each, folder) for each in value]
-    return {key: _rooted(each, folder) for key, each in value.items()} if is_object(value) else value
+        return [_set_root(each, folder) for each in value]
+    return {key: _set_root(each, folder) for key, each in value.items()} if is_object(value) else value

@@ -64,7 +64,7 @@ def find_packages(loaded: Loaded, root: Path, paths: Paths) -> FoundPackages:
 
 
 def _layer(values: JSON, folder: Path, taken: Collection[str], *, is_project: bool) -> list[Layer]:
-    """Return what a package sets as a layer, without servers whose name somebody gave to one of their own."""
+    """Return a package's settings as a layer, without servers that have the name of one of the user's own."""
     servers: JSON = {name: entry for name, entry in values.get("mcp", {}).items() if name not in taken}
     made = {name: value for name, value in {**values, "mcp": servers}.items() if value}
     layer = "project" if is_project else "global"

@@ -182,7 +182,7 @@ class LanguageClient:
             document.ask_again(next(self.habits.versions))
             self._fence(document)
             self._send_change(document, None)
-        left = self.habits.left(document)
+        left = self.habits.seconds_left(document)
         if self.connection.lost:
             raise ServerGone(self.connection.lost)
         with suppress(TimeoutError):

@@ -34,7 +34,7 @@ class PushHabits:
             return document.pulled is not None
         if document.pushed is None or self.names_versions:
             return document.pushed is not None and (not self._repeats or document.is_quiet(self.pause))
-        return document.is_quiet(self.pause) and not document.doubt and self.left(document) == 0
+        return document.is_quiet(self.pause) and not document.doubt and self.seconds_left(document) == 0
 
     def note_work(self, *, is_working: bool) -> None:
         """Take up that the server has begun or ended work that it reports: before, it does not know what it will."""
@@ -42,7 +42,7 @@ class PushHabits:
             self._rested_at = time.monotonic()
         self.is_working = is_working
 
-    def left(self, document: OpenDocument) -> float | None:
+    def seconds_left(self, document: OpenDocument) -> float | None:
         """Return in how many seconds a server that says no more has said everything of a text; None: not known."""
         if document.pushed is None or (self.is_working and not self.names_versions):
             return None

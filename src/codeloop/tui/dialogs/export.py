@@ -48,7 +48,7 @@ async def export_session(context: DialogContext, session_id: str, folder: Path) 
         if not await context.ask(ask):
             return None
     messages = await read_messages(context.client, session_id)
-    data = await asyncio.to_thread(_written, session, messages, ending)
+    data = await asyncio.to_thread(_format, session, messages, ending)
     try:
         file.write_bytes(data)
     except OSError as error:
@@ -56,7 +56,7 @@ async def export_session(context: DialogContext, session_id: str, folder: Path) 
     return file
 
 
-def _written(session: Session, messages: Sequence[MessageWithParts], ending: str) -> bytes:
+def _format(session: Session, messages: Sequence[MessageWithParts], ending: str) -> bytes:
     if ending == "json":
         return msgspec.json.format(msgspec.json.encode({"info": session, "messages": messages}), indent=2)
     return (as_html if ending == "html" else as_markdown)(session, messages).encode("utf-8", "backslashreplace")

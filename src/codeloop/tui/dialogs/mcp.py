@@ -86,7 +86,7 @@ class McpPicker(Picker[str]):
         note = state.reason if len(detail) > _SHORT else ""
         return Pick(name, name, detail, mark=mark, note=note, look=look)
 
-    def chosen(self, value: str) -> None:
+    def choose(self, value: str) -> None:
         """Connect a server; the list shows how that goes, and others can be connected meanwhile."""
         wants_sign_in = self._now[value].status == "needs_auth"
         self._carry_out(partial(self._sign_in if wants_sign_in else self._connect, value), value)

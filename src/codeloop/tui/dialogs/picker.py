@@ -220,9 +220,9 @@ class Picker(Dialog[T | None], Generic[T]):
         if pick.problem:
             self.notify(inert(pick.problem), severity="warning", markup=False)
         else:
-            self.chosen(pick.value)
+            self.choose(pick.value)
 
-    def chosen(self, value: T) -> None:
+    def choose(self, value: T) -> None:
         """Close with the value that was chosen."""
         self.dismiss(value)
 

@@ -104,7 +104,7 @@ class SettingsPicker(Picker[str]):
             for name, each in self._settings.items()
         ]
 
-    def chosen(self, value: str) -> None:
+    def choose(self, value: str) -> None:
         """Ask for another value."""
         setting = self._settings[value]
         self.perform(partial(self._set, setting))

@@ -68,12 +68,12 @@ class Timeline(Picker[TimelineStep]):
         )
         super().__init__(source, context.colours)
 
-    def chosen(self, value: TimelineStep) -> None:
+    def choose(self, value: TimelineStep) -> None:
         """Close with the prompt to show, or undo from it on."""
         if self._goes_back:
             self.perform(partial(self._try, value))
         else:
-            super().chosen(value)
+            super().choose(value)
 
     async def _try(self, step: TimelineStep) -> None:
         try:

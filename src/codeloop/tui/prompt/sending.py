@@ -118,7 +118,7 @@ def _moved(kept: KeptPrompt, place: FilePartSourceText | None) -> FilePartSource
     return replace(place, start=place.start + shift, end=place.end + shift)
 
 
-def _found(text: str, place: FilePartSourceText) -> int:
+def _find_label(text: str, place: FilePartSourceText) -> int:
     """Return where a label stands: at its place, else where it moved to; -1 if it is gone."""
     return place.start if text[place.start : place.end] == place.value else text.find(place.value)
 
@@ -133,7 +133,7 @@ def kept_of(entry: PromptEntry) -> KeptPrompt:
         place = file.source.text if file.source is not None else None
         label = place.value if place is not None else "[Image]"
         char = added(chips, Chip(label, url=file.url, mime=file.mime, name=file.filename or "image"), "".join(chips))
-        if place is not None and (start := _found(text, place)) >= 0:
+        if place is not None and (start := _find_label(text, place)) >= 0:
             placed.append((start, start + len(place.value), char))
         else:
             text += f" {char}"

@@ -71,7 +71,7 @@ class InputQueue:
     def _feed(self) -> None:
         while self._waiting and self._pause is None:
             if self._given >= AT_ONCE:
-                self._pause = asyncio.create_task(self._taken())
+                self._pause = asyncio.create_task(self._wait_taken())
                 return
             came, arrival = self._waiting.popleft()
             text, room = arrival.text, AT_ONCE - self._given
@@ -91,7 +91,7 @@ class InputQueue:
             for message in self._parser.tick():
                 self._send(message)
 
-    async def _taken(self) -> None:
+    async def _wait_taken(self) -> None:
         taken = asyncio.Event()
         self._app.call_later(_follow, self._app, taken.set)
         with suppress(TimeoutError):

@@ -102,7 +102,7 @@ class Shells:
         state = self._states.get(place.session)
         return state.directory if state is not None and os.access(state.directory, os.X_OK) else place.directory
 
-    def changed(self, place: ShellContext, *, outside: bool) -> dict[str, str]:
+    def list_changed_variables(self, place: ShellContext, *, outside: bool) -> dict[str, str]:
         """Return the variables that earlier commands of the session changed, as `changed_variables` does.
 
         `outside`: as a command that does not run in a sandbox gets them.

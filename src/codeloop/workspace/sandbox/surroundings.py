@@ -82,7 +82,7 @@ def look_around(given: SurroundingsInput) -> Surroundings:
     """Find the tools, settings and caches outside a project. Looks at the disk."""
     home = real(given.home)
     holds_home = any(home.is_relative_to(root) for root in given.roots)
-    replaced = _replaced(given.roots, None if holds_home else home)
+    replaced = _list_replaced(given.roots, None if holds_home else home)
     layered = [] if home == Path("/") else outermost(_caches(given, home))
     tracer = _Tracer([*replaced, *_TEMPORARY], given.roots)
     settings = [] if holds_home else list(_settings(home))
@@ -172,7 +172,7 @@ def leads_out(path: Path, roots: Sequence[Path]) -> bool:
     return _Tracer((), roots).trace(path) is None
 
 
-def _replaced(roots: tuple[Path, ...], home: Path | None) -> list[Path]:
+def _list_replaced(roots: tuple[Path, ...], home: Path | None) -> list[Path]:
     """Return the folders of which only what is named is there; none that holds the project as a whole."""
     tops = {Path("/", root.parts[1]) for root in roots if len(root.parts) > 1 and root.parts[1] not in SYSTEM}
     found = {path for path in (*map(Path, DATA), *tops) if path.is_dir() and real(path) == path}

@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 from codeloop.app.project import Project
-from codeloop.kit.jsonc import is_list, is_object
+from codeloop.kit.jsonc import iterate_texts
 from codeloop.kit.wildcard import smart_pattern
 from codeloop.schema.api.session_reports import FindInSession, TextKind, TextMatch, TextMatches
 from codeloop.schema.bounds.session import SESSION_FOUND
@@ -96,22 +96,10 @@ def _text(part: Part) -> str:
             return f"{description}\n{prompt}"
         case ToolPart(state=ToolStateCompleted() as state):
             shown = (state.metadata or {}).get("output")
-            return "\n".join([*_texts(state.input), shown if isinstance(shown, str) else state.output])
+            return "\n".join([*iterate_texts(state.input), shown if isinstance(shown, str) else state.output])
         case ToolPart(state=ToolStateError() as state):
-            return "\n".join([*_texts(state.input), state.error])
+            return "\n".join([*iterate_texts(state.input), state.error])
         case ToolPart(state=state):
-            return "\n".join(_texts(state.input))
+            return "\n".join(iterate_texts(state.input))
         case _:
             return ""
-
-
-def _texts(value: object) -> Iterator[str]:
-    """Yield the texts in the arguments of a call."""
-    if isinstance(value, str):
-        yield value
-    elif is_object(value):
-        for each in value.values():
-            yield from _texts(each)
-    elif is_list(value):
-        for each in value:
-            yield from _texts(each)

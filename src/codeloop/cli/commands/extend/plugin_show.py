@@ -100,7 +100,7 @@ def debug(name: str) -> None:
     settings = open_settings()
     package = next((row for row in _packages(settings) if row.name == name), None)
 
-    async def looked(hosts: ExtensionHosts, _project: Project) -> list[str]:
+    async def look(hosts: ExtensionHosts, _project: Project) -> list[str]:
         inside = f"{package.from_}/" if package is not None else ""
         found = [
             each for each in hosts.extensions if _is_meant(each, name) or (inside and each.path.startswith(inside))
@@ -120,7 +120,7 @@ def debug(name: str) -> None:
 
     if package is not None:
         click.echo(f"{inert(package.name)}: a package in {package.from_} with {', '.join(package.tools) or 'nothing'}")
-    for line in _in_hosts(looked):
+    for line in _in_hosts(look):
         click.echo(line)
 
 

@@ -90,7 +90,7 @@ class ServerDefinition(Struct, frozen=True):
         """The hash of everything that decides what the server is: its program or address, and what it is given."""
         match self.how:
             case LocalDefinition(command=command, cwd=cwd, environment=environment):
-                what: JSON = {"command": command, "cwd": cwd, "environment": environment, **_widened(self.how)}
+                what: JSON = {"command": command, "cwd": cwd, "environment": environment, **_describe_sandbox(self.how)}
             case RemoteDefinition(url=url, headers=headers, oauth=oauth):
                 what = {"url": url, "headers": headers, "client": oauth.client_id if oauth else oauth}
             case _:
@@ -109,7 +109,9 @@ class ServerDefinition(Struct, frozen=True):
         match self.how:
             case LocalDefinition(command=command, cwd=cwd, environment=environment):
                 lines = ["command:", *(f"  {word}" for word in command), *([f"cwd: {cwd}"] if cwd else [])]
-                lines += [f"sandbox: {msgspec.json.encode(each).decode()}" for each in _widened(self.how).values()]
+                lines += [
+                    f"sandbox: {msgspec.json.encode(each).decode()}" for each in _describe_sandbox(self.how).values()
+                ]
                 return "\n".join([*lines, *_hashed("environment", environment)]) + "\n"
             case RemoteDefinition(url=url, headers=headers):
                 return "\n".join([f"url: {url}", *_hashed("header", headers)]) + "\n"
@@ -117,7 +119,7 @@ class ServerDefinition(Struct, frozen=True):
                 return ""
 
 
-def _widened(how: LocalDefinition) -> JSON:
+def _describe_sandbox(how: LocalDefinition) -> JSON:
     return {} if how.sandbox is None else {"sandbox": msgspec.to_builtins(how.sandbox)}
 
 

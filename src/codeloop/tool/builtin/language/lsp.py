@@ -200,9 +200,9 @@ async def _answered(
     if params.operation == "hover":
         await _check_defined(ctx, client, place, params.symbol or "")
         return await hover(client, place) or f"Nothing is known of {params.symbol}.", ()
-    found = await _found(client, params.operation, place)
+    found = await _request_spots(client, params.operation, place)
     if not found and await client.registered.settle(LSP_REQUEST.seconds):
-        found = await _found(client, params.operation, place)
+        found = await _request_spots(client, params.operation, place)
     if params.operation in {"definition", "implementation"} and len(found) <= _WHOLE:
         found = [await _whole(ctx, client, spot, target) for spot in found]
     files = [path for path in dict.fromkeys(spot.path for spot in found) if _is_free(ctx, path)]
@@ -213,7 +213,7 @@ async def _named(client: LanguageClient, name: str) -> list[Spot]:
     return [spot for _, spot in await workspace_symbols(client, name)]
 
 
-async def _found(client: LanguageClient, operation: str, place: JSON) -> list[Spot]:
+async def _request_spots(client: LanguageClient, operation: str, place: JSON) -> list[Spot]:
     if operation in _HIERARCHIES:
         return await hierarchy(client, *_HIERARCHIES[operation], place)
     more = {"context": {"includeDeclaration": True}} if operation == "references" else {}

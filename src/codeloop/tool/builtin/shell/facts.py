@@ -32,7 +32,7 @@ def facts_of(line: str, directory: Path, place: ShellContext, workspace: Workspa
     return Facts(
         places=tuple(dict.fromkeys((str(directory), os.path.realpath(directory)))),
         home=environment.get("HOME", ""),
-        doubt=_doubt(line, place, workspace.shared(Shells).changed(place, outside=outside), roots),
+        doubt=_doubt(line, place, workspace.shared(Shells).list_changed_variables(place, outside=outside), roots),
         program=program,
         repository=repository,
     )

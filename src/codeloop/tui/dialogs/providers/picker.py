@@ -79,7 +79,7 @@ class ProviderPicker(Picker[ModelRef]):
         also = f"{provider.id} {' '.join(provider.env)}"
         return Pick(value, provider.name, detail, ", ".join(provider.env[:1]), group, also=also, problem=problem)
 
-    def chosen(self, value: ModelRef) -> None:
+    def choose(self, value: ModelRef) -> None:
         """Ask for a key where one is needed; then try the provider."""
         self.is_used = True
         self.perform(partial(self._use, value))

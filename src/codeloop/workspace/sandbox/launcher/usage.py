@@ -44,7 +44,7 @@ class Bounds:
 
 
 def read_limits() -> tuple[object, ...]:
-    """Return what this process may use: its resource limits, its priority and its processors."""
+    """Return the resource limits, the priority and the processors of this process."""
     found: list[object] = [*map(resource.getrlimit, _LIMITS), os.getpriority(os.PRIO_PROCESS, 0)]
     if sys.platform == "linux":
         found += [os.sched_getaffinity(0), os.sched_getscheduler(0)]
