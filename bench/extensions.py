@@ -15,7 +15,7 @@ from codeloop.app.models.open_models import OneModel
 from codeloop.app.project import Project, open_project
 from codeloop.app.settings import Startup
 from codeloop.extend.host.hosts import ExtensionHosts
-from codeloop.extend.host.protocol import CallPlace, CallTool
+from codeloop.extend.host.protocol import CallOrigin, CallTool
 from codeloop.model.testing.scripted import ScriptedModel
 from codeloop.schema.live_events import Delta, PartDelta
 
@@ -100,7 +100,7 @@ async def _calls(folder: Path) -> float:
     project = await _opened(folder, [("tool/echo.py", TOOL)])
     hosts = project.workspace.made("ExtensionHosts")
     (tool,) = hosts.extensions
-    message = partial(CallTool, extension=tool.name, tool="echo", arguments={"text": "x"}, context=CallPlace())
+    message = partial(CallTool, extension=tool.name, tool="echo", arguments={"text": "x"}, context=CallOrigin())
     took: list[float] = []
     for _ in range(CALLS):
         start = time.perf_counter()

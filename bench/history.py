@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+from bench.responses import responses_complaint
+
 Message = dict[str, Any]
 
 
@@ -12,6 +14,8 @@ def complaint(path: str, body: bytes) -> str | None:
         request = json.loads(body)
     except ValueError:
         return "We could not parse the JSON body of your request."
+    if path.endswith("/responses"):
+        return responses_complaint(request)
     messages = request.get("messages")
     if not isinstance(messages, list) or not messages:
         return "messages: at least one message is required"

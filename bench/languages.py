@@ -9,10 +9,10 @@ from pathlib import Path
 
 from bench.figures import Bench
 from codeloop.app.language.servers import users_of
-from codeloop.lsp.brought import FileEdit
 from codeloop.lsp.languages import Languages
-from codeloop.lsp.server import ServerHouse
-from codeloop.lsp.servers.choice import ChosenServer, ProgramPlace, servers_of
+from codeloop.lsp.new_diagnostics import FileEdit
+from codeloop.lsp.server import ServerCallbacks
+from codeloop.lsp.servers.choice import ChosenServer, ProgramSearch, servers_of
 from codeloop.schema.bounds.language import LSP_LOOK
 from codeloop.schema.config import LspServerConfig
 from codeloop.workspace.process.conversation import RunningProgram, start_program
@@ -75,7 +75,7 @@ async def _edits(folder: Path, name: str) -> list[float]:
         found = await opened.after(edits)
         if number > 1 and bool(found) == (number % 2 == 0):  # the first ones start it and let it look
             taken.append((time.monotonic() - began) * 1000)
-        await opened.settled()
+        await opened.wait_idle()
     await workspace.close()
     return taken
 
@@ -90,7 +90,7 @@ async def _idle(folder: Path, name: str) -> float | None:
         (path.parent / "pyproject.toml").write_text("[project]\nname = 'a'\nversion = '0'\n")
         path.write_text("x = 1\n")
         await opened.after([FileEdit(path, "", "x = 1\n")])
-    await opened.settled()
+    await opened.wait_idle()
     began, used = time.monotonic(), time.process_time()
     await asyncio.sleep(2 * LSP_LOOK.seconds)
     share = (time.process_time() - used) * 1000 / (time.monotonic() - began)
@@ -107,7 +107,7 @@ def _opened(folder: Path, name: str) -> tuple[Workspace, Languages | None]:
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
     environment = {**os.environ, "PATH": path}
     workspace = Workspace(root, root, folder / "scratch", environment)
-    place = ProgramPlace(root, root, is_trusted=True, path=path, installed=folder)
+    place = ProgramSearch(root, root, is_trusted=True, path=path, installed=folder)
     rows = servers_of(None, place)
     others = {each.row.name: LspServerConfig(disabled=True) for each in rows if each.row.name != name}
     chosen = servers_of(others, place)
@@ -120,7 +120,7 @@ def _opened(folder: Path, name: str) -> tuple[Workspace, Languages | None]:
     def nothing(*_: object) -> None:
         """Nobody follows."""
 
-    house = ServerHouse(
+    house = ServerCallbacks(
         start=start,
         log=nothing,
         changed=nothing,

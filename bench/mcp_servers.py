@@ -16,9 +16,9 @@ from bench.figures import Bench
 from bench.measure import Command, Failed, run
 from bench.subject import CODELOOP, Place
 from codeloop.config.paths import Paths, find_paths
-from codeloop.extend.mcp.known.definition import definition_of, definitions_of
-from codeloop.extend.mcp.known.listing import Listings
-from codeloop.extend.mcp.known.table import McpTable, TablePlace
+from codeloop.extend.mcp.cache.definition import definition_of, definitions_of
+from codeloop.extend.mcp.cache.listing import Listings
+from codeloop.extend.mcp.cache.table import McpProject, McpTable
 from codeloop.workspace.workspace import Workspace
 
 SERVERS, CALLS = 10, 300
@@ -122,12 +122,12 @@ async def _calls(paths: Paths, project: Path) -> list[float]:
     from mcp import Client
     from mcp.client.stdio import StdioServerParameters, stdio_client
 
-    from codeloop.extend.mcp.offer.calls import made
-    from codeloop.extend.mcp.servers import McpServers
+    from codeloop.extend.mcp.mcp_servers import McpServers
+    from codeloop.extend.mcp.tools.calls import send_call
 
     workspace = Workspace(project, project, paths.state / "scratch", dict(os.environ))
-    place = TablePlace(workspace, paths, paths.state / "logs", lambda _name: None, lambda _line: None, is_trusted=True)
-    table = McpTable(definitions_of(ENTRIES, {}), place, frozenset(), McpServers)
+    served = McpProject(workspace, paths, paths.state / "logs", lambda _name: None, lambda _line: None, is_trusted=True)
+    table = McpTable(definitions_of(ENTRIES, {}), served, frozenset(), McpServers)
     server = table.running.by_name["s0"]
     parameters = StdioServerParameters(command=COMMAND[0], args=COMMAND[1:])
     taken: list[float] = []
@@ -138,7 +138,7 @@ async def _calls(paths: Paths, project: Path) -> list[float]:
                 start = time.perf_counter()
                 await bare.call_tool("echo0", {"text": "x"})
                 between = time.perf_counter()
-                await server.request(partial(made, "echo0", {"text": "x"}), None)
+                await server.request(partial(send_call, "echo0", {"text": "x"}), None)
                 if number >= CALLS // 10:
                     taken.append((time.perf_counter() - between - (between - start)) * 1000)
     finally:

@@ -9,7 +9,7 @@ from codeloop.kit.diff import unified
 from codeloop.schema.part import TextPart, ToolPart, ToolStateCompleted, ToolTime
 from codeloop.schema.wire import JSON
 from codeloop.tui.render.canvas import Canvas
-from codeloop.tui.render.items import Renderer
+from codeloop.tui.render.renderer import Renderer
 from codeloop.tui.state.items import Item, TextItem, ToolItem
 from codeloop.tui.themes.styles import Styles
 from codeloop.tui.themes.themes import load

@@ -11,7 +11,7 @@ from pathlib import Path
 from bench.figures import Bench
 from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.process.shells import ShellCommand, ShellContext, Shells
-from codeloop.workspace.sandbox.policy import SandboxPlace
+from codeloop.workspace.sandbox.policy import PolicyInput
 from codeloop.workspace.sandbox.sandbox import BACKENDS, Backend, Sandboxes, SandboxRefused
 
 _COMMANDS = 20
@@ -51,7 +51,7 @@ async def _commands(folder: Path, backend: Backend | None) -> list[float]:
     shells = Shells()
     shells.sandboxes = Sandboxes(shells.launcher, (backend,) if backend else ())
     scratch = folder.with_name("scratch")
-    place = SandboxPlace(folder, folder, scratch, dict(os.environ))
+    place = PolicyInput(folder, folder, scratch, dict(os.environ))
     context = ShellContext("ses_bench", folder, place.environment, scratch)
     taken: list[float] = []
     try:

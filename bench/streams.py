@@ -28,7 +28,7 @@ from codeloop.schema.event import session_updated
 from codeloop.schema.live_events import Delta, PartDelta
 from codeloop.schema.operation import SESSION_CREATE
 from codeloop.schema.wire import replace
-from codeloop.server.server import Listening, Server
+from codeloop.server.server import ListenOptions, Server
 
 ROOT = Path(__file__).resolve().parents[1]
 CLIENTS = 20
@@ -159,7 +159,7 @@ async def _serve(folder: Path) -> None:
     work.mkdir(parents=True)
     environment = {"CODELOOP_HOME": str(folder / "home"), "HOME": str(folder), "PATH": os.environ["PATH"]}
     app = App(Startup(directory=work, environment=environment))
-    server = Server(app, Listening())
+    server = Server(app, ListenOptions())
     await server.start()
     project = await app.project(work)
     session = await LocalClient(project).call(SESSION_CREATE, CreateSession())

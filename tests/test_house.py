@@ -78,9 +78,17 @@ HEAVY = frozenset(
 # Rooms whose classes derive from a framework's, each with the one module that imports it: its own command.
 FRAMEWORK_ROOMS = {"tui": "cli/terminal_ui.py", "server": "cli/commands/serve.py", "acp": ""}
 
-# The one module that imports others of ours late. Tables say what: `room.module:name`; in `cli` and `tui` also
-# `module:name`.
-LAZY = "kit/lazy.py"
+# Imports are statements, at the top or in the function that first needs them. Only these tables name what their rows
+# need by strings, `room.module:name` (in `cli` and `tui` also `module:name`), for `kit/lazy.py` to import.
+TABLES = {
+    "app/process_dispatch.py",
+    "app/toolbox.py",
+    "cli/command_table.py",
+    "model/credentials/chains.py",
+    "model/providers.py",
+    "tool/web/providers.py",
+    "tui/commands.py",
+}
 TARGET = re.compile(r"(?:[a-z_]\w*\.)*[a-z_]\w*:[A-Za-z_]\w*")
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -390,17 +398,33 @@ def test_a_framework_room_is_imported_by_its_own_command_only() -> None:
     assert strays == []
 
 
-def test_our_own_modules_are_imported_at_the_top_but_in_one_place() -> None:
-    late = [
-        f"{name_of(path)}:{node.lineno}"
+def test_imports_by_string_are_those_of_the_tables() -> None:
+    files = {
+        f"{module.removeprefix('codeloop.').replace('.', '/')}.py" for module, rows in late_imports().items() if rows
+    }
+    assert files == TABLES
+    callers = {
+        room_path(path)
         for path in python_files(SRC / "codeloop")
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Name | ast.Attribute)
+        if (node.id if isinstance(node, ast.Name) else node.attr) in {"import_module", "__import__"}
+    }
+    # The table of handlers; a module of the interpreter that has no stubs; a plugin, which the configuration names.
+    assert callers == {"kit/lazy.py", "app/dispatch.py", "cli/bootstrap.py", "extend/host/python/loading.py"}
+
+
+def test_a_late_import_is_of_a_module_that_is_not_loaded_already() -> None:
+    useless = [
+        f"{name_of(path)}:{node.lineno} imports {node.module}"
+        for path in python_files(SRC / "codeloop")
+        for top in [{each.module for each in tree(path).body if isinstance(each, ast.ImportFrom)}]
         for outer in ast.walk(tree(path))
-        if isinstance(outer, Function | ast.If)
+        if isinstance(outer, Function)
         for node in ast.walk(outer)
-        if (isinstance(node, ast.ImportFrom) and str(node.module).startswith("codeloop"))
-        or (isinstance(node, ast.Name) and node.id in {"import_module", "__import__"} and room_path(path) != LAZY)
+        if isinstance(node, ast.ImportFrom) and str(node.module).startswith("codeloop.") and node.module in top
     ]
-    assert late == []
+    assert useless == []
 
 
 def test_a_folder_shows_at_a_glance_what_is_in_it() -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.agent.moves import queued
+from codeloop.agent.moves import list_queued_prompts
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Conversation, Entry
 from tests.store.states import assistant, session, user
@@ -43,4 +43,4 @@ def view(shape: str) -> Conversation:
 )
 def test_prompts_behind_the_last_one_that_was_answered_wait(shape: str, waiting: list[int]) -> None:
     conversation = view(shape)
-    assert list(queued(conversation)) == [conversation.entries[place] for place in waiting]
+    assert list(list_queued_prompts(conversation)) == [conversation.entries[place] for place in waiting]

@@ -253,7 +253,7 @@ async def test_calls_begun_twice_or_never_completed_are_all_closed(tmp_path: Pat
         engine.store.append(said(asking), said(info))
         made = ToolCalls(engine, engine.agent("build"), info)
         for event in (CallStarted("a", "glob"), CallStarted("a", "glob"), CallStarted("b", "write")):
-            made.started(event.id, event.name)
+            made.open_call(event.id, event.name)
         made.ready(CallReady("a", "glob", '{"pattern": "*.a"}'))
         made.ready(CallReady("a", "glob", '{"pattern": "*.b"}'))
         assert made.any_made
@@ -270,7 +270,7 @@ async def test_calls_of_a_try_that_was_given_up_are_closed_too(tmp_path: Path) -
         info = assistant(it.session_id, asking.id, at=6)
         engine.store.append(said(asking), said(info))
         made = ToolCalls(engine, engine.agent("build"), info)
-        made.started("a", "write")
+        made.open_call("a", "write")
         made.forget()
         assert not made.any_made
         await made.join(Finished("error"))

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from codeloop.app.app import App
+from codeloop.app.extended.extensions import code_of
 from codeloop.app.extended.operations import serve_operation
 from codeloop.app.models.open_models import OneModel
 from codeloop.app.process_dispatch import carry_out
@@ -201,3 +202,8 @@ async def test_one_that_can_not_be_loaded_is_named_once_and_the_others_work(tmp_
         assert it.results() == ["WORD"]
         (why,) = hosts(it.project).failures.values()
         assert "nothing_like_this" in why
+
+
+def test_a_plugin_in_the_home_itself_does_not_open_the_home(tmp_path: Path) -> None:
+    assert code_of(tmp_path / "guard.py", tmp_path)[0] == tmp_path / "guard.py"
+    assert code_of(tmp_path / "plugins/guard.py", tmp_path)[0] == tmp_path / "plugins"

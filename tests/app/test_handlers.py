@@ -10,10 +10,11 @@ import msgspec
 import pytest
 
 from codeloop.app.app import App
-from codeloop.app.dispatch import ANSWERS, HANDLERS
+from codeloop.app.dispatch import ANSWERS, MODULES
+from codeloop.app.handlers import HANDLERS
 from codeloop.app.process_dispatch import PROCESS_HANDLERS
 from codeloop.client.local import LocalClient
-from codeloop.kit.lazy import load
+from codeloop.kit.lazy import import_module, load
 from codeloop.model.testing.script import Count, ScriptedAnswer
 from codeloop.schema.api.session_inputs import AgentPartInput, AnswerPermission, FilePartInput, Prompt, TextPartInput
 from codeloop.schema.api.session_requests import CreateSession, ListMessages, ListSessions, SessionId
@@ -52,9 +53,17 @@ async def refused(wait: Any) -> OperationError:
 
 @LOCAL
 def test_every_operation_has_a_handler_and_every_handler_an_operation() -> None:
-    rows = [*HANDLERS, *ANSWERS]
+    rows = [*(operation.id for operations in MODULES.values() for operation in operations), *ANSWERS]
     assert sorted(rows) == sorted(operation.id for operation in OPERATIONS if operation.scope == "project")
     assert set(PROCESS_HANDLERS) == {operation.id for operation in OPERATIONS if operation.scope == "process"}
+
+
+@LOCAL
+@pytest.mark.parametrize("module", MODULES)
+def test_a_module_has_a_handler_of_each_of_its_operations_and_of_no_other(module: str) -> None:
+    import_module(module)
+    own = [name for name, handler in HANDLERS.items() if handler.__module__ == f"codeloop.{module}"]
+    assert sorted(own) == sorted(operation.id for operation in MODULES[module])
 
 
 @LOCAL
@@ -63,7 +72,11 @@ def test_a_handler_takes_and_gives_what_its_operation_says(operation: AnyOperati
     if operation.id in ANSWERS:
         assert msgspec.convert(msgspec.to_builtins(ANSWERS[operation.id]), operation.gives) == ANSWERS[operation.id]
         return
-    handler = load({**HANDLERS, **PROCESS_HANDLERS}[operation.id])
+    if operation.scope == "process":
+        handler = load(PROCESS_HANDLERS[operation.id])
+    else:
+        import_module(next(module for module, operations in MODULES.items() if operation in operations))
+        handler = HANDLERS[operation.id]
     assert iscoroutinefunction(handler), "it is awaited"
     hints = get_type_hints(handler, include_extras=True)
     gives = hints.pop("return")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.app.extended.mcp import table_of
-from codeloop.extend.mcp.known.listing import ListedTool, Listing
+from codeloop.extend.mcp.cache.listing import ListedTool, Listing
 from tests.support.project import rig
 
 

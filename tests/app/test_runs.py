@@ -115,7 +115,7 @@ async def test_a_prompt_to_a_subagent_at_work_is_taken_up_by_it(tmp_path: Path) 
 async def test_nothing_else_is_done_to_a_session_while_its_files_are_put_back(tmp_path: Path) -> None:
     async with rig(tmp_path, [ScriptedAnswer(text="Hello."), ScriptedAnswer(text="Hello again.")]) as it:
         answer = await it.prompt()
-        async with it.project.runs.held(it.session_id):
+        async with it.project.runs.lock(it.session_id):
             for attempt in attempts(it, answer.info.id):
                 with pytest.raises(OperationError) as caught:
                     await attempt

@@ -111,7 +111,12 @@ async def test_who_signed_in_has_requests_sent_by_the_plugin_with_the_token_it_r
         started = await world.sign_ins.authorize("acme", 0, {"team": "red"})
         assert (started.url, started.method) == ("https://acme.example/red", "code")
         await world.sign_ins.callback("acme", 0, "right")
-        assert world.credentials.signed_in("acme") == {"type": "oauth", "access": "first", "refresh": "r", "expires": 0}
+        assert world.credentials.find_sign_in("acme") == {
+            "type": "oauth",
+            "access": "first",
+            "refresh": "r",
+            "expires": 0,
+        }
         text, finished = await world.ask()
         assert (text, finished.error) == ("Hello there", None)
         sent = world.service.requests[0]
@@ -144,7 +149,7 @@ async def test_a_sign_in_that_fails_says_why(tmp_path: Path) -> None:
             await world.sign_ins.authorize("other", 0, {})
         with pytest.raises(OperationError, match="has 2 methods"):
             await world.sign_ins.authorize("acme", 2, {})
-        assert world.credentials.signed_in("acme") is None
+        assert world.credentials.find_sign_in("acme") is None
 
 
 OTHER = """
@@ -187,13 +192,13 @@ async def test_all_sign_ins_of_several_plugins_are_offered_and_the_one_that_was_
             assert (await world.sign_ins.authorize("acme", number, {})).url == "https://other.example"
             await world.sign_ins.callback("acme", number, "")
             assert world.sign_ins.open("acme/coder") is not None
-            assert (world.credentials.signed_in("acme") or {})["plugin"] == "other.mjs"
+            assert (world.credentials.find_sign_in("acme") or {})["plugin"] == "other.mjs"
             number = labels.index("Acme account (plugin.mjs)")
             await world.sign_ins.authorize("acme", number, {"team": "red"})
             await world.sign_ins.callback("acme", number, "right")
             await world.ask()
             assert world.service.requests[-1].headers["authorization"] == "Bearer renewed"
-            assert (world.credentials.signed_in("acme") or {})["plugin"] == "plugin.mjs"
+            assert (world.credentials.find_sign_in("acme") or {})["plugin"] == "plugin.mjs"
         with pytest.raises(OperationError, match="Enter one yourself"):
             await world.sign_ins.authorize("acme", labels.index("Type a key"), {})
 

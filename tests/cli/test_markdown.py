@@ -56,3 +56,18 @@ def test_a_table_with_columns_is_never_wider_than_the_terminal(columns: int) -> 
 def test_a_table_of_a_pipe_stays_as_it_came() -> None:
     markdown = Markdown(styled=False, columns=40)
     assert markdown.feed(TABLE) + markdown.end() == TABLE
+
+
+@pytest.mark.parametrize("size", [1, 7, 1_000])
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("see [a page](https://x.y/z) now", "see a page (https://x.y/z) now"),
+        ("[Rust](https://x.y/Rust_(language))", "Rust (https://x.y/Rust_(language))"),
+        ("[f](https://x.y/f(a)(b)?c), [g](h)", "f (https://x.y/f(a)(b)?c), g (h)"),
+        ("`x[0](a(b` and [never closed](a(b", "x[0](a(b and [never closed](a(b"),
+        ("[two words](a b)", "[two words](a b)"),
+    ],
+)
+def test_the_target_of_a_link_may_hold_brackets(text: str, shown: str, size: int) -> None:
+    assert rendered(text, 80, size) == [shown]

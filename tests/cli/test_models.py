@@ -8,6 +8,8 @@ import pytest
 from tests.cli.program import KEY, Desk, codeloop, serving
 from tests.support.answers import Answer
 
+UNSPOKEN = "protocol not spoken yet (@saladtechnologies-oss/ai-sdk-provider)"
+
 
 def test_without_any_key_three_lines_say_how_to_go_on(tmp_path: Path) -> None:
     done = codeloop(tmp_path, "models")
@@ -69,7 +71,7 @@ def test_models_of_the_configuration_are_listed(tmp_path: Path) -> None:
 
 
 def test_only_what_can_be_used_here_is_listed_and_what_has_a_key_but_can_t_be_is_named(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, {"GEMINI_API_KEY": KEY, "GROQ_API_KEY": KEY})
+    desk = Desk(tmp_path, {"SALAD_CLOUD_API_KEY": KEY, "GROQ_API_KEY": KEY})
     down = {"options": {"baseURL": "http://127.0.0.1:9/v1"}, "models": {"m": {}}}
     (desk.work / "codeloop.json").write_text(json.dumps({"provider": {"theirs": down}}))
     with serving([Answer(text="Hello.")]) as server:
@@ -80,14 +82,14 @@ def test_only_what_can_be_used_here_is_listed_and_what_has_a_key_but_can_t_be_is
         desk.configure(provider={"mine": mine, "down": down}, disabled_providers=["groq"])
         done, everything = desk.run("models"), desk.run("models", "--all", "--json")
     listed = [line.replace("*", " ").split()[0] for line in done.stdout.splitlines()[1:]]
-    assert sorted(name for name in listed if name.split("/")[0] in {"mine", "down", "theirs", "google", "groq"}) == [
+    assert sorted(
+        name for name in listed if name.split("/")[0] in {"mine", "down", "theirs", "salad-cloud", "groq"}
+    ) == [
         "mine/g",
         "mine/m",
     ]
     assert "down is not listed: local server not answering" in done.stderr
-    assert (
-        "google is not listed: protocol not spoken yet (@ai-sdk/google), although GEMINI_API_KEY is set" in done.stderr
-    )
+    assert f"salad-cloud is not listed: {UNSPOKEN}, although SALAD_CLOUD_API_KEY is set" in done.stderr
     assert "groq is not listed: disabled by configuration, although GROQ_API_KEY is set" in done.stderr
     assert KEY not in done.stdout + done.stderr
     reasons = {row["ref"]: row["reason"] for row in json.loads(everything.stdout)}
@@ -95,7 +97,7 @@ def test_only_what_can_be_used_here_is_listed_and_what_has_a_key_but_can_t_be_is
     assert reasons["down/m"] == "local server not answering"
     assert reasons["theirs/m"].startswith("untrusted")
     found = {ref.partition("/")[0]: reason for ref, reason in reasons.items()}
-    assert found["google"] == "protocol not spoken yet (@ai-sdk/google)"
+    assert found["salad-cloud"] == UNSPOKEN
     assert (found["groq"], found["openai"], found["lmstudio"]) == (
         "disabled by configuration",
         "no key",
@@ -105,7 +107,7 @@ def test_only_what_can_be_used_here_is_listed_and_what_has_a_key_but_can_t_be_is
 
 @pytest.mark.parametrize(
     ("provider", "reason"),
-    [("openai", "no key. Store one: `codeloop auth login openai`"), ("google", "protocol not spoken yet")],
+    [("openai", "no key. Store one: `codeloop auth login openai`"), ("salad-cloud", "protocol not spoken yet")],
 )
 def test_a_provider_that_can_t_be_used_is_refused_with_the_reason(tmp_path: Path, provider: str, reason: str) -> None:
     done = codeloop(tmp_path, "models", provider)
@@ -116,17 +118,17 @@ def test_a_provider_that_can_t_be_used_is_refused_with_the_reason(tmp_path: Path
 
 def test_a_key_whose_protocol_is_not_spoken_is_named_as_that(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
-    done = desk.run("auth", "login", "google", "--key-stdin", stdin=KEY)
+    done = desk.run("auth", "login", "salad-cloud", "--key-stdin", stdin=KEY)
     assert done.returncode == 3
-    assert "does not support the protocol of Google yet (@ai-sdk/google)" in done.stderr
+    assert "does not support the protocol of SaladCloud AI Gateway yet" in done.stderr
     file = desk.home / "data" / "auth.json"
     assert not file.exists()
     file.parent.mkdir(parents=True)
-    file.write_text(json.dumps({"google": {"type": "api", "key": KEY}}))
-    (row,) = [line for line in desk.run("auth", "list").stdout.splitlines() if line.startswith("google")]
-    assert row.endswith("protocol not spoken yet (@ai-sdk/google)")
-    done = desk.run("run", "-m", "google/gemini-3.8-flash", "hello", GEMINI_API_KEY=KEY)
+    file.write_text(json.dumps({"salad-cloud": {"type": "api", "key": KEY}}))
+    (row,) = [line for line in desk.run("auth", "list").stdout.splitlines() if line.startswith("salad-cloud")]
+    assert row.endswith(UNSPOKEN)
+    done = desk.run("run", "-m", "salad-cloud/qwen3.6-35b-a3b", "hello", SALAD_CLOUD_API_KEY=KEY)
     assert done.returncode == 3
     assert "does not speak yet" in done.stderr
-    assert "The key of GEMINI_API_KEY does not help." in done.stderr
+    assert "The key of SALAD_CLOUD_API_KEY does not help." in done.stderr
     assert KEY not in done.stdout + done.stderr

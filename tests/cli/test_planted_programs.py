@@ -13,10 +13,10 @@ from codeloop.config.project_root import find_project_root
 from codeloop.extend.host.javascript.runtime import NoRuntime, javascript_command
 from codeloop.extend.mcp.sign_in.callback import open_browser
 from codeloop.kit.processes import start_outside
-from codeloop.tui.prompt.outside import clipboard
-from codeloop.tui.prompt.outside.external_editor import EditorFailed, edited
-from codeloop.tui.terminal.outward import give, opened
-from codeloop.tui.terminal.pictures.asking import terminal_of_tmux
+from codeloop.tui.terminal import read_clipboard
+from codeloop.tui.terminal.desktop import give, open_link
+from codeloop.tui.terminal.pictures.detect import terminal_of_tmux
+from codeloop.tui.widgets.prompt.external_editor import EditorFailed, run_editor
 from codeloop.workspace.search.ripgrep import Ripgrep
 from tests.extend.mcp.world import paths_of
 
@@ -41,7 +41,7 @@ def mark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 async def refused(editor: str) -> None:
     with pytest.raises(EditorFailed):
-        await edited("text", [editor])
+        await run_editor("text", [editor])
 
 
 async def not_installed() -> None:
@@ -54,10 +54,10 @@ async def not_installed() -> None:
     [
         not_installed,
         lambda: refused("nano"),
-        lambda: opened(("xdg-open", "https://example.com")),
+        lambda: open_link(("xdg-open", "https://example.com")),
         lambda: give("text", [("wl-copy",), ("xclip", "-in")]),
-        clipboard.text,
-        clipboard.image,
+        read_clipboard.text,
+        read_clipboard.image,
         terminal_of_tmux,
         lambda: open_browser("https://example.com"),
     ],

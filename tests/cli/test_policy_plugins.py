@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.extend.host.known import KnownOffers, kept_policy
+from codeloop.extend.host.known import KnownOffers, find_policy
 from codeloop.extend.host.protocol import ExtensionOffer, OfferedTool
 from tests.cli.program import Desk, bash, serving, steps
 from tests.cli.test_extension_run import told
@@ -216,14 +216,14 @@ def test_what_was_a_policy_is_kept_by_its_path(tmp_path: Path) -> None:
     known = KnownOffers(tmp_path)
     known.keep_policy("/p/guards/plugin/a.py", ("chat.message",))
     known.keep_policy("/p/guards/plugin/b.py", ("tool.execute.before",))
-    assert kept_policy(tmp_path, "/p/guards") == ("chat.message", "tool.execute.before")
-    assert kept_policy(tmp_path, "/p/guard") == ()
+    assert find_policy(tmp_path, "/p/guards") == ("chat.message", "tool.execute.before")
+    assert find_policy(tmp_path, "/p/guard") == ()
     known.keep_policy("/p/guards/plugin/c.py", ("chat.message",), "same")
     known.keep_policy("/p/guards/plugin/c.py", (), "same")
-    assert kept_policy(tmp_path, "/p/guards/plugin/c.py") == ("chat.message",), "elsewhere it is one"
+    assert find_policy(tmp_path, "/p/guards/plugin/c.py") == ("chat.message",), "elsewhere it is one"
     known.keep_policy("/p/guards/plugin/c.py", (), "other")
     known.keep_policy("/p/guards/plugin/a.py", ())
-    assert kept_policy(tmp_path, "/p/guards") == ("tool.execute.before",)
+    assert find_policy(tmp_path, "/p/guards") == ("tool.execute.before",)
     (file,) = (tmp_path / "policy").iterdir()
     file.write_text("{")
-    assert kept_policy(tmp_path, "/p/guards") == ()
+    assert find_policy(tmp_path, "/p/guards") == ()

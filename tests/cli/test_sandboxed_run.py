@@ -49,11 +49,11 @@ def test_a_fork_bomb_and_a_memory_hog_are_ended_and_the_model_is_told(tmp_path: 
 def test_a_secret_file_is_written_when_that_was_allowed_and_stays_hidden_else(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     (desk.work / ".env").write_text("A=the-secret\n")
-    (desk.work / "script.sh").write_text("echo A=3 > .env; cat .env")
+    (desk.work / "script.sh").write_text("cat .env; echo A=3 > .env")
     hidden, written, after = run(desk, "bash script.sh", "echo A=changed > .env", "bash script.sh")
     assert (desk.work / ".env").read_text() == "A=changed\n"
     assert "the-secret" not in hidden
-    assert "(no output)" in written
+    assert "(no output, exit code 0)" in written
     assert "changed" not in after
     for told in (hidden, after):
         assert "blocked: read of" in told

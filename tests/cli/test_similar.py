@@ -5,9 +5,9 @@ import pytest
 
 from codeloop.cli.command_table import COMMANDS as TABLE
 from codeloop.cli.command_table import app
+from codeloop.cli.commands.run import run
 from codeloop.cli.completion.similar import COMMANDS, OPTIONS, WITHIN, find_commands, similar_options
 from codeloop.client.slash.names import MEANT
-from codeloop.kit.lazy import load
 from codeloop.tui.commands import BY_SLASH
 
 
@@ -37,7 +37,6 @@ def test_every_suggested_command_is_one() -> None:
 
 
 def test_every_suggested_option_is_one(root: click.Context) -> None:
-    run = load("cli.commands.run:run")
     options = {name for param in (*run.params, *app.params) for name in param.opts} | {"--version", "codeloop run"}
     assert set(OPTIONS.values()) <= options
     assert similar_options(click.Context(run, parent=root), "--dangerously-skip-permissions") == ["--auto"]

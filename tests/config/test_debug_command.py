@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from codeloop.cli.commands.access.trust import trust
 from codeloop.cli.commands.examine.debug import debug
-from codeloop.schema.limits import all_limits
+from codeloop.schema.bounds.all_limits import all_limits
 
 
 @pytest.fixture

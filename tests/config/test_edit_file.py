@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.config.edit_file import NotPlain, edited, with_listed, with_value, without_listed
+from codeloop.config.edit_file import NotPlain, edit_text, with_listed, with_value, without_listed
 from codeloop.kit.jsonc import parse
 
 
@@ -108,7 +108,7 @@ def test_a_change_keeps_comments() -> None:
         "compaction": {"auto": False, "prune": False},
         "sandbox": {"mode": "off"},
     }
-    after = edited(before, change)
+    after = edit_text(before, change)
     for comment in ("// models", "// the usual", "/* careful */", "// always"):
         assert comment in after
     value = parse(after).value

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from codeloop.config.load import _merge, _Merged
 from codeloop.config.normalise import Values
-from codeloop.config.sources import Layer, Origin, dotted
+from codeloop.config.sources import Layer, Origin, format_keys
 from codeloop.kit.jsonc import Document
 from codeloop.schema.config import Config
 from codeloop.schema.errors import CodeloopError
@@ -361,7 +361,7 @@ def test_provenance_names_the_layer_that_holds_each_value(trees: list[dict[str, 
         return value
 
     assert set(merged.origins) == leaves(merged.values, ())
-    assert len({dotted(keys) for keys in merged.origins}) == len(merged.origins)
+    assert len({format_keys(keys) for keys in merged.origins}) == len(merged.origins)
     for keys, origin in merged.origins.items():
         assert at(origin.layer.raw, keys) == at(merged.values, keys)
         for later in layers[int(origin.layer.name) + 1 :]:
@@ -370,6 +370,6 @@ def test_provenance_names_the_layer_that_holds_each_value(trees: list[dict[str, 
 
 
 def test_what_can_not_be_shown_safely_is_escaped_in_names(world: World) -> None:
-    assert dotted(("a", "b.c", 0, "x\x1b[31m", "\u202e")) == r"a['b.c'][0]['x\x1b[31m']['\u202e']"
+    assert format_keys(("a", "b.c", 0, "x\x1b[31m", "\u202e")) == r"a['b.c'][0]['x\x1b[31m']['\u202e']"
     origin = Origin(Layer("x", "file", Path("/"), Document('{\n"a": 1}', {"a": 1})), ("a",))
     assert str(origin) == "file:2:6"

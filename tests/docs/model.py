@@ -39,6 +39,7 @@ TURNS: dict[str, tuple[Answer, ...]] = {
     "which notes": (calls("notes_list_notes"), Answer(text="Two: buy milk, and fix the roof.")),
     "left to do": (bash("grep -rn TODO ."), calls("StructuredOutput", tasks=["fix add", "write a test"], urgent=False)),
     "who is on call": (calls("on_call"), Answer(text="Ada, until Friday.")),
+    "shout hello": (calls("shout", text="hello"), Answer(text="It did.")),
     "weather in Oslo": (calls("weather", city="Oslo"), Answer(text="Sunny, they say.")),
     "hello": (bash("echo hello"), Answer(text="Hello.")),
 }

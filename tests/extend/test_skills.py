@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.extend.skills import allowed_skills, listing, skill_tool
+from codeloop.extend.skills import filter_skills, listing, skill_tool
 from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall
 from codeloop.permission.gate import Denied
 from codeloop.schema.limits import SKILL_FILES, SKILL_LISTING
@@ -157,7 +157,7 @@ def test_the_list_leaves_out_what_is_denied_and_stays_within_bounds(tmp_path: Pa
         PermissionRule(permission="skill", pattern="s0*", action="deny"),
         PermissionRule(permission="skill", pattern="s05", action="ask"),
     )
-    allowed = allowed_skills(skills, rules)
+    allowed = filter_skills(skills, rules)
     assert [each.name for each in allowed[:2]] == ["s05", "s10"]
     text = listing(allowed)
     assert len(text.encode()) <= SKILL_LISTING.value

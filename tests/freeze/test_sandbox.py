@@ -7,7 +7,7 @@ import pytest
 
 from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.process.shells import Shells
-from codeloop.workspace.sandbox.policy import SandboxPlace
+from codeloop.workspace.sandbox.policy import PolicyInput
 from tests.freeze.ticker import check
 
 FOLDERS, FILES = 60, 1_000
@@ -22,7 +22,7 @@ async def test_the_loop_turns_while_a_project_of_many_files_is_looked_at(tmp_pat
             (root / f"folder{folder}/file{file}").touch()
     (root / "folder7/.env").write_text("A=b")
     shells, config = Shells(), SandboxConfig()
-    place = SandboxPlace(root, root, tmp_path / "scratch", {"HOME": str(tmp_path / "home"), "PATH": "/usr/bin:/bin"})
+    place = PolicyInput(root, root, tmp_path / "scratch", {"HOME": str(tmp_path / "home"), "PATH": "/usr/bin:/bin"})
 
     async def commands() -> None:
         for _ in range(5):

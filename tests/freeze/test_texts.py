@@ -16,7 +16,7 @@ from codeloop.schema.permission import PermissionRequest, PermissionRule
 from codeloop.tool.web.charset import decode
 from codeloop.workspace.git.ignore_patterns import parse
 from codeloop.workspace.project_checks import project_checks
-from codeloop.workspace.search.file_index import find_names, listed
+from codeloop.workspace.search.file_index import find_names, index_names
 from tests.freeze.ticker import check
 
 LINE = "a" * 65_536
@@ -64,7 +64,7 @@ def received(*chunks: bytes) -> object:
     return [parser.feed(chunk) for chunk in chunks]
 
 
-NAMES = listed(["a" * 200 + "/" + "a" * 200 + f"/{number}" for number in range(10_000)])
+NAMES = index_names(["a" * 200 + "/" + "a" * 200 + f"/{number}" for number in range(10_000)])
 TEXTS: dict[str, Callable[[], object]] = {
     "an ignore pattern of stars": lambda: ignored("*a" * 20 + "b", "a" * 250),
     "an ignore pattern of folders": lambda: ignored("**/" + "a/" * 900 + "b", "a/" * 2_000 + "c"),

@@ -59,12 +59,12 @@ def published() -> Path:
     return filled(cache("servers", *inputs), inputs, [["node", "--version"], INSTALL]) / "node_modules"
 
 
-def environment() -> Path:
-    """Return the programs of an environment with the servers that are written in Python."""
-    wanted = SERVERS / "requirements.txt"
+def environment(requirements: str = "requirements.txt") -> Path:
+    """Return the programs of an environment with servers that are written in Python."""
+    wanted = SERVERS / requirements
     pip = ["bin/python", "-m", "pip", "--disable-pip-version-check", "--no-input", "--retries=1", "-qq"]
     commands = [[sys.executable, "-m", "venv", "."], ["env", *pip, "install", "--require-hashes", "-r", wanted.name]]
-    return filled(cache("servers-python", wanted), [wanted], commands) / "bin"
+    return filled(cache(f"servers-python-{wanted.stem}", wanted), [wanted], commands) / "bin"
 
 
 @contextmanager
@@ -138,6 +138,14 @@ async def used(tmp_path: Path, definition: dict[str, Any], transport: str, tool:
     [
         ("server-everything", ["stdio"], "echo", {"message": "hi"}, "Echo: hi"),
         ("server-filesystem", ["."], "list_directory", {"path": "."}, "[DIR] .git"),
+        ("server-memory", [], "search_nodes", {"query": "Ada"}, '"entities": []'),
+        (
+            "server-sequential-thinking",
+            [],
+            "sequentialthinking",
+            {"thought": "So?", "nextThoughtNeeded": False, "thoughtNumber": 1, "totalThoughts": 1},
+            '"thoughtNumber": 1',
+        ),
     ],
 )
 async def test_a_program_from_npm(
@@ -156,6 +164,17 @@ async def test_a_program_from_npm(
 )
 async def test_a_program_in_python(tmp_path: Path, program: str, tool: str, given: dict[str, Any], says: str) -> None:
     assert says in await used(tmp_path, local(environment() / program), "stdio", tool, **given)
+
+
+async def test_a_server_without_all_of_its_handlers_keeps_its_tools(tmp_path: Path) -> None:
+    program = (
+        environment("older.txt") / "mcp-server-sqlite"
+    )  # says that it has resources, and can't list their templates
+    database = tmp_path / "notes.db"
+    made = await used(
+        tmp_path, local(program, "--db-path", database), "stdio", "create_table", query="CREATE TABLE note (id INTEGER)"
+    )
+    assert "Table created" in made
 
 
 async def test_the_fetch_server_gives_a_page(tmp_path: Path, page: str) -> None:

@@ -11,7 +11,7 @@ import pytest
 import codeloop
 from codeloop.app.app import App
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.server.server import Listening, Server
+from codeloop.server.server import ListenOptions, Server
 from tests.support.project import PASSWORD, startup
 
 WHERE = "CODELOOP_TEST_LIBRARY"
@@ -48,7 +48,7 @@ async def there(
     """Serve a project, and connect to it."""
     start = startup(folder / "home", work(folder), **options.pop("settings", {}))
     start = msgspec.structs.replace(start, replay=script(folder, answers))
-    server = Server(App(start), Listening(password=PASSWORD))
+    server = Server(App(start), ListenOptions(password=PASSWORD))
     await server.start()
     try:
         async with codeloop.connect(server.url, password=PASSWORD, **options) as project:

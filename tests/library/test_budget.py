@@ -14,7 +14,7 @@ import codeloop
 from codeloop import sync
 from codeloop.agent.request.budget import SharedBudget
 from codeloop.app.app import App
-from codeloop.server.server import Listening, Server
+from codeloop.server.server import ListenOptions, Server
 from tests.cli.program import serving, steps
 from tests.support.answers import Answer, Call, Counts
 from tests.support.programs import provider_at
@@ -80,7 +80,9 @@ async def test_twenty_folders_at_once_spend_no_more_than_their_budget(tmp_path: 
 
 async def test_sessions_on_a_server_share_a_budget(tmp_path: Path, model: ModelServer) -> None:
     (tmp_path / "work").mkdir()
-    server = Server(App(startup(tmp_path / "home", tmp_path / "work", **settings(model))), Listening(password=PASSWORD))
+    server = Server(
+        App(startup(tmp_path / "home", tmp_path / "work", **settings(model))), ListenOptions(password=PASSWORD)
+    )
     await server.start()
     budget = codeloop.Budget(cost=0.03)
     try:

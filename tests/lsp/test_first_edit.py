@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from codeloop.kit.limit import Limit
-from codeloop.lsp import brought, languages
+from codeloop.lsp import languages
+from codeloop.lsp import new_diagnostics as brought
 from tests.lsp.world import world
 
 TOLD = "1 new error:\na.x:1: bad1 is not good (scripted B1)"
@@ -44,7 +45,7 @@ async def test_the_first_edit_that_is_right_tells_nothing(tmp_path: Path, orders
     async with world(tmp_path, *orders) as it:
         (it.root / "a.x").write_text("bad0\n")
         assert await it.edit("a.x", "bad0\nfine\n") == ""
-        await it.languages.settled()
+        await it.languages.wait_idle()
         assert it.late() == "", "what was wrong before is not new"
 
 
@@ -61,7 +62,7 @@ async def test_later_edits_wait_a_moment_only(tmp_path: Path) -> None:
     async with world(tmp_path, "delay=0.8") as it:
         assert await it.edit("a.x", "fine\n") == ""
         assert await it.edit("a.x", "bad1\n") == "", "it has spoken of this file, and is slow now"
-        await it.languages.settled()
+        await it.languages.wait_idle()
         assert it.late() == "Late: " + TOLD
 
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from codeloop.app.language.servers import users_of
-from codeloop.lsp.brought import FileEdit
-from codeloop.lsp.languages import Languages, shown
-from codeloop.lsp.server import ServerHouse
-from codeloop.lsp.servers.choice import ChosenServer, ProgramPlace, servers_of
+from codeloop.lsp.languages import Languages, format_diagnostics
+from codeloop.lsp.new_diagnostics import FileEdit
+from codeloop.lsp.server import ServerCallbacks
+from codeloop.lsp.servers.choice import ChosenServer, ProgramSearch, servers_of
 from codeloop.schema.config import LspServerConfig, SandboxConfig
 from codeloop.workspace.process.conversation import RunningProgram, start_program
 from codeloop.workspace.sandbox.process_launcher import Launch
@@ -138,7 +138,7 @@ class Real:
         path.write_text(text)
         found = await self.languages.after(edits)
         self.seconds = time.monotonic() - began
-        return shown(found, lambda path: path.name)
+        return format_diagnostics(found, lambda path: path.name)
 
 
 @pytest.fixture
@@ -158,7 +158,7 @@ async def real(tmp_path: Path, name: str) -> AsyncIterator[tuple[Real, TestConte
     def ignore(*_: object) -> None:
         """Nobody follows."""
 
-    house = ServerHouse(
+    house = ServerCallbacks(
         start=start,
         log=lambda _, line: logs.append(line),
         changed=ignore,
@@ -167,7 +167,7 @@ async def real(tmp_path: Path, name: str) -> AsyncIterator[tuple[Real, TestConte
         watch=ignore,
         users=lambda path, row: users_of(workspace, path, row),
     )
-    place = ProgramPlace(root, root, is_trusted=True, path=path, installed=tmp_path / "none")
+    place = ProgramSearch(root, root, is_trusted=True, path=path, installed=tmp_path / "none")
     rows = servers_of(None, place)
     others = {each.row.name: LspServerConfig(disabled=True) for each in rows if each.row.name != name}
     chosen = servers_of(others, place)
@@ -188,9 +188,9 @@ async def warm(it: Real, case: Case) -> None:
     (it.root / case.file).write_text(case.good)
     async with asyncio.timeout(90):
         await it.edit(case.file, case.good + "\n")
-        await it.languages.settled()
+        await it.languages.wait_idle()
         await it.edit(case.file, case.good)
-        await it.languages.settled()
+        await it.languages.wait_idle()
 
 
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.bad])
@@ -202,15 +202,15 @@ async def test_an_edit_its_error_and_its_mend(real: tuple[Real, TestContext], na
         found = await it.edit(case.file, case.bad)
         assert it.seconds < 1.5
         if not found:
-            await it.languages.settled()
+            await it.languages.wait_idle()
             found = await it.edit(case.file, case.bad + "\n")
         if found:
             break
         await it.edit(case.file, case.good)
-        await it.languages.settled()
+        await it.languages.wait_idle()
     assert case.words in found, it.logs[-5:]
     assert await it.edit(case.file, case.good) == ""
-    await it.languages.settled()
+    await it.languages.wait_idle()
     assert await it.edit(case.file, case.good + "\n") == "", "clean again"
 
 
@@ -237,6 +237,6 @@ async def test_an_error_in_a_file_that_nobody_read(real: tuple[Real, TestContext
     await warm(it, case)
     found = await it.edit(case.file, case.good.replace("double", "twice"))
     if not found:
-        await it.languages.settled()
-        found = shown(it.languages.late(), lambda path: path.name)
+        await it.languages.wait_idle()
+        found = format_diagnostics(it.languages.late(), lambda path: path.name)
     assert f"user{ending}:1: " in found, it.logs[-5:]

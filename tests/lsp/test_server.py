@@ -9,9 +9,9 @@ import pytest
 
 from codeloop.kit.limit import Limit
 from codeloop.lsp import languages, server
-from codeloop.lsp.brought import ServerNews
 from codeloop.lsp.client import client
 from codeloop.lsp.client.client import CHANGED, CREATED, DELETED
+from codeloop.lsp.new_diagnostics import ServerDiagnostics
 from tests.lsp.world import world
 
 
@@ -29,7 +29,7 @@ async def test_one_that_nobody_needs_ends_and_starts_again(tmp_path: Path, monke
     limit(monkeypatch, languages, "LSP_LOOK", 30)
     async with world(tmp_path) as it:
         await it.edit("a.x", "one\n")
-        await it.languages.settled()
+        await it.languages.wait_idle()
         (pid,) = it.started()
         limit(monkeypatch, languages, "LSP_IDLE", 50)
         await gone(pid)
@@ -45,14 +45,14 @@ async def test_they_are_looked_after_while_others_come(tmp_path: Path, monkeypat
     limit(monkeypatch, languages, "LSP_IDLE", 50)
     async with world(tmp_path) as it:
         await it.edit("a.x", "one\n")
-        await it.languages.settled()
+        await it.languages.wait_idle()
         async with asyncio.timeout(10):
             while it.server.client is not None:  # then it is being ended
                 await asyncio.sleep(0)
-        it.languages.servers["scripted", it.root / "other"] = ServerNews(it.server)
+        it.languages.servers["scripted", it.root / "other"] = ServerDiagnostics(it.server)
         await gone(it.started()[0])
         await it.edit("a.x", "two\n")
-        await it.languages.settled()
+        await it.languages.wait_idle()
         await gone(it.started()[1])
 
 
@@ -99,9 +99,9 @@ async def test_it_hears_of_changed_files_when_it_asks_for_that(tmp_path: Path, m
         await it.edit("a.x", "one\n")
         await it.edit("a.x", "two\n")
         assert it.watched[-1]
-        it.languages.changed_on_disk(it.root / "b.x", CREATED)
-        it.languages.changed_on_disk(it.root / "b.txt", CHANGED)
-        it.languages.changed_on_disk(it.root / "a.x", DELETED)
+        it.languages.notify_changed(it.root / "b.x", CREATED)
+        it.languages.notify_changed(it.root / "b.txt", CHANGED)
+        it.languages.notify_changed(it.root / "a.x", DELETED)
         await it.edit("a.x", "three\n")
     heard = [line for line in it.trace() if ".x " in line or ".txt" in line]  # whole once the server has ended
     assert heard[-4:] == ["a.x 2", "b.x 1", "a.x 3", "a.x 2"]
@@ -139,6 +139,6 @@ async def test_a_server_of_one_root_has_five_processes_at_most(tmp_path: Path) -
             (it.root / name).mkdir()
             (it.root / name / "mark").touch()
             assert "bad1" in await it.edit(f"{name}/a.x", "bad1\n")
-        await it.languages.settled()
+        await it.languages.wait_idle()
         states = [news.server.state for news in it.languages.servers.values()]
         assert states == [*(["waiting"] * 2), *(["connected"] * 5)]

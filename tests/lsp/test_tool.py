@@ -9,7 +9,7 @@ import pytest
 
 from codeloop.lsp.client.client import path_of
 from codeloop.lsp.client.document import on_disk
-from codeloop.lsp.symbols import edited
+from codeloop.lsp.symbols import apply_edits
 from codeloop.permission.gate import Denied
 from codeloop.schema.permission import PermissionRule
 from tests.lsp.world import world
@@ -119,10 +119,12 @@ def test_a_hundred_thousand_edits_are_made_in_one_go() -> None:
     text, client = "a\n" * 100_000, Mock(encoding="utf-16")
     place = [{"line": line, "character": 0} for line in range(100_000)]
     edits = [{"range": {"start": at, "end": {**at, "character": 1}}, "newText": "bb"} for at in place]
-    assert edited(client, text, edits) == "bb\n" * 100_000
+    assert apply_edits(client, text, edits) == "bb\n" * 100_000
     for line in (-1, "x", None):
         with pytest.raises(ValueError, match=r"edit|literal"):
-            edited(client, text, [{"range": {"start": {"line": line, "character": 0}, "end": place[0]}, "newText": ""}])
+            apply_edits(
+                client, text, [{"range": {"start": {"line": line, "character": 0}, "end": place[0]}, "newText": ""}]
+            )
 
 
 async def test_what_is_changed_beside_us_is_seen(tmp_path: Path) -> None:

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from codeloop.lsp.brought import FileEdit
-from codeloop.lsp.languages import Languages, Restarts, shown
-from codeloop.lsp.server import LanguageServer, ServerHouse
-from codeloop.lsp.servers.choice import ChosenServer, ProgramPlace, servers_of
+from codeloop.lsp.languages import Languages, Restarts, format_diagnostics
+from codeloop.lsp.new_diagnostics import FileEdit
+from codeloop.lsp.server import LanguageServer, ServerCallbacks
+from codeloop.lsp.servers.choice import ChosenServer, ProgramSearch, servers_of
 from codeloop.lsp.servers.row import ServerRow
 from codeloop.schema.config import LspServerConfig
 from codeloop.schema.wire import replace
@@ -50,11 +50,11 @@ class World:
             path.write_text(text)
         found = await self.languages.after(edits)
         self.seconds = time.monotonic() - began
-        return shown(found, lambda path: path.name)
+        return format_diagnostics(found, lambda path: path.name)
 
     def late(self) -> str:
         """Return what the next result of any tool says."""
-        return shown(self.languages.late(), lambda path: path.name, "Late: ")
+        return format_diagnostics(self.languages.late(), lambda path: path.name, "Late: ")
 
     @property
     def server(self) -> LanguageServer:
@@ -99,7 +99,7 @@ async def world(
     async def users(path: Path, _row: ServerRow) -> list[Path]:
         return [each for each in sorted(root.glob("*.x")) if each != path and path.stem in each.read_text().split()]
 
-    house = ServerHouse(
+    house = ServerCallbacks(
         start=start,
         log=lambda _name, line: logs.append(line),
         changed=lambda: None,
@@ -110,7 +110,7 @@ async def world(
     )
     command = [sys.executable, str(SERVER), str(traces), *orders]
     configured = {"scripted": LspServerConfig(command=command, extensions=[".x"], warnings=warnings)}
-    chosen = servers_of(configured, ProgramPlace(root, root, is_trusted=True, path="", installed=folder / "none"))
+    chosen = servers_of(configured, ProgramSearch(root, root, is_trusted=True, path="", installed=folder / "none"))
     chosen = [replace(each, row=replace(each.row, **row)) for each in chosen if each.row.name == "scripted"]
     languages = Languages(chosen, root, house, restarts)
     place.adopt(languages)

@@ -1,5 +1,5 @@
 """Models under test, for the tests in this folder."""
 
-from tests.support.models import anthropic, asking, no_proxies, openai
+from tests.support.models import anthropic, asking, no_proxies, openai, responses
 
-__all__ = ["anthropic", "asking", "no_proxies", "openai"]
+__all__ = ["anthropic", "asking", "no_proxies", "openai", "responses"]

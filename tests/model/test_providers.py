@@ -7,6 +7,7 @@ import pytest
 
 from codeloop.app.models.open_models import OpenModels
 from codeloop.model.catalog.catalog import Catalog
+from codeloop.model.catalog.services import service_of
 from codeloop.model.catalog.vendors import LocalServer
 from codeloop.model.chat import Finished, ModelRequest, TextDelta, TextPiece, UserTurn
 from codeloop.model.credentials.store import Credentials
@@ -225,6 +226,32 @@ def test_an_address_is_filled_from_the_environment_or_the_missing_name_is_told(w
         endpoint_of(world.row("azure"), world.credentials, world.environment)
 
 
+def test_one_key_of_azure_serves_both_of_its_addresses_and_no_other(world: World) -> None:
+    world.config = {"provider": {"azure": {"options": {"resourceName": "mine"}}}}
+    world.credentials.put("azure", KEY, "https://mine.services.ai.azure.com/anthropic/v1")
+    row, models = world.row("azure"), world.providers().models("azure")
+    found = {
+        name: endpoint_of(row, world.credentials, world.environment, service_of(models[name]))
+        for name in ("gpt-5.4", "claude-opus-4-5")
+    }
+    assert found["gpt-5.4"].base_url == "https://mine.openai.azure.com/openai/v1"
+    assert found["claude-opus-4-5"].base_url == "https://mine.services.ai.azure.com/anthropic/v1"
+    assert {each.key for each in found.values()} == {KEY}
+    world.config = {"provider": {"azure": {"options": {"baseURL": "https://evil.example/v1"}}}}
+    with pytest.raises(WrongOrigin):
+        world.key("azure")
+
+
+def test_a_program_that_prints_the_key_makes_a_provider_usable(world: World) -> None:
+    world.config = {"provider": {"openai": {"options": {"apiKeyHelper": "pass show openai"}}}}
+    assert sources(world) == {"openai": "configuration"}
+    endpoint = endpoint_of(world.row("openai"), world.credentials, world.environment)
+    assert endpoint.key is None
+    assert endpoint.signer is not None
+    world.config["provider"]["openai"]["options"]["apiKey"] = KEY
+    assert world.key("openai") == KEY
+
+
 def test_deadlines_come_from_the_configuration(world: World) -> None:
     def deadlines(**options: object) -> tuple[float, float]:
         world.config = {"provider": {"mine": {"options": {"baseURL": "http://127.0.0.1:1", **options}}}}
@@ -240,10 +267,9 @@ def test_deadlines_come_from_the_configuration(world: World) -> None:
 
 
 def test_a_protocol_that_we_do_not_speak_is_named_with_those_that_we_do(world: World) -> None:
-    world.environment = {"GOOGLE_API_KEY": KEY}
-    model = next(iter(world.providers().models("google")))
-    with pytest.raises(UnspokenProtocol, match=r"@ai-sdk/google.*anthropic-messages, openai-chat"):
-        world.providers().open(f"google/{model}")
+    world.config = {"provider": {"mine": {"npm": "@acme/odd", "options": {"baseURL": "http://127.0.0.1:1"}}}}
+    with pytest.raises(UnspokenProtocol, match=r"@acme/odd.*anthropic-messages.*openai-chat"):
+        world.providers().open("mine/m")
 
 
 async def test_an_opened_model_asks_its_service_with_its_key(world: World) -> None:

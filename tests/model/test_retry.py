@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.model.chat import CallReady, Finished, ModelRequest, Retrying, TextDelta, TextPiece, UserTurn
+from codeloop.model.chat import CallReady, Finished, ModelRequest, RetryScheduled, TextDelta, TextPiece, UserTurn
 from codeloop.model.retry import RetryingModel
 from codeloop.schema.errors import APIError, ProviderAuthError
 from codeloop.schema.limits import MODEL_ATTEMPTS, MODEL_WAIT
@@ -35,7 +35,7 @@ async def test_a_passing_failure_is_tried_again_and_shown(status: int, openai: A
     async with ModelServer([failing(status), Answer(text="hi")]) as server:
         got = await asking(RetryingModel(openai(server), sleep=sleeps, random=lambda: 0.0))
     assert (got.text, got.end.reason, sleeps.waits) == ("hi", "stop", [2.0])
-    retrying = next(event for event in got.events if isinstance(event, Retrying))
+    retrying = next(event for event in got.events if isinstance(event, RetryScheduled))
     assert retrying.attempt == 1
     assert str(status) in retrying.message
     assert abs(retrying.at - time.time() * 1000 - 2000) < 1500
@@ -116,7 +116,7 @@ async def test_a_cut_stream_is_tried_again_and_what_came_last_stays(openai: Any,
     answers = [Answer(text="one two", deltas=2, cut_after=2), Answer(text="three four", deltas=2, cut_after=3)]
     async with ModelServer(answers) as server:
         got = await asking(RetryingModel(openai(server), attempts=2, sleep=Sleeps()))
-    after = got.events[next(at for at, event in enumerate(got.events) if isinstance(event, Retrying)) + 1 :]
+    after = got.events[next(at for at, event in enumerate(got.events) if isinstance(event, RetryScheduled)) + 1 :]
     assert "".join(event.text for event in after if isinstance(event, TextDelta)) == "three four"
     assert got.end.reason == "error"
 

@@ -115,9 +115,49 @@ async def test_a_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatc
         got = await asking(openai("http://models.invalid/v1"))
         assert got.text == "by proxy"
         assert proxy.requests[0].path == "http://models.invalid/v1/chat/completions"
-        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
         assert (await asking(openai(proxy))).text == "by proxy"
-        assert proxy.requests[1].path == "/v1/chat/completions"
+        assert proxy.requests[1].path == "/v1/chat/completions", "no proxy is asked for this machine's own servers"
+
+
+async def test_a_socks_proxy_of_the_environment_is_used(
+    monkeypatch: pytest.MonkeyPatch, openai: Any, asking: Any
+) -> None:
+    async with ModelServer([Answer(text="by socks")]) as service, socks(service.port) as (port, wanted):
+        monkeypatch.setenv("ALL_PROXY", f"socks5h://user:word@127.0.0.1:{port}")
+        assert (await asking(openai("http://models.invalid:81/v1"))).text == "by socks"
+    assert wanted == [b"user:word", b"models.invalid:81"]
+
+
+@asynccontextmanager
+async def socks(target: int) -> AsyncGenerator[tuple[int, list[bytes]]]:
+    """Serve SOCKS5 (RFC 1928, RFC 1929), connecting to a port of this machine; yield the port, and what clients say."""
+    said: list[bytes] = []
+
+    async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while data := await reader.read(65_536):
+            writer.write(data)
+        writer.close()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        _, methods = await reader.readexactly(2)
+        assert 2 in await reader.readexactly(methods)
+        writer.write(b"\5\2")
+        _, length = await reader.readexactly(2)
+        user = await reader.readexactly(length)
+        said.append(user + b":" + await reader.readexactly((await reader.readexactly(1))[0]))
+        writer.write(b"\1\0")
+        assert (await reader.readexactly(4)) == b"\5\1\0\3"
+        name = await reader.readexactly((await reader.readexactly(1))[0])
+        said.append(name + b":" + str(int.from_bytes(await reader.readexactly(2))).encode())
+        writer.write(b"\5\0\0\1\0\0\0\0\0\0")
+        back, there = await asyncio.open_connection("127.0.0.1", target)
+        await asyncio.gather(pump(reader, there), pump(back, writer))
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    try:
+        yield server.sockets[0].getsockname()[1], said
+    finally:
+        server.close()
 
 
 async def test_a_proxy_that_cannot_be_used_is_named_as_the_reason(

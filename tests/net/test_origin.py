@@ -2,7 +2,7 @@
 
 import pytest
 
-from codeloop.net.origin import bracketed, is_local_name, is_loopback
+from codeloop.net.origin import add_brackets, is_local_name, is_loopback
 
 OURS = ["localhost", "LOCALHOST", "127.0.0.1", "127.8.9.1", "::1", "[::1]", "::1%lo", "::ffff:127.0.0.1"]
 OTHERS = [
@@ -39,4 +39,4 @@ def test_a_name_below_localhost_is_local_but_no_key_is_sent_to_it_in_clear() -> 
 
 
 def test_an_ipv6_address_is_written_in_brackets() -> None:
-    assert [bracketed("::1"), bracketed("a.example")] == ["[::1]", "a.example"]
+    assert [add_brackets("::1"), add_brackets("a.example")] == ["[::1]", "a.example"]

@@ -24,18 +24,18 @@ from codeloop.server.asgi import site
 from codeloop.server.events.hub import Hub
 from codeloop.server.guard import origin_of
 from codeloop.server.rate_limit import Attempts
-from codeloop.server.server import Listening, Unprotected
+from codeloop.server.server import ListenOptions, Unprotected
 from tests.server.support.raw import UPGRADE, Answered, ask, basic, port_of, request
 from tests.server.support.serving import PASSWORD, Served, served
 from tests.support.project import until
 
 PAGE = "https://app.example:8443"
-CONFIGURED = Listening(password=PASSWORD, origins=(PAGE,))
+CONFIGURED = ListenOptions(password=PASSWORD, origins=(PAGE,))
 UPLOAD = ("content-type: application/json", "content-length: 10000000")
 
 
 @asynccontextmanager
-async def guarded(tmp_path: Path, listening: Listening | None = None) -> AsyncGenerator[Served]:
+async def guarded(tmp_path: Path, listening: ListenOptions | None = None) -> AsyncGenerator[Served]:
     async with served(tmp_path, [ScriptedAnswer(text="Hello.")], listening) as it:
         yield it
 
@@ -147,7 +147,7 @@ async def test_a_request_for_another_host_is_refused(tmp_path: Path) -> None:
 
 
 async def test_every_form_of_the_credential_is_taken(tmp_path: Path) -> None:
-    async with guarded(tmp_path, Listening(password="pa:ss?>~\u00fc", username="me")) as it:
+    async with guarded(tmp_path, ListenOptions(password="pa:ss?>~\u00fc", username="me")) as it:
         password = "pa:ss?>~\u00fc"
         whole = f"me:{password}".encode()
         standard, safe = base64.b64encode(whole).decode(), base64.urlsafe_b64encode(whole).decode()
@@ -188,7 +188,7 @@ async def test_a_ticket_leads_to_a_terminals_websocket_and_nowhere_else(tmp_path
 
 
 async def test_another_sites_image_or_frame_is_refused_a_link_is_not(tmp_path: Path) -> None:
-    async with guarded(tmp_path, Listening()) as it:
+    async with guarded(tmp_path, ListenOptions()) as it:
         assert await status(it, "sec-fetch-site: cross-site", "sec-fetch-mode: no-cors") == 403
         assert await status(it, "sec-fetch-site: same-site", "sec-fetch-mode: no-cors") == 403
         assert await status(it, "sec-fetch-site: cross-site", "sec-fetch-mode: navigate") == 200
@@ -196,7 +196,7 @@ async def test_another_sites_image_or_frame_is_refused_a_link_is_not(tmp_path: P
 
 
 async def test_without_a_password_host_and_origin_still_count(tmp_path: Path) -> None:
-    async with guarded(tmp_path, Listening()) as it:
+    async with guarded(tmp_path, ListenOptions()) as it:
         assert await status(it) == 200
         assert await status(it, host="evil.example") == 421
         assert await status(it, "origin: http://localhost:3000") == 403
@@ -250,9 +250,9 @@ async def test_the_table_of_guessers_is_bounded() -> None:
 async def test_other_machines_are_only_served_with_a_password(tmp_path: Path) -> None:
     for host in ("0.0.0.0", "::", "0", "no-such-host.invalid", ""):
         with pytest.raises((Unprotected, CodeloopError)):
-            async with guarded(tmp_path, Listening(host=host)):
+            async with guarded(tmp_path, ListenOptions(host=host)):
                 pass
-    async with guarded(tmp_path, Listening(host="0.0.0.0", password=PASSWORD)) as it:
+    async with guarded(tmp_path, ListenOptions(host="0.0.0.0", password=PASSWORD)) as it:
         port = port_of(it.url)
         for host in (f"192.0.2.77:{port}", socket.gethostname(), f"0.0.0.0:{port}", "[fd00::1]"):
             assert await status(it, basic(), host=host) == 200, host

@@ -24,7 +24,7 @@ from codeloop.schema.limits import (
 )
 from codeloop.schema.wire import replace
 from codeloop.server import http_protocol
-from codeloop.server.server import Listening
+from codeloop.server.server import ListenOptions
 from tests.cli.program import UNCONFINED, lives
 from tests.server.support.raw import UPGRADE, ask, basic, port_of, read, request
 from tests.server.support.serving import PASSWORD, Served, served
@@ -309,9 +309,9 @@ async def test_a_port_that_is_taken_is_said_or_another_one_is_used(tmp_path: Pat
     async with served(tmp_path) as it:
         port = port_of(it.url)
         with pytest.raises(CodeloopError, match=r"Can't listen on 127\.0\.0\.1:\d+: Address already in use"):
-            async with served(tmp_path, listening=Listening(port=port, password=PASSWORD)):
+            async with served(tmp_path, listening=ListenOptions(port=port, password=PASSWORD)):
                 pass
-        async with served(tmp_path, listening=Listening(port=port, is_port_free=True, password=PASSWORD)) as other:
+        async with served(tmp_path, listening=ListenOptions(port=port, is_port_free=True, password=PASSWORD)) as other:
             assert port_of(other.url) != port
             assert (await ask(other.url, request(other.url, "GET", "/session", basic()))).status == 200
 

@@ -14,7 +14,7 @@ from codeloop.app.app import App
 from codeloop.model.testing.script import Count, ScriptedAnswer
 from codeloop.model.testing.scripted import ScriptedModel
 from codeloop.schema.ids import new_id
-from codeloop.server.server import Listening, Server
+from codeloop.server.server import ListenOptions, Server
 from tests.cli.program import COMMAND
 from tests.server.support.hearing import Event, hearing, of
 from tests.server.support.serving import Served, served
@@ -264,7 +264,7 @@ async def test_bad_sessions_and_pages_are_refused(tmp_path: Path) -> None:
 async def test_an_unknown_model_is_refused_before_anything_is_stored(tmp_path: Path) -> None:
     work = tmp_path / "work"
     work.mkdir()
-    server = Server(App(startup(tmp_path / "home", work)), Listening(password=PASSWORD))
+    server = Server(App(startup(tmp_path / "home", work)), ListenOptions(password=PASSWORD))
     await server.start()
     it = Served(server, Heard(ScriptedModel([])), work)
     try:

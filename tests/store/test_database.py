@@ -133,8 +133,8 @@ def test_what_was_always_allowed_before_holds_for_its_session_as_it_did(
     new = Store(path)
     assert [(each.id, each.directory) for each in new.permissions.grants()] == [(always.id, "")]
     for holds in (one, child):
-        assert [each.patterns for each in new.permissions.granted(holds.id)] == [always.always]
-    assert new.permissions.granted(other.id) == []
+        assert [each.patterns for each in new.permissions.list_grants(holds.id)] == [always.always]
+    assert new.permissions.list_grants(other.id) == []
     new.append(deleted(one))
     assert new.permissions.grants() == []
 

@@ -47,7 +47,7 @@ def test_pages_together_are_the_conversation(tmp_path: Path, times: list[int], s
 
 def test_any_id_that_is_in_use_counts(tmp_path: Path) -> None:
     store = filled(tmp_path / "a.db", [1])
-    taken = store.queries.taken
+    taken = store.queries.are_taken
     assert not taken(["ses_2"], ["msg_2"], ["prt_2"])
     assert taken(["ses_1"], [], [])
     assert taken([], ["msg_9", "msg_000"], [])

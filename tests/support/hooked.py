@@ -55,7 +55,7 @@ async def hooked(
 ) -> AsyncGenerator[Rig]:
     """Open a project as `rig` does, with a handler."""
     async with rig(tmp_path, answers, hooks=QUIET, **settings) as it:
-        hooks = it.project.engine.hooks
+        hooks = it.project.engine.hooks.runner
         assert isinstance(hooks, Hooks)
         hooks.take([handler])
         yield it

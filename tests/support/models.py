@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from codeloop.model.anthropic.adapter import AnthropicMessages
 from codeloop.model.chat import (
     CallReady,
     ChatModel,
@@ -20,8 +19,10 @@ from codeloop.model.chat import (
     Turn,
     UserTurn,
 )
-from codeloop.model.openai.adapter import OpenAIChat
-from codeloop.model.quirks import ANTHROPIC, COMPATIBLE, Quirks
+from codeloop.model.protocols.anthropic.adapter import AnthropicMessages
+from codeloop.model.protocols.chat_completions.adapter import OpenAIChat
+from codeloop.model.protocols.responses.adapter import OpenAIResponses
+from codeloop.model.quirks import ANTHROPIC, COMPATIBLE, OPENAI, Quirks
 from codeloop.model.wire.endpoint import Endpoint
 from tests.support.provider import ModelServer
 
@@ -89,6 +90,21 @@ async def openai() -> AsyncGenerator[Callable[..., OpenAIChat], None]:
     def make(server: ModelServer | str, *, quirks: Quirks = COMPATIBLE, **deadlines: Any) -> OpenAIChat:
         info = deadlines.pop("info", ModelInfo(provider_id="acme", id="m1", name="M1"))
         made.append(OpenAIChat(info, endpoint(server, **deadlines), quirks))
+        return made[-1]
+
+    yield make
+    for model in made:
+        await model.aclose()
+
+
+@pytest.fixture
+async def responses() -> AsyncGenerator[Callable[..., OpenAIResponses], None]:
+    """Make models that speak Responses; their connections are dropped at the end."""
+    made: list[OpenAIResponses] = []
+
+    def make(server: ModelServer | str, *, quirks: Quirks = OPENAI, **deadlines: Any) -> OpenAIResponses:
+        info = deadlines.pop("info", ModelInfo(provider_id="openai", id="gpt-5", name="GPT", reasoning=True))
+        made.append(OpenAIResponses(info, endpoint(server, **deadlines), quirks))
         return made[-1]
 
     yield make

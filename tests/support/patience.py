@@ -4,7 +4,8 @@ import pytest
 
 from codeloop.app.language import servers
 from codeloop.kit.limit import Limit
-from codeloop.lsp import brought, languages
+from codeloop.lsp import languages
+from codeloop.lsp import new_diagnostics as brought
 from codeloop.tool.builtin.language import outline
 
 

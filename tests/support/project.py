@@ -37,7 +37,7 @@ from codeloop.schema.api.session_requests import CreateSession
 from codeloop.schema.operation import PERMISSION_REPLY, PROMPT, SESSION_CREATE
 from codeloop.schema.part import Part, TextPart, ToolPart, ToolStateCompleted, ToolStateError
 from codeloop.schema.permission import PermissionRequest, Reply
-from codeloop.server.server import Listening, Server
+from codeloop.server.server import ListenOptions, Server
 from codeloop.store.conversation import Conversation
 from tests.support.sandboxed import with_commands
 
@@ -177,7 +177,7 @@ async def in_process(start: Startup, model: OneModel | None) -> AsyncGenerator[O
 @asynccontextmanager
 async def over_http(start: Startup, model: OneModel | None) -> AsyncGenerator[Opened]:
     """Open a project and serve it on a real socket."""
-    server = Server(App(start, model), Listening(password=PASSWORD))
+    server = Server(App(start, model), ListenOptions(password=PASSWORD))
     await server.start()
     client = HttpClient(server.url, str(start.directory), (server.listening.username, PASSWORD))
     try:

@@ -1,4 +1,4 @@
-"""A model server on a local socket that speaks OpenAI chat completions and Anthropic messages.
+"""A model server on a local socket that speaks the protocols of `bench/dialects.py`.
 
 Used by the bench, as a process (`python -m tests.support.provider --script FILE`), and by the tests, inside them.
 Standard library only. It answers what it is told to, misbehaves as it is told to, and refuses histories as services do.
@@ -13,15 +13,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
-from bench.history import complaint
-from bench.protocols import anthropic_events, anthropic_whole, error_body, models_body, openai_events, openai_whole
+from bench.dialects import DIALECTS, Dialect, dialect_of, server_error
+from bench.protocols import models_body
 from tests.support.answers import Answer, Script, read_script
 from tests.support.wire import Client, Received, chunk_of, head_of
 
 RENDERED = 256
 """Answers whose bytes are kept."""
-STREAMED = {"content-type": "text/event-stream; charset=utf-8", "transfer-encoding": "chunked"}
-STEP = re.compile(rb'"role":\s*"assistant"')
+STREAMED = {"transfer-encoding": "chunked"}
+STEP = re.compile(rb'"role":\s*"(?:assistant|model)"|"type":\s*"function_call"')
+KEY_HEADERS = ("x-api-key", "x-goog-api-key", "api-key")
+READY = ("openai-chat", "anthropic-messages")
+"""Protocols whose answers are made before the first request of a process."""
 Choose = Callable[[Received], Answer]
 
 
@@ -46,8 +49,8 @@ class ModelServer:
     _served: int = 0
     _server: asyncio.Server | None = None
     _tasks: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
-    _rendered: dict[tuple[int, bool], tuple[Answer, bytes]] = field(
-        default_factory=dict[tuple[int, bool], tuple[Answer, bytes]]
+    _rendered: dict[tuple[int, str], tuple[Answer, bytes]] = field(
+        default_factory=dict[tuple[int, str], tuple[Answer, bytes]]
     )
 
     @property
@@ -97,16 +100,18 @@ class ModelServer:
     async def _answer(self, received: Received, client: Client) -> bool:
         """Answer one request; False: the connection is to be closed."""
         path = received.path.partition("?")[0]
-        if not path.endswith(("/chat/completions", "/messages")) and path != "/v1/models":
-            return await client.send(404, error_body(path, "not_found_error", f"no such path: {path}"))
-        given = received.headers.get("x-api-key") or received.headers.get("authorization", "").removeprefix("Bearer ")
+        dialect = dialect_of(path)
+        if dialect is None and path != "/v1/models":
+            return await client.send(404, server_error(path, "not_found_error", f"no such path: {path}"))
+        given = next((received.headers[name] for name in KEY_HEADERS if name in received.headers), "")
+        given = given or received.headers.get("authorization", "").removeprefix("Bearer ")
         if self.key and given != self.key:
-            return await client.send(401, error_body(path, "authentication_error", f"invalid key: {given}"))
-        if path == "/v1/models":
+            return await client.send(401, server_error(path, "authentication_error", f"invalid key: {given}"))
+        if dialect is None:
             return await client.send(200, models_body(self.models))
-        if self.validate and (reason := complaint(path, received.body)) is not None:
-            return await client.send(400, error_body(path, "invalid_request_error", reason))
-        return await self._play(self._choose(received), path, client)
+        if self.validate and (reason := dialect.complaint(received.path, received.body)) is not None:
+            return await client.send(400, server_error(path, "invalid_request_error", reason))
+        return await self._play(self._choose(received), dialect, client)
 
     def _choose(self, received: Received) -> Answer:
         if callable(self.answers):
@@ -115,27 +120,25 @@ class ModelServer:
         self._served += 1
         return answer
 
-    async def _play(self, answer: Answer, path: str, client: Client) -> bool:
+    async def _play(self, answer: Answer, dialect: Dialect, client: Client) -> bool:
         """Do what the answer says; False: the connection is to be closed."""
         if answer.hang and not await client.wait(answer.hang):
             self.aborted += 1
             return False
         if answer.status != 200:
             return await client.send(answer.status, answer.body.encode(), answer.headers)
-        anthropic = path.endswith("/messages")
         if not answer.stream:
-            whole = anthropic_whole if anthropic else openai_whole
-            return await client.send(200, answer.body.encode() or whole(answer, "bench"), answer.headers)
-        client.write(head_of(200, {**STREAMED, **answer.headers}))
+            return await client.send(200, answer.body.encode() or dialect.whole(answer, "bench"), answer.headers)
+        client.write(head_of(200, {"content-type": dialect.content_type, **STREAMED, **answer.headers}))
         if answer.delay or answer.pieces or answer.cut_after is not None or answer.stall_after is not None:
-            return await self._drip(answer, client, anthropic=anthropic)
-        client.write(self.render(answer, anthropic=anthropic))
+            return await self._drip(answer, client, dialect)
+        client.write(self.render(answer, dialect))
         await client.drain()
         return True
 
-    async def _drip(self, answer: Answer, client: Client, *, anthropic: bool) -> bool:
+    async def _drip(self, answer: Answer, client: Client, dialect: Dialect) -> bool:
         """Send an answer piece by piece, as far as it goes."""
-        events = list((anthropic_events if anthropic else openai_events)(answer, "bench"))
+        events = list(dialect.events(answer, "bench"))
         kept = min(len(events) if each is None else each for each in (answer.cut_after, answer.stall_after))
         pieces = events[:kept]
         if answer.pieces:
@@ -160,13 +163,13 @@ class ModelServer:
             await client.hang_up()
         return False
 
-    def render(self, answer: Answer, *, anthropic: bool) -> bytes:
+    def render(self, answer: Answer, dialect: Dialect) -> bytes:
         """Return all chunks of an answer, made once for each answer and protocol: one event a chunk."""
-        key = (id(answer), anthropic)
+        key = (id(answer), dialect.suffix)
         known = self._rendered.get(key)
         if known is not None and known[0] is answer:
             return known[1]
-        events = (anthropic_events if anthropic else openai_events)(answer, "bench")
+        events = dialect.events(answer, "bench")
         chunks = b"".join(map(chunk_of, events)) + b"0\r\n\r\n"
         if len(self._rendered) >= RENDERED:
             self._rendered.clear()
@@ -189,8 +192,8 @@ async def serve(server: ModelServer, ready: Sequence[Answer] = ()) -> None:
     """Serve until the process is stopped; the first line printed is the base URL. `ready`: answers to render first."""
     async with server:
         for answer in ready:
-            server.render(answer, anthropic=False)
-            server.render(answer, anthropic=True)
+            for name in READY:
+                server.render(answer, DIALECTS[name])
         print(server.url, flush=True)
         await server.serve_forever()
 

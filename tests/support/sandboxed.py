@@ -11,7 +11,7 @@ from typing import Any
 
 from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.process.shells import Shells
-from codeloop.workspace.sandbox.policy import SandboxPlace
+from codeloop.workspace.sandbox.policy import PolicyInput
 from codeloop.workspace.sandbox.sandbox import SandboxRefused
 
 
@@ -32,7 +32,7 @@ async def _entered() -> str:
         folder = Path(os.path.realpath(name))
         shells = Shells()
         try:
-            policy = shells.policy(SandboxPlace(folder, folder, folder, {}), SandboxConfig())
+            policy = shells.policy(PolicyInput(folder, folder, folder, {}), SandboxConfig())
             return (await shells.sandboxes.enter(policy)).backend
         except SandboxRefused:
             return ""

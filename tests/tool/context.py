@@ -8,7 +8,7 @@ from typing import Any
 from codeloop.kit.wildcard import matches
 from codeloop.permission.defaults import base_rules, guards
 from codeloop.permission.gate import Denied, Rejected
-from codeloop.permission.rules import RuleLayer, Verdict, decide, denied_patterns, strictest
+from codeloop.permission.rules import RuleLayer, Verdict, decide, list_denied_patterns, strictest
 from codeloop.schema.event import session_created
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import Session, SessionTime
@@ -66,7 +66,7 @@ class TestContext:
         return strictest([decide(need, base_rules("auto", self.workspace.scratch), own), decide(need, guards(own))])
 
     def _denials(self, permission: str) -> tuple[str, ...]:
-        return denied_patterns(permission, [(RuleLayer("test", self.rules or ()),)])
+        return list_denied_patterns(permission, [(RuleLayer("test", self.rules or ()),)])
 
     def _judge(self, permission: str, patterns: Sequence[str]) -> dict[str, Action]:
         actions: dict[str, Action] = {

@@ -6,8 +6,8 @@ from typing import Any
 
 from codeloop.app.toolbox import toolbox_of
 from codeloop.tool.tool import ToolFailure, for_model
-from codeloop.tool.toolbox import Invalid, Toolbox
-from codeloop.tool.truncate import truncated
+from codeloop.tool.toolbox import InvalidToolCall, Toolbox
+from codeloop.tool.truncate import truncate
 from tests.tool.context import TestContext, make_context
 
 BOX = toolbox_of()
@@ -33,10 +33,10 @@ def small_project(tmp_path: Path) -> TestContext:
 async def answer(ctx: TestContext, tool: str, given: dict[str, Any] | str, box: Toolbox = BOX) -> tuple[str, bool]:
     """Return what the model reads of a call and whether it was carried out."""
     prepared = box.prepare(tool, given if isinstance(given, str) else json.dumps(given))
-    if isinstance(prepared, Invalid):
+    if isinstance(prepared, InvalidToolCall):
         return str(prepared), False
     try:
         result = await prepared.run(ctx)
     except ToolFailure as error:
         return for_model(error), False
-    return truncated(result, ctx.workspace.scratch, prepared.tool.traits.keep).output, True
+    return truncate(result, ctx.workspace.scratch, prepared.tool.traits.keep).output, True

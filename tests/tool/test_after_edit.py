@@ -22,7 +22,7 @@ async def test_what_a_formatter_did_is_said(tmp_path: Path, written: str, format
     async def format_files(files: Sequence[Path]) -> dict[Path, FormattedFile]:
         return {each: FormattedFile(load(each), by=("gofmt",)) for each in files}
 
-    change = FileChange(ResolvedPath(file, file, outside=False), None, written.encode(), "", written)
+    change = FileChange(ResolvedPath(file, file, is_outside=False), None, written.encode(), "", written)
     landed = await AfterEdit(format_files).after("ses", [change], lambda _: True)
     assert landed.notes == (note,)
     assert landed.changes[0].text_after == formatted

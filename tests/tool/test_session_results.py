@@ -67,7 +67,7 @@ CASES = {
     "task": [
         Case(JOB, (FOUND,)),
         Case(JOB, (WRITTEN, FOUND)),
-        Case(JOB, (ScriptedAnswer(text=" "),)),
+        Case(JOB, (ScriptedAnswer(text=" "),) * 2),
         Case({**JOB, "run_in_background": True}, (FOUND,)),
         Case({**JOB, "subagent_type": "genral"}),
         Case({**JOB, "task_id": "ses_nowhere"}),

@@ -6,11 +6,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from codeloop.agent.request.system_prompt import shipped
+from codeloop.agent.request.system_prompt import read_prompt
 from codeloop.app.toolbox import builtin_tools
-from codeloop.model.anthropic.request import AnthropicBody
 from codeloop.model.chat import ModelInfo
-from codeloop.model.openai.request import OpenAIBody
+from codeloop.model.protocols.anthropic.request import AnthropicBody
+from codeloop.model.protocols.chat_completions.request import OpenAIBody
 from codeloop.model.quirks import ANTHROPIC, quirks_of
 from codeloop.model.testing.script import ScriptedAnswer
 from tests.support.project import rig
@@ -57,7 +57,7 @@ def words_in_a_row(text: str, count: int = 5) -> set[tuple[str, ...]]:
 def test_what_a_tool_says_of_itself_no_system_prompt_repeats(prompt: str) -> None:
     described = set[tuple[str, ...]]().union(*(words_in_a_row(tool.description) for tool in builtin_tools()))
     assert len(described) > 200
-    assert not words_in_a_row(shipped(prompt)) & described
+    assert not words_in_a_row(read_prompt(prompt)) & described
 
 
 async def test_the_order_of_the_tools_never_changes_inside_a_session(tmp_path: Path) -> None:

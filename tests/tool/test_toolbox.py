@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from codeloop.app.toolbox import toolbox_of
 from codeloop.schema.permission import PermissionRule
 from codeloop.tool.tool import ToolContext, ToolResult, Traits, tool
-from codeloop.tool.toolbox import Invalid, Prepared, Toolbox
+from codeloop.tool.toolbox import InvalidToolCall, PreparedCall, Toolbox
 
 
 class Params(msgspec.Struct, rename="camel"):
@@ -43,14 +43,14 @@ ANY_JSON = st.recursive(
 
 def prepared(name: str, arguments: str) -> Params:
     found = BOX.prepare(name, arguments)
-    assert isinstance(found, Prepared), found
+    assert isinstance(found, PreparedCall), found
     assert isinstance(found.params, Params)
     return found.params
 
 
-def invalid(name: str, arguments: str) -> Invalid:
+def invalid(name: str, arguments: str) -> InvalidToolCall:
     found = BOX.prepare(name, arguments)
-    assert isinstance(found, Invalid), found
+    assert isinstance(found, InvalidToolCall), found
     return found
 
 
@@ -65,7 +65,7 @@ def names(*rules: PermissionRule) -> list[str]:
 def test_a_good_call_is_read() -> None:
     assert prepared("look", '{"filePath": "a"}') == Params(file_path="a")
     found = BOX.prepare("look", '{"filePath": "a"}')
-    assert isinstance(found, Prepared)
+    assert isinstance(found, PreparedCall)
     assert (found.tool, found.input) == (look, {"filePath": "a"})
 
 
@@ -76,9 +76,9 @@ def test_the_case_of_a_name_does_not_matter(name: str) -> None:
 
 def test_a_name_that_could_mean_two_tools_is_unknown() -> None:
     twins = Toolbox((look, tool("LOOK", params=Params, description="Other.")(look.run)))
-    assert isinstance(twins.prepare("Look", '{"filePath": "a"}'), Invalid)
+    assert isinstance(twins.prepare("Look", '{"filePath": "a"}'), InvalidToolCall)
     exact = twins.prepare("LOOK", '{"filePath": "a"}')
-    assert isinstance(exact, Prepared)
+    assert isinstance(exact, PreparedCall)
     assert exact.tool.description == "Other."
 
 
@@ -116,7 +116,7 @@ def test_wrong_arguments_are_named_with_the_schema(arguments: str) -> None:
 
 def test_an_unknown_tool_is_told_with_the_known_ones() -> None:
     found = invalid("teleport", '{"to": "mars"}')
-    assert found == Invalid(
+    assert found == InvalidToolCall(
         "There is no tool named teleport. The tools are: change, look.", {"to": "mars"}, unusable=True
     )
 
@@ -125,7 +125,7 @@ def test_an_unknown_tool_is_told_with_the_known_ones() -> None:
 def test_whatever_a_model_sends_it_is_prepared_or_refused_with_a_reason(value: Any, name: str) -> None:
     found = BOX.prepare(name, msgspec.json.encode(value).decode())
     assert isinstance(found.input, dict)
-    if isinstance(found, Invalid):
+    if isinstance(found, InvalidToolCall):
         assert found.reason
 
 

@@ -7,7 +7,7 @@ from rich.cells import cell_len
 from rich.style import Style
 
 from codeloop.tui.render.canvas import Canvas, Row
-from codeloop.tui.render.items import Renderer
+from codeloop.tui.render.renderer import Renderer
 from codeloop.tui.state.items import Item
 from codeloop.tui.themes.styles import Styles
 from codeloop.tui.themes.theme import ColourTheme

@@ -51,6 +51,14 @@ GREP = (
     "3 matches in 2 files\nsrc/cart.py\n3: def total(cart, discount):\n9-     return result\n\n"
     "tests/test_cart.py\n7: def total"
 )
+HITS = {
+    "matches": 3,
+    "files": 2,
+    "display": [
+        {"path": "src/cart.py", "lines": [[3, True, "def total(cart, discount):"], [9, False, "    return result"]]},
+        {"path": "tests/test_cart.py", "lines": [[7, True, "def total"]]},
+    ],
+}
 TODOS = {
     "todos": [
         {"content": "Find out why the total is wrong", "status": "completed", "priority": "high"},
@@ -103,9 +111,8 @@ WRONG = {
 }
 EDIT = {"filePath": f"{DIRECTORY}/src/cart.py", "oldString": "a", "newString": "b"}
 TASK = {"description": "Look for rounding", "prompt": "...", "subagent_type": "explore"}
-REPORT = (
-    '<task id="ses_child" state="completed">\n<task_result>\nRounding is done in three places.\n</task_result>\n</task>'
-)
+REPORTED = "Rounding is done in three places."
+REPORT = f'<task id="ses_child" state="completed">\n<task_result>\n{REPORTED}\n</task_result>\n</task>'
 BATCH = {
     "tool_calls": [
         {"tool": "read", "parameters": {"filePath": "src/cart.py"}},
@@ -117,7 +124,7 @@ CALLS: dict[str, Item] = {
     "bash-failed": done("bash", {"command": "pytest -q"}, TEST_RUN + FAILED, {"exit": 1, "duration": 2310}),
     "bash-open": done("bash", {"command": "pytest -q\necho done"}, TEST_RUN + FAILED, {"exit": 1}, is_open=True),
     "bash-running": running("bash", {"command": "pytest -q"}, {"output": TEST_RUN}, seconds=64),
-    "bash-silent": done("bash", {"command": "true"}, "(no output)", {"exit": 0}),
+    "bash-silent": done("bash", {"command": "true"}, "(no output, exit code 0)", {"output": "", "exit": 0}),
     "bash-background": done("bash", {"command": "npm run dev"}, "Started", {"id": "bash_1", "output": ""}),
     "bash-pending": pending("bash", raw='{"command": "pyt'),
     "bash-asking": running("bash", {"command": "rm -rf build"}, is_asking=True),
@@ -134,8 +141,8 @@ CALLS: dict[str, Item] = {
     "read-folder": done("read", {"filePath": DIRECTORY}, "a/\nb.py", LISTED, is_open=True),
     "read-image": done("read", {"filePath": f"{DIRECTORY}/shot.png"}, "Image attached", attachments=[file("shot.png")]),
     "read-failed": failed("read", {"filePath": "src/card.py"}, "There is no file src/card.py."),
-    "grep": done("grep", {"pattern": "total", "path": "src"}, GREP, {"matches": 3}),
-    "grep-open": done("grep", {"pattern": "total"}, GREP, {"matches": 3}, is_open=True),
+    "grep": done("grep", {"pattern": "total", "path": "src"}, GREP, HITS),
+    "grep-open": done("grep", {"pattern": "total"}, GREP, HITS, is_open=True),
     "grep-nothing": done("grep", {"pattern": "totl"}, "No matches found", {"matches": 0}),
     "glob": done("glob", {"pattern": "**/*.py"}, "src/cart.py\nsrc/money.py", {"count": 2}),
     "list-open": done("list", {}, "./\n  src/\n    cart.py", {"count": 1}, is_open=True),
@@ -148,8 +155,14 @@ CALLS: dict[str, Item] = {
     "patch": done("apply_patch", {"patchText": "..."}, "M ...", {"diff": DIFF + NEW}),
     "todos": done("todowrite", TODOS, "4 todos", TODOS),
     "task-running": running("task", TASK, {"sessionId": "ses_child"}, seconds=12, child=CHILD),
-    "task": done("task", TASK, REPORT, {"sessionId": "ses_child"}, ms=31_000),
-    "task-output": done("task_output", {"task_id": "ses_child"}, REPORT, {"state": "completed"}, title="Rounding"),
+    "task": done("task", TASK, REPORT, {"sessionId": "ses_child", "report": REPORTED}, ms=31_000),
+    "task-output": done(
+        "task_output",
+        {"task_id": "ses_child"},
+        REPORT,
+        {"state": "completed", "report": REPORTED},
+        title="Rounding",
+    ),
     "question": done("question", QUESTIONS, "...", {"answers": [["Half even"], ["EUR", "USD"]]}),
     "question-asking": running("question", QUESTIONS, is_asking=True),
     "skill": done("skill", {"name": "release"}, "...", {"name": "release"}),

@@ -11,8 +11,8 @@ from rich.style import Style
 from rich.terminal_theme import TerminalTheme
 
 from codeloop.tui.render.canvas import Row
-from codeloop.tui.render.items import Renderer
-from codeloop.tui.render.layout import padded
+from codeloop.tui.render.cells import pad
+from codeloop.tui.render.renderer import Renderer
 from codeloop.tui.themes.themes import load
 from tests.tui.drawing import canvas
 from tests.tui.gallery import ITEMS
@@ -41,7 +41,7 @@ def picture(rows: Sequence[Row], ground: Style, width: int) -> str:
         legacy_windows=False,
     )
     for row in rows:
-        segments = [Segment(text, ground + (style or Style())) for text, style, _ in padded(row, width, ground)]
+        segments = [Segment(text, ground + (style or Style())) for text, style, _ in pad(row, width, ground)]
         console.print(Segments([*segments, Segment.line()]), end="")
     plain = [(0, 0, 0), (205, 49, 49), (13, 188, 121), (229, 229, 16), (36, 114, 200), (188, 63, 188), (17, 168, 205)]
     back = ground.bgcolor.triplet if ground.bgcolor else None

@@ -4,20 +4,18 @@ Nothing is deleted: the store keeps every message; in requests a marker or the s
 """
 
 import re
-from collections.abc import Awaitable, Callable
 from functools import partial
 from itertools import takewhile
 
+from codeloop.agent.answer.usage import BYTES, Usage, text_answer
 from codeloop.agent.engine import Engine, model_ref
 from codeloop.agent.moves import Compact, format_of
 from codeloop.agent.request.projection import project
-from codeloop.agent.request.system_prompt import shipped
+from codeloop.agent.request.system_prompt import read_prompt
 from codeloop.agent.request.window import compaction_of, text_of, window
 from codeloop.agent.step import StoredAbort, show_status, store_finish
 from codeloop.agent.turn_diffs import store_diffs
-from codeloop.agent.usage import BYTES, Usage, text_answer
 from codeloop.kit import fault_injection
-from codeloop.kit.lazy import load
 from codeloop.model.chat import (
     AssistantTurn,
     CallPiece,
@@ -48,7 +46,7 @@ from codeloop.schema.message import NO_TOKENS, AssistantMessage, AssistantTime, 
 from codeloop.schema.part import CompactionPart, FilePart, Part, Span, TextPart, ToolPart, ToolStateCompleted
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Conversation, Entry, next_created, next_prompt
-from codeloop.tool.superseded import superseded
+from codeloop.tool.superseded_outputs import find_superseded
 
 GO_ON = "Continue the task from where the note leaves off. If nothing is left to do, say what was done."
 ASK = "Write the hand-over note now."
@@ -88,15 +86,10 @@ async def compact(engine: Engine, session_id: str, move: Compact) -> None:
     engine.store.append(message_updated(info))
     model = engine.models.open(model_ref(request.model))
     entries = _before(view, request)
-    room = engine.policy.room or _reported_room(view)
-    if engine.hooks is None:
-        asked = _note_request(model.info, entries, room)
-    else:
-        seen: Callable[..., Awaitable[tuple[Entry, ...]]] = load("agent.hooks.compaction:seen_entries")
-        hooked: Callable[..., Awaitable[ModelRequest]] = load("agent.hooks.compaction:hooked_note")
-        with StoredAbort(engine, info):
-            asked = _note_request(model.info, await seen(engine.hooks, session_id, entries), room)
-            asked = await hooked(engine, request, model.info, asked, auto=move.auto)
+    room = engine.policy.room or _find_reported_room(view)
+    with StoredAbort(engine, info):
+        asked = _note_request(model.info, await engine.hooks.change_history(session_id, entries), room)
+        asked = await engine.hooks.change_note_request(request, model.info, asked, auto=move.auto)
     usage = Usage(model.info.prices, asked, engine.policy.budget)
     with StoredAbort(engine, info, usage):
         await fault_injection.reach("compaction.start")
@@ -110,17 +103,12 @@ async def compact(engine: Engine, session_id: str, move: Compact) -> None:
     await fault_injection.reach("compaction.done")
     if finished.error is None:
         engine.store.publish_live(SessionCompacted(properties=SessionRef(session_id=session_id)))
-        if move.auto and (told := await _goes_on(engine, request, model.info, move)) is not None:
+        if not move.auto:
+            return
+        texts = await engine.hooks.texts_after_summary(request, model.info, overflow=move.overflow)
+        if texts is not None:
             view = engine.store.context_view(session_id)
-            engine.store.append(*_continuation(view, request, told, overflow=move.overflow))
-
-
-async def _goes_on(engine: Engine, request: UserMessage, info: ModelInfo, move: Compact) -> list[str] | None:
-    """Return the texts that extensions add after a summary; None: they end the turn there."""
-    if engine.hooks is None:
-        return []
-    after: Callable[..., Awaitable[list[str] | None]] = load("agent.hooks.compaction:goes_on")
-    return await after(engine, request, info, overflow=move.overflow)
+            engine.store.append(*_continuation(view, request, texts, overflow=move.overflow))
 
 
 def old_outputs(view: Conversation) -> list[tuple[int, ToolPart]]:
@@ -190,7 +178,7 @@ def _before(view: Conversation, request: UserMessage) -> tuple[Entry, ...]:
     return tuple(takewhile(lambda entry: entry.info.id != request.id, view.entries))
 
 
-def _reported_room(view: Conversation) -> int | None:
+def _find_reported_room(view: Conversation) -> int | None:
     """Return the room that the service named when it refused the last request."""
     for entry in reversed(view.entries):
         if isinstance(entry.info, AssistantMessage) and isinstance(entry.info.error, ContextOverflowError):
@@ -224,7 +212,7 @@ def _summary_message(engine: Engine, request: UserMessage) -> AssistantMessage:
 def _note_request(info: ModelInfo, entries: tuple[Entry, ...], room: int | None) -> ModelRequest:
     """Return the request for the note."""
     return ModelRequest(
-        system=shipped("compaction").strip(),
+        system=read_prompt("compaction").strip(),
         turns=(*fitting(entries, info, room), UserTurn((TextPiece(ASK),))),
         max_tokens=min(SUMMARY_OUTPUT.value, info.limits.output or SUMMARY_OUTPUT.value),
     )
@@ -234,7 +222,7 @@ def fitting(entries: tuple[Entry, ...], info: ModelInfo, room: int | None) -> tu
     """Return the turns to summarise: calls and results as text, long results cut, oldest left out until they fit."""
     shown = window(entries)
     groups: list[list[UserTurn | AssistantTurn]] = [list(shown.head)]
-    notes = superseded(shown.of(entries))
+    notes = find_superseded(shown.of(entries))
     groups += [[_without_calls(turn) for turn in project([entry], info, notes)] for entry in shown.of(entries)]
     budget = (room or SUMMARY_INPUT.value) * BYTES
     kept: list[list[UserTurn | AssistantTurn]] = []

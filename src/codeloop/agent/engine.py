@@ -1,8 +1,8 @@
 """The frozen bundle of everything that the loop runs on."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from msgspec import Struct
 from msgspec import field as struct_field
@@ -12,20 +12,22 @@ from codeloop.agent.subagent.ceilings import NOTHING, Ceiling, ceilings_of
 from codeloop.agent.subagent.supervisor import Supervisor
 from codeloop.extend.rulebook import Rulebook
 from codeloop.kit.suggest import meant, near
-from codeloop.model.chat import ChatModel
+from codeloop.model.chat import ChatModel, ModelInfo, ModelRequest
 from codeloop.permission.defaults import guards
 from codeloop.permission.gate import CallRules, Gate
 from codeloop.permission.rules import RuleLayer, RuleLayers
 from codeloop.schema.agent import Agent
+from codeloop.schema.api.session_requests import BudgetUse
 from codeloop.schema.errors import OperationError, SessionNotFound
 from codeloop.schema.limits import TOOL_OUTPUT_BYTES, TOOL_OUTPUT_LINES
-from codeloop.schema.message import ModelRef, Session
-from codeloop.schema.part import ToolPart
-from codeloop.schema.permission import PROFILE, PROFILES, Profile, Ruleset
+from codeloop.schema.message import AssistantMessage, ModelRef, Session, UserMessage
+from codeloop.schema.part import Part, ToolPart
+from codeloop.schema.permission import PROFILE, PROFILES, Action, PermissionRequest, Profile, Ruleset
 from codeloop.schema.wire import JSON
+from codeloop.store.conversation import Entry
 from codeloop.store.store import Store
 from codeloop.store.subagent_state import lineage
-from codeloop.tool.call_session import AskedHooks
+from codeloop.tool.call_session import HookRunner, ToolHooks
 from codeloop.tool.tool import Subtask, SubtaskResult, ToolFailure
 from codeloop.tool.toolbox import Toolbox
 from codeloop.workspace.snapshot.snapshots import Snapshots
@@ -61,6 +63,8 @@ class Policy(Struct, frozen=True):
     steps: int | None = None
     cost: float | None = None
     cost_before: float = 0.0
+    spending: BudgetUse | None = None
+    """The budget of the configuration with the least left when the run began; what was spent does not hold this run."""
     tokens: int | None = None
     tokens_before: int = 0
     budget: SharedBudget | None = None
@@ -68,6 +72,8 @@ class Policy(Struct, frozen=True):
     room: int | None = None
     """Tokens that a request may hold before the conversation is compacted; None: not known."""
     compact: bool = True
+    fallback: tuple[str, ...] = ()
+    """Models (`provider/model`) that can be used and take over, one after the other, where a service fails."""
     attended: bool = True
     """Somebody is there who can answer the model's questions."""
 
@@ -92,6 +98,84 @@ class Spawn(Protocol):
         ...
 
 
+class HasReason(Protocol):
+    """How a turn ended: `agent.moves.Stop`, which imports this module."""
+
+    @property
+    def reason(self) -> str:
+        """Why it ended; "done": the model had nothing more to do."""
+        ...
+
+
+T = TypeVar("T", bound=HasReason)
+
+
+class TurnHooks(ToolHooks):
+    """The null object of a project's hooks: no extension is asked, and everything stays as it is.
+
+    With extensions it is an `agent.hooks.extension_hooks.ExtensionHooks`, whose methods raise HookRefused when one of
+    them refuses what is about to happen.
+    """
+
+    @property
+    def runner(self) -> HookRunner | None:
+        """What asks the handlers; None: there are no extensions."""
+        return None
+
+    @property
+    def permission_verdict(self) -> Callable[[PermissionRequest], Awaitable[Action]] | None:
+        """Decides a permission question before the user is asked; None: nobody does."""
+        return None
+
+    async def run_turn(self, run: "Callable[[Engine, str], Awaitable[T]]", engine: "Engine", session_id: str) -> T:
+        """Run a turn, and run it on when an extension sends the model on."""
+        return await run(engine, session_id)
+
+    async def change_prompt(
+        self, message: UserMessage, parts: Sequence[Part], parent: str | None = None
+    ) -> tuple[UserMessage, list[Part]]:
+        """Return a prompt before it is stored. `parent`: the session whose call sends it to a subagent."""
+        del parent
+        return message, list(parts)
+
+    async def change_request(
+        self, engine: "Engine", user: UserMessage, info: ModelInfo, request: ModelRequest
+    ) -> ModelRequest:
+        """Return a step's request; `user` is the prompt that it answers."""
+        del engine, user, info
+        return request
+
+    async def complete_texts(self, engine: "Engine", info: AssistantMessage) -> None:
+        """Store each text of an answer as extensions change it."""
+
+    async def change_title_request(
+        self, engine: "Engine", session_id: str, info: ModelInfo, request: ModelRequest, prompt: str, most: int
+    ) -> ModelRequest:
+        """Return the request for a title, which holds `most` characters of `prompt`."""
+        del engine, session_id, info, prompt, most
+        return request
+
+    async def change_history(self, session_id: str, entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
+        """Return the messages that a compaction summarises."""
+        del session_id
+        return entries
+
+    async def change_note_request(
+        self, user: UserMessage, info: ModelInfo, request: ModelRequest, *, auto: bool
+    ) -> ModelRequest:
+        """Return the request for the summary of a compaction."""
+        del user, info, auto
+        return request
+
+    async def texts_after_summary(self, user: UserMessage, info: ModelInfo, *, overflow: bool) -> list[str] | None:
+        """Return the texts to add after a summary; None: the turn ends there."""
+        del user, info, overflow
+        return []
+
+
+NO_HOOKS = TurnHooks()
+
+
 class Engine(Struct, frozen=True):
     """Store, tools, models, rules and texts of one project. `instructions`: AGENTS.md and the like, path and text."""
 
@@ -110,8 +194,7 @@ class Engine(Struct, frozen=True):
     snapshots: Snapshots | None = None
     policy: Policy = Policy()
     output: OutputLimits = OutputLimits()
-    hooks: AskedHooks | None = None
-    """What extensions are asked by; None: there are none."""
+    hooks: TurnHooks = NO_HOOKS
     tasks: Supervisor = struct_field(default_factory=Supervisor)
     """The subagents at work; whoever closes the project ends them."""
 

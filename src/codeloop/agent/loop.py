@@ -1,27 +1,32 @@
 """The loop: decide, do. Everything else is a wrapper around the two calls, the model and a tool."""
 
+from codeloop.agent.answer.reminders import remind
 from codeloop.agent.compaction import compact
 from codeloop.agent.engine import Engine, model_ref
-from codeloop.agent.moves import AskModel, Compact, Delegate, Recover, Stop, next_move
-from codeloop.agent.recovery import recover
+from codeloop.agent.moves import AskModel, Compact, Delegate, FallBack, Recover, Stop, next_move
+from codeloop.agent.recovery import fall_back, recover
 from codeloop.agent.request.cache import RequestCache
 from codeloop.agent.step import ask_model, delegate
 
 
 async def run(engine: Engine, session_id: str) -> Stop:
     """Work on a session until there is nothing more to do. Cancel by cancelling the task."""
-    cache = RequestCache()
+    cache, has_asked = RequestCache(), False
     while True:
         match next_move(engine.store.context_view(session_id), engine.policy):
             case Stop() as stop:
-                return stop
+                if stop.reason != "done" or not has_asked or not remind(engine, session_id):
+                    return stop
             case Recover() as move:
                 recover(engine.store, session_id, move.entries)
             case Compact() as move:
                 await compact(engine, session_id, move)
+            case FallBack() as move:
+                fall_back(engine, move)
             case Delegate() as move:
                 await delegate(engine, session_id, move)
             case AskModel() as move:
+                has_asked = True
                 budget = engine.policy.budget
                 if budget is None:
                     await ask_model(engine, session_id, move, cache)

@@ -5,12 +5,13 @@ from typing import Literal
 
 from msgspec import Struct
 
-from codeloop.agent.engine import Policy
+from codeloop.agent.engine import Policy, model_ref
 from codeloop.agent.request.budget import dollars
 from codeloop.agent.request.window import compaction_of
-from codeloop.schema.errors import ContextOverflowError, MessageAbortedError, error_message
+from codeloop.schema.errors import APIError, ContextOverflowError, MessageAbortedError, error_message
 from codeloop.schema.message import AssistantMessage, Session, UserMessage
 from codeloop.schema.part import (
+    LOOPED,
     Part,
     SubtaskPart,
     ToolPart,
@@ -23,7 +24,7 @@ from codeloop.schema.wire import JSON
 from codeloop.store.conversation import Conversation, Entry, is_final
 from codeloop.tool.tool import ENDED
 
-StopReason = Literal["done", "idle", "error", "length", "filtered", "rejected", "limit", "aborted"]
+StopReason = Literal["done", "idle", "error", "length", "filtered", "rejected", "loop", "limit", "aborted"]
 REJECTED = "rejected"
 """The key in a tool part's metadata that says a person refused the call without a word."""
 
@@ -63,16 +64,24 @@ class Delegate(Struct, frozen=True):
     work: tuple[SubtaskPart, ...]
 
 
-Move = AskModel | Recover | Compact | Delegate | Stop
+class FallBack(Struct, frozen=True):
+    """Let another model (`provider/model`) answer `user`; `reason`: why its own one failed."""
+
+    user: UserMessage
+    model: str
+    reason: str
+
+
+Move = AskModel | Recover | Compact | Delegate | FallBack | Stop
 
 
 def next_move(view: Conversation, policy: Policy) -> Move:
     """Decide the next move from the end of a conversation."""
     entries = view.entries
-    left_open = _left_open(entries)
+    left_open = _find_open_answers(entries)
     if left_open:
         return Recover(left_open)
-    user, wanted = _asked(entries)
+    user, wanted = _find_newest_prompt(entries)
     if user is None:
         return Stop("idle")
     last = entries[-1]
@@ -82,9 +91,9 @@ def next_move(view: Conversation, policy: Policy) -> Move:
     if isinstance(last.info, AssistantMessage):
         if isinstance(last.info.error, ContextOverflowError) and policy.compact and _has_progress(entries):
             return _over_limit(view, policy) or Compact(auto=True, overflow=True)
-        ended = _ended(last.info, last.parts)
+        ended = None if _is_replaced(last.info, user, policy) else _find_stop(last.info, last.parts)
         if ended is not None:
-            return ended
+            return _fallback(last.info, user, policy) or ended
     limit = _over_limit(view, policy)
     if limit is not None:
         return limit
@@ -97,7 +106,7 @@ def next_move(view: Conversation, policy: Policy) -> Move:
     return AskModel(user, wanted)
 
 
-def _asked(entries: tuple[Entry, ...]) -> tuple[UserMessage | None, JSON | None]:
+def _find_newest_prompt(entries: tuple[Entry, ...]) -> tuple[UserMessage | None, JSON | None]:
     """Return the newest prompt, and the format that it, or another one of the same turn, asks for."""
     newest: UserMessage | None = None
     for entry in reversed(entries):
@@ -112,7 +121,7 @@ def _asked(entries: tuple[Entry, ...]) -> tuple[UserMessage | None, JSON | None]
 
 def format_of(view: Conversation) -> JSON | None:
     """Return the format that the answer of the turn at the end is to have; None: any."""
-    return _asked(view.entries)[1]
+    return _find_newest_prompt(view.entries)[1]
 
 
 def _fills(entries: tuple[Entry, ...], room: int) -> bool:
@@ -127,11 +136,11 @@ def _fills(entries: tuple[Entry, ...], room: int) -> bool:
             if info.tokens.all < room:  # the usual case: nothing else has to be looked at
                 return False
             at = info.time.completed or info.time.created
-            return info.tokens.all - sum(_pruned_tokens(entry, at) for entry in entries[: place + 1]) >= room
+            return info.tokens.all - sum(_count_pruned_tokens(entry, at) for entry in entries[: place + 1]) >= room
     return False
 
 
-def _pruned_tokens(entry: Entry, since: int) -> int:
+def _count_pruned_tokens(entry: Entry, since: int) -> int:
     outputs = [part.state for part in entry.parts if isinstance(part, ToolPart)]
     return sum(
         len(state.output) // 4
@@ -151,7 +160,7 @@ def _has_progress(entries: tuple[Entry, ...]) -> bool:
     return True
 
 
-def _left_open(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
+def _find_open_answers(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
     """Return the answers after the last completed one, none of which was completed."""
     found: list[Entry] = []
     for entry in reversed(entries):
@@ -177,7 +186,7 @@ def entries_of_turn(view: Conversation) -> list[Entry]:
     return found[::-1]
 
 
-def queued(view: Conversation) -> tuple[Entry, ...]:
+def list_queued_prompts(view: Conversation) -> tuple[Entry, ...]:
     """Return the prompts that no answer has taken up, oldest first: those behind the one that the last answer is for.
 
     A request holds all that was stored when its answer began, so what came later waits for the next step. This says
@@ -194,7 +203,7 @@ def queued(view: Conversation) -> tuple[Entry, ...]:
     return tuple(reversed(waiting))
 
 
-def used_tokens(session: Session) -> int:
+def count_used_tokens(session: Session) -> int:
     """Return how many tokens a session has used, of any kind."""
     return session.tokens.all if session.tokens else 0
 
@@ -209,14 +218,13 @@ def open_calls(parts: tuple[Part, ...]) -> list[ToolPart]:
     return [p for p in parts if isinstance(p, ToolPart) and isinstance(p.state, ToolStatePending | ToolStateRunning)]
 
 
-def _ended(info: AssistantMessage, parts: tuple[Part, ...]) -> Stop | None:
+def _find_stop(info: AssistantMessage, parts: tuple[Part, ...]) -> Stop | None:
     if info.error is not None:
         reason = "aborted" if isinstance(info.error, MessageAbortedError) else "error"
         return Stop(reason, error_message(info.error))
     match info.finish:
         case "tool-calls" | "cut":
-            why = next(filter(None, map(_ending, parts)), None)
-            return Stop("rejected", why) if why else None
+            return next(filter(None, map(_ending, parts)), None)
         case "length":
             return Stop("length", "The answer reached the model's output limit. Ask it to go on.")
         case "content-filter":
@@ -225,30 +233,77 @@ def _ended(info: AssistantMessage, parts: tuple[Part, ...]) -> Stop | None:
             return Stop("done")
 
 
-def _ending(part: Part) -> str | None:
-    """Return why the turn ends with a call; None: it does not."""
+def _fallback(info: AssistantMessage, user: UserMessage, policy: Policy) -> FallBack | None:
+    """Return which model takes over after an answer failed; None: it did not fail so, or none is left."""
+    if not isinstance(info.error, APIError) or info.summary or not is_passing(info.error):
+        return None
+    failed, asked = f"{info.provider_id}/{info.model_id}", model_ref(user.model)
+    if failed != asked:
+        return None
+    left = models_left(failed, policy)
+    return FallBack(user, left[0], info.error.data.message) if left else None
+
+
+def models_left(ref: str, policy: Policy) -> tuple[str, ...]:
+    """Return which models may take over from a model, first to last."""
+    chain = policy.fallback
+    return chain[chain.index(ref) + 1 :] if ref in chain else chain
+
+
+def is_passing(error: APIError) -> bool:
+    """Return whether another service may answer: this one is overloaded, out of quota or credit, or not reached."""
+    return error.data.is_retryable or (error.data.metadata or {}).get("kind") == "credit"
+
+
+def _is_replaced(info: AssistantMessage, user: UserMessage, policy: Policy) -> bool:
+    """Return whether an answer failed and another model has taken its prompt over since.
+
+    Models take over in the order of `policy.fallback` only, so a turn comes to an end.
+    """
+    if not isinstance(info.error, APIError) or info.summary or info.parent_id != user.id:
+        return False
+    failed, asked = f"{info.provider_id}/{info.model_id}", model_ref(user.model)
+    if asked not in policy.fallback or failed == asked:
+        return False
+    return failed not in policy.fallback or policy.fallback.index(failed) < policy.fallback.index(asked)
+
+
+def _ending(part: Part) -> Stop | None:
+    """Return the end of the turn that a call brings; None: it does not."""
     if not isinstance(part, ToolPart) or not isinstance(part.state, ToolStateError | ToolStateCompleted):
         return None
     metadata = part.state.metadata or {}
     if ENDED in metadata:
-        return str(metadata[ENDED])
-    return "A tool call was rejected." if REJECTED in metadata and isinstance(part.state, ToolStateError) else None
+        return Stop("rejected", str(metadata[ENDED]))
+    if LOOPED in metadata:
+        return Stop("loop", str(metadata[LOOPED]))
+    is_rejected = REJECTED in metadata and isinstance(part.state, ToolStateError)
+    return Stop("rejected", "A tool call was rejected.") if is_rejected else None
 
 
 def _over_limit(view: Conversation, policy: Policy) -> Stop | None:
     if policy.budget is not None and policy.budget.refusal:
         return Stop("limit", policy.budget.refusal)
+    if policy.spending is not None and (spent := _spent(view, policy) + policy.spending.spent) >= policy.spending.limit:
+        limit, name = dollars(policy.spending.limit), policy.spending.name
+        more = "`codeloop stats` shows what was spent; the configuration has the limit"
+        return Stop("limit", f"`budget.{name}` is used up: {dollars(spent)} of {limit} spent. {more}.")
     if policy.steps is None and policy.cost is None and policy.tokens is None:
         return None
     steps = steps_of_turn(view)
     if policy.steps is not None and len(steps) >= policy.steps:
-        return Stop("limit", f"The limit of {_counted(policy.steps, 'step')} is reached.")
-    if policy.cost is not None and (spent := (view.session.cost or 0.0) - policy.cost_before) >= policy.cost:
+        return Stop("limit", f"The limit of {_format_count(policy.steps, 'step')} is reached.")
+    if policy.cost is not None and (spent := _spent(view, policy)) >= policy.cost:
         return Stop("limit", f"The limit of {dollars(policy.cost)} is reached: {dollars(spent)} spent.")
-    if policy.tokens is not None and (used := used_tokens(view.session) - policy.tokens_before) >= policy.tokens:
-        return Stop("limit", f"The limit of {_counted(policy.tokens, 'token')} is reached: {used} used.")
+    if policy.tokens is not None and (used := count_used_tokens(view.session) - policy.tokens_before) >= policy.tokens:
+        return Stop("limit", f"The limit of {_format_count(policy.tokens, 'token')} is reached: {used} used.")
     return None
 
 
-def _counted(number: int, what: str) -> str:
+def _spent(view: Conversation, policy: Policy) -> float:
+    """Return the dollars that the run has cost, with those of its subagents."""
+    return (view.session.cost or 0.0) - policy.cost_before
+
+
+def _format_count(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -1,8 +1,12 @@
-"""Closes what a crash or a cancel left open, and logs what failed. Nothing is run again by itself."""
+"""Closes what a crash or a cancel left open, logs what failed, and lets another model take over from one that failed.
+
+No tool call is run again by itself.
+"""
 
 from logging import ERROR, INFO, Logger
 
-from codeloop.agent.moves import open_calls
+from codeloop.agent.engine import Engine, model_ref
+from codeloop.agent.moves import FallBack, open_calls
 from codeloop.kit import fault_injection
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.errors import APIError, ErrorText, MessageAbortedError, MessageError, error_message
@@ -16,7 +20,8 @@ from codeloop.schema.event import (
     part_updated,
 )
 from codeloop.schema.ids import now_ms
-from codeloop.schema.message import AssistantMessage
+from codeloop.schema.live_events import Toast, ToastShown
+from codeloop.schema.message import AssistantMessage, ModelRef
 from codeloop.schema.part import (
     ADVICE,
     Part,
@@ -67,7 +72,7 @@ def recover(store: Store, session_id: str, entries: tuple[Entry, ...], error: Me
 def closing(info: AssistantMessage, parts: tuple[Part, ...], error: MessageError) -> list[StoredEvent]:
     """Return the events that close an answer: calls as interrupted, text as it stands, the answer with the error."""
     now = now_ms()
-    events: list[StoredEvent] = [part_updated(interrupted(call, now)) for call in open_calls(parts)]
+    events: list[StoredEvent] = [part_updated(mark_interrupted(call, now)) for call in open_calls(parts)]
     events += [
         part_updated(replace(part, time=Span(start=part.time.start, end=now)))
         for part in parts
@@ -78,7 +83,7 @@ def closing(info: AssistantMessage, parts: tuple[Part, ...], error: MessageError
     return events
 
 
-def interrupted(call: ToolPart, now: int, reason: str = INTERRUPTED) -> ToolPart:
+def mark_interrupted(call: ToolPart, now: int, reason: str = INTERRUPTED) -> ToolPart:
     """Return the call as interrupted, with what it had reported so far; `reason`: of one that was started."""
     metadata = {"interrupted": True}
     start, why = now, NOT_STARTED
@@ -113,3 +118,13 @@ def log_call(log: Logger, session_id: str, tool: str, error: str) -> None:
     """Log why a tool's call failed."""
     if log.hasHandlers():
         log.warning("%s: tool %s failed: %s", session_id, tool, one_line(error, _LONGEST))
+
+
+def fall_back(engine: Engine, move: FallBack) -> None:
+    """Let another model answer the prompt from the next step on, and say so to every client."""
+    provider_id, _, model_id = move.model.partition("/")
+    # Without the variant: it is one of the model that it was chosen with.
+    model = ModelRef(provider_id=provider_id, model_id=model_id)
+    engine.store.append(message_updated(replace(move.user, model=model)))
+    text = f"{move.model} takes over from {model_ref(move.user.model)}, which failed: {move.reason}"
+    engine.store.publish_live(ToastShown(properties=Toast(message=text, variant="warning", title="Another model")))

@@ -2,23 +2,21 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from types import TracebackType
-from typing import Protocol
 
 import msgspec
 
-from codeloop.agent.draft import Draft
+from codeloop.agent.answer.draft import Draft
+from codeloop.agent.answer.usage import Usage
 from codeloop.agent.engine import Engine, model_ref
-from codeloop.agent.moves import AskModel, Delegate
+from codeloop.agent.moves import AskModel, Delegate, models_left
 from codeloop.agent.recovery import ABORTED, closing, log_failure
 from codeloop.agent.request.cache import RequestCache
-from codeloop.agent.request.projection import CHANGED_FILES, changed_turn
+from codeloop.agent.request.projection import CHANGED_FILES, describe_changed_files
 from codeloop.agent.tool_calls import ToolCalls
-from codeloop.agent.usage import Usage
 from codeloop.kit import fault_injection
-from codeloop.kit.lazy import load
 from codeloop.kit.terminal_text import one_line
 from codeloop.model.chat import (
     CallDelta,
@@ -28,7 +26,7 @@ from codeloop.model.chat import (
     Finished,
     ModelRequest,
     ReasoningDelta,
-    Retrying,
+    RetryScheduled,
     TextDelta,
     UsageUpdate,
 )
@@ -37,6 +35,7 @@ from codeloop.schema.agent import Agent
 from codeloop.schema.errors import MessageError, UnknownData, UnknownError
 from codeloop.schema.event import StoredEvent, message_updated, part_updated
 from codeloop.schema.ids import new_id, now_ms
+from codeloop.schema.limits import MODEL_FALLBACK_ATTEMPTS
 from codeloop.schema.live_events import (
     Busy,
     Retry,
@@ -59,27 +58,10 @@ from codeloop.schema.part import PatchPart, StepFinishPart, StepStartPart, TextP
 from codeloop.schema.wire import JSON, replace
 from codeloop.store.conversation import next_created
 from codeloop.tool.tool import Subtask, SubtaskResult
-from codeloop.tool.toolbox import Toolbox
 from codeloop.workspace.snapshot.step_recorder import StepRecorder
 
 _PATH = 200  # characters of a file's name
 _LOG = logging.getLogger("codeloop.agent")
-
-
-class StructuredAnswer(Protocol):
-    """Asks for an answer in the format of a prompt; see `agent.structured.answer`."""
-
-    toolbox: Toolbox
-
-    def prepared(self, model: ChatModel, request: ModelRequest) -> tuple[ChatModel, ModelRequest]:
-        """Return the model and the request that ask for it."""
-        ...
-
-    async def ended(
-        self, info: AssistantMessage, finished: Finished, *, called: bool
-    ) -> tuple[AssistantMessage, Finished, bool, list[StoredEvent]]:
-        """Return how the step ends, whether another one follows, and what is stored with it."""
-        ...
 
 
 async def ask_model(engine: Engine, session_id: str, move: AskModel, cache: RequestCache) -> None:
@@ -93,19 +75,18 @@ async def ask_model(engine: Engine, session_id: str, move: AskModel, cache: Requ
     request = make_request(engine, info, agent, model, cache)
     if move.user.system:
         request = replace(request, system=f"{request.system}\n\n{move.user.system}")
-    if engine.hooks is not None:
-        hooked: Callable[..., Awaitable[ModelRequest]] = load("agent.hooks.request:hooked_request")
-        request = await hooked(engine, move.user, model.info, request)
-    wanted: StructuredAnswer | None = None
+    request = await engine.hooks.change_request(engine, move.user, model.info, request)
+    wanted = None
     if move.wanted is not None:
-        make: Callable[..., StructuredAnswer] = load("agent.structured.answer:StructuredStep")
-        wanted = make(engine, info, move.wanted, cache)
-        model, request = wanted.prepared(model, request)
+        from codeloop.agent.structured.answer import StructuredStep
+
+        wanted = StructuredStep(engine, info, move.wanted, cache)
+        model, request = wanted.prepare(model, request)
     show_status(engine, session_id, Busy())
     start = StepStartPart(id=new_id("prt"), session_id=session_id, message_id=info.id)
     changed = await _changed_files(engine, info)
     if changed is not None:
-        request = replace(request, turns=(*request.turns, *changed_turn(changed)))
+        request = replace(request, turns=(*request.turns, *describe_changed_files(changed)))
     told = [] if changed is None else [part_updated(changed)]
     engine.store.append(message_updated(info), part_updated(start), *told)
     draft = Draft(engine.store, session_id, info.id)
@@ -118,8 +99,7 @@ async def ask_model(engine: Engine, session_id: str, move: AskModel, cache: Requ
             await fault_injection.reach("step.start")
             finished = await _stream(engine, model, request, draft, calls, usage)
             draft.close()
-            if engine.hooks is not None and engine.hooks.wants("experimental.text.complete"):
-                await load("agent.hooks.answer:complete_texts")(engine, info)
+            await engine.hooks.complete_texts(engine, info)
             if calls.any_made:  # they may take long, and the process may end meanwhile
                 usage.append(engine.store, session_id, message_updated(usage.of(info)))
             await calls.join(finished)
@@ -131,7 +111,7 @@ async def ask_model(engine: Engine, session_id: str, move: AskModel, cache: Requ
         await fault_injection.reach("step.finish")
         called, more = calls.any_made, list[StoredEvent]()
         if wanted is not None:
-            info, finished, called, more = await wanted.ended(info, finished, called=called)
+            info, finished, called, more = await wanted.finish(info, finished, called=called)
         store_finish(engine, info, finished, usage, snapshot, called=called, more=more)
 
 
@@ -174,7 +154,9 @@ def make_request(
         ceilings.append((UNATTENDED,))
     options = {**model.info.options, **agent.options}
     if info.variant is not None:
-        options = load("model.catalog.variants:with_variant")(options, model.info, info.variant)
+        from codeloop.model.catalog.variants import with_variant
+
+        options = with_variant(options, model.info, info.variant)
     return ModelRequest(
         system=cache.system(engine, view.session, agent, model.info),
         turns=cache.turns(view, model.info, info.time.created),
@@ -183,6 +165,7 @@ def make_request(
         temperature=agent.temperature,
         top_p=agent.top_p,
         options=options,
+        attempts=MODEL_FALLBACK_ATTEMPTS.value if models_left(model.info.ref, engine.policy) else None,
     )
 
 
@@ -193,11 +176,11 @@ async def _changed_files(engine: Engine, info: AssistantMessage) -> TextPart | N
     """
     if engine.workspace.read_log.is_empty:  # a first answer starts no thread
         return None
-    changed = await asyncio.to_thread(engine.workspace.read_log.changed, info.session_id)
+    changed = await asyncio.to_thread(engine.workspace.read_log.take_changed, info.session_id)
     if not changed:
         return None
     names = [
-        one_line(engine.workspace.shown(real), _PATH) + ("" if is_there else " (deleted)")
+        one_line(engine.workspace.shorten(real), _PATH) + ("" if is_there else " (deleted)")
         for real, is_there in sorted(changed.items())
     ]
     return TextPart(
@@ -244,29 +227,33 @@ async def _stream(
 ) -> Finished:
     """Fold the model's events into the draft, start calls as they become ready, and count what is used."""
     retry_status = _RetryStatus(engine, request.session_id)
+    calls.offered = frozenset(spec.name for spec in request.tools)
     try:
         async with aclosing(model.stream(request)) as events:
             async for event in events:
                 retry_status.end()
                 usage.take(event)
                 match event:
-                    case TextDelta(text=text, block=block):
-                        draft.text(text, block)
+                    case TextDelta(text=text, block=block, metadata=metadata):
+                        draft.text(text, block, metadata)
                     case ReasoningDelta(text=text, block=block, metadata=metadata):
                         draft.reasoning(text, block, metadata)
                     case CallStarted(id=call_id, name=name):
                         draft.close()
-                        draft.own(calls.started(call_id, name))
+                        draft.own(calls.open_call(call_id, name))
                     case CallDelta() | UsageUpdate():
                         pass
                     case CallReady():
                         await fault_injection.reach("step.call_ready")
                         calls.ready(event)
-                    case Retrying():
+                    case RetryScheduled():
                         draft.restart()
                         calls.forget()
                         retry_status.begin(event)
                     case Finished():
+                        draft.close()
+                        if event.reason == "stop" and not calls.any_made:
+                            calls.take_written()
                         return event
         usage.take(Finished("stop"))
         return Finished("stop")
@@ -283,7 +270,7 @@ class _RetryStatus:
         self._is_waiting = False
         self._timer: asyncio.TimerHandle | None = None
 
-    def begin(self, event: Retrying) -> None:
+    def begin(self, event: RetryScheduled) -> None:
         """Show the wait, and log what went wrong."""
         if _LOG.hasHandlers():
             _LOG.warning("%s: request failed, attempt %d follows: %s", self._session_id, event.attempt, event.message)

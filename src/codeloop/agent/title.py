@@ -5,15 +5,14 @@ asked once the turn is over, so that no turn shares its service with a title.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 import msgspec
 
+from codeloop.agent.answer.usage import Usage, text_answer
 from codeloop.agent.engine import Engine, model_ref
-from codeloop.agent.request.system_prompt import shipped
-from codeloop.agent.usage import Usage, text_answer
-from codeloop.kit.lazy import load
+from codeloop.agent.request.system_prompt import read_prompt
 from codeloop.model.chat import ModelInfo, ModelRequest, TextPiece, UserTurn
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.ids import now_ms
@@ -90,30 +89,16 @@ async def _model_title(engine: Engine, session_id: str, ref: str, prompt: str) -
     model = engine.models.open(ref)
     room = TITLE_THINKING.value if model.info.reasoning else 100
     agent = engine.agents.get("title")
-    system = agent.prompt if agent is not None and agent.prompt else shipped("title")
+    system = agent.prompt if agent is not None and agent.prompt else read_prompt("title")
     turns = (UserTurn((TextPiece(prompt[:PROMPT]),)),)
     request = ModelRequest(system=system.strip(), turns=turns, max_tokens=room)
-    if engine.hooks is not None:
-        request = await _hooked(engine, session_id, model.info, request, prompt)
+    request = await engine.hooks.change_title_request(engine, session_id, model.info, request, prompt, PROMPT)
     usage = Usage(model.info.prices, request, engine.policy.budget)
     try:
         text, finished = await text_answer(model, request, usage)
     finally:
         _store_usage(engine, session_id, model.info, usage)
     return "" if finished.error is not None else first_line(text.strip("\"'"))
-
-
-async def _hooked(engine: Engine, session_id: str, info: ModelInfo, request: ModelRequest, prompt: str) -> ModelRequest:
-    """Return the request for a title with the prompt, the parameters and the headers that extensions give it."""
-    entries = engine.store.context_view(session_id).entries
-    user = next((entry.info for entry in reversed(entries) if isinstance(entry.info, UserMessage)), None)
-    if user is None:
-        return request
-    sent: Callable[..., Awaitable[ModelRequest]] = load("agent.hooks.request:sent")
-    title: Callable[..., Awaitable[str]] = load("agent.hooks.request:transformed_prompt")
-    assert engine.hooks is not None
-    turn = UserTurn((TextPiece((await title(engine.hooks, user, prompt))[:PROMPT]),))
-    return await sent(engine, user, "title", info, replace(request, turns=(turn,)))
 
 
 def _store_usage(engine: Engine, session_id: str, info: ModelInfo, usage: Usage) -> None:
@@ -131,9 +116,9 @@ def _store_usage(engine: Engine, session_id: str, info: ModelInfo, usage: Usage)
 def _store(engine: Engine, session_id: str, title: str, replaces: Callable[[str], bool]) -> None:
     """Name a session, if there is a title and it `replaces` the one that the session has by now."""
 
-    def titled(session: Session) -> Session:
+    def set_title(session: Session) -> Session:
         if not title or not replaces(session.title):
             return session
         return replace(session, title=title, time=replace(session.time, updated=now_ms()))
 
-    engine.store.update_session(session_id, titled)
+    engine.store.update_session(session_id, set_title)

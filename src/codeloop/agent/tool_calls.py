@@ -2,18 +2,19 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from itertools import islice, takewhile
 
 from msgspec import Struct
 
+from codeloop.agent.answer.repeats import count_equal, ends_turn, note_on
+from codeloop.agent.answer.written_calls import find_calls
 from codeloop.agent.engine import Engine
 from codeloop.agent.moves import REJECTED, open_calls
-from codeloop.agent.recovery import INTERRUPTED, NOT_ALLOWED, interrupted, log_call
+from codeloop.agent.recovery import INTERRUPTED, NOT_ALLOWED, log_call, mark_interrupted
 from codeloop.agent.tool_context import CallContext
 from codeloop.kit import fault_injection
-from codeloop.kit.lazy import load
 from codeloop.model.chat import CallReady, Finished
 from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.agent import Agent
@@ -24,6 +25,9 @@ from codeloop.schema.limits import REPEATED_CALLS
 from codeloop.schema.message import AssistantMessage, UserMessage
 from codeloop.schema.part import (
     ADVICE,
+    LOOPED,
+    TOLD,
+    TextPart,
     ToolPart,
     ToolStart,
     ToolStateCompleted,
@@ -35,9 +39,9 @@ from codeloop.schema.part import (
 from codeloop.schema.permission import NOBODY, Need
 from codeloop.schema.wire import JSON, replace
 from codeloop.store.conversation import Entry
-from codeloop.tool.tool import ENDED, Advised, ToolFailure, ToolResult
-from codeloop.tool.toolbox import Invalid, Notices, Prepared, Toolbox
-from codeloop.tool.truncate import truncated
+from codeloop.tool.tool import ENDED, HasAdvice, ToolFailure, ToolResult
+from codeloop.tool.toolbox import InvalidToolCall, Notices, PreparedCall, Toolbox
+from codeloop.tool.truncate import truncate
 from codeloop.workspace.snapshot.step_recorder import StepRecorder
 
 CUT = {
@@ -45,6 +49,10 @@ CUT = {
     "cut": "The connection broke before the call's arguments were complete, so it was not run.",
 }
 SHORTER = {ADVICE: "Make the call again with less in it, for example a file in several pieces."}
+WRITTEN = "the call came as text and was run; make calls as the service takes them"
+LOOP = "The same call of {tool} gave the same result {count} times, so the turn was ended."
+POLLS = frozenset({"bash_output", "task_output"})
+"""Tools that are called again and again while something runs."""
 TWICE = "Not run: the same call, with the same id, was sent before it in this answer."
 CANCELLED = "Not run: the user rejected an earlier call of the same step."
 TURN_ENDED = "Not run: a hook ended the turn with an earlier call of the same step."
@@ -81,6 +89,8 @@ class ToolCalls:
         self._running: list[RunningCall] = []
         self._rejected = ""
         """Why later calls are not run."""
+        self.offered: frozenset[str] | None = None
+        """The tools that the model was offered; None: not known."""
         self._any = False
         self._made: list[CallReady] = []
 
@@ -89,7 +99,7 @@ class ToolCalls:
         """Return whether the answer holds any call, complete or not."""
         return self._any
 
-    def started(self, call_id: str, name: str) -> str:
+    def open_call(self, call_id: str, name: str) -> str:
         """Store a call whose arguments are still streaming in; return the id of its part."""
         self._any = True
         part = ToolPart(
@@ -104,22 +114,39 @@ class ToolCalls:
         self._engine.store.append(part_updated(part))
         return part.id
 
-    def ready(self, call: CallReady) -> None:
-        """Start a call whose arguments are complete; one that was sent twice is run once."""
+    def take_written(self) -> None:
+        """Start the calls of offered tools that the answer, which made none, ends with as text; they leave the text."""
+        if self._toolbox is not self._engine.toolbox:  # an answer in a format is text of that form
+            return
+        view = self._engine.store.context_view(self._info.session_id)
+        text = next(
+            (p for p in reversed(view.parts(self._info.id)) if isinstance(p, TextPart) and p.text.strip()), None
+        )
+        calls, rest = find_calls(text.text, self.offered or frozenset()) if text is not None else ([], "")
+        if text is None or not calls:
+            return
+        self._engine.store.append(part_updated(replace(text, text=rest)))
+        for name, arguments in calls:
+            self.ready(CallReady(new_id("tool"), name, arguments), WRITTEN)
+
+    def ready(self, call: CallReady, note: str = "") -> None:
+        """Start a call whose arguments are complete; one that was sent twice is run once. `note`: for the model."""
         begun = self._begun.get(call.id)
         if call.id and call in self._made:
             if begun:
                 part = begun.pop(0)
-                self._engine.store.append(part_updated(replace(part, state=_failed(TWICE))))
+                self._engine.store.append(part_updated(replace(part, state=_make_error(TWICE))))
             return
         self._made.append(call)
         if not self._begun.get(call.id):
-            self.started(call.id, call.name)
+            self.open_call(call.id, call.name)
         part = self._begun[call.id].pop(0)
-        prepared = self._toolbox.prepare(call.name, call.arguments)
-        if isinstance(prepared, Invalid):
-            self._engine.store.append(part_updated(refused(part, prepared)))
+        prepared = self._toolbox.prepare(call.name, call.arguments, self.offered)
+        if isinstance(prepared, InvalidToolCall):
+            self._engine.store.append(part_updated(refuse(part, prepared)))
             return
+        if note:
+            prepared = replace(prepared, note="; ".join(filter(None, (prepared.note, note))))
         concurrent = prepared.tool.traits.concurrent
         before = [earlier.task for earlier in self._running if not (concurrent and earlier.concurrent)]
         part = replace(part, tool=prepared.tool.name)
@@ -137,10 +164,10 @@ class ToolCalls:
             await asyncio.gather(*(running.task for running in self._running))
         reason = CUT.get(finished.reason, CUT["cut"])
         advice = SHORTER if finished.reason == "length" else None
-        for part in self._left_open():
-            self._engine.store.append(part_updated(replace(part, state=_failed(reason, advice))))
+        for part in self._list_open_calls():
+            self._engine.store.append(part_updated(replace(part, state=_make_error(reason, advice))))
 
-    def _left_open(self) -> list[ToolPart]:
+    def _list_open_calls(self) -> list[ToolPart]:
         """Return the stored calls without a result, including those of an abandoned attempt."""
         view = self._engine.store.context_view(self._info.session_id)
         return open_calls(view.parts(self._info.id))
@@ -151,7 +178,7 @@ class ToolCalls:
             running.task.cancel()
         await asyncio.gather(*(running.task for running in self._running), return_exceptions=True)
 
-    async def _run(self, part: ToolPart, prepared: Prepared, before: list[asyncio.Task[None]]) -> None:
+    async def _run(self, part: ToolPart, prepared: PreparedCall, before: list[asyncio.Task[None]]) -> None:
         if before:
             await asyncio.wait(before)
         start = now_ms()
@@ -169,7 +196,7 @@ class ToolCalls:
             await fault_injection.reach("call.effect")
             limits = self._engine.output
             scratch, keep = self._engine.workspace.scratch, prepared.tool.traits.keep
-            result = truncated(result, scratch, keep, lines=limits.lines, size=limits.bytes)
+            result = truncate(result, scratch, keep, lines=limits.lines, size=limits.bytes)
             if (notices := self._engine.workspace.part(Notices)) is not None:
                 result = notices.with_result(part.session_id, result)
             if ENDED in result.metadata:
@@ -177,7 +204,7 @@ class ToolCalls:
             self._store_result(context.present(), start, result)
         except asyncio.CancelledError:
             reason = NOT_ALLOWED if context.first.waits else INTERRUPTED
-            self._engine.store.append(part_updated(interrupted(context.present(), now_ms(), reason)))
+            self._engine.store.append(part_updated(mark_interrupted(context.present(), now_ms(), reason)))
             raise
         except (Denied, HookRefused) as error:
             ends = isinstance(error, HookRefused) and error.ends
@@ -200,15 +227,11 @@ class ToolCalls:
             context.close()
         await fault_injection.reach("call.result")
 
-    async def _carried_out(self, prepared: Prepared, context: CallContext) -> ToolResult:
+    async def _carried_out(self, prepared: PreparedCall, context: CallContext) -> ToolResult:
         """Carry a call out, with what extensions change of it."""
-        if self._engine.hooks is not None:
-            hooked: Callable[..., Awaitable[ToolResult]] = load("tool.hooked:run_hooked")
-            return await hooked(prepared, context, partial(self._begin, context))
-        await self._begin(context, prepared)
-        return await prepared.run(context)
+        return await self._engine.hooks.run_call(prepared, context, partial(self._begin, context))
 
-    async def _begin(self, context: CallContext, prepared: Prepared) -> None:
+    async def _begin(self, context: CallContext, prepared: PreparedCall) -> None:
         """Note the arguments as they are now, and whether the call repeats the ones just before it.
 
         Such a call is asked about, so that a model can't run in circles unseen.
@@ -225,12 +248,21 @@ class ToolCalls:
             permission="doom_loop", patterns=(part.tool,), always=(part.tool,), metadata=metadata
         )
 
+    def _repeats(self, part: ToolPart, output: str) -> tuple[str, JSON]:
+        """Return the note for the model on a call whose result repeats, and the reason that ends the turn."""
+        if part.tool in POLLS:
+            return "", {}
+        entries = self._engine.store.context_view(part.session_id).entries
+        recent, every = count_equal(entries, part, output)
+        return note_on(recent), {LOOPED: LOOP.format(tool=part.tool, count=every)} if ends_turn(every) else {}
+
     def _store_result(self, part: ToolPart, start: int, result: ToolResult) -> None:
+        note, loop = self._repeats(part, result.output)
         state = ToolStateCompleted(
             input=part.state.input,
-            output=result.output,
+            output=f"{result.output.rstrip()}\n\n{note}" if note else result.output,
             title=result.title,
-            metadata=result.metadata,
+            metadata=with_told(result.metadata, note) | loop,
             time=ToolTime(start=start, end=max(now_ms(), start)),
             attachments=list(result.attachments) or None,
         )
@@ -239,19 +271,29 @@ class ToolCalls:
     def _store_error(self, part: ToolPart, start: int, error: str, metadata: JSON | None = None) -> None:
         time = ToolTime(start=start, end=max(now_ms(), start))
         log_call(_LOG, part.session_id, part.tool, error)
+        note, loop = self._repeats(part, error)
+        if note:
+            given = metadata or {}
+            metadata = {**given, ADVICE: " ".join(filter(None, (given.get(ADVICE), note))), **loop}
         state = ToolStateError(input=part.state.input, error=error, metadata=metadata, time=time)
         self._engine.store.append(part_updated(replace(part, state=state)))
 
 
-def _failed(reason: str, metadata: JSON | None = None) -> ToolStateError:
+def with_told(metadata: JSON, note: str) -> JSON:
+    """Return a result's metadata with a note below its output, which screens leave out."""
+    told = "\n\n".join(str(each) for each in (metadata.get(TOLD), note) if each)
+    return {**metadata, TOLD: told} if note else metadata
+
+
+def _make_error(reason: str, metadata: JSON | None = None) -> ToolStateError:
     return ToolStateError(input={}, error=reason, metadata=metadata, time=ToolTime(start=now_ms(), end=now_ms()))
 
 
-def _advice(error: Advised) -> JSON:
+def _advice(error: HasAdvice) -> JSON:
     return {ADVICE: error.advice} if error.advice else {}
 
 
-def refused(part: ToolPart, invalid: Invalid) -> ToolPart:
+def refuse(part: ToolPart, invalid: InvalidToolCall) -> ToolPart:
     """Return the part of a call that can't run: the tool `invalid` when it makes no sense, else its own error."""
     time = ToolTime(start=now_ms(), end=now_ms())
     if not invalid.unusable:

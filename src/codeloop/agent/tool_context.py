@@ -7,9 +7,8 @@ from functools import partial
 from msgspec import Struct
 
 from codeloop.agent.engine import Engine
-from codeloop.kit.lazy import load
 from codeloop.permission.gate import CallRules
-from codeloop.permission.rules import denied_patterns, judged
+from codeloop.permission.rules import judge_need, list_denied_patterns
 from codeloop.schema.agent import Agent
 from codeloop.schema.event import part_updated
 from codeloop.schema.limits import PROGRESS
@@ -91,11 +90,9 @@ class CallContext:
         rules = self._rules.renew()
         tool = QuestionTool(message_id=self.message_id, call_id=self.call_id)
         self.first.waits = self.first.waits is None
-        hooks, asked = self._engine.hooks, None
-        if hooks is not None and hooks.wants("permission.ask"):
-            asked = partial(load("agent.hooks.permission:verdict_on"), hooks)
-        was_asked = await self._engine.gate.pass_through(needs, self.session_id, tool, rules, asked)
-        if was_asked or asked is not None:
+        decide = self._engine.hooks.permission_verdict
+        was_asked = await self._engine.gate.pass_through(needs, self.session_id, tool, rules, decide)
+        if was_asked or decide is not None:
             self._rules.forget()  # the answer may have taken days
         self.first.waits = False
         if any(need.writes is not None and need.writes.files is None for need in needs):
@@ -109,13 +106,13 @@ class CallContext:
         """Return the rules' action on each pattern alone, without those that they allow."""
         lists = self._rules.now.lists
         actions: dict[str, Action] = {
-            each: judged(Need(permission=permission, patterns=(each,)), lists)[0].action for each in patterns
+            each: judge_need(Need(permission=permission, patterns=(each,)), lists)[0].action for each in patterns
         }
         return {each: action for each, action in actions.items() if action != "allow"}
 
     def _denials(self, permission: str) -> tuple[str, ...]:
         """Return the patterns of the rules that deny particular needs of a permission."""
-        return denied_patterns(permission, self._rules.now.lists)
+        return list_denied_patterns(permission, self._rules.now.lists)
 
     def report(self, *, title: str | None = None, metadata: JSON | None = None) -> None:
         """Show progress to every client, at most ten times a second; the last report always shows."""

@@ -117,12 +117,12 @@ async def turn_diffs(
     def compare() -> tuple[SnapshotFileDiff, ...]:
         snapshots.objects.ensure()
         steps = [step for entry in changed if (step := step_changes(snapshots, entry, 0)) is not None]
-        return file_diffs(snapshots.objects, joined(change for step in steps for change in step.changes))
+        return file_diffs(snapshots.objects, join_changes(change for step in steps for change in step.changes))
 
-    return await snapshots.jobs.beside(compare, limit)
+    return await snapshots.jobs.run_in_background(compare, limit)
 
 
-def joined(changes: Iterable[TreeChange]) -> list[TreeChange]:
+def join_changes(changes: Iterable[TreeChange]) -> list[TreeChange]:
     """Return one change a file for several, oldest first; none for what is again as it was."""
     found: dict[str, TreeChange] = {}
     for each in changes:

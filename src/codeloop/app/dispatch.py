@@ -1,136 +1,178 @@
-"""Which function answers which operation; its module is loaded by the first request for it."""
+"""Which module carries out which operation; it is imported by the first request for one of its operations."""
 
 import errno
-from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
+from codeloop.app.handlers import HANDLERS
 from codeloop.app.project import Project
-from codeloop.kit.lazy import load
+from codeloop.kit.lazy import import_module
 from codeloop.schema import operation
 from codeloop.schema.api.project import ConsoleState, ExperimentalCapabilities
-from codeloop.schema.operation import Gives, Operation, Takes
+from codeloop.schema.operation import AnyOperation, Gives, Operation, Takes
 from codeloop.store.database import StoreError
 
-Handler = Callable[[Project, Any], Awaitable[Any]]
-
-
-HANDLERS: dict[str, str] = {
-    operation.SESSION_CREATE.id: "app.handlers.session.session:create",
-    operation.SESSION_LIST.id: "app.handlers.session.session:listed",
-    operation.SESSION_STATUS.id: "app.handlers.session.session:status",
-    operation.SESSION_SEARCH.id: "app.handlers.session.search:search",
-    operation.SESSION_EVERYTHING.id: "app.handlers.session.session:everything",
-    operation.SESSION_STATS.id: "app.handlers.session.stats:stats",
-    operation.SESSION_IMPORT.id: "app.handlers.session.import_:import_session",
-    operation.SESSION_GET.id: "app.handlers.session.session:get",
-    operation.SESSION_UPDATE.id: "app.handlers.session.session:update",
-    operation.SESSION_DELETE.id: "app.handlers.session.session:delete",
-    operation.SESSION_CHILDREN.id: "app.handlers.session.session:children",
-    operation.SESSION_FIND.id: "app.handlers.session.find:find",
-    operation.SESSION_COST.id: "app.handlers.reports.cost:cost",
-    operation.SESSION_CONTEXT.id: "app.handlers.reports.context:context",
-    operation.SESSION_TODO.id: "app.handlers.session.session:todo",
-    operation.SESSION_FORK.id: "app.handlers.session.fork:fork",
-    operation.SESSION_QUEUED.id: "app.handlers.session.message:waiting",
-    operation.SESSION_MESSAGES.id: "app.handlers.session.message:messages",
-    operation.MESSAGE_GET.id: "app.handlers.session.message:get",
-    operation.MESSAGE_DELETE.id: "app.handlers.session.message:delete",
-    operation.PART_UPDATE.id: "app.handlers.session.message:update_part",
-    operation.PART_DELETE.id: "app.handlers.session.message:delete_part",
-    operation.PROMPT.id: "app.handlers.session.prompt:prompt",
-    operation.PROMPT_ASYNC.id: "app.handlers.session.prompt:prompt_async",
-    operation.COMMAND.id: "app.handlers.session.command:command",
-    operation.SUMMARIZE.id: "app.handlers.session.prompt:summarize",
-    operation.ABORT.id: "app.handlers.session.prompt:abort",
-    operation.SESSION_REVERT.id: "app.handlers.session.revert:revert",
-    operation.SESSION_UNREVERT.id: "app.handlers.session.revert:unrevert",
-    operation.UNDO_FILES.id: "app.handlers.session.undo_files:undo_files",
-    operation.PERMISSION_LIST.id: "app.handlers.project.permission:pending",
-    operation.PERMISSION_RULES.id: "app.handlers.project.permission:in_force",
-    operation.PERMISSION_REVOKE.id: "app.handlers.project.permission:revoke",
-    operation.PERMISSION_REPLY.id: "app.handlers.project.permission:reply",
-    operation.QUESTION_LIST.id: "app.handlers.project.question:pending",
-    operation.QUESTION_REPLY.id: "app.handlers.project.question:reply",
-    operation.QUESTION_REJECT.id: "app.handlers.project.question:reject",
-    operation.AGENT_LIST.id: "app.handlers.project.agents:agents",
-    operation.COMMAND_LIST.id: "app.handlers.session.command:listed",
-    operation.SKILL_LIST.id: "app.handlers.project.agents:skills",
-    operation.SESSION_SHELL.id: "app.handlers.session.shell:shell",
-    operation.SESSION_DIFF.id: "app.handlers.session.diff:diff",
-    operation.PATH_GET.id: "app.handlers.project.project:path",
-    operation.PROJECT_LIST.id: "app.handlers.project.project:projects",
-    operation.PROJECT_CURRENT.id: "app.handlers.project.project:current",
-    operation.PROJECT_DIRECTORIES.id: "app.handlers.project.project:directories",
-    operation.LOCATION_GET.id: "app.handlers.project.project:location",
-    operation.CONFIG_GET.id: "app.handlers.project.config:get",
-    operation.CONFIG_SETTINGS.id: "app.handlers.project.config:whole",
-    operation.CONFIG_ORIGINS.id: "app.handlers.project.config:origins",
-    operation.CONFIG_WARNINGS.id: "app.handlers.project.config:warnings",
-    operation.CONFIG_UPDATE.id: "app.handlers.project.config:update",
-    operation.CONFIG_PROVIDERS.id: "app.handlers.project.providers:usable",
-    operation.PROVIDER_LIST.id: "app.handlers.project.providers:known",
-    operation.PROVIDER_MODELS.id: "app.handlers.project.own_provider:models",
-    operation.PROVIDER_ADD.id: "app.handlers.project.own_provider:add",
-    operation.PROVIDER_AUTH.id: "app.handlers.project.providers:methods",
-    operation.PROVIDER_AUTHORIZE.id: "app.handlers.project.providers:authorize",
-    operation.PROVIDER_CALLBACK.id: "app.handlers.project.providers:callback",
-    operation.AUTH_SET.id: "app.handlers.project.providers:set_auth",
-    operation.AUTH_REMOVE.id: "app.handlers.project.providers:remove_auth",
-    operation.LOG.id: "app.handlers.project.status:log",
-    operation.MCP_STATUS.id: "app.handlers.project.mcp:status",
-    operation.MCP_ADD.id: "app.handlers.project.mcp:add",
-    operation.MCP_CONNECT.id: "app.handlers.project.mcp:connect",
-    operation.MCP_DISCONNECT.id: "app.handlers.project.mcp:disconnect",
-    operation.MCP_AUTH_START.id: "app.handlers.project.mcp_auth:start",
-    operation.MCP_AUTH_REMOVE.id: "app.handlers.project.mcp_auth:remove",
-    operation.MCP_AUTH_CALLBACK.id: "app.handlers.project.mcp_auth:callback",
-    operation.MCP_AUTH_AUTHENTICATE.id: "app.handlers.project.mcp_auth:authenticate",
-    operation.MCP_COMPLETE.id: "app.handlers.project.mcp:complete",
-    operation.RESOURCE_LIST.id: "app.handlers.project.mcp:resources",
-    operation.LSP_STATUS.id: "app.handlers.project.lsp:status",
-    operation.FIND_SYMBOLS.id: "app.handlers.project.lsp:symbols",
-    operation.FORMATTER_STATUS.id: "app.handlers.project.status:formatters",
-    operation.TOOL_IDS.id: "app.handlers.project.status:tool_ids",
-    operation.TOOL_LIST.id: "app.handlers.project.status:tool_list",
-    operation.VCS_GET.id: "app.handlers.workspace.vcs:get",
-    operation.VCS_STATUS.id: "app.handlers.workspace.vcs:status",
-    operation.VCS_DIFF.id: "app.handlers.workspace.vcs:diff",
-    operation.FILE_LIST.id: "app.handlers.workspace.files:listed",
-    operation.FILE_READ.id: "app.handlers.workspace.files:read",
-    operation.FILE_STATUS.id: "app.handlers.workspace.files:status",
-    operation.FIND_TEXT.id: "app.handlers.workspace.find:text",
-    operation.FIND_FILES.id: "app.handlers.workspace.find:files",
-    operation.FS_FIND.id: "app.handlers.workspace.find:fs_find",
-    operation.PTY_SHELLS.id: "app.handlers.workspace.pty:shells",
-    operation.PTY_LIST.id: "app.handlers.workspace.pty:listed",
-    operation.PTY_CREATE.id: "app.handlers.workspace.pty:create",
-    operation.PTY_GET.id: "app.handlers.workspace.pty:get",
-    operation.PTY_UPDATE.id: "app.handlers.workspace.pty:update",
-    operation.PTY_REMOVE.id: "app.handlers.workspace.pty:remove",
-    operation.PTY_TICKET.id: "app.handlers.workspace.pty:ticket",
-    operation.TUI_APPEND_PROMPT.id: "app.handlers.project.tui:append_prompt",
-    operation.TUI_SUBMIT_PROMPT.id: "app.handlers.project.tui:submit_prompt",
-    operation.TUI_CLEAR_PROMPT.id: "app.handlers.project.tui:clear_prompt",
-    operation.TUI_OPEN_HELP.id: "app.handlers.project.tui:open_help",
-    operation.TUI_OPEN_SESSIONS.id: "app.handlers.project.tui:open_sessions",
-    operation.TUI_OPEN_THEMES.id: "app.handlers.project.tui:open_themes",
-    operation.TUI_OPEN_MODELS.id: "app.handlers.project.tui:open_models",
-    operation.TUI_EXECUTE.id: "app.handlers.project.tui:execute",
-    operation.TUI_TOAST.id: "app.handlers.project.tui:toast",
-    operation.TUI_PUBLISH.id: "app.handlers.project.tui:publish",
-    operation.TUI_SELECT.id: "app.handlers.project.tui:select",
-    operation.SESSION_INIT.id: "app.handlers.session.command:init",
-    operation.SESSION_SHARE.id: "app.handlers.session.session:share",
-    operation.SESSION_UNSHARE.id: "app.handlers.session.session:share",
-    operation.TOOLS_OFFER.id: "app.handlers.session.client_tools:offer",
-    operation.TOOLS_WITHDRAW.id: "app.handlers.session.client_tools:withdraw",
-    operation.TOOL_ANSWER.id: "app.handlers.session.client_tools:answer",
-    operation.TOOL_ASK.id: "app.handlers.session.client_tools:ask",
-    operation.TOOL_REPORT.id: "app.handlers.session.client_tools:report",
-    operation.PERMISSION_RESPOND.id: "app.handlers.project.permission:respond",
+MODULES: dict[str, tuple[AnyOperation, ...]] = {
+    "app.handlers.session.session": (
+        operation.SESSION_CREATE,
+        operation.SESSION_LIST,
+        operation.SESSION_STATUS,
+        operation.SESSION_EVERYTHING,
+        operation.SESSION_GET,
+        operation.SESSION_UPDATE,
+        operation.SESSION_DELETE,
+        operation.SESSION_CHILDREN,
+        operation.SESSION_TODO,
+        operation.SESSION_SHARE,
+        operation.SESSION_UNSHARE,
+    ),
+    "app.handlers.session.search": (operation.SESSION_SEARCH,),
+    "app.handlers.session.stats": (operation.SESSION_STATS,),
+    "app.handlers.session.import_": (operation.SESSION_IMPORT,),
+    "app.handlers.session.find": (operation.SESSION_FIND,),
+    "app.handlers.reports.cost": (operation.SESSION_COST,),
+    "app.handlers.reports.context": (operation.SESSION_CONTEXT,),
+    "app.handlers.session.fork": (operation.SESSION_FORK,),
+    "app.handlers.session.message": (
+        operation.SESSION_QUEUED,
+        operation.SESSION_MESSAGES,
+        operation.MESSAGE_GET,
+        operation.MESSAGE_DELETE,
+        operation.PART_UPDATE,
+        operation.PART_DELETE,
+    ),
+    "app.handlers.session.prompt": (
+        operation.PROMPT,
+        operation.PROMPT_ASYNC,
+        operation.SUMMARIZE,
+        operation.ABORT,
+    ),
+    "app.handlers.session.command": (
+        operation.COMMAND,
+        operation.COMMAND_LIST,
+        operation.SESSION_INIT,
+    ),
+    "app.handlers.session.revert": (
+        operation.SESSION_REVERT,
+        operation.SESSION_UNREVERT,
+    ),
+    "app.handlers.session.undo_files": (operation.UNDO_FILES,),
+    "app.handlers.project.permission": (
+        operation.PERMISSION_LIST,
+        operation.PERMISSION_RULES,
+        operation.PERMISSION_REVOKE,
+        operation.PERMISSION_REPLY,
+        operation.PERMISSION_RESPOND,
+    ),
+    "app.handlers.project.question": (
+        operation.QUESTION_LIST,
+        operation.QUESTION_REPLY,
+        operation.QUESTION_REJECT,
+    ),
+    "app.handlers.project.agents": (
+        operation.AGENT_LIST,
+        operation.SKILL_LIST,
+    ),
+    "app.handlers.session.shell": (operation.SESSION_SHELL,),
+    "app.handlers.session.diff": (operation.SESSION_DIFF,),
+    "app.handlers.project.project": (
+        operation.PATH_GET,
+        operation.PROJECT_LIST,
+        operation.PROJECT_CURRENT,
+        operation.PROJECT_DIRECTORIES,
+        operation.LOCATION_GET,
+    ),
+    "app.handlers.project.config": (
+        operation.CONFIG_GET,
+        operation.CONFIG_SETTINGS,
+        operation.CONFIG_ORIGINS,
+        operation.CONFIG_WARNINGS,
+        operation.CONFIG_UPDATE,
+    ),
+    "app.handlers.project.providers": (
+        operation.CONFIG_PROVIDERS,
+        operation.PROVIDER_LIST,
+        operation.PROVIDER_AUTH,
+        operation.PROVIDER_AUTHORIZE,
+        operation.PROVIDER_CALLBACK,
+        operation.AUTH_SET,
+        operation.AUTH_REMOVE,
+    ),
+    "app.handlers.project.own_provider": (
+        operation.PROVIDER_MODELS,
+        operation.PROVIDER_ADD,
+    ),
+    "app.handlers.project.status": (
+        operation.LOG,
+        operation.FORMATTER_STATUS,
+        operation.TOOL_IDS,
+        operation.TOOL_LIST,
+    ),
+    "app.handlers.project.mcp": (
+        operation.MCP_STATUS,
+        operation.MCP_ADD,
+        operation.MCP_CONNECT,
+        operation.MCP_DISCONNECT,
+        operation.MCP_COMPLETE,
+        operation.RESOURCE_LIST,
+    ),
+    "app.handlers.project.mcp_auth": (
+        operation.MCP_AUTH_START,
+        operation.MCP_AUTH_REMOVE,
+        operation.MCP_AUTH_CALLBACK,
+        operation.MCP_AUTH_AUTHENTICATE,
+    ),
+    "app.handlers.project.lsp": (
+        operation.LSP_STATUS,
+        operation.FIND_SYMBOLS,
+    ),
+    "app.handlers.workspace.vcs": (
+        operation.VCS_GET,
+        operation.VCS_STATUS,
+        operation.VCS_DIFF,
+    ),
+    "app.handlers.workspace.files": (
+        operation.FILE_LIST,
+        operation.FILE_READ,
+        operation.FILE_STATUS,
+    ),
+    "app.handlers.workspace.find": (
+        operation.FIND_TEXT,
+        operation.FIND_FILES,
+        operation.FS_FIND,
+    ),
+    "app.handlers.workspace.pty": (
+        operation.PTY_SHELLS,
+        operation.PTY_LIST,
+        operation.PTY_CREATE,
+        operation.PTY_GET,
+        operation.PTY_UPDATE,
+        operation.PTY_REMOVE,
+        operation.PTY_TICKET,
+    ),
+    "app.handlers.project.tui": (
+        operation.TUI_APPEND_PROMPT,
+        operation.TUI_SUBMIT_PROMPT,
+        operation.TUI_CLEAR_PROMPT,
+        operation.TUI_OPEN_HELP,
+        operation.TUI_OPEN_SESSIONS,
+        operation.TUI_OPEN_THEMES,
+        operation.TUI_OPEN_MODELS,
+        operation.TUI_EXECUTE,
+        operation.TUI_TOAST,
+        operation.TUI_PUBLISH,
+        operation.TUI_SELECT,
+    ),
+    "app.handlers.session.client_tools": (
+        operation.TOOLS_OFFER,
+        operation.TOOLS_WITHDRAW,
+        operation.TOOL_ANSWER,
+        operation.TOOL_ASK,
+        operation.TOOL_REPORT,
+    ),
 }
-"""Where the handler of an operation is: an async function of the project and the operation's arguments."""
+"""The modules of handlers, each with the operations that its functions are marked with."""
+_MODULE_OF = {op.id: module for module, operations in MODULES.items() for op in operations}
 
 ANSWERS: dict[str, Any] = {
     operation.WORKSPACE_LIST.id: [],
@@ -167,8 +209,9 @@ async def handle(project: Project, op: Operation[Takes, Gives], args: Takes) -> 
         return ANSWERS[op.id]
     serve_extensions(project)
     try:
-        answer: Handler = load(HANDLERS[op.id])
-        return await answer(project, args)
+        if op.id not in HANDLERS:
+            import_module(_MODULE_OF[op.id])
+        return await HANDLERS[op.id](project, args)
     except OSError as error:
         what = DISK.get(error.errno or 0)
         if what is None:

@@ -1,13 +1,12 @@
 """Files and resources that a prompt mentions: what a tool would have to ask for is asked for here too."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from codeloop.agent.tool_context import CallContext
 from codeloop.app.project import Project
 from codeloop.app.prompt_parts import is_mention
-from codeloop.kit.lazy import load
 from codeloop.kit.wildcard import literal
 from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.agent import Agent
@@ -40,10 +39,11 @@ async def allowed_mentions(
 
 async def _resource(project: Project, agent: Agent, message: UserMessage, part: FilePartInput) -> list[PartInput]:
     """Return a resource's mention, and what the server says is in it. Raises OperationError when there is none."""
-    attached: Callable[..., Awaitable[list[PartInput]]] = load("app.extended.mcp:attached_resource")
+    from codeloop.app.extended.mcp import attached_resource
+
     context = _context(project, agent, message, "mcp_resource", {"uri": part.url})
     try:
-        return [part, *await attached(project.workspace, context, part)]
+        return [part, *await attached_resource(project.workspace, context, part)]
     except (Denied, Rejected) as error:
         return [_describe_refusal(f"The resource {part.filename or part.url}", error)]
 

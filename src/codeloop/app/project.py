@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar
 
 from msgspec import Struct
 
-from codeloop.agent.engine import Engine, OutputLimits
+from codeloop.agent.engine import NO_HOOKS, Engine, OutputLimits
 from codeloop.agent.subagent.spawn import spawn
 from codeloop.app.models.open_models import Source, source_of
 from codeloop.app.runs import Runs
@@ -20,7 +20,6 @@ from codeloop.config.instructions import instruction_files
 from codeloop.config.project_root import record_root
 from codeloop.extend.rulebook import Rulebook
 from codeloop.extend.skills import skill_tool
-from codeloop.kit.lazy import load
 from codeloop.model.catalog.catalog import Catalog
 from codeloop.model.providers import Providers
 from codeloop.permission.gate import Gate
@@ -29,7 +28,6 @@ from codeloop.schema.limits import CATALOG_DELAY, SCRATCH_DELAY, TOOL_OUTPUT_BYT
 from codeloop.schema.live_events import Branch, BranchUpdated, LiveEvent, Toast, ToastShown
 from codeloop.store.store import Store
 from codeloop.store.stores import Stores
-from codeloop.tool.call_session import AskedHooks
 from codeloop.tool.tool import Tool
 from codeloop.tool.toolbox import ServerTools
 from codeloop.tool.web.providers import SEARCH_KEYS
@@ -72,19 +70,22 @@ async def open_project(
     project.in_background(prune_in_background(project.workspace.scratch))
     project.in_background(_prune_private(project.workspace.scratch))
     if settings.extensions:
-        begin: Callable[[Project], None] = load("app.extended.extensions:begin")
+        from codeloop.app.extended.extensions import begin
+
         begin(project)
-    if project.engine.hooks is not None and project.engine.hooks.wants("notification"):
-        notify: Callable[..., Coroutine[Any, Any, None]] = load("extend.hooks.follow:notify")
-        project.in_background(notify(project.engine.hooks, project.store, settings.place.directory))
+    if (hooks := project.engine.hooks.runner) is not None and hooks.wants("notification"):
+        from codeloop.extend.hooks.follow import notify
+
+        project.in_background(notify(hooks, project.store, settings.place.directory))
     return project
 
 
 async def _prune_private(scratch: Path) -> None:
     """After a while remove what sandboxed commands wrote to caches and the home, where that is old or large."""
     await asyncio.sleep(SCRATCH_DELAY.seconds)
-    prune: Callable[[Path], None] = load("workspace.sandbox.layers:prune_private")
-    await asyncio.to_thread(prune, scratch)
+    from codeloop.workspace.sandbox.layers import prune_private
+
+    await asyncio.to_thread(prune_private, scratch)
 
 
 class Project:
@@ -137,18 +138,18 @@ class Project:
         workspace = Workspace(
             place.root, place.directory, scratch, environment, settings.config.sandbox, settings.paths.own
         )
-        workspace.announce(
-            "Languages", lambda: load("app.language.servers:languages_of")(settings, workspace, self.tell)
-        )
-        workspace.announce("AfterEdit", lambda: load("app.language.after_edit:after_edit")(settings, workspace))
+        workspace.announce("Languages", partial(_make_languages, settings, workspace, self.tell))
+        workspace.announce("AfterEdit", partial(_make_after_edit, settings, workspace))
         more, servers = _tools(settings), None
         if settings.config.mcp:
-            serving: Callable[..., ServerTools] = load("app.extended.mcp:serving")
+            from codeloop.app.extended.mcp import serving
+
             servers = self.shared(_offered).servers = serving(settings, workspace, self.tell, self.offer)
             more = (*more, *servers.tools)
-        hooks = None
+        hooks = NO_HOOKS
         if settings.config.hooks or settings.extensions:
-            hooks_for: Callable[..., AskedHooks] = load("app.extended.hooks:hooks_for")
+            from codeloop.app.extended.hooks import hooks_for
+
             hooks = hooks_for(self, store, workspace)
         return Engine(
             store=store,
@@ -213,7 +214,8 @@ class Project:
 
         async def refresh() -> None:
             await asyncio.sleep(CATALOG_DELAY.seconds)
-            refresh_if_due: Callable[..., Awaitable[None]] = load("model.catalog.refresh:refresh_if_due")
+            from codeloop.model.catalog.refresh import refresh_if_due
+
             await refresh_if_due(self.settings.paths.cache, self.settings.environment, Catalog())
 
         self.in_background(refresh())
@@ -271,7 +273,7 @@ class Project:
 
     def look_at_branch(self) -> None:
         """Report to followers if a different branch is checked out than at the last look."""
-        if self._head.moved():
+        if self._head.take_move():
             self.tell(BranchUpdated(properties=Branch(branch=self._head.branch)))
 
     @contextmanager
@@ -315,12 +317,24 @@ def _offered(_project: Project) -> OfferedTools:
     return OfferedTools()
 
 
+def _make_languages(settings: ProjectSettings, workspace: Workspace, tell: Callable[[LiveEvent], None]) -> object:
+    from codeloop.app.language.servers import languages_of
+
+    return languages_of(settings, workspace, tell)
+
+
+def _make_after_edit(settings: ProjectSettings, workspace: Workspace) -> object:
+    from codeloop.app.language.after_edit import after_edit
+
+    return after_edit(settings, workspace)
+
+
 def _watch_of(project: Project) -> Any:
     """Start to watch a project's files. The watch ends with the work tree."""
+    from codeloop.workspace.watch.project_watch import ProjectWatch
+
     ignored = project.settings.config.watcher.ignore
-    watch = load("workspace.watch.project_watch:ProjectWatch")(
-        project.workspace, ignored, project.tell, project.look_at_branch
-    )
+    watch = ProjectWatch(project.workspace, ignored, project.tell, project.look_at_branch)
     project.workspace.adopt(watch)
     return watch
 

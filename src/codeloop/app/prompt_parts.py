@@ -3,12 +3,9 @@
 import base64
 import os
 import re
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote, unquote_to_bytes, urlsplit
 
-from codeloop.kit import lazy
 from codeloop.kit.small_files import from_home
 from codeloop.schema.api.session_inputs import AgentPartInput, FilePartInput, PartInput, SubtaskPartInput, TextPartInput
 from codeloop.schema.errors import CodeloopError, OperationError, UsageProblem
@@ -97,7 +94,7 @@ def _file(workspace: Workspace, part: FilePart) -> list[Part]:
     if part.mime.startswith("image/"):
         return _picture(named, _read(target.path, IMAGE_FILE.value))
     text = read_text(target.path)
-    name = workspace.shown(target.path)
+    name = workspace.shorten(target.path)
     lines = _LINES.fullmatch(urlsplit(part.url).query)
     if lines is not None:
         first, last = max(int(lines[1]), 1), int(lines[2])
@@ -118,7 +115,8 @@ def _data_part(part: FilePart) -> list[Part]:
 
 def _picture(part: FilePart, data: bytes) -> list[Part]:
     """Return an image as services take it, and its size when it is not as it was."""
-    fit_image: Callable[[bytes], Any] = lazy.load("workspace.files.image:fit_image")  # most prompts have none
+    from codeloop.workspace.files.image import fit_image  # most prompts have none
+
     try:
         picture = fit_image(data)
     except CodeloopError as error:

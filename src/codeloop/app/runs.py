@@ -16,7 +16,6 @@ from codeloop.agent.moves import Stop, next_move
 from codeloop.agent.step import show_error, show_status
 from codeloop.agent.title import is_untitled, make_title, missing_title, store_first_line
 from codeloop.agent.turn_diffs import store_diffs
-from codeloop.kit.lazy import load
 from codeloop.schema.errors import CodeloopError, OperationError, UnknownData, UnknownError
 from codeloop.schema.live_events import Busy, Idle, SessionIdle, SessionRef
 from codeloop.schema.wire import replace
@@ -113,7 +112,7 @@ class Runs:
             )
 
     @asynccontextmanager
-    async def held(self, session_id: str, *, forgets: bool = False) -> AsyncGenerator[None]:
+    async def lock(self, session_id: str, *, forgets: bool = False) -> AsyncGenerator[None]:
         """Keep turns from a session, here and in other processes, while its files are put back.
 
         `forgets`: its conversation goes back along with them, so its model is not told of them.
@@ -259,8 +258,7 @@ async def _turn(engine: Engine, session_id: str) -> Stop:
     """Run a turn, and report what it changed, whatever ends it; a prompt that comes meanwhile is answered too."""
     try:
         while True:
-            work: Callable[..., Awaitable[Stop]] = run if engine.hooks is None else load("agent.hooks.stop:run_on")
-            stop = await work(engine, session_id)
+            stop = await engine.hooks.run_turn(run, engine, session_id)
             with suppress(CodeloopError):
                 await store_diffs(engine, session_id)
             if isinstance(next_move(engine.store.context_view(session_id), engine.policy), Stop):

@@ -1,10 +1,10 @@
 """What a project is opened with: what the process was started with, and the configuration that it read."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from msgspec import Struct
 from msgspec import field as struct_field
@@ -15,10 +15,9 @@ from codeloop.config.paths import Paths, find_paths
 from codeloop.config.project_root import ProjectRoot, find_project_root
 from codeloop.config.sources import Layer, candidates
 from codeloop.config.trust.state import TrustState, trust_state
-from codeloop.extend.folders import Home, entries_of, find_homes, installed_plugins
+from codeloop.extend.folders import Home, entries_of, find_homes, find_installed_plugins
 from codeloop.extend.pages.markdown import find_pages
 from codeloop.extend.skills import Skills, find_skills
-from codeloop.kit import lazy
 from codeloop.kit.small_files import FileState, file_state
 from codeloop.model.catalog.catalog import Catalog
 from codeloop.model.credentials.store import Credentials
@@ -27,17 +26,6 @@ from codeloop.schema.config import Config
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.message import ModelRef
 from codeloop.schema.wire import JSON, replace
-
-_FIND = "extend.host.sources:find_extensions"
-
-
-class PackageHomes(Protocol):
-    """The packages of extensions that a configuration names; see `extend.packages.found`."""
-
-    homes: tuple[Home, ...]
-    layers: tuple[Layer, ...]
-    files: tuple[Path, ...]
-    warnings: tuple[str, ...]
 
 
 class Startup(Struct, frozen=True, kw_only=True):
@@ -62,7 +50,7 @@ class FileStates(Struct, frozen=True):
 
     states: dict[Path, FileState] = struct_field(default_factory=dict[Path, FileState])
 
-    def changed(self) -> "FileStates | None":
+    def find_changes(self) -> "FileStates | None":
         """Return the files as they are now; None when each is as it was."""
         now = file_states(self.states)
         return None if now == self else now
@@ -124,7 +112,7 @@ class SettingsWatch:
 
         Raises CodeloopError when a file that has changed can't be used; it is read again when it changes again.
         """
-        files = self._newest.files.changed()
+        files = self._newest.files.find_changes()
         if files is None:
             return None
         before = self._newest = replace(self._newest, files=files)
@@ -143,10 +131,11 @@ def find_settings(startup: Startup, more: tuple[Layer, ...] = ()) -> ProjectSett
     found = _find_settings(startup, more)
     if not found.extensions:
         return found
-    kept: Callable[..., tuple[Path, Layer | None]] = lazy.load("extend.hooks.configured:kept_answer")
+    from codeloop.extend.hooks.configured import load_answer
+
     named = [f"{each.name} {each.digest}" for each in found.extensions] + [_surroundings(found)]
     plain = _find_settings(replace(startup, settings={}), more) if startup.settings else found  # a flag is for one run
-    file, layer = kept(found.paths.state / "extensions" / "config", plain.loaded, named, found.place.root)
+    file, layer = load_answer(found.paths.state / "extensions" / "config", plain.loaded, named, found.place.root)
     if layer is not None:
         try:
             found = _find_settings(startup, (*more, layer))
@@ -170,7 +159,9 @@ def _find_settings(startup: Startup, more: tuple[Layer, ...]) -> ProjectSettings
         extra = find_pages(place, homes, trusted=trusted)
         extended = tuple(home for home in homes if home.has_extensions)
         if extended and not trusted:
-            unrun: tuple[str, ...] = lazy.load("extend.host.sources:ignored_files")(extended, place.root)
+            from codeloop.extend.host.sources import find_ignored_files
+
+            unrun = find_ignored_files(extended, place.root)
             extra = replace(extra, ignored=(*extra.ignored, *unrun))
         return load(
             place,
@@ -186,7 +177,9 @@ def _find_settings(startup: Startup, more: tuple[Layer, ...]) -> ProjectSettings
     states = file_states(state.files).states | files.states
     packaged: tuple[str, ...] = ()
     if loaded.config.plugin:  # packages among them are homes of their own
-        packages: PackageHomes = lazy.load("extend.packages.found:find_packages")(loaded, place.root, paths)
+        from codeloop.extend.packages.found import find_packages
+
+        packages = find_packages(loaded, place.root, paths)
         packaged, own = packages.warnings, packages.homes
         states |= file_states((*packages.files, *(path for home in own for path in entries_of(home)))).states
         if own:
@@ -198,10 +191,11 @@ def _find_settings(startup: Startup, more: tuple[Layer, ...]) -> ProjectSettings
     notes = (state.note,) if state.note else ()
     extensions: tuple[Any, ...] = ()
     said: tuple[str, ...] = ()
-    installed = installed_plugins(paths)
+    installed = find_installed_plugins(paths)
     if extended or loaded.config.plugin or installed:
-        find: Callable[..., tuple[tuple[Any, ...], tuple[Path, ...], tuple[str, ...]]] = lazy.load(_FIND)
-        extensions, watched, said = find(extended, loaded, place, paths, installed, trusted=trusted)
+        from codeloop.extend.host.sources import find_extensions
+
+        extensions, watched, said = find_extensions(extended, loaded, place, paths, installed, trusted=trusted)
         states |= file_states(watched).states
     loaded = replace(loaded, warnings=(*notes, *loaded.warnings, *skills.warnings, *packaged, *said))
     return ProjectSettings(startup, paths, place, loaded, trusted, skills, FileStates(states), state.why, extensions)
@@ -214,29 +208,30 @@ def providers_of(settings: ProjectSettings) -> Providers:
         Catalog(settings.paths.cache),
         Credentials(settings.paths.credentials),
         settings.environment,
-        written=settings.loaded.written,
+        written=settings.loaded.describe_origin,
         signs_in=cache(partial(_signs_in, settings)),
     )
 
 
 def newest_model(settings: ProjectSettings, providers: Providers, name: str) -> ModelRef | None:
     """Return the newest usable model that a name without a provider (`sonnet`) means; None: there is none."""
-    find: Callable[[Providers, str, str], ModelRef | None] = lazy.load("model.usable_models:newest_model")
-    return find(providers, name, settings.config.model or "")
+    from codeloop.model import usable_models
+
+    return usable_models.newest_model(providers, name, settings.config.model or "")
 
 
 def _signs_in(settings: ProjectSettings) -> frozenset[str]:
     """Return the providers for which plugins are known to see to requests. None that comes with a project does."""
     if not settings.extensions:
         return frozenset()
-    known: Callable[[Path, Callable[[], str], Sequence[str]], frozenset[str]] = lazy.load(
-        "extend.host.known:known_sign_ins"
-    )
+    from codeloop.extend.host.known import find_sign_ins
+
     digests = [each.digest for each in settings.extensions if not each.is_project]
-    return known(settings.paths.state / "extensions", partial(_surroundings, settings), digests)
+    return find_sign_ins(settings.paths.state / "extensions", partial(_surroundings, settings), digests)
 
 
 def _surroundings(settings: ProjectSettings) -> str:
     """Return a digest of what the extensions of a project are loaded in."""
-    look: Callable[[ProjectRoot, Paths, Mapping[str, str]], str] = lazy.load("extend.host.known:surroundings_of")
-    return look(settings.place, settings.paths, settings.environment)
+    from codeloop.extend.host.known import surroundings_of
+
+    return surroundings_of(settings.place, settings.paths, settings.environment)

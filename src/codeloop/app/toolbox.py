@@ -2,7 +2,7 @@
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -13,7 +13,6 @@ from msgspec import Struct
 import codeloop
 from codeloop.app.settings import ProjectSettings
 from codeloop.extend.agents import naming_subagents
-from codeloop.kit.lazy import load
 from codeloop.kit.processes import OWN_PROGRAMS, which
 from codeloop.kit.small_files import from_home
 from codeloop.schema.agent import Agent
@@ -98,7 +97,8 @@ def search_tools(settings: SearchConfig | None, environment: Mapping[str, str]) 
     provider = search_provider(settings, environment)
     if provider is None:
         return ()
-    tools_of: Callable[..., tuple[Tool, ...]] = load("tool.web.search:tools_of")
+    from codeloop.tool.web.search import tools_of
+
     return tools_of(provider, settings, environment)
 
 
@@ -147,7 +147,8 @@ def _has_program(row: _Row, root: Path, path: str) -> bool:
     for name in dict.fromkeys(command[0] for command in row.commands if command):
         found = str(root / from_home(name)) if "/" in name else which(name, path)
         if found is not None and os.access(found, os.X_OK):
-            has_server: Callable[[str, Mapping[str, str]], bool] = load("lsp.servers.programs:has_server")
+            from codeloop.lsp.servers.programs import has_server
+
             if has_server(found, row.packages):
                 return True
     return False

@@ -18,6 +18,7 @@ from codeloop.cli.options import (
     FORK,
     LOG_LEVEL,
     MODEL,
+    OFFLINE,
     PLAIN,
     PRINT_LOGS,
     PROFILE,
@@ -27,7 +28,7 @@ from codeloop.cli.options import (
     TRUST,
 )
 from codeloop.kit import fault_injection
-from codeloop.kit.lazy import load
+from codeloop.kit.terminal_text import inert
 from codeloop.schema.errors import CodeloopError
 
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -104,6 +105,7 @@ IS_PROMPT = "codeloop.is_prompt"
 @TRUST
 @THINKING
 @PLAIN
+@OFFLINE
 @DIR
 @CONFIG
 @LOG_LEVEL
@@ -117,7 +119,8 @@ def app(ctx: click.Context, **flags: Any) -> None:
     prompt: codeloop "fix the failing test". Without a terminal, PROMPT or stdin is run once, as by `codeloop run`.
     """
     if ctx.invoked_subcommand is None:
-        begin = load("cli.chat.start:begin")
+        from codeloop.cli.chat.start import begin
+
         sys.exit(begin(ctx, flags, is_prompt=ctx.meta.get(IS_PROMPT, False)))
 
 
@@ -127,11 +130,15 @@ def call() -> None:
         click.echo(f"codeloop: {problem}", err=True)
         sys.exit(2)
     if "_CODELOOP_COMPLETE" in os.environ:
-        load("cli.commands.completion:register")()
+        from codeloop.cli.commands.completion import register
+
+        register()
     try:
         ended = app.main(prog_name="codeloop", standalone_mode=False)
     except CodeloopError as error:
-        code = load("cli.exit_codes:of_error")(error)
+        from codeloop.cli.exit_codes import of_error
+
+        code = of_error(error)
         _complain(f"codeloop: {error}")
         sys.exit(code)
     except click.exceptions.NoArgsIsHelpError as error:
@@ -148,5 +155,4 @@ def call() -> None:
 
 def _complain(text: str) -> None:
     """Print an error, which may quote a server, a repository or a file: nothing in it moves the terminal."""
-    inert = load("kit.terminal_text:inert")
     click.echo(inert(text), err=True)

@@ -28,6 +28,7 @@ OF_REASON = {
     "length": PROVIDER,
     "filtered": PROVIDER,
     "limit": LIMIT,
+    "loop": LIMIT,
     "rejected": DENIED,
     "aborted": INTERRUPTED,
 }

@@ -1,6 +1,6 @@
 """Groups of commands: help that is never cut, commands loaded when called, and errors with suggestions."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -23,10 +23,9 @@ class Group(click.Group):
         """Find the command that was called. Raises UsageError with similar names."""
         name = args[0]
         if not name.startswith("-") and self.get_command(ctx, name) is None:
-            find: Callable[[click.Group, click.Context, str], list[str]] = load(
-                "cli.completion.similar:similar_commands"
-            )
-            names = find(self, ctx, name)
+            from codeloop.cli.completion.similar import similar_commands
+
+            names = similar_commands(self, ctx, name)
             raise click.UsageError(f"Unknown command: {name}.{meant(names)}", ctx)
         return super().resolve_command(ctx, args)
 
@@ -83,8 +82,9 @@ def problem_of(error: click.ClickException) -> str:
     context = error.ctx if isinstance(error, click.UsageError) else None
     text = error.format_message()
     if isinstance(error, click.NoSuchOption) and context is not None:
-        find: Callable[[click.Context, str], list[str]] = load("cli.completion.similar:similar_options")
-        text = f"Unknown option: {error.option_name}.{meant(find(context, error.option_name))}"
+        from codeloop.cli.completion.similar import similar_options
+
+        text = f"Unknown option: {error.option_name}.{meant(similar_options(context, error.option_name))}"
     stop = "" if text.endswith((".", "?", "!")) else "."
     where = f" See: {context.command_path.strip()} --help" if context is not None else ""
     return f"{inert(text)}{stop}{where}"

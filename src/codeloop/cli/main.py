@@ -4,7 +4,6 @@ import sys
 
 from codeloop import __version__
 from codeloop.cli.bootstrap import catch_signals, end, leave
-from codeloop.kit.lazy import load
 
 
 def main() -> None:
@@ -14,7 +13,9 @@ def main() -> None:
         return
     try:
         catch_signals(sys.argv[1:])
-        load("cli.command_table:call")()
+        from codeloop.cli.command_table import call
+
+        call()
     except KeyboardInterrupt:  # before a command could catch it: what was being imported is imported again
         end(sys.argv[1:])
     except SystemExit as ended:

@@ -1,6 +1,7 @@
 """The options that commands share, and what they were set to."""
 
 from collections.abc import Callable
+from os import environ
 from pathlib import Path
 
 import click
@@ -8,6 +9,7 @@ from click.shell_completion import CompletionItem
 from msgspec import Struct
 
 from codeloop.kit.lazy import load
+from codeloop.net.offline import VARIABLE
 from codeloop.schema.permission import PROFILES, Profile
 
 COMPLETED = {
@@ -25,6 +27,12 @@ def completed(kind: str) -> Callable[[click.Context, click.Parameter, str], list
     return lambda _context, _parameter, typed: load(f"cli.completion.{COMPLETED[kind]}")(typed)
 
 
+def _set_offline(_context: click.Context, _parameter: click.Parameter, given: bool) -> None:
+    """Set the variable, which everything that connects reads, in programs that are started too."""
+    if given:
+        environ[VARIABLE] = "1"
+
+
 FILE = click.Path(path_type=Path, dir_okay=False)
 DIRECTORY = click.Path(path_type=Path, readable=False)
 
@@ -39,6 +47,13 @@ TRUST = click.option("--trust", is_flag=True, help="Trust this directory's confi
 PROMPT = click.option("--prompt", metavar="TEXT", help="Begin with this prompt, as with the words of PROMPT.")
 PLAIN = click.option("--plain", is_flag=True, help="Converse line by line, as in a simple terminal.")
 THINKING = click.option("--thinking", is_flag=True, help="Show the model's thinking.")
+OFFLINE = click.option(
+    "--offline",
+    is_flag=True,
+    expose_value=False,
+    callback=_set_offline,
+    help="Reach this machine and private networks only.",
+)
 DIR = click.option("--dir", "directory", type=DIRECTORY, help="Directory to work in.")
 CONFIG = click.option("--config", type=FILE, help="Additional configuration file.")
 LOG_LEVEL = click.option(

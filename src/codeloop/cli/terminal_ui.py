@@ -11,7 +11,6 @@ from codeloop.cli.target.selection import check_agent, check_model, chosen_sessi
 from codeloop.client.client import Client
 from codeloop.client.target import Target
 from codeloop.config.paths import find_paths
-from codeloop.kit.lazy import load
 from codeloop.schema.message import Session
 from codeloop.tui.settings.launch import AskTrust, UiLaunch
 
@@ -24,12 +23,15 @@ def show_terminal_ui(options: Options) -> int:
 
     def opened(ask_trust: AskTrust) -> AbstractAsyncContextManager[Target]:
         async def trusts(settings: ProjectSettings) -> bool:
-            return await ask_trust(load("cli.questions.trust_text:trust_question")(settings, colour=False))
+            from codeloop.cli.questions.trust_text import trust_question
 
-        place = (
-            "cli.target.conversation:open_conversation" if options.attach is None else "cli.target.remote:open_remote"
-        )
-        return load(place)(options, trusts)
+            return await ask_trust(trust_question(settings, colour=False))
+
+        if options.attach is None:
+            from codeloop.cli.target.conversation import open_conversation as open_target
+        else:
+            from codeloop.cli.target.remote import open_remote as open_target
+        return open_target(options, trusts)
 
     async def chosen(target: Target) -> Session | None:
         found = await chosen_session(target, options)
@@ -43,7 +45,9 @@ def show_terminal_ui(options: Options) -> int:
         return await session_of(client, options, None)
 
     folders = [paths.reference, paths.config, directory / ".opencode", directory / ".codeloop"]
-    return load("tui.start:run_terminal_ui")(
+    from codeloop.tui.start import run_terminal_ui
+
+    return run_terminal_ui(
         UiLaunch(
             opened=opened,
             chosen=chosen,

@@ -119,7 +119,7 @@ class HttpClient:
                 is_harmless = error.is_unsent or is_known or operation.method == "GET"
                 if not is_harmless or operation.id == ABORT.id:
                     raise
-                self._remote.link.lost(error, self._remote.url)
+                self._remote.link.report_loss(error, self._remote.url)
             await asyncio.sleep(wait)
             wait = min(2 * wait, CLIENT_BACKOFF_MOST.seconds)
             self._remote.renew()
@@ -144,7 +144,7 @@ class HttpClient:
         if response.status_code == 401:
             self._refused(refusal_of(401, answer, self._remote.url), said)
         else:
-            self._remote.link.up(self._remote.url)
+            self._remote.link.report_answer(self._remote.url)
         return response.status_code, answer
 
     def _refused(self, refusal: CodeloopError, said: Credential | None) -> None:
@@ -207,13 +207,13 @@ class HttpClient:
                             wait = CLIENT_BACKOFF.seconds
                             last = stamped.seq if stamped.seq is not None else last
                             if is_again:
-                                link.reopened()
+                                link.report_reopening()
                             if is_again or not isinstance(stamped.event, ServerConnected | ServerHeartbeat):
                                 yield stamped
                 except _Again:
                     continue
                 except ServerLost as error:
-                    link.lost(error, self._remote.url)
+                    link.report_loss(error, self._remote.url)
                 await asyncio.sleep(wait)
                 wait = min(2 * wait, CLIENT_BACKOFF_MOST.seconds)
                 self._remote.renew()
@@ -269,14 +269,14 @@ class HttpClient:
             nonlocal timer
             rest = heard + CLIENT_QUIET.seconds - loop.time()
             if rest <= 0:
-                link.quiet(self._remote.url)
+                link.report_silence(self._remote.url)
             timer = loop.call_later(rest if rest > 0 else CLIENT_QUIET.seconds, look)
 
         timer = loop.call_later(CLIENT_QUIET.seconds, look) if HEARTBEAT in response.headers else None
         try:
             async for chunk in response.aiter_raw():
                 heard = loop.time()
-                link.up(self._remote.url)
+                link.report_answer(self._remote.url)
                 yield chunk
         finally:
             if timer is not None:

@@ -33,7 +33,7 @@ class Link:
         """Return whether the server answered once and does not any more."""
         return bool(self._since)
 
-    def lost(self, error: ServerLost, url: str) -> None:
+    def report_loss(self, error: ServerLost, url: str) -> None:
         """Take in that the server can't be reached: return to try again later.
 
         Raises `error` when it was never reached, and ServerLost when it has been away for `client.gone`.
@@ -55,7 +55,7 @@ class Link:
                 error.why,
             )
 
-    def quiet(self, url: str) -> None:
+    def report_silence(self, url: str) -> None:
         """Take in that an open stream shows no sign of life: the server may hang, or the network.
 
         While the connection is known to be lost this is nothing new.
@@ -68,14 +68,14 @@ class Link:
                 f"it is opened again in {rest:.0f} s."
             )
 
-    def up(self, url: str) -> None:
+    def report_answer(self, url: str) -> None:
         """Take in that the server has answered."""
         self._was_up = True
         if self._since or self._is_quiet:
             self._since, self._is_quiet = 0.0, False
             self.heard(f"The server at {url} is back.")
 
-    def reopened(self) -> None:
+    def report_reopening(self) -> None:
         """Take in that the stream of events is open again after it was lost."""
         if self.opened is not None and not self.opened.done():
             self.opened.set_result(None)

@@ -19,13 +19,13 @@ class NotPlain(ValueError):
     """A file can't be changed: it is not valid, or holds something else where an object or a list is meant."""
 
 
-def changed_settings(wanted: JSON, now: JSON) -> JSON:
+def find_changed_settings(wanted: JSON, now: JSON) -> JSON:
     """Return the wanted settings that differ from those now; null takes a setting out."""
     found: JSON = {}
     for key, value in wanted.items():
         old = now.get(key)
         if is_object(value) and is_object(old) and key not in _WHOLE:
-            inner = changed_settings(value, old)
+            inner = find_changed_settings(value, old)
             if inner:
                 found[key] = inner
         elif value != old:
@@ -33,7 +33,7 @@ def changed_settings(wanted: JSON, now: JSON) -> JSON:
     return found
 
 
-def edited(text: str | None, change: JSON) -> str:
+def edit_text(text: str | None, change: JSON) -> str:
     """Return a file's text (None: no file) with a change merged in, indented as before; comments stay.
 
     Raises NotPlain; ValueError when the outcome is nested too deep.
@@ -44,7 +44,7 @@ def edited(text: str | None, change: JSON) -> str:
             text = with_value(text, path, value)
         return text
     indent = _INDENT.match(text or "")
-    merged = _merged(old, change, is_ordered=False)
+    merged = _merge(old, change, is_ordered=False)
     after = json.dumps(merged, indent=indent[1] if indent else 2, ensure_ascii=False) + "\n"
     parse(after, depth=CONFIG_DEPTH.value)
     return after
@@ -57,7 +57,7 @@ def _changes(path: tuple[str, ...], old: JSON, change: JSON) -> Iterator[tuple[t
         if is_object(value) and is_object(before) and key not in _WHOLE:
             yield from _changes((*path, key), before, value)
         elif is_object(value):
-            yield (*path, key), _merged({key: before}, {key: value}, is_ordered=False)[key]
+            yield (*path, key), _merge({key: before}, {key: value}, is_ordered=False)[key]
         else:
             yield (*path, key), value
 
@@ -68,7 +68,7 @@ def with_listed(text: str | None, key: str, entry: str, is_meant: Callable[[Any]
     `is_meant`: whether an entry of the list is that one already. Raises JsoncError; NotPlain when there is no list.
     """
     document = parse(text if text and text.strip() else "{}\n", depth=CONFIG_DEPTH.value)
-    whole, listed, said = document.text, _listed(document, key), json.dumps(entry, ensure_ascii=False)
+    whole, listed, said = document.text, _get_list(document, key), json.dumps(entry, ensure_ascii=False)
     if listed is None:
         at = document.spans[()].start + 1
         comma = "," if document.value else "\n"
@@ -92,7 +92,7 @@ def without_listed(text: str, key: str, is_meant: Callable[[Any], bool]) -> str:
     """
     while True:
         document = parse(text, depth=CONFIG_DEPTH.value)
-        listed = _listed(document, key) or []
+        listed = _get_list(document, key) or []
         place = next((place for place, entry in enumerate(listed) if is_meant(entry)), None)
         if place is None:
             return text
@@ -117,18 +117,18 @@ def with_value(text: str, path: Sequence[str], value: Any) -> str:
             raise NotPlain(f"its `{'.'.join(path[:depth])}` is not an object in braces" if depth else _NO_OBJECT)
         if key not in held:
             rest = tuple(path[:depth])
-            return text if value is None else _with_member(document, rest, key, _nested(path[depth + 1 :], value))
+            return text if value is None else _with_member(document, rest, key, _nest(path[depth + 1 :], value))
         held = held[key]
     span = document.spans[tuple(path)]
     if value is None:
         return _without_member(document.text, span)
-    return document.text[: span.start] + _indented(_said(value), 2 * len(path)) + document.text[span.end :]
+    return document.text[: span.start] + _indent(_format_value(value), 2 * len(path)) + document.text[span.end :]
 
 
 def _with_member(document: Document, path: Path, key: str, value: Any) -> str:
     """Return a document's text with a member more at the end of the object at `path`, on lines of its own."""
     whole, depth = document.text, 2 * len(path) + 2
-    row = f"\n{' ' * depth}{json.dumps(key, ensure_ascii=False)}: {_indented(_said(value), depth)}"
+    row = f"\n{' ' * depth}{json.dumps(key, ensure_ascii=False)}: {_indent(_format_value(value), depth)}"
     ends = [span.end for each, span in document.spans.items() if each[:-1] == path and each]
     if ends:
         return f"{whole[: max(ends)]},{row}{whole[max(ends) :]}"
@@ -138,17 +138,17 @@ def _with_member(document: Document, path: Path, key: str, value: Any) -> str:
     return f"{whole[:at]}{row}{end}{rest}"
 
 
-def _nested(keys: Sequence[str], value: Any) -> Any:
+def _nest(keys: Sequence[str], value: Any) -> Any:
     for key in reversed(keys):
         value = {key: value}
     return value
 
 
-def _said(value: Any) -> str:
+def _format_value(value: Any) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False)
 
 
-def _indented(text: str, depth: int) -> str:
+def _indent(text: str, depth: int) -> str:
     return text.replace("\n", "\n" + " " * depth)
 
 
@@ -160,7 +160,7 @@ def _without_member(text: str, span: ValueSpan) -> str:
     return re.sub(r",?\s*\Z", "", before) + after
 
 
-def _listed(document: Document, key: str) -> list[Any] | None:
+def _get_list(document: Document, key: str) -> list[Any] | None:
     if not is_object(document.value):
         raise NotPlain(_NO_OBJECT)
     listed = document.value.get(key, None)
@@ -190,7 +190,7 @@ def _is_plain(text: str) -> bool:
     return True
 
 
-def _merged(old: JSON, change: JSON, *, is_ordered: bool) -> JSON:
+def _merge(old: JSON, change: JSON, *, is_ordered: bool) -> JSON:
     """Merge objects and replace everything else. Where the last entry wins (`is_ordered`), changed ones come last."""
     merged = dict(old)
     for key, value in change.items():
@@ -203,7 +203,7 @@ def _merged(old: JSON, change: JSON, *, is_ordered: bool) -> JSON:
         elif is_object(value):
             if ordered and isinstance(before, str):  # `"ask"` is short for `{"*": "ask"}`
                 before = {"*": before}
-            merged[key] = _merged(before if is_object(before) else {}, value, is_ordered=ordered)
+            merged[key] = _merge(before if is_object(before) else {}, value, is_ordered=ordered)
         else:
             merged[key] = value
     return merged

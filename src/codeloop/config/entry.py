@@ -26,7 +26,7 @@ def entry_file(paths: Paths, place: ProjectRoot | None) -> Path:
     return there[-1] if there else folder / OWN_FILES[0]
 
 
-def resolved(value: Any, folder: Path, environment: Mapping[str, str]) -> Any:
+def resolve_entry(value: Any, folder: Path, environment: Mapping[str, str]) -> Any:
     """Return an entry with its `{env:}` and `{file:}` replaced, as when it is read from a file in `folder`.
 
     Raises CodeloopError for a variable that is not set and a file that can't be read.
@@ -47,8 +47,8 @@ def resolved(value: Any, folder: Path, environment: Mapping[str, str]) -> Any:
     if isinstance(value, str):
         return REFERENCE.sub(content, value)
     if is_object(value):
-        return {key: resolved(each, folder, environment) for key, each in value.items()}
-    return [resolved(each, folder, environment) for each in value] if is_list(value) else value
+        return {key: resolve_entry(each, folder, environment) for key, each in value.items()}
+    return [resolve_entry(each, folder, environment) for each in value] if is_list(value) else value
 
 
 def write_entry(file: Path, section: str, name: str, entry: JSON | None) -> None:

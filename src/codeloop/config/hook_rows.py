@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from codeloop.config.files import read_text
 from codeloop.config.normalise import Values, describe
 from codeloop.config.paths import Paths
-from codeloop.config.sources import Layer, dotted
+from codeloop.config.sources import Layer, format_keys
 from codeloop.kit.jsonc import Document, JsoncError, is_list, is_object, parse
 from codeloop.kit.jsonc import Path as Keys
 from codeloop.kit.small_files import FileState, file_state
@@ -95,7 +95,7 @@ _MADE = frozenset(("pluginRoot",))
 """The fields that no file may set: rows of a plugin have its folder."""
 
 
-def known_fields(kind: str) -> frozenset[str]:
+def fields_of(kind: str) -> frozenset[str]:
     """List the fields of a type of row; none: there is no such type."""
     return _COMMON | _FIELDS[kind].keys() if kind in _FIELDS else frozenset()
 
@@ -159,7 +159,7 @@ def _rows(found: HookRows, layer: Layer, value: Any) -> None:
     for event, groups in _object(layer, value, ("hooks",)).items():
         keys: Keys = ("hooks", event)
         if event not in EVENTS:
-            found.warnings.append(f"{layer.place(keys, of_key=True)}: {dotted(keys)} means nothing to codeloop.")
+            found.warnings.append(f"{layer.place(keys, of_key=True)}: {format_keys(keys)} means nothing to codeloop.")
             continue
         for at, group in _items(layer, groups, keys):
             inner = (*keys, at)
@@ -183,10 +183,10 @@ def _row(found: HookRows, layer: Layer, keys: Keys, matcher: Any, value: Any) ->
         )
         return
     is_made = not layer.document.text
-    known = known_fields(kind) | _SHELL[kind == "command"] | (_MADE if is_made else frozenset[str]())
+    known = fields_of(kind) | _SHELL[kind == "command"] | (_MADE if is_made else frozenset[str]())
     for key in given.keys() - known:
         inner = (*keys, key)
-        found.warnings.append(f"{layer.place(inner, of_key=True)}: {dotted(inner)} means nothing to codeloop.")
+        found.warnings.append(f"{layer.place(inner, of_key=True)}: {format_keys(inner)} means nothing to codeloop.")
     if matcher is not None and not isinstance(matcher, str):
         _fail(layer, (*keys[:3], "matcher"), "expected a text", matcher)
     timeout = given.get("timeout")
@@ -227,4 +227,4 @@ def _object(layer: Layer, value: Any, keys: Keys) -> JSON:
 
 
 def _fail(layer: Layer, keys: Keys, expected: str, value: Any) -> NoReturn:
-    raise CodeloopError(f"{layer.place(keys)}: {dotted(keys)}: {expected}, got {describe(value)}.")
+    raise CodeloopError(f"{layer.place(keys)}: {format_keys(keys)}: {expected}, got {describe(value)}.")

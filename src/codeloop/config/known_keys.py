@@ -18,10 +18,13 @@ from codeloop.schema.config import (
     ModelConfig,
     ModelCostConfig,
     ModelLimitConfig,
+    ModelServiceConfig,
+    ProjectSpendingConfig,
     ProviderConfig,
     SandboxConfig,
     SearchConfig,
     ServerConfig,
+    SpendingConfig,
     ToolOutputConfig,
     WatcherConfig,
 )
@@ -61,6 +64,9 @@ _PERMISSIONS = frozenset(
         ),
     )
 )
+_PROVIDER_OPTIONS = frozenset(
+    ("baseURL", "apiKey", "apiKeyHelper", "apiKeyHelperTtl", "protocol", "headers", "timeout", "chunkTimeout")
+)
 _OURS_ALONE = frozenset(("restrictions",))
 
 # The sections below a struct: the key, the struct it holds, and whether it holds many of them by name.
@@ -72,22 +78,25 @@ _SECTIONS: dict[type[msgspec.Struct], tuple[tuple[str, type[msgspec.Struct], boo
         ("search", SearchConfig, False),
         ("sandbox", SandboxConfig, False),
         ("compaction", CompactionConfig, False),
+        ("budget", SpendingConfig, False),
         ("tool_output", ToolOutputConfig, False),
         ("formatter", FormatterConfig, True),
         ("watcher", WatcherConfig, False),
     ),
     ProviderConfig: (("models", ModelConfig, True),),
+    SpendingConfig: (("project", ProjectSpendingConfig, False),),
     ModelConfig: (
         ("limit", ModelLimitConfig, False),
         ("cost", ModelCostConfig, False),
         ("modalities", ModalitiesConfig, False),
+        ("provider", ModelServiceConfig, False),
     ),
 }
 
 
 # Sections that take other keys too (options of a model, tools of a server): only misspellings of ours are reported.
 _OPEN: tuple[tuple[Keys, frozenset[str]], ...] = (
-    (("provider", "*", "options"), frozenset(("baseURL", "apiKey", "headers", "timeout", "chunkTimeout"))),
+    (("provider", "*", "options"), _PROVIDER_OPTIONS),
     (("permission",), _PERMISSIONS),
     *(
         (place, names)
@@ -106,7 +115,6 @@ _PENDING: tuple[Keys, ...] = (
     ("skills", "urls"),
     *(("compaction", name) for name in ("tail_turns", "preserve_recent_tokens")),
     *(("server", name) for name in ("mdns", "mdnsDomain")),
-    ("provider", "*", "models", "*", "provider"),
     ("provider", "*", "models", "*", "cost", "context_over_200k"),
 )
 """Settings of the reference that codeloop knows and does not act on yet: each is named, so that nobody relies on it."""
@@ -146,13 +154,13 @@ def unknown_keys(value: Any, kind: type[msgspec.Struct] = Config, keys: Keys = (
 
 
 def _misspelt(value: JSON, place: Keys, names: frozenset[str]) -> Iterator[Unknown]:
-    for keys, section in found(value, place):
+    for keys, section in find_values(value, place):
         for key in section if is_object(section) else ():
             if key not in names and (meant := near(key, sorted(names))):
                 yield Unknown((*keys, key), meant, is_dropped=False)
 
 
-def found(value: Any, place: Keys, keys: Keys = ()) -> Iterator[tuple[Keys, Any]]:
+def find_values(value: Any, place: Keys, keys: Keys = ()) -> Iterator[tuple[Keys, Any]]:
     """Yield the values at a place, with their keys; `*` is any key."""
     if len(keys) == len(place):
         yield keys, value
@@ -160,18 +168,18 @@ def found(value: Any, place: Keys, keys: Keys = ()) -> Iterator[tuple[Keys, Any]
         wanted = place[len(keys)]
         for key, inner in value.items():
             if wanted in ("*", key):
-                yield from found(inner, place, (*keys, key))
+                yield from find_values(inner, place, (*keys, key))
 
 
 def pending(raw: JSON) -> Iterator[Keys]:
     """Yield the keys of every setting of a layer that asks for something that is not supported yet."""
     for place in _PENDING:
-        for keys, value in found(raw, place):
+        for keys, value in find_values(raw, place):
             if value and not (is_object(value) and value.get("enabled") is False):
                 yield keys
     if raw.get("share") == "auto" or raw.get("autoshare") is True:
         yield ("share",) if "share" in raw else ("autoshare",)
-    yield from (keys for keys, value in found(raw, ("compaction", "prune")) if value is False)
+    yield from (keys for keys, value in find_values(raw, ("compaction", "prune")) if value is False)
     instructions = raw.get("instructions")
     for index, each in enumerate(instructions if is_list(instructions) else ()):
         if isinstance(each, str) and each.startswith(("http://", "https://")):

@@ -1,7 +1,7 @@
 """Layers of configuration, merged into one frozen Config with the origin of every value."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +13,15 @@ from codeloop.config.known_keys import pending, unknown_keys
 from codeloop.config.normalise import Values, normalise
 from codeloop.config.paths import Paths
 from codeloop.config.project_root import ProjectRoot
-from codeloop.config.sources import NO_EXTRA_LAYERS, ExtraLayers, Layer, Origin, dotted, find_layers
-from codeloop.config.substitute import REFERENCE, substituted
-from codeloop.config.trust.filter import narrowed
+from codeloop.config.sources import NO_EXTRA_LAYERS, ExtraLayers, Layer, Origin, find_layers, format_keys
+from codeloop.config.substitute import REFERENCE, substitute
+from codeloop.config.trust.filter import filter_layer
 from codeloop.config.validation import find_fault
-from codeloop.kit import lazy
 from codeloop.kit.jsonc import Path as Keys
 from codeloop.kit.jsonc import is_list, is_object
 from codeloop.kit.small_files import FileState
 from codeloop.kit.suggest import meant
+from codeloop.net.offline import is_offline
 from codeloop.schema.config import Config
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
@@ -54,9 +54,9 @@ class Loaded(Struct, frozen=True):
     files: dict[Path, FileState] = struct_field(default_factory=dict[Path, FileState])
     """The files that `{file:..}` names, each in the state in which it was read."""
 
-    def written(self, keys: Keys) -> tuple[str, str] | None:
+    def describe_origin(self, keys: Keys) -> tuple[str, str] | None:
         """Return where a setting comes from and how to change it, never its value; None when nothing sets it."""
-        origin = self.provenance.get(dotted(keys))
+        origin = self.provenance.get(format_keys(keys))
         if origin is None or origin.layer.name == "command line":
             return None
         layer = origin.layer
@@ -108,32 +108,43 @@ def load(
         paths,
         config_file=config_file,
         environment=environment,
-        command_line=command_line or {},
+        command_line=_with_offline(command_line or {}, environment),
         outside=None if trusted else outside,
     )
     for layer in sorted((*files, *extra.layers), key=lambda layer: _ORDER.get(layer.name, 1)):
         sources.append(layer.source)
         warnings.extend(_unknown(layer))
         if layer.is_project and not trusted:
-            values, names = narrowed(normalise(layer, layer.raw), merged.values)
+            values, names = filter_layer(normalise(layer, layer.raw), merged.values)
             ignored.extend(names)
         else:
-            values = normalise(layer, substituted(layer, paths, environment, read))
+            values = normalise(layer, substitute(layer, paths, environment, read))
             heard.append(layer)
             if layer.is_project:
                 warnings.extend(_drop_sandboxes(layer, values.values))
             if "hooks" in values.values:
-                made: Callable[..., Any] = lazy.load("config.hook_rows:hook_rows")
-                rows, notes = made(values, paths, place.root, read, trusted=trusted)
+                from codeloop.config.hook_rows import hook_rows
+
+                rows, notes = hook_rows(values, paths, place.root, read, trusted=trusted)
                 values.values["hooks"] = rows
                 warnings.extend(notes)
         _merge(merged, merged.values, values, values.values, ())
     warnings.extend(_pending(heard))
     ignored.extend(f"{path if path.isprintable() else ascii(path)} (a link out of the project)" for path in outside)
     if ignored or extra.distrust is not None:
-        warnings.append(_ignored(extra.distrust or f"{dotted((str(place.root),))} is not trusted", ignored))
-    provenance = {dotted(keys): origin for keys, origin in merged.origins.items()}
-    return Loaded(_converted(merged), provenance, tuple(warnings), tuple(sources), tuple(dict.fromkeys(ignored)), read)
+        warnings.append(
+            _explain_ignored(extra.distrust or f"{format_keys((str(place.root),))} is not trusted", ignored)
+        )
+    provenance = {format_keys(keys): origin for keys, origin in merged.origins.items()}
+    return Loaded(_convert(merged), provenance, tuple(warnings), tuple(sources), tuple(dict.fromkeys(ignored)), read)
+
+
+def _with_offline(command_line: JSON, environment: Mapping[str, str]) -> JSON:
+    """Return the command line's layer, the last one; offline it also keeps commands from the network."""
+    if not is_offline(environment):
+        return command_line
+    given = command_line.get("sandbox")
+    return {**command_line, "sandbox": {**(given if is_object(given) else {}), "network": "off"}}
 
 
 def _drop_sandboxes(layer: Layer, values: JSON) -> list[str]:
@@ -148,14 +159,20 @@ def _drop_sandboxes(layer: Layer, values: JSON) -> list[str]:
             if is_object(row) and row.get("sandbox", True) is not True:
                 del row["sandbox"]
                 keys = (section, name, "sandbox")
-                lines.append(f"{layer.place(keys)}: {dotted(keys)}: ignored, it counts in your own configuration only.")
+                lines.append(
+                    f"{layer.place(keys)}: {format_keys(keys)}: ignored, it counts in your own configuration only."
+                )
     return lines
 
 
 def _unknown(layer: Layer) -> list[str]:
     return [
         f"{layer.place(keys, of_key=True)}: "
-        + (f"unknown key {dotted(keys)}, ignored." if is_dropped else f"{dotted(keys)} means nothing to codeloop.")
+        + (
+            f"unknown key {format_keys(keys)}, ignored."
+            if is_dropped
+            else f"{format_keys(keys)} means nothing to codeloop."
+        )
         + meant(near)
         for keys, near, is_dropped in unknown_keys(layer.raw)
     ]
@@ -163,7 +180,7 @@ def _unknown(layer: Layer) -> list[str]:
 
 def _pending(layers: list[Layer]) -> list[str]:
     """Return one line for everything that is configured and not supported yet."""
-    names = {dotted(keys): layer.place(keys, of_key=True) for layer in layers for keys in pending(layer.raw)}
+    names = {format_keys(keys): layer.place(keys, of_key=True) for layer in layers for keys in pending(layer.raw)}
     if not names:
         return []
     listed = [f"{name} ({place})" for name, place in names.items()]
@@ -171,7 +188,7 @@ def _pending(layers: list[Layer]) -> list[str]:
     return [f"Not supported yet and ignored: {', '.join(listed[:_MOST_NAMED])}{more}."]
 
 
-def _ignored(why: str, names: list[str]) -> str:
+def _explain_ignored(why: str, names: list[str]) -> str:
     names = list(dict.fromkeys(names))
     more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
     what = f"Ignored: {', '.join(names[:_MOST_NAMED])}{more}. " if names else ""
@@ -183,7 +200,7 @@ def _merge(merged: _Merged, into: JSON, source: Values, new: JSON, keys: Keys) -
         at = (*keys, key)
         old = into.get(key)
         if is_list(value) and _is_joined(at):
-            into[key] = _joined(merged, old if is_list(old) else [], source, value, at)
+            into[key] = _append_list(merged, old if is_list(old) else [], source, value, at)
         elif is_object(value) and value:
             if not is_object(old):
                 _forget(merged, at, old)
@@ -202,7 +219,7 @@ def _is_joined(keys: Keys) -> bool:
     return len(keys) == 3 and keys[0] == "agent" and keys[2] in _APPENDED
 
 
-def _joined(merged: _Merged, old: list[Any], source: Values, new: list[Any], at: Keys) -> list[Any]:
+def _append_list(merged: _Merged, old: list[Any], source: Values, new: list[Any], at: Keys) -> list[Any]:
     """Append a list to what the layers before it gave; rules always, other things when they are new."""
     whole = list(old)
     for index, item in enumerate(new):
@@ -219,12 +236,12 @@ def _forget(merged: _Merged, at: Keys, old: Any) -> None:
             del merged.origins[keys]
 
 
-def _converted(merged: _Merged) -> Config:
+def _convert(merged: _Merged) -> Config:
     try:
         return msgspec.convert(merged.values, Config)
     except msgspec.ValidationError:
         keys, fault = find_fault(merged.values, Config)
-        raise CodeloopError(f"{_where(merged, keys)}: {dotted(keys)}: {fault}.") from None
+        raise CodeloopError(f"{_where(merged, keys)}: {format_keys(keys)}: {fault}.") from None
 
 
 def _where(merged: _Merged, keys: Keys) -> str:

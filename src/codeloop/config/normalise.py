@@ -7,7 +7,7 @@ from msgspec import Struct
 from msgspec import field as struct_field
 
 from codeloop.config.known_keys import settings
-from codeloop.config.sources import Layer, dotted
+from codeloop.config.sources import Layer, format_keys
 from codeloop.kit.jsonc import Path as Keys
 from codeloop.kit.jsonc import is_object
 from codeloop.schema.config import AgentConfig, Config
@@ -141,7 +141,7 @@ def _object(found: Values, value: Any, keys: Keys) -> JSON:
 
 def _fail(found: Values, keys: Keys, expected: str, value: Any) -> NoReturn:
     shown = ascii(value) if isinstance(value, str) else describe(value)
-    raise CodeloopError(f"{found.layer.place(keys)}: {dotted(keys)}: {expected}, got {shown[:60]}.")
+    raise CodeloopError(f"{found.layer.place(keys)}: {format_keys(keys)}: {expected}, got {shown[:60]}.")
 
 
 def describe(value: Any) -> str:

@@ -73,12 +73,12 @@ def find_project_root(directory: Path, paths: Paths, environment: Mapping[str, s
 
 def record_root(folder: Path, place: ProjectRoot) -> None:
     """Keep where a project was last opened in the project's folder, so that it is known before its first session."""
-    if place.project_id != GLOBAL and recorded_root(folder) != str(place.root):
+    if place.project_id != GLOBAL and read_root(folder) != str(place.root):
         with suppress(OSError, UnicodeEncodeError):
             write_private(folder / _ROOT, str(place.root))
 
 
-def recorded_root(folder: Path) -> str | None:
+def read_root(folder: Path) -> str | None:
     """Return the root that `record_root` stored; `/` for what is outside of repositories, None for no record."""
     if folder.name == GLOBAL:
         return "/"

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from codeloop.config.load import Loaded
-from codeloop.config.sources import Origin, dotted
+from codeloop.config.sources import Origin, format_keys
 from codeloop.kit.jsonc import Path as Keys
 from codeloop.kit.jsonc import is_list, is_object, iterate_texts
 from codeloop.schema.wire import JSON
@@ -35,7 +35,7 @@ _OWN = ("profile", "sandbox", "mcp_share", "lsp_warnings", "hook_timeout")
 _MCP = ("type", "enabled", "timeout", "cwd")
 
 
-def shown(loaded: Loaded, username: str) -> JSON:
+def redact_config(loaded: Loaded, username: str) -> JSON:
     """Return the merged configuration; `username` where none is configured.
 
     `{env:..}` and `{file:..}` stand as they were written. Restrictions of untrusted projects are not in it: the rules
@@ -53,19 +53,19 @@ def shown(loaded: Loaded, username: str) -> JSON:
     return {"username": username, **masked, "mode": {}, "plugin": masked.get("plugin", [])}
 
 
-def shown_whole(loaded: Loaded, username: str) -> JSON:
-    """Return the configuration as `shown` does, with the settings that only codeloop knows."""
+def redact_whole_config(loaded: Loaded, username: str) -> JSON:
+    """Return the configuration as `redact_config` does, with the settings that only codeloop knows."""
     values = msgspec.to_builtins(loaded.config)
     own = {key: value for key in _OWN if (value := values.get(key)) is not None}
-    return {**shown(loaded, username), **own}
+    return {**redact_config(loaded, username), **own}
 
 
-def masked(value: Any, name: str = "") -> Any:
+def mask_secrets(value: Any, name: str = "") -> Any:
     """Return JSON values in which texts are masked whose name, or whose group's name, is that of a secret."""
     if is_object(value):
-        return {key: masked(inner, "secret" if name in _CLOSED else key) for key, inner in value.items()}
+        return {key: mask_secrets(inner, "secret" if name in _CLOSED else key) for key, inner in value.items()}
     if is_list(value):
-        return [masked(inner, name) for inner in value]
+        return [mask_secrets(inner, name) for inner in value]
     if not isinstance(value, str):
         return value
     return _MASK if value and _SECRET.search(name) else _without_secrets(value)
@@ -123,12 +123,12 @@ def permission_form(rules: list[JSON]) -> JSON:
     of the first counts, which a file can't say otherwise.
     """
     form: dict[str, JSON] = {}
-    for rule in _uncovered(rules):
+    for rule in _drop_covered(rules):
         form.setdefault(rule["permission"], {})[rule["pattern"]] = rule["action"]
     return {name: each["*"] if each.keys() == {"*"} else each for name, each in form.items()}
 
 
-def _uncovered(rules: list[JSON]) -> list[JSON]:
+def _drop_covered(rules: list[JSON]) -> list[JSON]:
     later: set[tuple[str, str]] = set()
     kept: list[JSON] = []
     for rule in reversed(rules):
@@ -282,7 +282,7 @@ def _as_written(value: Any, keys: Keys, written: dict[str, Origin]) -> Any:
     """Put what was written in the place of what was read from variables and files; rules and choices stay."""
     if len(keys) == 3 and (keys[-1] in _CHOICES or (keys[0] == "agent" and keys[-1] in {"permission", "restrictions"})):
         return value
-    origin = written.get(dotted(keys))
+    origin = written.get(format_keys(keys))
     if origin is not None:
         return origin.raw
     if is_object(value):
@@ -295,9 +295,10 @@ def _as_written(value: Any, keys: Keys, written: dict[str, Origin]) -> Any:
 _SHOWN: dict[str, Callable[[Any, set[str]], Any]] = {
     **dict.fromkeys(
         (
-            *("model", "small_model", "default_agent", "username", "shell", "share", "snapshot", "autoupdate"),
+            *("model", "small_model", "fallback", "default_agent", "username", "shell", "share"),
+            *("snapshot", "autoupdate"),
             *("instructions", "enabled_providers", "disabled_providers", "command", "watcher", "server"),
-            *("compaction", "tool_output"),
+            *("compaction", "tool_output", "budget"),
         ),
         _as_is,
     ),

@@ -15,7 +15,7 @@ from codeloop.config.files import write_private
 from codeloop.config.paths import Paths
 from codeloop.kit.processes import lives, start_time
 from codeloop.kit.small_files import opened
-from codeloop.net.origin import bracketed
+from codeloop.net.origin import add_brackets
 from codeloop.schema.limits import CONFIG_BYTES
 
 USERNAME = "opencode"
@@ -135,7 +135,7 @@ def _same(host: str) -> tuple[str, ...]:
 def _reachable(host: str, port: int) -> str:
     if host in _ANY:
         host = _LOOPBACK[_ANY.index(host)]
-    return f"http://{bracketed(host)}:{port}"
+    return f"http://{add_brackets(host)}:{port}"
 
 
 def _folder(paths: Paths) -> Path:

@@ -93,7 +93,7 @@ class ExtraLayers(Struct, frozen=True):
 NO_EXTRA_LAYERS = ExtraLayers()
 
 
-def dotted(keys: Keys) -> str:
+def format_keys(keys: Keys) -> str:
     """Return the path as people write it: `a.b[0]["x.y"]`. What can't be shown safely is escaped."""
     text = ""
     for key in keys:
@@ -121,7 +121,7 @@ def find_layers(
     """
     yield from _files("global", paths.reference, REFERENCE_FILES)
     yield from _files("global", paths.config, OWN_FILES)
-    yield from _given(place, config_file, environment)
+    yield from _read_given(place, config_file, environment)
     steps = _steps(place)
     found = [step / name for step in steps for name in PROJECT_FILES]
     found += [step / folder / name for step in steps for folder, names in FOLDERS for name in names]
@@ -146,7 +146,7 @@ def candidates(
     """Return every file and folder that a layer may come from, whether it is there or not."""
     yield from (paths.reference / name for name in REFERENCE_FILES)
     yield from (paths.config / name for name in OWN_FILES)
-    if named := _named(config_file, environment):
+    if named := _find_named_file(config_file, environment):
         yield place.directory / named
     for step in _steps(place):
         yield from (step / name for name in PROJECT_FILES)
@@ -161,13 +161,13 @@ def _steps(place: ProjectRoot) -> list[Path]:
     return steps
 
 
-def _named(config_file: Path | None, environment: Mapping[str, str]) -> str | None:
+def _find_named_file(config_file: Path | None, environment: Mapping[str, str]) -> str | None:
     return str(config_file) if config_file else environment.get("CODELOOP_CONFIG") or environment.get("OPENCODE_CONFIG")
 
 
-def _given(place: ProjectRoot, config_file: Path | None, environment: Mapping[str, str]) -> Iterator[Layer]:
+def _read_given(place: ProjectRoot, config_file: Path | None, environment: Mapping[str, str]) -> Iterator[Layer]:
     """Read what the person who started the program names: a file, and texts in the environment."""
-    named = _named(config_file, environment)
+    named = _find_named_file(config_file, environment)
     if named:
         file = place.directory / named
         layer = _file("--config" if config_file else "environment", file)

@@ -23,7 +23,7 @@ def variable(name: str, environment: Mapping[str, str]) -> str:
     return environment.get(name, "") or default
 
 
-def substituted(
+def substitute(
     layer: Layer, paths: Paths, environment: Mapping[str, str], files: dict[Path, FileState] | None = None
 ) -> Any:
     """Return a layer's values with every reference replaced, once: what comes in is not looked at again.

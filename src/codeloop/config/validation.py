@@ -50,7 +50,7 @@ def _complaint(value: Any, kind: Any) -> str:
         missing = _MISSING.search(str(error))
         if missing:
             return f"the key {missing[1]} is missing"
-    names = [name for member in _members(kind) if member is not type(None) for name in _expected(member)]
+    names = [name for member in _members(kind) if member is not type(None) for name in _name_choices(member)]
     shown = ascii(value)[:60] if isinstance(value, str) else describe(value)
     return f"expected {' or '.join(dict.fromkeys(names))}, got {shown if _is_choice(kind) else describe(value)}"
 
@@ -59,7 +59,7 @@ def _is_choice(kind: Any) -> bool:
     return any(get_origin(member) is Literal for member in _members(kind))
 
 
-def _expected(member: Any) -> list[str]:
+def _name_choices(member: Any) -> list[str]:
     if get_origin(member) is Literal:
         return [f'"{choice}"' for choice in get_args(member)]
     return [_NAMES.get(get_origin(member) or member, "object")]

@@ -5,7 +5,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from codeloop.config.trust.restrict import Overlaps, configured_rules
+from codeloop.config.trust.restrict import Overlaps, build_rules
 from codeloop.kit.terminal_text import one_line
 from codeloop.permission.defaults import agent_rules
 from codeloop.permission.rules import last_match
@@ -68,7 +68,7 @@ def _agent(name: str, config: Config, base: Ruleset, overlaps: Overlaps) -> Agen
     return Agent(
         name=name,
         mode=own.mode or (native.mode if native else "all"),
-        permission=list(configured_rules(config, name, base, agent_rules(name), overlaps)),
+        permission=list(build_rules(config, name, base, agent_rules(name), overlaps)),
         options=own.options,
         description=own.description or (native.description if native else None),
         native=True if native else None,
@@ -80,6 +80,7 @@ def _agent(name: str, config: Config, base: Ruleset, overlaps: Overlaps) -> Agen
         top_p=own.top_p,
         color=own.color,
         steps=own.steps,
+        fallback=(config.fallback if own.fallback is None else own.fallback) or None,
     )
 
 

@@ -26,7 +26,7 @@ COMPACT = Command(
 def commands_of(config: Config, skills: Skills) -> dict[str, Command]:
     """Return the commands by name. A configured one stands before a skill and replaces a built-in one of its name."""
     found = {"compact": COMPACT, **{name: _native(name, description) for name, description in NATIVES.items()}}
-    found |= {name: _configured(name, own) for name, own in config.command.items()}
+    found |= {name: _make_command(name, own) for name, own in config.command.items()}
     for skill in skills.found.values():
         if skill.name not in found:
             found[skill.name] = Command(
@@ -40,7 +40,7 @@ def _native(name: str, description: str) -> Command:
     return Command(name=name, template=template, hints=hints(template), description=description, source="command")
 
 
-def _configured(name: str, own: CommandConfig) -> Command:
+def _make_command(name: str, own: CommandConfig) -> Command:
     return Command(
         name=name,
         template=own.template,

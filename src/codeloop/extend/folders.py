@@ -13,7 +13,6 @@ from msgspec import Struct
 from codeloop.config.paths import Paths
 from codeloop.config.project_root import ProjectRoot
 from codeloop.config.trust.contents import CLAUDE_HOMES, OWN_HOMES, PAGES, PROGRAMS, SKILL_HOMES, SKILLS
-from codeloop.kit.lazy import load
 from codeloop.kit.small_files import read_start, write_atomically
 from codeloop.schema.limits import CONFIG_BYTES, EXTEND_DEPTH, EXTEND_ENTRIES
 
@@ -76,7 +75,7 @@ class InstalledPlugins(Struct, frozen=True):
     found: dict[str, tuple[str, str]]
 
 
-def installed_plugins(paths: Paths) -> dict[str, tuple[str, str]]:
+def find_installed_plugins(paths: Paths) -> dict[str, tuple[str, str]]:
     """Return the plugins of installed distributions; what was found last counts while the folders are as they were."""
     file = paths.cache / "entry_points.json"
     places = [Path(folder) for folder in sys.path if folder.endswith("-packages")]
@@ -87,7 +86,8 @@ def installed_plugins(paths: Paths) -> dict[str, tuple[str, str]]:
         known = None
     if known is not None and known.folders == folders:
         return known.found
-    look: Callable[[], dict[str, tuple[str, str]]] = load("extend.host.entry_points:look")
+    from codeloop.extend.host.entry_points import look
+
     found = look()
     with suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True)

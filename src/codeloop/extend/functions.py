@@ -20,7 +20,7 @@ from codeloop.extension import Context
 from codeloop.kit.jsonc import is_object
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
-from codeloop.tool.json_schema import inlined, signature, without_nulls
+from codeloop.tool.json_schema import inline_references, signature, without_nulls
 
 T = TypeVar("T")
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -68,17 +68,17 @@ class FunctionTool(Struct, frozen=True):
         if unknown:
             raise self._wrong(f"it has no parameter {', '.join(sorted(unknown))}")
         try:
-            read = msgspec.convert(present, self.takes, strict=False, dec_hook=_decoded)
+            read = msgspec.convert(present, self.takes, strict=False, dec_hook=_decode)
         except (ValueError, OverflowError) as error:
             raise self._wrong(str(error)) from error
         values = {name: getattr(read, name) for name in self.takes.__struct_fields__}
-        return {name: self._adapted(name, value) for name, value in values.items() if value is not _LEFT_OUT}
+        return {name: self._adapt(name, value) for name, value in values.items() if value is not _LEFT_OUT}
 
     def _wrong(self, why: str) -> WrongArguments:
         taken = signature(self.name, self.parameters)
         return WrongArguments(f"The {self.name} tool was called with invalid arguments: {why}. It takes {taken}.")
 
-    def _adapted(self, name: str, value: Any) -> Any:
+    def _adapt(self, name: str, value: Any) -> Any:
         if name not in self.foreign:
             return value
         try:
@@ -140,10 +140,10 @@ def wait_beside(loop: asyncio.AbstractEventLoop, awaitable: Awaitable[T]) -> T:
         if asyncio.get_running_loop() is loop:
             raise CodeloopError("ctx.wait is for plain functions. Use `await` in this one.")
 
-    async def waited() -> T:
+    async def wait() -> T:
         return await awaitable
 
-    return asyncio.run_coroutine_threadsafe(waited(), loop).result()
+    return asyncio.run_coroutine_threadsafe(wait(), loop).result()
 
 
 def function_result(value: Any) -> FunctionResult:
@@ -155,7 +155,7 @@ def function_result(value: Any) -> FunctionResult:
         return value
     if value is None or isinstance(value, str):
         return FunctionResult(value or "")
-    plain: Any = msgspec.to_builtins(value, str_keys=True, enc_hook=_encoded)
+    plain: Any = msgspec.to_builtins(value, str_keys=True, enc_hook=_encode)
     if isinstance(plain, str):
         return FunctionResult(plain)
     if is_object(plain) and "output" in plain and plain.keys() <= _RESULT:
@@ -200,7 +200,7 @@ def _schema(name: str, takes: type[Struct], foreign: JSON, descriptions: dict[st
         definitions[own["$ref"]]["properties"][parameter] = given
     for definition in definitions.values():
         definition.pop("description", None)
-    schema: JSON = inlined(own, definitions)
+    schema: JSON = inline_references(own, definitions)
     for parameter, text in descriptions.items():
         schema["properties"][parameter]["description"] = text
     return schema
@@ -242,13 +242,13 @@ def _schema_of_other(kind: type) -> JSON:
     raise TypeError(f"{kind.__name__} is not a type that JSON can hold")
 
 
-def _decoded(kind: type, value: Any) -> Any:
+def _decode(kind: type, value: Any) -> Any:
     if issubclass(kind, PurePath) and isinstance(value, str):
         return kind(value)
     raise NotImplementedError
 
 
-def _encoded(value: Any) -> Any:
+def _encode(value: Any) -> Any:
     if isinstance(value, PurePath):
         return str(value)
     if hasattr(value, "model_dump"):

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from codeloop.config.load import Loaded
-from codeloop.config.sources import dotted
-from codeloop.config.trust.restrict import configured_rules
+from codeloop.config.sources import format_keys
+from codeloop.config.trust.restrict import build_rules
 from codeloop.extend.agents import agents_of
 from codeloop.kit.jsonc import Path as Keys
 from codeloop.permission.defaults import agent_rules, base_rules, firm_agent_rules, firm_rules
@@ -42,7 +42,7 @@ class Rulebook:
         known = self._known.get((agent, profile))
         if known is None:
             base = base_rules(profile, *self._folders)
-            rules = configured_rules(self._loaded.config, agent, base, agent_rules(agent))
+            rules = build_rules(self._loaded.config, agent, base, agent_rules(agent))
             own = RuleLayer(f"agent {agent}", rules, lambda index: self._origin(agent, index))
             known = self._known[agent, profile] = (RuleLayer(f"profile {profile}", base), own)
         return known
@@ -58,7 +58,7 @@ class Rulebook:
         if firm := firm_agent_rules(agent):
             own = tuple(self._config(agent).permission)
             keys = ("agent", agent, "permission")
-            place = RuleLayer(f"agent {agent}", own, lambda index: self._written((*keys, index)))
+            place = RuleLayer(f"agent {agent}", own, lambda index: self._describe_origin((*keys, index)))
             lists.append((RuleLayer(f"agent {agent} (built-in)", firm), place))
         return tuple(lists)
 
@@ -66,7 +66,7 @@ class Rulebook:
         return self._loaded.config.agent.get(agent, AgentConfig())
 
     def _origin(self, agent: str, index: int) -> str:
-        """Return where a rule of `configured_rules` is written."""
+        """Return where a rule of `build_rules` is written."""
         parts = (
             (len(agent_rules(agent)), ()),
             (len(self._loaded.config.permission), ("permission",)),
@@ -74,10 +74,10 @@ class Rulebook:
         )
         for size, keys in parts:
             if index < size:
-                return self._written((*keys, index)) if keys else f"agent {agent} (built-in)"
+                return self._describe_origin((*keys, index)) if keys else f"agent {agent} (built-in)"
             index -= size
         return "the project, which is not trusted"
 
-    def _written(self, keys: Keys) -> str:
-        origin = self._loaded.provenance.get(dotted(keys))
+    def _describe_origin(self, keys: Keys) -> str:
+        origin = self._loaded.provenance.get(format_keys(keys))
         return f"{origin.layer.name} ({origin})" if origin is not None else "the configuration"

@@ -146,7 +146,7 @@ def load_skill(found: SkillFile) -> Skill:
     return Skill(name=found.name, description=found.description, location=str(found.file), content=body.strip())
 
 
-def loaded_text(skill: Skill, shown: Callable[[Path], str]) -> str:
+def format_skill(skill: Skill, shown: Callable[[Path], str]) -> str:
     """Format a skill for the model: its text, its folder, and a bounded list of its files.
 
     `shown`: how the model knows a path.
@@ -167,7 +167,7 @@ def loaded_text(skill: Skill, shown: Callable[[Path], str]) -> str:
     return "\n".join(lines)
 
 
-def allowed_skills(skills: Skills, *rulesets: Ruleset) -> list[SkillFile]:
+def filter_skills(skills: Skills, *rulesets: Ruleset) -> list[SkillFile]:
     """Return the skills that the rules do not deny."""
     rules = [rule for ruleset in rulesets for rule in ruleset]
     verdicts = ((skill, last_match("skill", skill.name, rules)) for skill in skills.found.values())
@@ -200,7 +200,7 @@ def skill_tool(skills: Skills) -> Tool:
     text = _DESCRIPTION.read_text(encoding="utf-8").strip()
 
     def describe(*rulesets: Ruleset) -> str | None:
-        offered = allowed_skills(skills, *rulesets)
+        offered = filter_skills(skills, *rulesets)
         return f"{text}\n{listing(offered)}" if offered else None
 
     @tool("skill", params=SkillParams, traits=READ_ONLY, description=text, describe=describe)
@@ -217,7 +217,7 @@ def skill_tool(skills: Skills) -> Tool:
             loaded = load_skill(found)
         except CodeloopError as error:
             raise ToolFailure(f"The skill {found.name} can't be loaded: {error}") from error
-        folder, text = str(Path(loaded.location).parent), loaded_text(loaded, ctx.workspace.shown)
+        folder, text = str(Path(loaded.location).parent), format_skill(loaded, ctx.workspace.shorten)
         return ToolResult(f"Loaded skill: {found.name}", text, {"name": found.name, "dir": folder})
 
     return skill

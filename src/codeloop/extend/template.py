@@ -60,7 +60,7 @@ def expand(template: str, arguments: str) -> tuple[Piece, ...]:
     numbers = [int(hint[1:]) for hint in hints(template) if hint != "$ARGUMENTS"]
     last = max(numbers, default=0)
 
-    def filled(text: str) -> str:
+    def fill(text: str) -> str:
         return re.sub(_PLACEHOLDER, value, text)
 
     def value(match: re.Match[str]) -> str:
@@ -72,9 +72,9 @@ def expand(template: str, arguments: str) -> tuple[Piece, ...]:
     pieces: list[Piece] = []
     end = 0
     for match in re.finditer(_SHELL, template):
-        pieces += [Text(filled(template[end : match.start()])), Shell(filled(match[1]))]
+        pieces += [Text(fill(template[end : match.start()])), Shell(fill(match[1]))]
         end = match.end()
-    rest = filled(template[end:])
+    rest = fill(template[end:])
     if arguments and not hints(template):
         rest = f"{rest.rstrip()}\n\n{arguments}"
     return tuple(piece for piece in (*pieces, Text(rest)) if piece != Text(""))

@@ -3,8 +3,13 @@
 from sys import modules  # nothing else: a signal may come before this is loaded
 
 
+def import_module(module: str) -> object:
+    """Import the module that `room.module` names."""
+    __import__(f"codeloop.{module}")
+    return modules[f"codeloop.{module}"]
+
+
 def load(target: str):
     """Import the object that `room.module:name` names."""
     module, _, name = target.partition(":")
-    __import__(f"codeloop.{module}")
-    return getattr(modules[f"codeloop.{module}"], name)
+    return getattr(import_module(module), name)

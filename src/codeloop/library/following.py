@@ -14,16 +14,16 @@ from codeloop.schema.live_events import ServerConnected
 class Listener:
     """Somebody who listens. All may be left as they are."""
 
-    def heard(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         """Take in an event."""
 
-    def resumed(self) -> None:
+    def on_resume(self) -> None:
         """Take in that events may be missing."""
 
-    def failed(self, error: BaseException) -> None:
+    def on_failure(self, error: BaseException) -> None:
         """Take in that no more events will come."""
 
-    async def closed(self) -> None:
+    async def close(self) -> None:
         """Stop what goes on: the project is closed."""
 
 
@@ -37,7 +37,7 @@ class EventFeed:
         self._following: asyncio.Task[None] | None = None
 
     @contextmanager
-    def listened(self, listener: Listener) -> Generator[None]:
+    def listen(self, listener: Listener) -> Generator[None]:
         """Hand events to a listener."""
         self._listeners.append(listener)
         try:
@@ -52,7 +52,9 @@ class EventFeed:
             self._following.add_done_callback(lambda task: reported(self._lost, task))
             await asyncio.sleep(0)
 
-    def aside(self, work: Coroutine[object, object, None], failed: Callable[[BaseException], object]) -> None:
+    def start_background(
+        self, work: Coroutine[object, object, None], failed: Callable[[BaseException], object]
+    ) -> None:
         """Do something beside everything else, at most until the feed is closed."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
@@ -62,7 +64,7 @@ class EventFeed:
     async def close(self) -> None:
         """Stop what the listeners do, the following, and everything that is done beside it."""
         for listener in tuple(self._listeners):
-            await listener.closed()
+            await listener.close()
         tasks = [*self._tasks, *([self._following] if self._following is not None else [])]
         for task in tasks:
             task.cancel()
@@ -76,15 +78,15 @@ class EventFeed:
                     is_again = isinstance(stamped.event, ServerConnected)
                     for listener in tuple(self._listeners):
                         if is_again:
-                            listener.resumed()
+                            listener.on_resume()
                         else:
-                            listener.heard(stamped.event)
+                            listener.on_event(stamped.event)
             except GapError:
                 for listener in tuple(self._listeners):
-                    listener.resumed()
+                    listener.on_resume()
             else:
                 return
 
     def _lost(self, error: BaseException) -> None:
         for listener in tuple(self._listeners):
-            listener.failed(error)
+            listener.on_failure(error)

@@ -89,16 +89,16 @@ class FunctionOffer(Listener):
         self._renewing: asyncio.Task[None] | None = None
 
     @asynccontextmanager
-    async def offered(self) -> AsyncGenerator[None]:
+    async def offer(self) -> AsyncGenerator[None]:
         """Offer the functions meanwhile. Raises CodeloopError."""
         await self._offer()
         self._renewing = asyncio.create_task(self._renew())
         try:
             yield
         finally:
-            await asyncio.shield(asyncio.ensure_future(self.closed()))
+            await asyncio.shield(asyncio.ensure_future(self.close()))
 
-    async def closed(self) -> None:
+    async def close(self) -> None:
         """Offer them no more, and end the calls."""
         if self._renewing is None:
             return
@@ -112,7 +112,7 @@ class FunctionOffer(Listener):
         with suppress(CodeloopError):
             await self._client.call(TOOLS_WITHDRAW, WithdrawTools(session_id=self._session_id, lease_id=self._lease_id))
 
-    def heard(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         """Begin a call, or end one that nobody waits for any more."""
         if isinstance(event, ClientToolChanged) and event.properties.lease_id == self._lease_id:
             if event.properties.state == "called":
@@ -121,9 +121,9 @@ class FunctionOffer(Listener):
                 known[1].abort.set()
                 known[0].cancel()
 
-    def resumed(self) -> None:
+    def on_resume(self) -> None:
         """Look for calls that were made meanwhile."""
-        self._feed.aside(self._offer(), lambda _: None)
+        self._feed.start_background(self._offer(), lambda _: None)
 
     async def _renew(self) -> None:
         while True:

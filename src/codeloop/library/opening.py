@@ -1,21 +1,17 @@
 """How a program begins: it opens a directory in this process, or connects to one on a server."""
 
 import os
-from collections.abc import AsyncGenerator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from typing import Unpack
 
 from codeloop.client.target import Target
-from codeloop.kit.lazy import load
 from codeloop.library.budget import Budget
 from codeloop.library.following import EventFeed
 from codeloop.library.options import ConnectOptions, OpenOptions, SessionOptions, checked
 from codeloop.library.project import AgentProject
 from codeloop.library.session import SessionPlace
 from codeloop.schema.operation import PATH_GET, NoArguments
-
-OpenHere = Callable[["str | os.PathLike[str]", OpenOptions], AbstractAsyncContextManager[Target]]
-OpenThere = Callable[[str, ConnectOptions], AbstractAsyncContextManager[Target]]
 
 
 @asynccontextmanager
@@ -27,8 +23,9 @@ async def open_directory(
     Leaving it stops what still runs, and every process that was started. Any number of projects may be open at once.
     Raises CodeloopError: no such directory, a configuration that can't be used.
     """
+    from codeloop.library.local import opened
+
     options = checked(options, OpenOptions)
-    opened: OpenHere = load("library.local:opened")
     async with opened(directory, options) as target, _project(target, options, options.get("budget")) as project:
         yield project
 
@@ -39,8 +36,9 @@ async def connect_to(url: str, **options: Unpack[ConnectOptions]) -> AsyncGenera
 
     Raises CodeloopError: nobody answers there, or the password is not right.
     """
+    from codeloop.library.remote import opened
+
     options = checked(options, ConnectOptions)
-    opened: OpenThere = load("library.remote:opened")
     budget = options.get("budget")
     async with opened(url, options) as target, _project(target, options, budget, is_remote=True) as project:
         yield project

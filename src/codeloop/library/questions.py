@@ -51,14 +51,14 @@ class Questions(Listener):
         self._failed = failed
         self._known: set[str] = set()
 
-    def heard(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         """Answer a request."""
         if isinstance(event, PermissionAsked | QuestionAsked):
             self._answer_aside(event.properties)
 
-    def resumed(self) -> None:
+    def on_resume(self) -> None:
         """Look whether something was asked meanwhile."""
-        self._feed.aside(self._look(), self._failed)
+        self._feed.start_background(self._look(), self._failed)
 
     async def _look(self) -> None:
         with suppress(CodeloopError):  # a server that is gone for good is told by the feed
@@ -70,7 +70,7 @@ class Questions(Listener):
     def _answer_aside(self, request: PermissionRequest | QuestionRequest) -> None:
         if request.id not in self._known:
             self._known.add(request.id)
-            self._feed.aside(self._answer(request), self._failed)
+            self._feed.start_background(self._answer(request), self._failed)
 
     async def _answer(self, request: PermissionRequest | QuestionRequest) -> None:
         if not await works_for(self._client, request.session_id, self._session_id):

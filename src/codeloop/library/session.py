@@ -206,14 +206,14 @@ class AgentSession:
         """Yield the events of a turn, once those before it have ended."""
         client, feed = self._place.client, self._place.feed
         callbacks = self._options.get("on_permission"), self._options.get("on_question")
-        listeners: list[Listener] = [turn, Questions(client, feed, self.id, callbacks, turn.failed)]
+        listeners: list[Listener] = [turn, Questions(client, feed, self.id, callbacks, turn.on_failure)]
         async with self._turn, AsyncExitStack() as stack:
             await feed.start()
             if self._offer is not None:
                 listeners.append(self._offer)
-                await stack.enter_async_context(self._offer.offered())
+                await stack.enter_async_context(self._offer.offer())
             for listener in listeners:
-                stack.enter_context(feed.listened(listener))
+                stack.enter_context(feed.listen(listener))
             try:
                 async with aclosing(turn.events(await self._refresh())) as events:
                     async for event in events:

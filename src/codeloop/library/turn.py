@@ -160,16 +160,16 @@ class RunningTurn(Listener):
         self._is_late = False
         self._start = time.monotonic()
 
-    def heard(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         """Take in an event."""
         if session_of(event) in {self._prompt.session_id, None}:
             self._queue.put_nowait(event)
 
-    def failed(self, error: BaseException) -> None:
+    def on_failure(self, error: BaseException) -> None:
         """End the turn with an error."""
         self._queue.put_nowait(error)
 
-    async def closed(self) -> None:
+    async def close(self) -> None:
         """Stop the turn, and tell who reads its events."""
         self._queue.put_nowait(CodeloopError("The project was closed while the turn ran. Open it for as long as that."))
         if self._sending is not None and not self._sending.done():
@@ -216,7 +216,7 @@ class RunningTurn(Listener):
 
     def _expire(self, sending: "asyncio.Task[MessageWithParts]") -> None:
         self._is_late = True
-        self._feed.aside(self._stop(sending), self.failed)
+        self._feed.start_background(self._stop(sending), self.on_failure)
 
     async def _stop(self, sending: "asyncio.Task[MessageWithParts]") -> None:
         """Stop the turn and wait until what there was is stored."""

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from codeloop.lsp.brought import FileEdit, ServerNews
 from codeloop.lsp.client.client import FileEvent
 from codeloop.lsp.client.diagnostic import WARNING, Diagnostic
-from codeloop.lsp.server import LanguageServer, ServerHouse
+from codeloop.lsp.new_diagnostics import FileEdit, ServerDiagnostics
+from codeloop.lsp.server import LanguageServer, ServerCallbacks
 from codeloop.lsp.servers.choice import ChosenServer, serving
 from codeloop.schema.bounds.language import LSP_FIRST, LSP_IDLE, LSP_LOOK, LSP_ROOTS, LSP_SHOWN, LSP_WAIT
 from codeloop.schema.wire import JSON
@@ -30,10 +30,10 @@ class Languages:
     a server to be started anew, on the wall clock.
     """
 
-    def __init__(self, chosen: Sequence[ChosenServer], top: Path, house: ServerHouse, restarts: Restarts) -> None:
+    def __init__(self, chosen: Sequence[ChosenServer], top: Path, house: ServerCallbacks, restarts: Restarts) -> None:
         self.chosen = tuple(chosen)
         self.top = top
-        self.servers: dict[tuple[str, Path], ServerNews] = {}
+        self.servers: dict[tuple[str, Path], ServerDiagnostics] = {}
         self._house = house
         self._restarts = restarts
         self._work: set[asyncio.Task[None]] = set()
@@ -49,14 +49,14 @@ class Languages:
         """Return whether a server can run for a file."""
         return bool(serving(self.chosen, path, self.top))
 
-    async def of(self, path: Path) -> list[ServerNews]:
+    async def of(self, path: Path) -> list[ServerDiagnostics]:
         """Return the servers of a file, none of them started by that; those that a person wanted anew are ended."""
-        found: list[ServerNews] = []
+        found: list[ServerDiagnostics] = []
         for chosen, root in serving(self.chosen, path, self.top):
             key = (chosen.row.name, self.top if chosen.row.shared else root)
             if key not in self.servers:
                 self._make_room(chosen.row.name)
-                self.servers[key] = ServerNews(LanguageServer(chosen, root, self._house))
+                self.servers[key] = ServerDiagnostics(LanguageServer(chosen, root, self._house))
             server = self.servers[key].server
             server.include(root)
             wanted = self._restarts(server.name)
@@ -102,7 +102,7 @@ class Languages:
         found = dict.fromkeys(each for news in self.servers.values() for each in news.news())
         return sorted(found, key=lambda each: (each[1].severity, each[0] not in edited, str(each[0]), each[1].start))
 
-    async def _wait(self, tasks: Mapping["asyncio.Task[None]", ServerNews], edits: Sequence[FileEdit]) -> None:
+    async def _wait(self, tasks: Mapping["asyncio.Task[None]", ServerDiagnostics], edits: Sequence[FileEdit]) -> None:
         paths = [edit.path for edit in edits]
         await asyncio.gather(*(asyncio.wait({task}, timeout=_patience(news, paths)) for task, news in tasks.items()))
         for task, news in tasks.items():
@@ -114,22 +114,24 @@ class Languages:
         clients = (news.server.client for news in self.servers.values())
         return any(client is not None and client.registered.wants_files for client in clients)
 
-    def changed_on_disk(self, path: Path, event: FileEvent) -> None:
+    def notify_changed(self, path: Path, event: FileEvent) -> None:
         """Notify the running servers that a file was changed on disk."""
         for news in self.servers.values():
             if news.server.client is not None:
-                news.server.client.changed_on_disk([(path, event)])
+                news.server.client.notify_changed([(path, event)])
 
-    def known(self, paths: Iterable[Path]) -> JSON:
+    def collect_diagnostics(self, paths: Iterable[Path]) -> JSON:
         """Return errors and warnings of files, as clients know them, by path."""
         found: dict[str, Any] = {}
         for path in paths:
-            rows = [row for news in self.servers.values() for row in news.told(path) if row.severity <= WARNING]
+            rows = [
+                row for news in self.servers.values() for row in news.list_diagnostics(path) if row.severity <= WARNING
+            ]
             if rows:
                 found[str(path)] = [row.wire() for row in rows[: LSP_SHOWN.value]]
         return found
 
-    async def settled(self) -> None:
+    async def wait_idle(self) -> None:
         """Wait until nothing is under way."""
         while True:
             looking = (news.looking for news in self.servers.values())
@@ -147,8 +149,8 @@ class Languages:
         await asyncio.gather(*(news.server.stop() for news in self.servers.values()))
         self._house.watch(self.wants_files)
 
-    async def _per_server(self, edits: Sequence[FileEdit]) -> dict[ServerNews, list[FileEdit]]:
-        found: dict[ServerNews, list[FileEdit]] = {}
+    async def _per_server(self, edits: Sequence[FileEdit]) -> dict[ServerDiagnostics, list[FileEdit]]:
+        found: dict[ServerDiagnostics, list[FileEdit]] = {}
         for edit in edits:
             for news in await self.of(edit.path):
                 found.setdefault(news, []).append(edit)
@@ -175,14 +177,14 @@ class Languages:
             self._house.watch(self.wants_files)
 
 
-def _patience(news: ServerNews, paths: Sequence[Path]) -> float:
+def _patience(news: ServerDiagnostics, paths: Sequence[Path]) -> float:
     """Return the seconds that an edit waits for a server: most where it has to look at a file or a project first."""
     if news.misses >= _MISSES:
         return min(_IMPATIENT, LSP_WAIT.seconds)
     return LSP_WAIT.seconds if news.misses or news.has_answered(paths) else LSP_FIRST.seconds
 
 
-def shown(found: Sequence[tuple[Path, Diagnostic]], name: Callable[[Path], str], lead: str = "") -> str:
+def format_diagnostics(found: Sequence[tuple[Path, Diagnostic]], name: Callable[[Path], str], lead: str = "") -> str:
     """Return diagnostics for a model: one a line, `path:line: message`; "" for none.
 
     `name`: how it knows a file; `lead`: what their number is said after.

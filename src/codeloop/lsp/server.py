@@ -25,7 +25,7 @@ class ServerUnavailable(CodeloopError):
     """A server can't be used; the text says why."""
 
 
-class ServerHouse(Struct, frozen=True):
+class ServerCallbacks(Struct, frozen=True):
     """What a server needs of who has it. `start`: starts its program. `log`: takes a line for its log.
 
     `changed`: hears that it is in another state; `told`: of which file it spoke; `warn`: shows a person a line.
@@ -45,7 +45,7 @@ class ServerHouse(Struct, frozen=True):
 class LanguageServer:
     """See the module. `turn` is held by whoever changes its documents; `client` is there while it is connected."""
 
-    def __init__(self, chosen: ChosenServer, root: Path, house: ServerHouse) -> None:
+    def __init__(self, chosen: ChosenServer, root: Path, house: ServerCallbacks) -> None:
         self.chosen = chosen
         self.roots = [root]
         """What it serves; the first is where it runs."""
@@ -103,7 +103,7 @@ class LanguageServer:
         """Return whether it failed too often."""
         return self._failures >= LSP_CRASHES.value
 
-    async def connected(self) -> LanguageClient:
+    async def connect(self) -> LanguageClient:
         """Return its client, starting it where needed. Raises ServerUnavailable."""
         self.used_at = time.monotonic()
         if self.client is not None:
@@ -162,7 +162,7 @@ class LanguageServer:
             pipes = await self.house.start(self.chosen, self.root)
             roots = self.roots.copy() if row.shared == "folders" else [self.root]
             setup = ServerSetup(roots, row.initialization, row.settings, row.settle, row.repeats, row.asked)
-            client = LanguageClient(pipes, setup, self._told)
+            client = LanguageClient(pipes, setup, self._on_diagnostics)
             listening = asyncio.create_task(client.connection.listen())
             try:
                 await client.greet(LSP_START.seconds)
@@ -181,11 +181,11 @@ class LanguageServer:
                 self._opening = None
         self.client = client
         self.house.log(self.name, f"connected in {time.monotonic() - began:.2f} s: {' '.join(self.chosen.command)}")
-        listening.add_done_callback(lambda _: self._ended(client))
+        listening.add_done_callback(lambda _: self._on_lost(client))
         self.house.changed()
         return client
 
-    def _ended(self, client: LanguageClient) -> None:
+    def _on_lost(self, client: LanguageClient) -> None:
         """Take up that its connection is over, by itself unless it was stopped."""
         if self.client is not client:
             return
@@ -206,7 +206,7 @@ class LanguageServer:
             )
         self.house.changed()
 
-    def _told(self, path: Path) -> None:
+    def _on_diagnostics(self, path: Path) -> None:
         self.fresh_paths.add(path)
         with suppress(ValueError):
             self.house.told(self.name, path)

@@ -122,7 +122,7 @@ def edits_of(result: Any) -> dict[Path, list[JSON]] | None:
     return found
 
 
-def edited(client: LanguageClient, text: str, edits: Sequence[JSON]) -> str:
+def apply_edits(client: LanguageClient, text: str, edits: Sequence[JSON]) -> str:
     """Return a text with edits made, all of which are about the text as it was. Raises ValueError."""
     lines = lines_of(text)
     starts = [0]

@@ -47,6 +47,8 @@ class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     name: str
     npm: str = "@ai-sdk/openai-compatible"
+    protocol: str = ""
+    """The protocol that the configuration names; empty: the one of `npm`."""
     api_id: str = ""
     """What the service calls the model; empty: the same as `id`."""
     limits: Limits = Limits()
@@ -74,9 +76,10 @@ class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TextPiece(msgspec.Struct, frozen=True, tag="text"):
-    """Text of either side."""
+    """Text of either side; `metadata` is what the adapter once gave with an answer's text, unchanged."""
 
     text: str
+    metadata: JSON = {}
 
 
 class ReasoningPiece(msgspec.Struct, frozen=True, tag="reasoning"):
@@ -157,13 +160,16 @@ class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Fields of the body in the wire's own names, which go before all others."""
     headers: dict[str, str] = {}
     """Further headers of this request."""
+    attempts: int | None = None
+    """Tries in all, where another model stands ready; None: as many as usual."""
 
 
 class TextDelta(msgspec.Struct, frozen=True):
-    """More text. A new `block` number starts a new part."""
+    """More text. A new `block` number starts a new part; `metadata`, when not empty, is merged into the block's."""
 
     text: str
     block: int = 0
+    metadata: JSON = {}
 
 
 class ReasoningDelta(msgspec.Struct, frozen=True):
@@ -196,7 +202,7 @@ class CallReady(msgspec.Struct, frozen=True):
     arguments: str
 
 
-class Retrying(msgspec.Struct, frozen=True):
+class RetryScheduled(msgspec.Struct, frozen=True):
     """The request is sent again at `at` (ms since the epoch); what came of the last try no longer counts.
 
     `tokens`: what the service has counted of that try.
@@ -229,7 +235,7 @@ class Finished(msgspec.Struct, frozen=True):
     error: MessageError | None = None
 
 
-ModelEvent = TextDelta | ReasoningDelta | CallStarted | CallDelta | CallReady | UsageUpdate | Retrying | Finished
+ModelEvent = TextDelta | ReasoningDelta | CallStarted | CallDelta | CallReady | UsageUpdate | RetryScheduled | Finished
 
 
 class ChatModel(Protocol):

@@ -10,10 +10,11 @@ from codeloop.kit.suggest import meant, near
 from codeloop.model.catalog.local_servers import discover
 from codeloop.model.catalog.vendors import LocalServer
 from codeloop.model.chat import ModelInfo
+from codeloop.model.credentials.chains import chain_of
 from codeloop.model.credentials.environment import environment_key
 from codeloop.model.credentials.store import Credentials
 from codeloop.model.errors import ModelUnavailable
-from codeloop.model.provider import Provider, resolved_url
+from codeloop.model.provider import Provider, resolve_url
 from codeloop.model.wire.endpoint import KEY_HEADERS
 from codeloop.net.origin import is_loopback
 
@@ -59,6 +60,9 @@ class ProviderHints(Struct, frozen=True):
         if self.provider.configured_key:
             found = self.written(("provider", name, "options", "apiKey"))
             return found or ("the configuration", "Correct it there.")
+        if self.provider.has_key_helper:
+            found = self.written(("provider", name, "options", "apiKeyHelper"))
+            return found or ("the program of `apiKeyHelper`", "Correct it in codeloop.json.")
         held = environment_key(self.provider.env, self.environment)
         if held is not None:
             other = f", or unset it to use the stored key of {name}" if self._is_stored() else ""
@@ -68,6 +72,8 @@ class ProviderHints(Struct, frozen=True):
             )
         if self._is_stored():
             return f"the stored key ({self.credentials.path})", f"Replace it: `codeloop auth login {name}`."
+        if (chain := chain_of(name)) is not None and (place := chain.find(self.environment)):
+            return place, f"Sign in again, or change it there. {chain.advice}"
         return None
 
     def _empty(self) -> str:
@@ -88,7 +94,7 @@ class ProviderHints(Struct, frozen=True):
     async def near(self) -> str:
         """Return which models may be meant, as ` Did you mean ...?`; a server on this machine is asked for its own."""
         named: list[str] = [*self.models()]
-        url = resolved_url(self.provider.url, self.environment) or ""
+        url = resolve_url(self.provider.url, self.environment) or ""
         if is_loopback(urlsplit(url).hostname or ""):
             for found in await discover([LocalServer(self.provider.id, self.provider.name, url)]):
                 named = [*found.models]

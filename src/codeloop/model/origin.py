@@ -4,7 +4,7 @@ import re
 from urllib.parse import urlsplit
 
 from codeloop.model.errors import ModelUnavailable
-from codeloop.net.origin import bracketed
+from codeloop.net.origin import add_brackets
 
 _PORTS = {"http": 80, "https": 443}
 _HOST = re.compile(r"[a-z0-9_.-]+|[0-9a-f:.]+")
@@ -27,7 +27,7 @@ def origin(url: str) -> str:
     plain = url.isascii() and url.isprintable() and not re.search(r"[\s\\]", url)
     if not plain or scheme not in _PORTS or not host or "@" in parts.netloc or not _HOST.fullmatch(host):
         raise _invalid(url)
-    shown = bracketed(host)
+    shown = add_brackets(host)
     return f"{scheme}://{shown}" if port in {None, _PORTS[scheme]} else f"{scheme}://{shown}:{port}"
 
 

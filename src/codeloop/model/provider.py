@@ -2,21 +2,26 @@
 
 import re
 from collections.abc import Mapping
+from functools import partial
 from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Struct
 
 from codeloop.model.catalog.catalog import ProviderRow
-from codeloop.model.catalog.vendors import BASE_URLS, LocalServer
-from codeloop.model.credentials.environment import environment_key
+from codeloop.model.catalog.services import Service, addresses_of, service_of
+from codeloop.model.catalog.vendors import BASE_URLS, SETTINGS, LocalServer
+from codeloop.model.chat import ModelInfo
+from codeloop.model.credentials.chains import chain_of
+from codeloop.model.credentials.environment import environment_key, holds_key
+from codeloop.model.credentials.key_helper import KeyHelper, command_of
 from codeloop.model.credentials.store import Credentials
 from codeloop.model.errors import ModelUnavailable, NoKey
 from codeloop.model.origin import bare_url, origin
 from codeloop.model.wire.endpoint import KEY_HEADERS, Endpoint
 from codeloop.net.origin import is_loopback
 from codeloop.schema.config import ProviderConfig
-from codeloop.schema.limits import MODEL_FIRST_BYTE, MODEL_IDLE, MODEL_NO_DEADLINE
+from codeloop.schema.limits import KEY_HELPER_TTL, MODEL_FIRST_BYTE, MODEL_IDLE, MODEL_NO_DEADLINE
 
 NO_PROVIDER_CONFIG = ProviderConfig()
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
@@ -50,6 +55,11 @@ class Provider(Struct, frozen=True):
         return key.strip() or None if isinstance(key, str) else None
 
     @property
+    def has_key_helper(self) -> bool:
+        """Whether a program of the configuration prints the key."""
+        return bool(self.config.options.get("apiKeyHelper"))
+
+    @property
     def lists_models(self) -> bool:
         """Whether the catalog or the configuration names models of it."""
         return self.count > 0 or bool(self.config.models)
@@ -66,7 +76,7 @@ def provider_of(
     """Lay a provider's configuration over its catalog row and its row of local servers; None when nobody knows it."""
     if row is None and local is None and config is NO_PROVIDER_CONFIG:
         return None
-    known = (row.api if row else "") or BASE_URLS.get(provider_id, "") or (local.url if local else "")
+    known = BASE_URLS.get(provider_id, "") or (row.api if row else "") or (local.url if local else "")
     said = config.options.get("baseURL") or config.api
     url = said.rstrip("/") if isinstance(said, str) else known
     return Provider(
@@ -82,37 +92,89 @@ def provider_of(
     )
 
 
-def resolved_url(url: str, environment: Mapping[str, str]) -> str | None:
+def resolve_url(url: str, environment: Mapping[str, str]) -> str | None:
     """Put the environment's values into `${NAME}`; None when the URL is not known or a value is not set."""
     if not url or any(not environment.get(name) for name in _VARIABLE.findall(url)):
         return None
     return _VARIABLE.sub(lambda found: environment[found[1]], url).rstrip("/")
 
 
-def endpoint_of(provider: Provider, credentials: Credentials, environment: Mapping[str, str]) -> Endpoint:
-    """Return the provider's service with the key that may go there.
+def settings_of(provider: Provider, environment: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the environment with the options of a provider that stand for variables laid over it."""
+    options = provider.config.options
+    said = {
+        name: str(options[option]).strip()
+        for option, name in SETTINGS.get(provider.id, {}).items()
+        if options.get(option)
+    }
+    merged = {**environment, **said} if said else environment
+    chain = chain_of(provider.id)
+    return merged if chain is None else {**merged, **chain.settings(merged)}
+
+
+def key_headers(npm: str, provider_id: str, key: str) -> dict[str, str]:
+    """Return the headers that carry a key where a provider's models of an `npm` name are served."""
+    service = service_of(ModelInfo(provider_id=provider_id, id="", name="", npm=npm))
+    return _headers_of(service.protocol if service else "", key)
+
+
+def _headers_of(protocol: str, key: str) -> dict[str, str]:
+    match protocol:
+        case "anthropic-messages":
+            return {"x-api-key": key, "anthropic-version": "2023-06-01"}
+        case "google-generate-content" | "google-interactions":
+            return {"x-goog-api-key": key}
+        case _:
+            return {"authorization": f"Bearer {key}"}
+
+
+def address_of(provider: Provider, environment: Mapping[str, str]) -> str | None:
+    """Return a provider's own base URL; None when it is not known, or a value in it is not set."""
+    return resolve_url(provider.url, settings_of(provider, environment))
+
+
+def endpoint_of(
+    provider: Provider, credentials: Credentials, environment: Mapping[str, str], service: Service | None = None
+) -> Endpoint:
+    """Return the provider's service with the key that may go there; `service`: the one of a model, where it is known.
 
     Raises `ModelUnavailable`: the address is not known or no URL, a key is missing (`NoKey`), or the stored one is
     for another origin (`WrongOrigin`).
     """
-    url = resolved_url(provider.url, environment)
+    environment = settings_of(provider, environment)
+    template = service.url if service and service.url and not provider.configured_url else provider.url
+    url = resolve_url(template, environment)
     if url is None:
-        raise ModelUnavailable(_no_address(provider, environment))
+        raise ModelUnavailable(_no_address(provider, template, environment))
     origin(url)
     headers = _strings(provider.id, provider.config.options.get("headers"))
-    key = _key(provider, url, credentials, environment)
-    needed = provider.env and not provider.configured_url and not is_loopback(urlsplit(url).hostname or "")
-    if key is None and needed and not KEY_HEADERS & {name.lower() for name in headers}:
-        names = " or ".join(provider.env)
-        raise NoKey(f"There is no key for {provider.name}. Set {names}, or run `codeloop auth login {provider.id}`.")
+    key, signer = None, None
+    if provider.has_key_helper and not provider.configured_key:
+        signer = _key_helper(provider, service)
+    else:
+        key = _key(provider, url, credentials, environment)
+    if key is None and signer is None and not KEY_HEADERS & {name.lower() for name in headers}:
+        chain = chain_of(provider.id)
+        if chain is not None and chain.find(environment):
+            signer = chain.open_signer(environment, url)
+        elif provider.env and not provider.configured_url and not is_loopback(urlsplit(url).hostname or ""):
+            raise NoKey(_no_key(provider))
     options = provider.config.options
     return Endpoint(
         base_url=url,
         key=key,
+        signer=signer,
         headers=headers,
         first_byte=_seconds(provider.id, "timeout", options.get("timeout"), MODEL_FIRST_BYTE.seconds),
         idle=_seconds(provider.id, "chunkTimeout", options.get("chunkTimeout"), MODEL_IDLE.seconds),
     )
+
+
+def _key_helper(provider: Provider, service: Service | None) -> KeyHelper:
+    options, protocol = provider.config.options, service.protocol if service else ""
+    ttl = _seconds(provider.id, "apiKeyHelperTtl", options.get("apiKeyHelperTtl"), KEY_HELPER_TTL.seconds)
+    command = command_of(provider.id, options["apiKeyHelper"])
+    return KeyHelper(provider.id, command, partial(_headers_of, protocol), ttl)
 
 
 def _key(provider: Provider, url: str, credentials: Credentials, environment: Mapping[str, str]) -> str | None:
@@ -122,11 +184,19 @@ def _key(provider: Provider, url: str, credentials: Credentials, environment: Ma
     found = environment_key(provider.env, environment)
     if found is not None:
         return found[1]
-    return credentials.key(provider.id, url, resolved_url(provider.home, environment) or "")
+    homes = (resolve_url(home, environment) for home in (provider.home, *addresses_of(provider.id)))
+    return credentials.key(provider.id, url, [home for home in homes if home])
 
 
-def _no_address(provider: Provider, environment: Mapping[str, str]) -> str:
-    missing = [name for name in _VARIABLE.findall(provider.url) if not environment.get(name)]
+def _no_key(provider: Provider) -> str:
+    if (chain := chain_of(provider.id)) is not None:
+        return f"There are no credentials for {provider.name}. {chain.advice}"
+    names = " or ".join(name for name in provider.env if holds_key(name)) or " and ".join(provider.env)
+    return f"There is no key for {provider.name}. Set {names}, or run `codeloop auth login {provider.id}`."
+
+
+def _no_address(provider: Provider, url: str, environment: Mapping[str, str]) -> str:
+    missing = [name for name in _VARIABLE.findall(url) if not environment.get(name)]
     if missing:
         return f"The address of {provider.name} needs {', '.join(missing)} in the environment. Set it and try again."
     return f"The address of {provider.name} is not known. Set provider.{provider.id}.options.baseURL in codeloop.json."

@@ -12,23 +12,23 @@ from msgspec import Struct
 from codeloop.kit.lazy import load
 from codeloop.kit.suggest import meant, near
 from codeloop.model.catalog.catalog import Catalog
-from codeloop.model.catalog.default_model import local_model, preferred_model, small_model
+from codeloop.model.catalog.default_model import choose_default, local_model, small_model
 from codeloop.model.catalog.local_servers import DiscoveredServer, discover
-from codeloop.model.catalog.overrides import listed, overlaid
+from codeloop.model.catalog.overrides import is_allowed, overlaid
+from codeloop.model.catalog.services import BY_NAME, Protocol, is_spoken, service_of
 from codeloop.model.catalog.vendors import (
     LOCAL_SERVERS,
     NEEDS_CHOICE,
     PREFERRED_PROVIDERS,
-    PROTOCOLS,
     LocalServer,
-    Protocol,
 )
 from codeloop.model.chat import ChatModel, ModelInfo, Prices
+from codeloop.model.credentials.chains import chain_of
 from codeloop.model.credentials.environment import clean_environment, environment_key
 from codeloop.model.credentials.store import Credentials
 from codeloop.model.errors import ModelUnavailable, NoKey, NoModel, UnknownModel, UnspokenProtocol, WrongOrigin
 from codeloop.model.hints import ProviderHints, Written, nowhere
-from codeloop.model.provider import NO_PROVIDER_CONFIG, Provider, endpoint_of, provider_of, resolved_url
+from codeloop.model.provider import NO_PROVIDER_CONFIG, Provider, address_of, endpoint_of, provider_of, settings_of
 from codeloop.model.quirks import Quirks, quirks_of
 from codeloop.model.retry import RetryingModel
 from codeloop.model.wire.endpoint import Endpoint
@@ -37,8 +37,13 @@ from codeloop.schema.config import Config
 from codeloop.schema.wire import replace
 
 ADAPTERS: dict[Protocol, str] = {
-    "openai-chat": "model.openai.adapter:OpenAIChat",
-    "anthropic-messages": "model.anthropic.adapter:AnthropicMessages",
+    "openai-chat": "model.protocols.chat_completions.adapter:OpenAIChat",
+    "openai-responses": "model.protocols.responses.adapter:OpenAIResponses",
+    "anthropic-messages": "model.protocols.anthropic.adapter:AnthropicMessages",
+    "anthropic-vertex": "model.protocols.anthropic.vertex:VertexMessages",
+    "google-generate-content": "model.protocols.google.adapter:GoogleGenerateContent",
+    "google-interactions": "model.protocols.google_interactions.adapter:GoogleInteractions",
+    "bedrock-converse": "model.protocols.bedrock.adapter:BedrockConverse",
 }
 """What speaks each protocol."""
 
@@ -49,7 +54,7 @@ Store a key with `codeloop auth login anthropic` (or openai, openrouter, ...), o
 or start a local server (such as Ollama), or name one in codeloop.json: {"model": "provider/model"}."""
 
 
-class Usable(Struct, frozen=True):
+class UsableProvider(Struct, frozen=True):
     """A provider that can be used now.
 
     `source` says where its key is from: configuration, environment, credentials, none (it needs none).
@@ -87,7 +92,7 @@ class Providers:
 
     def all(self) -> list[Provider]:
         """Return every provider that the configuration does not switch off: the configured ones first."""
-        return [provider for provider in self.every() if self._enabled(provider.id)]
+        return [provider for provider in self.every() if self._is_enabled(provider.id)]
 
     def every(self) -> list[Provider]:
         """Return every provider, those that the configuration switches off too: the configured ones first."""
@@ -100,7 +105,7 @@ class Providers:
 
         `stored`: the providers whose keys are stored.
         """
-        if not self._enabled(provider.id):
+        if not self._is_enabled(provider.id):
             return DISABLED
         if self.is_unspoken(provider):
             return f"protocol not spoken yet ({provider.npm})"
@@ -114,35 +119,36 @@ class Providers:
             return "its key is for another address"
         except ModelUnavailable:
             return "address not known"
-        is_local = is_loopback(urlsplit(resolved_url(provider.url, self._environment) or "").hostname or "")
+        is_local = is_loopback(urlsplit(address_of(provider, self._environment) or "").hostname or "")
         return "" if is_local or self._source(provider, stored) else NO_KEY
 
     def is_unspoken(self, provider: Provider) -> bool:
         """Return whether no model of a provider is served by a protocol that codeloop speaks."""
-        models = self.listing(provider).values() if provider.npm not in PROTOCOLS else ()
-        return provider.npm not in PROTOCOLS and all(model.npm not in PROTOCOLS for model in models)
+        if is_spoken(provider.npm, provider.id):
+            return False
+        return all(service_of(model) is None for model in self.listing(provider).values())
 
     def listing(self, provider: Provider) -> dict[str, ModelInfo]:
         """Return all models of a provider by id, those too that the configuration excludes."""
         info = self._catalog.provider(provider.id)
         return overlaid(info.models if info else {}, provider.config, provider.id, provider.npm, everything=True)
 
-    def usable(self) -> list[Usable]:
+    def usable(self) -> list[UsableProvider]:
         """Return the providers that have a key, or need none because the configuration says where they are."""
         stored = self.credentials.entries()
-        found: list[Usable] = []
+        found: list[UsableProvider] = []
         for provider in self.all():
             source = self._source(provider, stored.keys())
             if source:
-                found.append(Usable(provider, source))
+                found.append(UsableProvider(provider, source))
         return found
 
     def provider(self, provider_id: str) -> Provider:
         """Return one provider. Raises `UnknownModel` when it is unknown or switched off."""
         provider = self._provider(provider_id)
-        if provider is not None and self._enabled(provider_id):
+        if provider is not None and self._is_enabled(provider_id):
             return provider
-        if not self._enabled(provider_id):
+        if not self._is_enabled(provider_id):
             raise UnknownModel(
                 f"The provider `{provider_id}` is switched off by `enabled_providers` or `disabled_providers`."
             )
@@ -172,7 +178,7 @@ class Providers:
         if found is not None:
             return found
         provider = self.provider(provider_id)
-        if (provider.open_ended or not provider.lists_models) and listed(model_id, provider.config):
+        if (provider.open_ended or not provider.lists_models) and is_allowed(model_id, provider.config):
             free = Prices(is_known=provider.open_ended)
             return ModelInfo(provider_id=provider_id, id=model_id, name=model_id, npm=provider.npm, prices=free)
         names = [f"{provider_id}/{name}" for name in near(model_id, models, parts=True)]
@@ -187,19 +193,19 @@ class Providers:
         Raises `ModelUnavailable`: unknown name, missing key, a key for another origin, a protocol that we do not speak.
         """
         info = self.info(ref)
-        protocol = PROTOCOLS.get(info.npm)
-        if protocol is None:
-            spoken = ", ".join(sorted(set(PROTOCOLS.values())))
+        service = service_of(info)
+        if service is None:
+            spoken = ", ".join(sorted(BY_NAME))
             found = environment_key(self.provider(info.provider_id).env, self._environment)
             held = f" The key of {found[0]} does not help." if found else ""
             raise UnspokenProtocol(
-                f"`{ref}` is served by the protocol of `{info.npm}`, which codeloop does not speak yet "
-                f"(it speaks {spoken}).{held}\n"
+                f"`{ref}` is served by the protocol of `{info.protocol or info.npm}`, which codeloop does not speak "
+                f"yet (it speaks {spoken}).{held}\n"
                 f"Use the model through another provider, or set provider.{info.provider_id}.npm and options.baseURL "
                 "if the service also speaks one of these."
             )
         provider = self.provider(info.provider_id)
-        endpoint = through or endpoint_of(provider, self.credentials, self._environment)
+        endpoint = through or endpoint_of(provider, self.credentials, self._environment, service)
         hints = ProviderHints(
             provider,
             info,
@@ -210,8 +216,9 @@ class Providers:
             is_signed_in=through is not None,
         )
         endpoint = replace(endpoint, hints=hints)
-        adapter: Callable[[ModelInfo, Endpoint, Quirks], ChatModel] = load(ADAPTERS[protocol])
-        return RetryingModel(adapter(info, endpoint, quirks_of(info)))
+        adapter: Callable[[ModelInfo, Endpoint, Quirks], ChatModel] = load(ADAPTERS[service.protocol])
+        model = RetryingModel(adapter(info, endpoint, quirks_of(info)))
+        return model if through else _with_true_context(model, info, endpoint)
 
     async def default(self, chosen: str | None = None) -> str:
         """Return the `provider/model` to use when the person named none: `chosen` (the configured one) if there is.
@@ -231,14 +238,14 @@ class Providers:
             if provider.config.models
         ]
         for provider in (*listed, *_by_preference(by_source)):
-            model = preferred_model(self.models(provider.id).values())
+            model = choose_default(self.models(provider.id).values())
             if model is not None:
                 return model.ref
-        return await self._found_locally()
+        return await self._find_local()
 
     async def answering(self) -> list[DiscoveredServer]:
         """Return the servers on this machine that answer now, with the ids of their models."""
-        return await discover([server for server in self._local.values() if self._enabled(server.id)])
+        return await discover([server for server in self._local.values() if self._is_enabled(server.id)])
 
     def small(self, ref: str) -> str | None:
         """Return the model for titles: the configured one, or a small one of the provider of `ref`, if any."""
@@ -256,7 +263,7 @@ class Providers:
         configured = {str(row.options.get("apiKey") or "") for row in self._config.provider.values()}
         return clean_environment(self._environment, self._catalog, stored | configured)
 
-    async def _found_locally(self) -> str:
+    async def _find_local(self) -> str:
         for found in await self.answering():
             model = local_model(found.models)
             if model is not None:
@@ -272,7 +279,7 @@ class Providers:
                 lines += f"{found[0]} is set, but codeloop does not speak the protocol of {provider.name} yet.\n"
         return lines
 
-    def _enabled(self, provider_id: str) -> bool:
+    def _is_enabled(self, provider_id: str) -> bool:
         only = self._config.enabled_providers
         return provider_id not in self._config.disabled_providers and (only is None or provider_id in only)
 
@@ -282,22 +289,39 @@ class Providers:
 
     def _source(self, provider: Provider, stored: AbstractSet[str]) -> str:
         """Say where the provider's key would come from; empty when it can't be used."""
-        if provider.configured_key:
+        if provider.configured_key or provider.has_key_helper:
             return "configuration"
         if is_signed_in(self, provider):
             return "credentials"
-        if resolved_url(provider.url, self._environment) is None:
+        if address_of(provider, self._environment) is None:
             return ""
         if environment_key(provider.env, self._environment):
             return "environment"
         if provider.id in stored:
             return "credentials"
+        chain = chain_of(provider.id)
+        if chain is not None and chain.find(settings_of(provider, self._environment)):
+            return "environment"
         return "none" if provider.configured_url else ""
+
+
+def _with_true_context(model: ChatModel, info: ModelInfo, endpoint: Endpoint) -> ChatModel:
+    """Return the model, which asks its server for its context where that is on this machine."""
+    if not is_loopback(urlsplit(endpoint.base_url).hostname or ""):
+        return model
+    from codeloop.model.local.context import reader_of
+
+    read = reader_of(info.provider_id, endpoint.base_url)
+    if read is None:
+        return model
+    from codeloop.model.local.model import LocalModel
+
+    return LocalModel(model, read, endpoint.base_url)
 
 
 def is_signed_in(providers: Providers, provider: Provider) -> bool:
     """Return whether somebody signed in at a provider with a plugin that sees to its requests."""
-    return provider.id in providers.signs_in() and providers.credentials.signed_in(provider.id) is not None
+    return provider.id in providers.signs_in() and providers.credentials.find_sign_in(provider.id) is not None
 
 
 def _by_preference(by_source: Mapping[str, list[Provider]]) -> list[Provider]:

@@ -1,14 +1,17 @@
 """How vendors of one wire protocol differ, as rows of data."""
 
+import re
 from typing import Literal
 
 from msgspec import Struct
 from msgspec import field as struct_field
 
+from codeloop.kit.wildcard import matches
+from codeloop.model.catalog.services import protocol_of
 from codeloop.model.chat import ModelInfo
-from codeloop.schema.wire import replace
+from codeloop.schema.wire import JSON, replace
 
-AnswerFormat = Literal["", "response_format", "output_config"]
+AnswerFormat = Literal["", "response_format", "output_config", "generation_config", "interaction_format"]
 
 
 class Quirks(Struct, frozen=True):
@@ -17,6 +20,8 @@ class Quirks(Struct, frozen=True):
     max_tokens_field: str = "max_tokens"
     usage_option: bool = True
     """Accepts `stream_options.include_usage`."""
+    sampling: bool = True
+    """Takes `temperature` and `top_p`; where False any value but the model's own is refused, so none is sent."""
     system_role: str = "system"
     reasoning_field: str = ""
     """The field of an assistant message that thinking goes back in; the model's own row of the catalog wins."""
@@ -40,6 +45,12 @@ class Quirks(Struct, frozen=True):
     """Models, by wildcard, that know no such format."""
     forced_call: bool = True
     """Can be told that an answer must make a call."""
+    reasoning_summary: str = ""
+    """How the Responses protocol is asked for summaries of thinking; "": it is not."""
+    patch_grammar: tuple[str, ...] = ()
+    """Models, by wildcard, that call the patch tool with plain text by a grammar."""
+    initiator_header: str = ""
+    """A header that says whether a request begins with what the user said ("user") or goes on by itself ("agent")."""
     headers: dict[str, str] = struct_field(default_factory=dict[str, str])
     names: dict[str, str] = struct_field(default_factory=dict[str, str])
     """Configuration's spelling of a body field -> the wire's."""
@@ -77,10 +88,12 @@ OPENAI = Quirks(
     system_role="developer",
     refused_keywords=GRAMMAR,
     answer_format="response_format",
+    reasoning_summary="auto",
+    patch_grammar=("gpt-5*", "gpt-6*", "*codex*"),
     no_answer_format=("gpt-3.5*", "gpt-4", "gpt-4-*", "gpt-4o-2024-05-13", "o1-mini*", "o1-preview*", "chatgpt-*"),
     names=COMMON_NAMES,
 )
-OPENAI_LIKE = replace(OPENAI, refused_keywords=UNCLOSED, answer_format="")
+OPENAI_LIKE = replace(OPENAI, refused_keywords=UNCLOSED, answer_format="", reasoning_summary="", patch_grammar=())
 """A service that speaks as OpenAI does at an address of its own."""
 ANTHROPIC = Quirks(
     answer_format="output_config",
@@ -90,26 +103,75 @@ ANTHROPIC = Quirks(
     ),
     names=COMMON_NAMES,
 )
+KIMI = replace(COMPATIBLE, reasoning_field="reasoning_content", session_field="prompt_cache_key")
+AZURE = Quirks(
+    max_tokens_field="max_completion_tokens",
+    system_role="developer",
+    refused_keywords=UNCLOSED,
+    answer_format="response_format",
+    no_answer_format=OPENAI.no_answer_format,
+    session_field="prompt_cache_key",
+    reasoning_summary="auto",
+    patch_grammar=OPENAI.patch_grammar,
+    names=COMMON_NAMES,
+)
+ADAPTIVE_MODELS = re.compile(r"claude-(?:opus|sonnet|haiku|fable|mythos)-(?:4[.-][7-9]|[5-9])")
+"""Claude that refuses a thinking budget and any temperature: it decides by an effort how much to think."""
+GOOGLE = Quirks(
+    cache_minutes=60,
+    answer_format="generation_config",
+    no_answer_format=("gemini-1*", "gemini-2*", "gemma*"),
+    names={"budgetTokens": "thinkingBudget", "maxTokens": "maxOutputTokens"},
+)
+"""Models before Gemini 3 take no format of the answer beside tools."""
+INTERACTIONS = Quirks(
+    cache_minutes=60,
+    answer_format="interaction_format",
+    refused_keywords=UNCLOSED,
+    no_answer_format=GOOGLE.no_answer_format,
+    names={
+        **COMMON_NAMES,
+        "maxTokens": "max_output_tokens",
+        "thinkingLevel": "thinking_level",
+        "stopSequences": "stop_sequences",
+        "safetySettings": "safety_settings",
+    },
+)
+BEDROCK = Quirks(
+    refused_keywords=frozenset({"default"}),
+    names={"budgetTokens": "budget_tokens", "reasoningEffort": "reasoning_effort", "topK": "top_k"},
+)
+BY_PROTOCOL: dict[str, Quirks] = {
+    "anthropic-vertex": ANTHROPIC,
+    "google-generate-content": GOOGLE,
+    "google-interactions": INTERACTIONS,
+    "bedrock-converse": BEDROCK,
+}
+"""What counts for the models of a protocol, whoever provides them."""
 
 ROWS: dict[str, Quirks] = {
     "openai": OPENAI,
-    "azure": Quirks(
-        max_tokens_field="max_completion_tokens",
-        system_role="developer",
-        refused_keywords=UNCLOSED,
-        answer_format="response_format",
-        no_answer_format=OPENAI.no_answer_format,
-        names=COMMON_NAMES,
-    ),
+    "azure": AZURE,
     "anthropic": ANTHROPIC,
+    "google": GOOGLE,
     "deepseek": Quirks(
         cache_minutes=24 * 60,
         images=False,
         pdf=False,
         refused_keywords=UNCLOSED,
         forced_call=False,
+        reasoning_field="reasoning_content",
         names=COMMON_NAMES,
     ),
+    "azure-cognitive-services": AZURE,
+    "github-copilot": replace(
+        COMPATIBLE,
+        max_tokens_field="max_completion_tokens",
+        reasoning_summary="auto",
+        initiator_header="x-initiator",
+        headers={"openai-intent": "conversation-edits"},
+    ),
+    **dict.fromkeys(("moonshotai", "moonshotai-cn", "kimi-for-coding"), KIMI),
     "mistral": Quirks(usage_option=False, call_id_length=9, pdf=False, refused_keywords=GRAMMAR, names=COMMON_NAMES),
     "groq": Quirks(max_tokens_field="max_completion_tokens", pdf=False, refused_keywords=GRAMMAR, names=COMMON_NAMES),
     "cerebras": Quirks(
@@ -117,6 +179,7 @@ ROWS: dict[str, Quirks] = {
     ),
     "xai": Quirks(
         pdf=False,
+        session_field="prompt_cache_key",
         refused_keywords=UNCLOSED,
         answer_format="response_format",
         no_answer_format=("grok-2*", "grok-3*", "grok-beta"),
@@ -126,16 +189,32 @@ ROWS: dict[str, Quirks] = {
     "lmstudio": Quirks(pdf=False, refused_keywords=GRAMMAR, names=COMMON_NAMES),
     "llama.cpp": Quirks(pdf=False, refused_keywords=GRAMMAR, names=COMMON_NAMES),
     "vllm": Quirks(pdf=False, refused_keywords=UNCLOSED, names=COMMON_NAMES),
+    "sglang": Quirks(pdf=False, refused_keywords=UNCLOSED, names=COMMON_NAMES),
+    "docker-model-runner": Quirks(pdf=False, refused_keywords=GRAMMAR, names=COMMON_NAMES),
 }
 """By provider id; what is not here is COMPATIBLE."""
 
 
+class Family(Struct, frozen=True):
+    """What is so of models whoever serves them: wildcards over their names, and the fields of a row that change."""
+
+    models: tuple[str, ...]
+    changes: JSON
+
+
+FAMILIES = (Family(("*kimi-k2*", "*kimi-k3*", "*kimi-for-coding*"), {"sampling": False}),)
+"""All that fit are laid over the provider's row."""
+
+
 def quirks_of(info: ModelInfo) -> Quirks:
-    """Return the row of the model's provider, or the common one."""
-    row = ROWS.get(info.provider_id)
-    if row is not None:
-        return row
-    return OPENAI_LIKE if info.npm == "@ai-sdk/openai" else COMPATIBLE
+    """Return the row of the model's protocol or provider, or the common one, with what its family changes."""
+    common = OPENAI_LIKE if info.npm == "@ai-sdk/openai" else COMPATIBLE
+    row = BY_PROTOCOL.get(protocol_of(info) or "") or ROWS.get(info.provider_id) or common
+    name = (info.api_id or info.id).lower()
+    for family in FAMILIES:
+        if any(matches(name, pattern) for pattern in family.models):
+            row = replace(row, **family.changes)
+    return row
 
 
 def cache_life(provider_id: str) -> int:

@@ -8,7 +8,7 @@ from math import isnan
 
 import msgspec
 
-from codeloop.model.chat import CallReady, ChatModel, Finished, ModelEvent, ModelInfo, ModelRequest, Retrying
+from codeloop.model.chat import CallReady, ChatModel, Finished, ModelEvent, ModelInfo, ModelRequest, RetryScheduled
 from codeloop.schema.errors import APIError, APIErrorData
 from codeloop.schema.limits import MODEL_ATTEMPTS, MODEL_BACKOFF, MODEL_REFUSED, MODEL_REFUSED_BACKOFF, MODEL_WAIT
 
@@ -65,10 +65,10 @@ class RetryingModel:
                 yield Finished("cut", failed.tokens)
                 return
             wait = self._wait(error, attempt)
-            if attempt == self._most(error) or wait > MODEL_WAIT.seconds:
+            if attempt >= min(self._most(error), request.attempts or self._attempts) or wait > MODEL_WAIT.seconds:
                 yield Finished("error", failed.tokens, _final(error, attempt, wait))
                 return
-            yield Retrying(attempt, error.data.message, int((time.time() + wait) * 1000), failed.tokens)
+            yield RetryScheduled(attempt, error.data.message, int((time.time() + wait) * 1000), failed.tokens)
             await self._sleep(wait)
 
     def _most(self, error: APIError) -> int:
@@ -80,7 +80,7 @@ class RetryingModel:
 
         An address where nobody listens is tried again sooner.
         """
-        asked = asked_wait(error.data.response_headers or {})
+        asked = parse_retry_after(error.data.response_headers or {})
         if asked is not None and asked > MODEL_WAIT.seconds:
             return asked
         first = MODEL_REFUSED_BACKOFF.seconds if _is_refused(error) else MODEL_BACKOFF.seconds
@@ -92,7 +92,7 @@ def _is_refused(error: APIError) -> bool:
     return (error.data.metadata or {}).get("kind") == "refused"
 
 
-def asked_wait(headers: dict[str, str]) -> float | None:
+def parse_retry_after(headers: dict[str, str]) -> float | None:
     """Return the seconds that `retry-after-ms` or `retry-after` (seconds or an HTTP date) ask for, if one does."""
     for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         value = headers.get(name, "").strip()

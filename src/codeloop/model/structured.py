@@ -1,5 +1,6 @@
 """How services are told the JSON Schema of an answer: natively where they can keep to it, else by a tool. Pure."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -7,7 +8,7 @@ from msgspec import Struct
 
 from codeloop.kit.jsonc import is_list, is_object
 from codeloop.kit.wildcard import matches
-from codeloop.model.catalog.vendors import PROTOCOLS
+from codeloop.model.catalog.services import protocol_of
 from codeloop.model.chat import ModelInfo
 from codeloop.model.quirks import AnswerFormat, Quirks
 from codeloop.schema.part import STRUCTURED_OUTPUT as NAME
@@ -45,9 +46,17 @@ _BOUNDS = {
     "minItems",
     "maxItems",
 }
+_GEMINI = AnswerGrammar(
+    _COMMON | {"format", "minimum", "maximum", "minItems", "maxItems"},
+    frozenset({"date-time", "date", "time"}),
+    optional=20,
+    recursive=False,
+)
 GRAMMARS: dict[AnswerFormat, AnswerGrammar] = {
     "response_format": AnswerGrammar(_COMMON | _BOUNDS | {"format"}, _FORMATS, optional=0, recursive=True),
     "output_config": AnswerGrammar(_COMMON | {"format"}, _FORMATS | {"uri"}, optional=20, recursive=False),
+    "generation_config": _GEMINI,
+    "interaction_format": _GEMINI,
 }
 _NO_ROOT = frozenset({"anyOf", "oneOf", "allOf", "not", "enum", "const", "if", "$ref"})
 """Not taken by services at the top of a tool's parameters, or of an answer's format."""
@@ -75,7 +84,7 @@ def shape_of(schema: JSON) -> AnswerShape:
     inner = {key: value for key, value in root.items() if key not in apart}
     shared = {key: root[key] for key in apart[:2] if key in root}
     around = {"type": "object", "properties": {RESULT: inner}, "required": [RESULT], "additionalProperties": False}
-    return AnswerShape(_moved({**around, **shared}), wrapped=True)
+    return AnswerShape(_move_references({**around, **shared}), wrapped=True)
 
 
 def native_fields(info: ModelInfo, quirks: Quirks, shape: AnswerShape) -> JSON | None:
@@ -87,24 +96,40 @@ def native_fields(info: ModelInfo, quirks: Quirks, shape: AnswerShape) -> JSON |
     form = quirks.answer_format
     if not form or any(matches(name, pattern) for pattern in quirks.no_answer_format):
         return None
-    kept = _fitted(shape.schema, GRAMMARS[form])
+    kept = _fit_schema(shape.schema, GRAMMARS[form])
     match form:
         case "response_format":
             described = {"name": NAME, "schema": shape.schema if kept is None else kept, "strict": kept is not None}
             return {"response_format": {"type": "json_schema", "json_schema": described}}
         case "output_config":
             return None if kept is None else {"output_config": {"format": {"type": "json_schema", "schema": kept}}}
+        case "generation_config":
+            if kept is None:
+                return None
+            return {"generationConfig": {"responseMimeType": "application/json", "responseJsonSchema": kept}}
+        case "interaction_format":
+            described = {"type": "text", "mime_type": "application/json", "schema": kept}
+            return None if kept is None else {"response_format": described}
 
 
 def call_fields(info: ModelInfo, quirks: Quirks, options: JSON) -> JSON:
     """Return the fields of a request's body that make the answer hold a call, where that can be said."""
     if not quirks.forced_call or "tool_choice" in options or "toolChoice" in options:
         return {}
-    if PROTOCOLS.get(info.npm) != "anthropic-messages":
-        return {"tool_choice": "required"}
     thinking: Any = options.get("thinking")
     thinks = is_object(thinking) and thinking.get("type") in {"enabled", "adaptive"}
-    return {} if thinks else {"tool_choice": {"type": "any"}}  # the service refuses both together
+    match protocol_of(info):
+        case "anthropic-messages" | "anthropic-vertex":
+            return {} if thinks else {"tool_choice": {"type": "any"}}  # the service refuses both together
+        case "google-generate-content":
+            return {"toolConfig": {"functionCallingConfig": {"mode": "ANY"}}}
+        case "google-interactions":
+            return {"generation_config": {"tool_choice": "any"}}
+        case "bedrock-converse":
+            takes = re.search(r"claude|nova|mistral-large", info.api_id or info.id)
+            return {"toolConfig": {"toolChoice": {"any": {}}}} if takes and not thinks else {}
+        case _:
+            return {"tool_choice": "required"}
 
 
 def _root(schema: JSON) -> JSON:
@@ -121,20 +146,20 @@ def _root(schema: JSON) -> JSON:
     return schema
 
 
-def _moved(value: Any) -> Any:
+def _move_references(value: Any) -> Any:
     """Return a schema with its references to its own top, which has moved into `result`."""
     if is_list(value):
-        return [_moved(item) for item in value]
+        return [_move_references(item) for item in value]
     if not is_object(value):
         return value
-    moved = {key: _moved(item) for key, item in value.items()}
+    moved = {key: _move_references(item) for key, item in value.items()}
     target = value.get("$ref")
     if isinstance(target, str) and target.startswith("#") and not target.startswith(("#/$defs/", "#/definitions/")):
         moved["$ref"] = f"#/properties/{RESULT}{target[1:]}"
     return moved
 
 
-def _fitted(schema: JSON, grammar: AnswerGrammar) -> JSON | None:
+def _fit_schema(schema: JSON, grammar: AnswerGrammar) -> JSON | None:
     """Return the schema with all its objects closed, when the grammar can say it; None: it can't.
 
     What it allows is allowed by the schema.
@@ -142,7 +167,7 @@ def _fitted(schema: JSON, grammar: AnswerGrammar) -> JSON | None:
     if not grammar.recursive and _is_recursive(schema):
         return None
     try:
-        fitting = _Fitting(grammar)
+        fitting = _SchemaFitter(grammar)
         kept = fitting.schema(schema, 1)
     except _DoesNotFit:
         return None
@@ -153,7 +178,7 @@ class _DoesNotFit(Exception):
     pass
 
 
-class _Fitting:
+class _SchemaFitter:
     def __init__(self, grammar: AnswerGrammar) -> None:
         self.optional = 0
         self.values = 0

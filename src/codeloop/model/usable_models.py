@@ -6,8 +6,8 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from codeloop.model.catalog.local_servers import listening
-from codeloop.model.catalog.overrides import listed
-from codeloop.model.catalog.vendors import PROTOCOLS
+from codeloop.model.catalog.overrides import is_allowed
+from codeloop.model.catalog.services import service_of
 from codeloop.model.chat import ModelInfo
 from codeloop.model.provider import Provider
 from codeloop.model.providers import DISABLED, Providers
@@ -43,11 +43,11 @@ async def offers(providers: Providers, ids: Collection[str] | None = None) -> tu
         if not reasons[provider.id] and provider.id in local and not server and local[provider.id] not in running:
             reasons[provider.id] = SILENT
         if ids is not None or not reasons[provider.id]:
-            found += _offered(providers, provider, server.models if server else (), reasons[provider.id])
+            found += _list_offers(providers, provider, server.models if server else (), reasons[provider.id])
     return found, {name: why for name, why in reasons.items() if why}
 
 
-def _offered(providers: Providers, provider: Provider, there: Collection[str], why: str) -> Iterator[Offer]:
+def _list_offers(providers: Providers, provider: Provider, there: Collection[str], why: str) -> Iterator[Offer]:
     """Yield a provider's models: first what its server on this machine has, then what else is known, newest first."""
     for name in there:
         yield Offer(providers.info(f"{provider.id}/{name}"))
@@ -58,9 +58,9 @@ def _offered(providers: Providers, provider: Provider, there: Collection[str], w
 
 
 def _why_not(provider: Provider, model: ModelInfo) -> str:
-    if not listed(model.id, provider.config):
+    if not is_allowed(model.id, provider.config):
         return DISABLED
-    return "" if model.npm in PROTOCOLS else f"protocol not spoken yet ({model.npm})"
+    return "" if service_of(model) is not None else f"protocol not spoken yet ({model.npm})"
 
 
 def newest_model(providers: Providers, name: str, chosen: str) -> ModelRef | None:

@@ -9,8 +9,11 @@ from typing import Protocol, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
 from codeloop.net.http1 import Connection, NetworkError, NetworkErrorKind
+from codeloop.net.offline import check_reach
+from codeloop.net.origin import is_local_name
 from codeloop.net.proxy import ProxyClient, proxy_for
-from codeloop.net.tls import tls_context
+from codeloop.net.tls import service_tls_context
+from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import MODEL_GRACE, MODEL_INFLATED, MODEL_KEEPALIVE
 
 Given = TypeVar("Given")
@@ -107,7 +110,10 @@ class OriginClient:
 
     async def post(self, path: str, headers: dict[str, str], body: bytes) -> HttpResponse:
         """Send `body` to the base URL plus `path`; return the response when its head is there. Raises NetworkError."""
-        if proxy := proxy_for(self._base.scheme, self._base.hostname or "", self._port, os.environ):
+        check_reach(self._base.hostname or "")
+        host = self._base.hostname or ""
+        # No proxy knows this machine's own servers, whatever NO_PROXY forgets.
+        if not is_local_name(host) and (proxy := proxy_for(self._base.scheme, host, self._port, os.environ)):
             self._proxy = self._proxy or ProxyClient(proxy, self._connect_seconds, self._first_byte)
             source = await self._proxy.post(self._base_url + path, headers, body)
             return HttpResponse(self, source, source.status, source.headers)
@@ -138,7 +144,7 @@ class OriginClient:
         fresh, whole = connection.unused, False
         connection.unused = True
         try:
-            await _within(self._first_byte, _sent(connection, head, body), "first-byte")
+            await _within(self._first_byte, _send(connection, head, body), "first-byte")
             whole = True
         except NetworkError as error:
             if fresh or error.kind != "cut" or not connection.unused:
@@ -149,7 +155,10 @@ class OriginClient:
         return whole
 
     async def _connect(self) -> Connection:
-        tls = tls_context() if self._base.scheme == "https" else None
+        try:
+            tls = service_tls_context() if self._base.scheme == "https" else None
+        except CodeloopError as error:
+            raise NetworkError("certificate", str(error)) from None
         opening = Connection.open(self._base.hostname or "", self._port, tls)
         return await _within(self._connect_seconds, opening, "connect-timeout")
 
@@ -169,7 +178,7 @@ class OriginClient:
         return "\r\n".join(lines).encode("latin-1", "replace")
 
 
-async def _sent(connection: Connection, head: bytes, body: bytes) -> None:
+async def _send(connection: Connection, head: bytes, body: bytes) -> None:
     await connection.send(head, body)
     await connection.receive_head()
 
@@ -191,7 +200,7 @@ def _inflater(encoding: str) -> Callable[[bytes], bytes] | None:
 
     inflater = zlib.decompressobj(wbits=47)
 
-    def inflated(data: bytes) -> bytes:
+    def inflate_chunk(data: bytes) -> bytes:
         try:
             plain = inflater.decompress(data, MODEL_INFLATED.value)
         except zlib.error as error:
@@ -200,4 +209,4 @@ def _inflater(encoding: str) -> Callable[[bytes], bytes] | None:
             raise NetworkError("protocol", f"compressed data that becomes more than {MODEL_INFLATED.value} bytes")
         return plain
 
-    return inflated
+    return inflate_chunk

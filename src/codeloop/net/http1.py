@@ -20,7 +20,7 @@ LENGTH = re.compile(r"[0-9]{1,18}")
 
 
 NetworkErrorKind = Literal[
-    "connect", "refused", "connect-timeout", "certificate", "proxy", "first-byte", "idle", "cut", "protocol"
+    "connect", "refused", "connect-timeout", "certificate", "proxy", "offline", "first-byte", "idle", "cut", "protocol"
 ]
 
 
@@ -146,7 +146,7 @@ class Connection:
             except OSError as error:
                 raise NetworkError("cut", _reason(error)) from None
             if not data:
-                return self._ended()
+                return self._check_end()
             if self._chunks is not None:
                 data = self._chunks.feed(data)
             elif self._left is not None:
@@ -177,7 +177,7 @@ class Connection:
         if not self._loop.is_closed():
             self._writer.transport.abort()
 
-    def _ended(self) -> bytes:
+    def _check_end(self) -> bytes:
         if self._left is None and self._chunks is None:
             self._left = 0
             return b""

@@ -25,6 +25,6 @@ def is_local_name(host: str) -> bool:
     return is_loopback(host) or host.lower().endswith(".localhost")
 
 
-def bracketed(host: str) -> str:
+def add_brackets(host: str) -> str:
     """Return a host as it stands in a URL: an IPv6 address in brackets."""
     return f"[{host}]" if ":" in host else host

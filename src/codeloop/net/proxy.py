@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from codeloop.net.http1 import NetworkError, NetworkErrorKind
-from codeloop.net.origin import bracketed
-from codeloop.net.tls import tls_context
+from codeloop.net.origin import add_brackets
+from codeloop.net.tls import service_tls_context
+from codeloop.schema.errors import CodeloopError
 
 if TYPE_CHECKING:
     from httpx2 import AsyncClient, Response
@@ -16,7 +17,8 @@ def proxy_for(scheme: str, host: str, port: int, environment: Mapping[str, str])
     """Return the URL of the proxy for a host, None for a direct connection.
 
     Read are `https_proxy`, `http_proxy` and `all_proxy`, lower case first, and `no_proxy` (names with all below them,
-    addresses, `host:port`, `*`). `HTTP_PROXY` in capitals counts too: this program is never a CGI script.
+    addresses, networks such as `10.0.0.0/8`, `host:port`, `*`). `HTTP_PROXY` in capitals counts too: this program is
+    never a CGI script.
     """
     names = (f"{scheme}_proxy", f"{scheme}_proxy".upper(), "all_proxy", "ALL_PROXY")
     proxy = next((environment[name] for name in names if environment.get(name)), None)
@@ -24,10 +26,21 @@ def proxy_for(scheme: str, host: str, port: int, environment: Mapping[str, str])
         return None
     for entry in (environment.get("no_proxy") or environment.get("NO_PROXY") or "").split(","):
         pattern = entry.strip().lower()
+        if "/" in pattern and _is_in_network(host, pattern):
+            return None
         name = pattern.lstrip("*").removeprefix(".")
-        if pattern == "*" or (name and (name in {host, f"{bracketed(host)}:{port}"} or host.endswith(f".{name}"))):
+        if pattern == "*" or (name and (name in {host, f"{add_brackets(host)}:{port}"} or host.endswith(f".{name}"))):
             return None
     return proxy if "://" in proxy else f"http://{proxy}"
+
+
+def _is_in_network(host: str, network: str) -> bool:
+    from ipaddress import ip_address, ip_network
+
+    try:
+        return ip_address(host) in ip_network(network, strict=False)
+    except ValueError:
+        return False
 
 
 class ProxyResponse:
@@ -71,10 +84,16 @@ class ProxyClient:
         timeout = httpx2.Timeout(None, connect=self._connect, read=self._first_byte)
         try:
             self._client = self._client or httpx2.AsyncClient(
-                verify=tls_context(), trust_env=False, proxy=self._proxy, follow_redirects=False, timeout=timeout
+                verify=service_tls_context(),
+                trust_env=False,
+                proxy=self._proxy,
+                follow_redirects=False,
+                timeout=timeout,
             )
             request = self._client.build_request("POST", url, headers=headers, content=body)
             return ProxyResponse(await self._client.send(request, stream=True))
+        except CodeloopError as error:
+            raise NetworkError("certificate", str(error)) from None
         except (httpx2.HTTPError, httpx2.InvalidURL, ImportError, ValueError) as error:
             raise NetworkError(_kind(error), str(error)) from None
 

@@ -1,21 +1,66 @@
-"""Whom TLS connections trust."""
+"""Whom TLS connections trust, and what codeloop shows to services that want to know their clients."""
 
 import os
 import sys
 from functools import cache
-from ssl import SSLContext, create_default_context
+from ssl import SSLContext, SSLError, create_default_context
+
+from codeloop.schema.errors import CodeloopError
 
 AUTHORITIES = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem")
+EXTRA_AUTHORITIES = "NODE_EXTRA_CA_CERTS"
+"""Names a file of further authorities; the variable that other tools read, so that one setting serves all."""
+CLIENT_CERTIFICATE = "CODELOOP_CLIENT_CERT"
+CLIENT_KEY = "CODELOOP_CLIENT_KEY"
+CLIENT_UNLOCK = "CODELOOP_CLIENT_KEY_PASSPHRASE"
 
 
 @cache
 def tls_context() -> SSLContext:
-    """Return the one TLS context (20 ms to make): the system's authorities, or those that SSL_CERT_FILE names."""
-    if sys.platform != "linux":
+    """Return the TLS context for servers of anybody (20 ms to make). Raises CodeloopError: a file can't be used.
+
+    Trusted are the system's authorities, or those of SSL_CERT_FILE and SSL_CERT_DIR, and those of NODE_EXTRA_CA_CERTS.
+    """
+    return _make_context()
+
+
+@cache
+def service_tls_context() -> SSLContext:
+    """Return the TLS context for services of the configuration. Raises CodeloopError: a file can't be used.
+
+    They are shown the client certificate of CODELOOP_CLIENT_CERT where they ask for one. Pages of the web are not: it
+    would tell them who visits.
+    """
+    certificate = os.environ.get(CLIENT_CERTIFICATE)
+    if not certificate:
+        return tls_context()
+    context = _make_context()
+    key, passphrase = os.environ.get(CLIENT_KEY) or None, os.environ.get(CLIENT_UNLOCK, "")
+    try:
+        # Without a function that answers, OpenSSL would ask for the passphrase on the terminal.
+        context.load_cert_chain(certificate, key, lambda: passphrase)
+    except (OSError, SSLError) as error:
+        raise _unusable(f"{CLIENT_CERTIFICATE} ({certificate})", error) from None
+    return context
+
+
+def _make_context() -> SSLContext:
+    if sys.platform == "linux":
+        context = create_default_context()
+        if not context.cert_store_stats()["x509_ca"] and (found := next(filter(os.path.isfile, AUTHORITIES), None)):
+            context.load_verify_locations(found)
+    else:  # the system's authorities are no files there
         import httpx2
 
-        return httpx2.create_ssl_context()
-    context = create_default_context()
-    if not context.cert_store_stats()["x509_ca"] and (found := next(filter(os.path.isfile, AUTHORITIES), None)):
-        context.load_verify_locations(found)
+        context = httpx2.create_ssl_context()
+    if extra := os.environ.get(EXTRA_AUTHORITIES):
+        try:
+            context.load_verify_locations(extra)
+        except (OSError, SSLError) as error:
+            raise _unusable(f"{EXTRA_AUTHORITIES} ({extra})", error) from None
     return context
+
+
+def _unusable(what: str, error: Exception) -> CodeloopError:
+    reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+    return CodeloopError(f"{what} can't be used: {reason}. Correct the variable, or unset it.")

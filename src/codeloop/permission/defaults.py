@@ -78,7 +78,7 @@ def base_rules(profile: Profile, scratch: Path, *readable: Path) -> Ruleset:
     )
 
 
-def named_permissions() -> frozenset[str]:
+def list_named_permissions() -> frozenset[str]:
     """Return the permissions that our rules name: a tool of a server's that had such a name would get its rules."""
     return frozenset(rule.permission for rule in base_rules("auto", Path("/"))) - {"*"}
 

@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 
 from msgspec import Struct
 
-from codeloop.permission.rules import KINDS, RuleLayers, Verdict, decide, judged, last_match
+from codeloop.permission.rules import KINDS, RuleLayers, Verdict, decide, judge_need, last_match
 from codeloop.schema.errors import GapError, HookRefused
 from codeloop.schema.event import (
     PermissionAnswer,
@@ -113,12 +113,12 @@ class Gate(Struct, frozen=True):
             if each.verdict.action == "deny":
                 self.store.permissions.note(replace(each.decision, action="deny", by="rule"))
                 raise Denied(each.need, each.verdict)
-        judgements = [await self._seen(each, session_id, tool, extensions) for each in judgements]
+        judgements = [await self._ask_extensions(each, session_id, tool, extensions) for each in judgements]
         asked = [each for each in judgements if each.verdict.action == "ask"]
         answer: PermissionAnswer | None = None
         if asked and not (rules.answers_itself and all(each.need.hooked is None for each in asked)):
             answer = await self._question(asked, session_id, tool)
-        by = _answered(answer) if answer is not None else "profile yolo"
+        by = _describe_answer(answer) if answer is not None else "profile yolo"
         is_rejected = answer is not None and answer.reply == "reject"
         for each in asked if is_rejected else judgements:
             is_asked = each.verdict.action == "ask"
@@ -130,7 +130,7 @@ class Gate(Struct, frozen=True):
             self._remember_once(asked, answer)
         return answer is not None
 
-    async def _seen(
+    async def _ask_extensions(
         self, judgement: "_Judgement", session_id: str, tool: QuestionTool | None, extensions: Extensions | None
     ) -> "_Judgement":
         """Return a judgement as extensions leave it. Raises Denied."""
@@ -172,7 +172,7 @@ class Gate(Struct, frozen=True):
 
     def _judgement(self, need: Need, session_id: str, tool: QuestionTool | None, rules: CallRules) -> "_Judgement":
         grants = self.grants(session_id, need)
-        verdict, origin = judged(need, rules.lists, tuple(rule for grant in grants for rule in _allowed_by(grant)))
+        verdict, origin = judge_need(need, rules.lists, tuple(rule for grant in grants for rule in _to_rules(grant)))
         is_by_rule = verdict.rule is None or verdict.rule.action == "allow"
         by = "rule" if is_by_rule else _granting(need, grants)
         return _Judgement(need, verdict, _decision(need, verdict, origin, session_id, tool), by)
@@ -182,7 +182,7 @@ class Gate(Struct, frozen=True):
         if not need.always:
             return []
         place = place_of(need.metadata)
-        return [grant for grant in self.store.permissions.granted(session_id) if grant.place == place]
+        return [grant for grant in self.store.permissions.list_grants(session_id) if grant.place == place]
 
     def reply(self, answer: PermissionAnswer, always: Sequence[str] = ()) -> bool:
         """Settle a question, and with it what the answer covers, in one transaction; False when it no longer waits.
@@ -201,12 +201,12 @@ class Gate(Struct, frozen=True):
         others = [other for other in pending if other.id != settled.id and self._follows(other, settled, answer)]
         replies = (PermissionReplied(properties=answer), *(_same_reply(other, answer) for other in others))
 
-        def made() -> Sequence[StoredEvent]:
+        def make_events() -> Sequence[StoredEvent]:
             if answer.reply == "always":
                 self.store.permissions.remember(settled)
             return replies
 
-        self.store.append_made(made)
+        self.store.append_made(make_events)
         return True
 
     def _follows(self, other: PermissionRequest, settled: PermissionRequest, answer: PermissionAnswer) -> bool:
@@ -334,19 +334,19 @@ class _Judgement(Struct, frozen=True):
         return self.need.once and rule is not None and rule.pattern in KINDS
 
 
-def _answered(answer: PermissionAnswer) -> str:
+def _describe_answer(answer: PermissionAnswer) -> str:
     """Return who answered a question, and how."""
     return {AUTO: "--auto", NOBODY: "nobody"}.get(answer.message or "", f"{PERSON}, {answer.reply}")
 
 
-def _allowed_by(grant: Grant) -> tuple[PermissionRule, ...]:
+def _to_rules(grant: Grant) -> tuple[PermissionRule, ...]:
     return tuple(PermissionRule(permission=grant.permission, pattern=p, action="allow") for p in grant.patterns)
 
 
 def _granting(need: Need, grants: Sequence[Grant]) -> str:
     """Return which "always" a need passed by."""
     for grant in grants:
-        if any(last_match(need.permission, pattern, _allowed_by(grant)) for pattern in need.patterns):
+        if any(last_match(need.permission, pattern, _to_rules(grant)) for pattern in need.patterns):
             return f"grant {grant.id}"
     return "grant"
 

@@ -26,11 +26,11 @@ class RuleLayer(Struct, frozen=True):
 
     name: str
     rules: Ruleset
-    place: Callable[[int], str] | None = None
+    locate: Callable[[int], str] | None = None
 
     def origin(self, index: int) -> str:
         """Return where a rule comes from."""
-        return self.place(index) if self.place is not None else self.name
+        return self.locate(index) if self.locate is not None else self.name
 
 
 RuleLayers = tuple[RuleLayer, ...]
@@ -136,7 +136,7 @@ def strictest(verdicts: Sequence[Verdict]) -> Verdict:
     return Verdict("ask", patterns, asking[0].rule, any(verdict.is_doubtful for verdict in asking))
 
 
-def judged(need: Need, lists: Sequence[RuleLayers], grants: Ruleset = ()) -> tuple[Verdict, str]:
+def judge_need(need: Need, lists: Sequence[RuleLayers], grants: Ruleset = ()) -> tuple[Verdict, str]:
     """Decide a need that must pass several lists of rules: the strictest verdict, and where its rule was written."""
     verdicts = [decide(need, *(layer.rules for layer in layers), grants=grants) for layers in lists]
     verdict = strictest(verdicts)
@@ -146,7 +146,7 @@ def judged(need: Need, lists: Sequence[RuleLayers], grants: Ruleset = ()) -> tup
     return verdict, _origin(verdict.rule, lists[0])
 
 
-def denied_patterns(permission: str, lists: Sequence[RuleLayers]) -> tuple[str, ...]:
+def list_denied_patterns(permission: str, lists: Sequence[RuleLayers]) -> tuple[str, ...]:
     """Return the wildcards of the rules that deny a permission for particular patterns, in no order."""
     rules = (rule for layers in lists for layer in layers for rule in layer.rules if rule.action == "deny")
     about = (rule for rule in rules if matches(permission, rule.permission) and _wildcard(rule) != "*")

@@ -8,7 +8,10 @@ from codeloop.schema.wire import JSON, Wire
 
 
 class Agent(Wire):
-    """A prompt, rules and a model under a name. `steps`: at most so many requests a turn."""
+    """A prompt, rules and a model under a name. `steps`: at most so many requests a turn.
+
+    `fallback`: models (`provider/model`) that take over, one after the other, where the model's service fails.
+    """
 
     name: str
     mode: Literal["primary", "subagent", "all"]
@@ -24,3 +27,4 @@ class Agent(Wire):
     top_p: float | None = None
     color: str | None = None
     steps: int | None = None
+    fallback: list[str] | None = None

@@ -35,6 +35,12 @@ class ModalitiesConfig(Wire):
     output: list[str] | None = None
 
 
+class ModelServiceConfig(Wire, rename=None):
+    """`provider.<id>.models.<id>.provider`: what serves this model in the place of what serves the others."""
+
+    npm: str | None = None
+
+
 class ModelConfig(Wire, rename=None):
     """`provider.<id>.models.<id>`: overrides or adds to what the catalog says."""
 
@@ -47,6 +53,7 @@ class ModelConfig(Wire, rename=None):
     modalities: ModalitiesConfig | None = None
     interleaved: bool | str | JSON | None = None
     limit: ModelLimitConfig | None = None
+    provider: ModelServiceConfig | None = None
     cost: ModelCostConfig | None = None
     options: JSON = {}
     headers: dict[str, str] = {}
@@ -70,10 +77,13 @@ class ProviderConfig(Wire):
     blacklist: list[str] | None = None
 
 
+Dollars = Annotated[float, msgspec.Meta(ge=0)]
+
+
 class AgentConfig(Wire, rename=None):
     """`agent.<name>`; `permission` is normalised to rules in their order. `restrictions`: as in Config.
 
-    `only`: the permissions of the tools that it has; None: all.
+    `only`: the permissions of the tools that it has; None: all. `fallback`: as in Config; None: that one counts.
     """
 
     model: str | None = None
@@ -84,6 +94,7 @@ class AgentConfig(Wire, rename=None):
     temperature: float | None = None
     top_p: float | None = None
     steps: int | None = None
+    fallback: list[str] | None = None
     color: str | None = None
     hidden: bool = False
     disable: bool = False
@@ -118,6 +129,21 @@ class CompactionConfig(Wire):
     auto: bool = True
     prune: bool = True
     reserved: int | None = None
+
+
+class ProjectSpendingConfig(Wire):
+    """`budget.project`: dollars that a project may spend in a day and in a month."""
+
+    day: Dollars | None = None
+    month: Dollars | None = None
+
+
+class SpendingConfig(Wire):
+    """`budget`: dollars that all projects may spend in a day and in a month of the calendar, and each of them."""
+
+    day: Dollars | None = None
+    month: Dollars | None = None
+    project: ProjectSpendingConfig = ProjectSpendingConfig()
 
 
 class SearchConfig(Wire, rename={"base_url": "baseURL", "api_key": "apiKey"}):
@@ -229,6 +255,7 @@ class WatcherConfig(Wire):
 class Config(Wire, rename=None):
     """Everything that can be configured. `permission` holds the rules of all trusted layers in their order.
 
+    `fallback`: models (`provider/model`) that take over, one after the other, where a model's service fails.
     `mcp_share`: how many percent of a model's window the tools of MCP servers may take.
     `lsp_warnings`: the result of an edit tells new warnings of language servers too, not only errors.
     `hooks` holds the commands of all trusted layers in their order; `hook_timeout` (ms) is for an extension's answers.
@@ -238,6 +265,7 @@ class Config(Wire, rename=None):
 
     model: str | None = None
     small_model: str | None = None
+    fallback: list[str] = []
     default_agent: str | None = None
     username: str | None = None
     shell: str | None = None
@@ -265,6 +293,7 @@ class Config(Wire, rename=None):
     search: SearchConfig | None = None
     server: ServerConfig = ServerConfig()
     compaction: CompactionConfig = CompactionConfig()
+    budget: SpendingConfig = SpendingConfig()
     tool_output: ToolOutputConfig = ToolOutputConfig()
     sandbox: SandboxConfig = SandboxConfig()
     experimental: JSON = {}

@@ -1,8 +1,5 @@
-"""Every deadline, size and count that bounds the program, in one table: `codeloop debug limits` prints it."""
+"""Deadlines, sizes and counts that bound the program; `bounds/` holds those of parts that are loaded late."""
 
-from collections.abc import Callable
-
-from codeloop.kit.lazy import load
 from codeloop.kit.limit import Limit
 
 CONFIG_BYTES = Limit("config.bytes", 1024 * 1024, "bytes", "a larger configuration or trust file is refused")
@@ -171,6 +168,9 @@ MODEL_CONNECT = Limit("model.connect", 15_000, "ms", "connecting to the model's 
 MODEL_FIRST_BYTE = Limit("model.first_byte", 300_000, "ms", "waiting for the first byte of an answer, then a retry")
 MODEL_IDLE = Limit("model.idle", 120_000, "ms", "silence in the middle of an answer, then a retry")
 MODEL_ATTEMPTS = Limit("model.attempts", 5, "count", "tries of one request in all, then the turn ends with the error")
+MODEL_FALLBACK_ATTEMPTS = Limit(
+    "model.fallback_attempts", 2, "count", "tries of one request where another model of `fallback` can take over"
+)
 MODEL_WAIT = Limit(
     "model.wait", 60_000, "ms", "the longest wait before a retry; a service that asks for more ends the turn"
 )
@@ -182,6 +182,10 @@ CATALOG_DELAY = Limit("model.catalog_delay", 3_000, "ms", "a process must be thi
 CATALOG_DEADLINE = Limit("model.catalog_deadline", 20_000, "ms", "fetching the model catalog, then the old one stays")
 CATALOG_BYTES = Limit("model.catalog_bytes", 32 * 1024 * 1024, "bytes", "a larger catalog is not read")
 DISCOVER = Limit("model.discover", 150, "ms", "looking for a local model server; after that none is assumed")
+KEY_HELPER = Limit("model.key_helper", 60_000, "ms", "a program printing a key (it may open a browser), then an error")
+KEY_HELPER_TTL = Limit("model.key_helper_ttl", 300_000, "ms", "a printed key is used again, then it is asked for anew")
+LOCAL_ASK = Limit("model.local_ask", 2_000, "ms", "a local server saying what it has loaded; then nothing is known")
+LOCAL_LOAD = Limit("model.local_load", 180_000, "ms", "a local server loading a model; then the request goes ahead")
 DISCOVER_BYTES = Limit(
     "model.discover_bytes", 1024 * 1024, "bytes", "a local server's longer list of models is not read"
 )
@@ -219,6 +223,9 @@ BASH_PARSE = Limit("permission.bash_parse", 80, "ms", "parsing one line; when it
 BASH_FILES = Limit("tool.bash_files", 5_000, "count", "files that a word stands for; with more it may be any file")
 REPEATED_CALLS = Limit(
     "agent.repeated_calls", 3, "count", "identical calls in a row, then the permission doom_loop is asked"
+)
+LOOPED_CALLS = Limit(
+    "agent.looped_calls", 8, "count", "equal calls with equal results, with no new edit: the turn ends"
 )
 TOOL_FILE = Limit("tool.file", 64 * 1024 * 1024, "bytes", "the file of a whole output ends here")
 WRITE_NOTE = Limit("file.write_note", 16 * 1024 * 1024, "bytes", "a longer note of a write under way is read so far")
@@ -389,12 +396,3 @@ FILES_QUERY = Limit("files.query", 500, "characters", "a longer name to look for
 FILES_NAMED = Limit("files.named", 200, "count", "names that one search of a client gives, at most")
 FILES_AGE = Limit("files.age", 2_000, "ms", "an older list of file names is rebuilt in the background")
 FILES_STALE = Limit("files.stale", 10_000, "ms", "who finds an older list of file names waits for the new one")
-
-
-def all_limits() -> tuple[Limit, ...]:
-    """Return every row of this module and of those in `bounds/`, by name."""
-    rooms = ("tui", "language", "structured", "extension", "program", "sandbox", "session", "terminal")
-    more: list[Callable[[], dict[str, object]]] = [load(f"schema.bounds.{room}:rows") for room in rooms]
-    values = (*globals().values(), *(value for rows in more for value in rows().values()))
-    rows = (value for value in values if isinstance(value, Limit))
-    return tuple(sorted(rows, key=lambda limit: limit.name))

@@ -154,6 +154,12 @@ class ToolStateCompleted(Wire, tag_field="status", tag="completed"):
         return without_notes(text)
 
 
+REMINDER = "reminder"
+"""In the metadata of a prompt's part: what the model is reminded of, since it ended its turn too early."""
+
+LOOPED = "looped"
+"""In the metadata of a call: why the turn ends with it, since it has given the same result again and again."""
+
 ADVICE = "advice"
 """In the metadata of a failed call: what the model is told to do about it, which no user interface shows."""
 

@@ -17,7 +17,7 @@ from msgspec import Struct
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from codeloop.kit.terminal_text import one_line
-from codeloop.net.origin import bracketed, is_loopback
+from codeloop.net.origin import add_brackets, is_loopback
 from codeloop.schema.errors import CodeloopError
 from codeloop.server.http_protocol import LET_IN
 from codeloop.server.rate_limit import Attempts
@@ -42,7 +42,7 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 Headers = list[tuple[bytes, bytes]]
 
 
-class Door(Struct, frozen=True, kw_only=True):
+class AccessPolicy(Struct, frozen=True, kw_only=True):
     """Who is let in. `names` are the hosts that a request may be for; `origins` other web pages that may ask.
 
     `literals`: any IP address is a good host too, for a server that other machines reach. `password` None: nobody
@@ -71,7 +71,7 @@ class Refused(Exception):
 
 def names_of(host: str, *, is_foreign: bool) -> frozenset[str]:
     """Return the names under which a server that listens on `host` may be asked."""
-    names = {"localhost", "127.0.0.1", "[::1]", bracketed(host).lower()}
+    names = {"localhost", "127.0.0.1", "[::1]", add_brackets(host).lower()}
     return frozenset(names | {socket.gethostname().lower()} if is_foreign else names)
 
 
@@ -88,7 +88,7 @@ def origin_of(text: str) -> str:
         raise CodeloopError(
             f"{text!r} is not an origin. Write it as scheme://host:port, such as http://localhost:3000."
         )
-    shown = bracketed(host)
+    shown = add_brackets(host)
     is_default = port is None or _DEFAULT_PORTS.get(parts.scheme) == port
     return f"{parts.scheme}://{shown}" if is_default else f"{parts.scheme}://{shown}:{port}"
 
@@ -96,11 +96,11 @@ def origin_of(text: str) -> str:
 class Guard:
     """Wraps the site: checks Host, Origin and credential, in this order, of every request and WebSocket handshake."""
 
-    def __init__(self, site: ASGIApp, door: Door) -> None:
+    def __init__(self, site: ASGIApp, door: AccessPolicy) -> None:
         self._site = site
         self._door = door
         self._attempts = Attempts()
-        self._expected = _encoded(f"{door.username}:{door.password}") if door.password is not None else None
+        self._expected = _encode(f"{door.username}:{door.password}") if door.password is not None else None
 
     def end(self) -> None:
         """Keep nobody waiting any longer."""
@@ -193,7 +193,7 @@ def _values(headers: Headers, name: bytes) -> list[str]:
     return [value.decode("latin-1") for key, value in headers if key == name]
 
 
-def _encoded(text: str) -> bytes:
+def _encode(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
@@ -222,9 +222,9 @@ def _from_headers(headers: Headers, username: str) -> list[bytes]:
     for value in _values(headers, b"authorization")[:1]:
         scheme, _, rest = value.partition(" ")
         if scheme.lower() == "basic":
-            given.append(_decoded(rest.strip()))
+            given.append(_decode_base64(rest.strip()))
         elif scheme.lower() == "bearer":
-            given.append(_encoded(username) + b":" + rest.strip().encode("latin-1"))
+            given.append(_encode(username) + b":" + rest.strip().encode("latin-1"))
         else:
             given.append(b"")
     return given
@@ -232,10 +232,10 @@ def _from_headers(headers: Headers, username: str) -> list[bytes]:
 
 def _from_query(query: Mapping[str, list[str]]) -> list[bytes]:
     # A plus that was not escaped arrives as a space.
-    return [_decoded(token.replace(" ", "+")) for token in query.get("auth_token", ())[:1]]
+    return [_decode_base64(token.replace(" ", "+")) for token in query.get("auth_token", ())[:1]]
 
 
-def _decoded(text: str) -> bytes:
+def _decode_base64(text: str) -> bytes:
     """Decode base64 of either alphabet, padded or not; anything else can't be right."""
     plain = text.translate(str.maketrans("-_", "+/")).rstrip("=")
     try:

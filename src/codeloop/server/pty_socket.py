@@ -27,16 +27,16 @@ _CURSOR = b"\0"
 """Begins the one binary message, after which everything is new."""
 
 
-class Farewell(Struct, frozen=True):
+class CloseReason(Struct, frozen=True):
     """How we end a connection."""
 
     code: int
     reason: str = ""
 
 
-_ENDED = Farewell(1000)
-_LAGGED = Farewell(1013, "The output came faster than it was read. Connect again for what is kept.")
-_STUCK = Farewell(1013, "The program does not read its input.")
+_ENDED = CloseReason(1000)
+_LAGGED = CloseReason(1013, "The output came faster than it was read. Connect again for what is kept.")
+_STUCK = CloseReason(1013, "The program does not read its input.")
 
 
 def terminal_routes(app: App) -> list[BaseRoute]:
@@ -92,7 +92,7 @@ def _cursor(socket: WebSocket) -> int | None:
 
 async def _converse(socket: WebSocket, terminal: Terminal, watcher: Viewer) -> None:
     """Show and type until the terminal ends or the client goes."""
-    both: list[asyncio.Task[Farewell | None]] = []
+    both: list[asyncio.Task[CloseReason | None]] = []
     try:
         await socket.accept()
         both = [asyncio.create_task(_quietly(work)) for work in (_show(socket, watcher), _type(socket, terminal))]
@@ -107,7 +107,7 @@ async def _converse(socket: WebSocket, terminal: Terminal, watcher: Viewer) -> N
         await _quietly(_close(socket, farewell))
 
 
-async def _quietly(work: Coroutine[Any, Any, Farewell | None]) -> Farewell | None:
+async def _quietly(work: Coroutine[Any, Any, CloseReason | None]) -> CloseReason | None:
     """Do one side's work; a client that went, or that takes nothing, is only the end of it."""
     try:
         return await work
@@ -115,7 +115,7 @@ async def _quietly(work: Coroutine[Any, Any, Farewell | None]) -> Farewell | Non
         return None
 
 
-async def _show(socket: WebSocket, watcher: Viewer) -> Farewell:
+async def _show(socket: WebSocket, watcher: Viewer) -> CloseReason:
     for piece in watcher.replay():
         await _within(socket.send_text(piece))
     await _within(socket.send_bytes(_CURSOR + msgspec.json.encode({"cursor": watcher.position})))
@@ -127,7 +127,7 @@ async def _show(socket: WebSocket, watcher: Viewer) -> Farewell:
     return _ENDED
 
 
-async def _type(socket: WebSocket, terminal: Terminal) -> Farewell | None:
+async def _type(socket: WebSocket, terminal: Terminal) -> CloseReason | None:
     while (message := await socket.receive())["type"] == "websocket.receive":
         text, data = message.get("text"), message.get("bytes")
         try:
@@ -137,7 +137,7 @@ async def _type(socket: WebSocket, terminal: Terminal) -> Farewell | None:
     return None
 
 
-async def _close(socket: WebSocket, farewell: Farewell) -> None:
+async def _close(socket: WebSocket, farewell: CloseReason) -> None:
     await _within(socket.close(farewell.code, farewell.reason))
 
 

@@ -54,7 +54,7 @@ async def arguments(operation: AnyOperation, request: Request) -> Wire:
     try:
         args = msgspec.convert(given, operation.takes, strict=has_body)
     except (msgspec.ValidationError, RecursionError) as error:
-        raise BadArguments("Payload" if has_body else "Query", explained(str(error))) from error
+        raise BadArguments("Payload" if has_body else "Query", explain_error(str(error))) from error
     for field, name in zip(args.__struct_fields__, args.__struct_encode_fields__, strict=True):
         if not has_body and name in given and getattr(args, field) is None:
             raise BadArguments("Query", f'A parameter is never null\n  at ["{name}"]')
@@ -89,7 +89,7 @@ async def _payload(operation: AnyOperation, request: Request) -> dict[str, Any]:
     try:
         return msgspec.convert(value, dict[str, Any])
     except msgspec.ValidationError as error:
-        raise BadArguments("Payload", explained(str(error))) from error
+        raise BadArguments("Payload", explain_error(str(error))) from error
 
 
 def _wire_name(operation: AnyOperation) -> str:
@@ -111,7 +111,7 @@ async def body_of(request: Request) -> bytes:
     return bytes(chunks)
 
 
-def explained(message: str) -> str:
+def explain_error(message: str) -> str:
     """Return msgspec's words in the contract's form: what is wrong, then a line that says where."""
     place = _PLACE.search(message)
     steps = _STEP.findall(place.group(1)) if place else []

@@ -52,32 +52,34 @@ def refusal(error: Exception) -> Response:
     """Return the response for an error. What was not foreseen is logged under a reference and told without its text."""
     match error:
         case BadArguments(kind=kind):
-            return _named(400, "BadRequest", str(error), kind=kind)
+            return _answer_error(400, "BadRequest", str(error), kind=kind)
         case TooLarge():
-            return _named(413, "BadRequest", f"The body is larger than {SERVER_BODY.value} bytes.", kind="Body")
+            return _answer_error(413, "BadRequest", f"The body is larger than {SERVER_BODY.value} bytes.", kind="Body")
         case SessionNotFound():
-            return _named(404, "NotFoundError", str(error), cause=type(error).__name__)
+            return _answer_error(404, "NotFoundError", str(error), cause=type(error).__name__)
         case OperationError(kind=kind):
             return _operation(kind, str(error))
         case ClientDisconnect():
             return Response(status_code=400)  # nobody is there to read it
         case StoreError():
             log.error("%s", error)
-            return _named(500, "UnknownError", str(error))
+            return _answer_error(500, "UnknownError", str(error))
         case ModelUnavailable():
-            return _named(400, "BadRequest", str(error), cause=type(error).__name__)  # our own client tells it apart
+            return _answer_error(
+                400, "BadRequest", str(error), cause=type(error).__name__
+            )  # our own client tells it apart
         case CodeloopError():
-            return _named(400, "BadRequest", str(error))
+            return _answer_error(400, "BadRequest", str(error))
         case _:
             ref = f"err_{secrets.token_hex(4)}"
             log.error("unforeseen error %s", ref, exc_info=error)
-            return _named(500, "UnknownError", "Something unforeseen went wrong; the log has it.", ref=ref)
+            return _answer_error(500, "UnknownError", "Something unforeseen went wrong; the log has it.", ref=ref)
 
 
 def _operation(kind: Kind, message: str) -> Response:
     status = STATUS[kind]
     if kind in {"NotFoundError", "BadRequest", "UnknownError"}:
-        return _named(status, kind, message)
+        return _answer_error(status, kind, message)
     body: dict[str, Any] = {"_tag": kind, "message": message}
     field = _NAMED.get(kind)
     found = _ID.search(message)
@@ -86,16 +88,16 @@ def _operation(kind: Kind, message: str) -> Response:
     return Response(msgspec.json.encode(body), status, media_type="application/json")
 
 
-def _named(status: int, name: str, message: str, **more: str) -> Response:
+def _answer_error(status: int, name: str, message: str, **more: str) -> Response:
     body = {"name": name, "data": {"message": message, **more}}
     return Response(msgspec.json.encode(body), status, media_type="application/json")
 
 
 def not_found(path: str) -> Response:
     """Return the 404 response for an unknown path."""
-    return _named(404, "NotFoundError", f"There is no route {path}.")
+    return _answer_error(404, "NotFoundError", f"There is no route {path}.")
 
 
 def wrong_method(path: str, method: str) -> Response:
     """Return the response for a method that a path does not take."""
-    return _named(405, "BadRequest", f"{path} does not take {method}.")
+    return _answer_error(405, "BadRequest", f"{path} does not take {method}.")

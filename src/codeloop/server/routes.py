@@ -43,7 +43,7 @@ def routes(app: App) -> list[BaseRoute]:
 
 
 def _operation(app: App, operation: AnyOperation) -> Endpoint:
-    async def carried_out(request: Request) -> Any:
+    async def run_operation(request: Request) -> Any:
         args = await arguments(operation, request)
         given = await carry_out(app, operation, args, app.directory(directory_of(request)))
         if operation.id in TURNS:
@@ -51,7 +51,7 @@ def _operation(app: App, operation: AnyOperation) -> Endpoint:
         return given
 
     async def endpoint(request: Request) -> Response:
-        return await _answer(lambda: carried_out(request))
+        return await _answer(lambda: run_operation(request))
 
     return endpoint
 
@@ -59,7 +59,7 @@ def _operation(app: App, operation: AnyOperation) -> Endpoint:
 def _messages(app: App) -> Endpoint:
     """Return messages; when older ones remain, headers say how to get at them."""
 
-    async def paged(request: Request) -> Response:
+    async def answer_page(request: Request) -> Response:
         args: Any = await arguments(SESSION_MESSAGES, request)
         wanted: ListMessages = args
         project = await app.project_of(wanted.session_id, app.directory(directory_of(request)))
@@ -73,7 +73,7 @@ def _messages(app: App) -> Endpoint:
         return response
 
     async def endpoint(request: Request) -> Response:
-        return await _answer(lambda: paged(request))
+        return await _answer(lambda: answer_page(request))
 
     return endpoint
 

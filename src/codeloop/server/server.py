@@ -12,7 +12,7 @@ import uvicorn
 from msgspec import Struct
 
 from codeloop.app.app import App
-from codeloop.net.origin import bracketed, is_loopback
+from codeloop.net.origin import add_brackets, is_loopback
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import (
     SERVER_BACKLOG,
@@ -25,7 +25,7 @@ from codeloop.schema.limits import (
 from codeloop.schema.wire import replace
 from codeloop.server.asgi import site
 from codeloop.server.events.hub import Hub
-from codeloop.server.guard import Door, Guard, names_of
+from codeloop.server.guard import AccessPolicy, Guard, names_of
 from codeloop.server.http_protocol import BoundedProtocol
 
 log = logging.getLogger("codeloop.server")
@@ -42,7 +42,7 @@ class Unprotected(CodeloopError):
     """Other machines could ask, and no password is set."""
 
 
-class Listening(Struct, frozen=True, kw_only=True):
+class ListenOptions(Struct, frozen=True, kw_only=True):
     """Where and for whom a server listens. Port 0: a free one. `password` None: nobody needs one.
 
     `is_port_free`: another port will do when that one is taken. `origins`: web pages from there may ask too, as
@@ -81,7 +81,7 @@ def find_address(host: str, port: int) -> Address:
 class Server:
     """A running server: `start` it, then it serves beside whatever else runs in the loop, until `stop`."""
 
-    def __init__(self, app: App, listening: Listening) -> None:
+    def __init__(self, app: App, listening: ListenOptions) -> None:
         """Bind the socket. Raises Unprotected, CodeloopError for an address that can't be used."""
         self.app = app
         self.listening = listening
@@ -89,10 +89,10 @@ class Server:
         address = find_address(listening.host, listening.port)
         if address.is_foreign and listening.password is None:
             raise Unprotected(f"Listening on {listening.host} without a password would let other machines in.")
-        self._socket = _bound(listening, address)
+        self._socket = _bind(listening, address)
         host, port = self._socket.getsockname()[:2]
-        self.url = f"http://{bracketed(host)}:{port}"
-        door = Door(
+        self.url = f"http://{add_brackets(host)}:{port}"
+        door = AccessPolicy(
             port=port,
             names=names_of(listening.host, is_foreign=address.is_foreign),
             literals=address.is_foreign,
@@ -184,13 +184,13 @@ class _Uvicorn(uvicorn.Server):
             await asyncio.wait(tasks, timeout=SERVER_GRACE.seconds)
 
 
-def _bound(listening: Listening, address: Address) -> socket.socket:
+def _bind(listening: ListenOptions, address: Address) -> socket.socket:
     """Bind the socket. Raises CodeloopError when the address can't be used."""
     try:
-        return _opened(address.family, address.where)
+        return _open_socket(address.family, address.where)
     except OSError as error:
         if error.errno == errno.EADDRINUSE and listening.is_port_free:
-            return _bound(replace(listening, port=0, is_port_free=False), replace(address, where=_any_port(address)))
+            return _bind(replace(listening, port=0, is_port_free=False), replace(address, where=_any_port(address)))
         where = f"{listening.host}:{listening.port}"
         raise CodeloopError(f"Can't listen on {where}: {error.strerror}. Choose another --port.") from error
 
@@ -200,7 +200,7 @@ def _any_port(address: Address) -> Any:
     return (host, 0, *rest)
 
 
-def _opened(family: socket.AddressFamily, where: Any) -> socket.socket:
+def _open_socket(family: socket.AddressFamily, where: Any) -> socket.socket:
     """Return a socket that listens, so that no other process can get the port any more. Raises OSError."""
     # The loop sets TCP_NODELAY only where the protocol is named; without it an answer takes 44 ms.
     opened = socket.socket(family, proto=socket.IPPROTO_TCP)

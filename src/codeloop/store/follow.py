@@ -29,7 +29,7 @@ class StoredEvents(Protocol):
 class EventLog(StoredEvents, Protocol):
     """What a follower needs of the store: the outbox."""
 
-    def changed_elsewhere(self) -> bool:
+    def has_foreign_changes(self) -> bool:
         """Return whether another process has stored something since the last time this was asked."""
         ...
 
@@ -157,7 +157,7 @@ class Followers:
         self._timer = None
         if not self._all:
             return
-        is_new = self._log.changed_elsewhere()
+        is_new = self._log.has_foreign_changes()
         self._quiet = 0 if is_new else self._quiet + 1
         self._start_timer()
         if is_new:

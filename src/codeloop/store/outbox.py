@@ -35,7 +35,7 @@ class Outbox:
         row = self._db.one("SELECT seq FROM sqlite_sequence WHERE name = 'event'")
         return row[0] if row else 0
 
-    def changed_elsewhere(self) -> bool:
+    def has_foreign_changes(self) -> bool:
         """Return whether another process has stored something since the last time this was asked."""
         version = self._data_version()
         changed = version != self._version

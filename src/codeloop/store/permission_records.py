@@ -55,7 +55,7 @@ class PermissionRecords:
         values = (grant.id, grant.session_id, grant.time, grant.permission, _encode(grant.patterns).decode())
         self._db.execute("INSERT OR IGNORE INTO remembered VALUES (?1, ?2, '', ?3, ?4, ?5, '')", values)
 
-    def granted(self, session_id: str) -> list[Grant]:
+    def list_grants(self, session_id: str) -> list[Grant]:
         """Return the grants in force in a session: for its very directory, or given to it or a session above it."""
         return [_grant(row) for row in self._db.all(_GRANTED, session_id)]
 

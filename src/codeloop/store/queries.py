@@ -153,7 +153,7 @@ class Queries:
         parts = self._db.all("SELECT data FROM part WHERE message_id = ? ORDER BY id", message_id)
         return Entry(_message.decode(data), tuple(_part.decode(row[0]) for row in parts))
 
-    def taken(self, sessions: Iterable[str], messages: Iterable[str], parts: Iterable[str]) -> bool:
+    def are_taken(self, sessions: Iterable[str], messages: Iterable[str], parts: Iterable[str]) -> bool:
         """Return whether any of these ids is in use."""
         sql = """
             SELECT 1 WHERE EXISTS (SELECT 1 FROM session WHERE id IN (SELECT value FROM json_each(?)))

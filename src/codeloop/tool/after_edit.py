@@ -77,18 +77,18 @@ class AfterEdit:
 
     async def after(self, session_id: str, changes: Sequence[FileChange], may_read: MayRead) -> LandedChanges:
         """Call when the changes are made, with the locks of the files held."""
-        landed = await self._formatted(changes)
+        landed = await self._format_changes(changes)
         if self._diagnose is not None:
             text, diagnostics = await self._diagnose.after(session_id, landed.changes, may_read)
             lines = "\n".join(each for each in (landed.text, text) if each)
             landed = replace(landed, text=lines, diagnostics=diagnostics)
         return landed
 
-    async def _formatted(self, changes: Sequence[FileChange]) -> LandedChanges:
+    async def _format_changes(self, changes: Sequence[FileChange]) -> LandedChanges:
         written = [change.target.real for change in changes if change.after is not None]
         found = await self._format(written) if self._format is not None and written else {}
         if not found:
-            return untouched(changes)
+            return to_landed(changes)
         done = await asyncio.to_thread(lambda: [_with(change, found.get(change.target.real)) for change in changes])
         return LandedChanges(
             tuple(change for change, _ in done),
@@ -98,7 +98,7 @@ class AfterEdit:
         )
 
 
-def untouched(changes: Sequence[FileChange]) -> LandedChanges:
+def to_landed(changes: Sequence[FileChange]) -> LandedChanges:
     """Return changes that nothing followed."""
     return LandedChanges(tuple(changes), ("",) * len(changes))
 

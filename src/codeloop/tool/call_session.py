@@ -1,9 +1,9 @@
 """What a tool call may read and change of its session: narrow methods, so that no tool has the store itself."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from msgspec import Struct
 
@@ -29,7 +29,7 @@ from codeloop.schema.wire import JSON, replace
 from codeloop.store.conversation import next_prompt, shown_from
 from codeloop.store.store import Store
 from codeloop.store.subagent_state import State, lineage, report_of, standing_of
-from codeloop.tool.superseded import UNCHANGED, CacheAge, superseded
+from codeloop.tool.superseded_outputs import UNCHANGED, CacheAge, find_superseded
 
 INSTRUCTIONS = "<system-reminder>\nInstructions for this folder, from {name}:\n{words}\n</system-reminder>"
 """How the instructions of a folder are given with a file that was read there."""
@@ -52,24 +52,48 @@ def _free(_permission: str, _patterns: Sequence[str]) -> dict[str, Action]:
     return {}
 
 
-class AskedHooks(Protocol):
-    """What extensions are asked by; see `extend.hooks`."""
+class HookRunner(Protocol):
+    """Asks the handlers of hooks; see `extend.hooks.hooks.Hooks`."""
 
     def wants(self, name: str) -> bool:
-        """Return whether any extension wants to be asked at a hook."""
+        """Return whether any handler wants to be asked at a hook."""
         ...
 
     async def run(self, name: str, given: JSON, output: JSON) -> JSON:
-        """Pass `output` through the extensions. Raises HookRefused: the act is refused."""
+        """Pass `output` through the handlers. Raises HookRefused: the act is refused."""
         ...
 
     async def once(self, name: str, given: JSON, output: JSON) -> JSON:
-        """As `run`, but the same is asked only once, until the extensions change."""
+        """As `run`, but the same is asked only once, until the handlers change."""
         ...
 
 
+class ToolHooks:
+    """The null object of a call's hooks: no extension is asked, nothing changes.
+
+    With extensions it is an `agent.hooks.extension_hooks.ExtensionHooks`.
+    """
+
+    async def run_call(self, prepared: Any, ctx: Any, begin: Callable[[Any], Awaitable[None]] | None = None) -> Any:
+        """Carry a `PreparedCall` out in its `ToolContext` and return its `ToolResult`: their modules import this one.
+
+        `begin` is awaited when the call's arguments are final, before it does anything.
+        """
+        if begin is not None:
+            await begin(prepared)
+        return await prepared.run(ctx)
+
+    async def shell_variables(self, given: JSON) -> dict[str, str]:
+        """Return the variables that extensions set for a command. Raises HookRefused."""
+        del given
+        return {}
+
+
+NO_TOOL_HOOKS = ToolHooks()
+
+
 class CallSession:
-    """The session of one call. `hooks`: what its extensions are asked by; None: there are none."""
+    """The session of one call."""
 
     def __init__(
         self,
@@ -77,7 +101,7 @@ class CallSession:
         session_id: str,
         call: QuestionTool,
         judge: Judge = _free,
-        hooks: AskedHooks | None = None,
+        hooks: ToolHooks = NO_TOOL_HOOKS,
         denials: Callable[[str], tuple[str, ...]] = lambda _: (),
     ) -> None:
         self._store = store
@@ -104,18 +128,18 @@ class CallSession:
         nothing. A result that was cut, compacted, superseded or only a reference to an earlier one does not count.
         """
         lines: dict[int, str] = {}
-        for tool, state in self._carried():
+        for tool, state in self._list_carried():
             lines.update(_lines_of(state, path) if tool == "read" else {})
         return lines
 
-    def instructions_given(self, name: str, file: Path) -> str | None:
+    def find_instructions(self, name: str, file: Path) -> str | None:
         """Return an instruction file's text in the next request, as it was given last; None: it is not there.
 
         `name`: what the model knows the file by. Derived from what is stored, as `lines_read` is.
         """
         given: str | None = None
         start, end = INSTRUCTIONS.format(name=name, words="\0").split("\0")
-        for tool, state in self._carried():
+        for tool, state in self._list_carried():
             own = {"tool": tool, "metadata": state.metadata}
             calls: list[JSON] = state.metadata.get("details", []) if tool == "batch" else [own]
             texts = [_whole(each["metadata"], file) for each in calls if each["tool"] == "read"]
@@ -125,11 +149,11 @@ class CallSession:
                 given = state.output.rpartition(start)[2].partition(end)[0]
         return given
 
-    def _carried(self) -> Iterator[tuple[str, ToolStateCompleted]]:
+    def _list_carried(self) -> Iterator[tuple[str, ToolStateCompleted]]:
         """Yield the results of earlier steps that the next request carries, each with the name of its tool."""
         entries = self._store.context_view(self._id).entries
         entries = entries[shown_from(entries) :]
-        dropped = superseded(entries[: CacheAge().after(entries).cold])
+        dropped = find_superseded(entries[: CacheAge().after(entries).cold])
         for entry in entries:
             if entry.info.id == self._call.message_id:
                 break
@@ -139,7 +163,7 @@ class CallSession:
                 if isinstance(part.state, ToolStateCompleted) and part.state.time.compacted is None:
                     yield part.tool, part.state
 
-    def file_edited(self, path: Path, directory: Path) -> None:
+    def publish_edit(self, path: Path, directory: Path) -> None:
         """Show every client that a file was changed by a call in `directory`."""
         self._store.publish_live(FileEdited(properties=FilePath(file=str(path))), str(directory))
 

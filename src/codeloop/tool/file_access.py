@@ -2,19 +2,18 @@
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from stat import S_ISDIR
 
 from codeloop.kit.diff import Diff, trim_indent, unified
 from codeloop.kit.guarded_paths import folded, is_confirmed, is_protected, is_secret
-from codeloop.kit.lazy import load
 from codeloop.kit.wildcard import literal
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.permission import Need, Writes
 from codeloop.schema.wire import JSON, replace
-from codeloop.tool.after_edit import AfterEdit, FileChange, LandedChanges, untouched
+from codeloop.tool.after_edit import AfterEdit, FileChange, LandedChanges, to_landed
 from codeloop.tool.tool import ToolContext, ToolFailure
 from codeloop.workspace.files.atomic_write import Replacement, replace_files
 from codeloop.workspace.files.encoding import DecodedText, NotText, decode
@@ -34,21 +33,27 @@ _REASONS = {
 }
 
 
-def shown(workspace: Workspace, path: Path) -> str:
+_HEADER = 4
+"""Lines of a diff that name the file."""
+_REPLACED = 24
+_WIDTH = 200
+
+
+def format_path(workspace: Workspace, path: Path) -> str:
     """Return a path as the model reads it: relative to the working directory, absolute only outside of it."""
-    return readable(workspace.shown(path))
+    return readable(workspace.shorten(path))
 
 
 @contextmanager
 def failures(workspace: Workspace, *targets: ResolvedPath) -> Generator[None]:
     """Turn what the system or the workspace refuses into a ToolFailure that names the file; several: the patch."""
-    name = shown(workspace, targets[0].path) if len(targets) == 1 else "the patch"
+    name = format_path(workspace, targets[0].path) if len(targets) == 1 else "the patch"
     try:
         yield
     except CodeloopError as error:
         text = str(error)
         for target in targets:
-            text = text.replace(str(target.real), shown(workspace, target.path))
+            text = text.replace(str(target.real), format_path(workspace, target.path))
         text = text.replace(f"{os.path.realpath(workspace.directory)}/", "")
         advice = error.advice if isinstance(error, FileRefused | NotText) else ""
         raise ToolFailure(readable(text if name in text else f"{name}: {text}"), advice=advice) from error
@@ -95,16 +100,16 @@ async def search_target(
     if path and "\0" in path:
         raise ToolFailure("The path contains a NUL character, which no file name can have.", advice="Leave it out.")
     target = resolve(ctx.workspace, path or ".")
-    if not target.outside:
+    if not target.is_outside:
         await _check_there(ctx, target, only_folder=only_folder)
     await ctx.ask(*outside_needs([target], {}), *needs(target))
-    if target.outside:
+    if target.is_outside:
         await _check_there(ctx, target, only_folder=only_folder)
     return target
 
 
 async def _check_there(ctx: ToolContext, target: ResolvedPath, *, only_folder: bool) -> None:
-    name = shown(ctx.workspace, target.path)
+    name = format_path(ctx.workspace, target.path)
     try:
         mode = target.path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError) as error:
@@ -118,16 +123,17 @@ async def _check_there(ctx: ToolContext, target: ResolvedPath, *, only_folder: b
 def check_unmoved(ctx: ToolContext, target: ResolvedPath) -> None:
     """Raise ToolFailure when a path leads elsewhere than when it was asked about, which may be days ago."""
     if os.path.realpath(target.path) != str(target.real):
-        name = shown(ctx.workspace, target.path)
+        name = format_path(ctx.workspace, target.path)
         raise ToolFailure(f"{name} leads elsewhere than when it was asked about.", advice="Look at it again.")
 
 
 async def missing(ctx: ToolContext, target: ResolvedPath, text: str = "File not found: {}") -> str:
     """Return that a file is missing (`text` takes its path) and which paths are like the one that was given."""
-    similar: Callable[[Workspace, Path], Awaitable[list[str]]] = load("tool.similar_paths:similar_paths")
-    alike, folder = await similar(ctx.workspace, target.path), target.path.parent
-    where = "" if folder.is_dir() else f" (the folder {shown(ctx.workspace, folder)} does not exist)"
-    first = text.format(shown(ctx.workspace, target.path)) + where
+    from codeloop.tool.similar_paths import similar_paths
+
+    alike, folder = await similar_paths(ctx.workspace, target.path), target.path.parent
+    where = "" if folder.is_dir() else f" (the folder {format_path(ctx.workspace, folder)} does not exist)"
+    first = text.format(format_path(ctx.workspace, target.path)) + where
     return "\n".join([first, *(["Similar paths:"] if alike else []), *map(readable, alike)])
 
 
@@ -141,7 +147,7 @@ def folder_of(path: Path) -> Path:
 
 def outside_needs(targets: Iterable[ResolvedPath], metadata: JSON) -> list[Need]:
     """Return one permission need for all targets outside the work tree; none if all are inside."""
-    outside = [target for target in targets if target.outside]
+    outside = [target for target in targets if target.is_outside]
     folders = tuple(dict.fromkeys(str(folder_of(target.real)) for target in outside))
     if not folders:
         return []
@@ -225,55 +231,19 @@ async def ask_before_failure(ctx: ToolContext, targets: Iterable[ResolvedPath], 
     try:
         yield
     except ToolFailure:
-        seen = ctx.workspace.read_log.seen
+        for target in targets:
+            ctx.workspace.read_log.note_refusal(ctx.session_id, target.real)
+        seen = ctx.workspace.read_log.last_stamp
         unseen = [target for target in targets if seen(ctx.session_id, target.real) is None]
         if needs := outside_needs(unseen, {"input": given}):
             await ctx.ask(*needs)
         raise
 
 
-UNQUOTED = ("the text was not found, or more than once.", "Read the file, which is asked about, to see what it holds.")
-"""What is said of an edit that does not fit a file which may not be quoted, and the advice to the model."""
-
-
-def may_quote(ctx: ToolContext, target: ResolvedPath) -> bool:
-    """Return whether a failure may quote a file: it was read in this session, or is free to read."""
-    is_seen = ctx.workspace.read_log.seen(ctx.session_id, target.real) is not None
-    return is_seen or not ctx.session.judge("read", [permission_path(ctx.workspace, target)])
-
-
-def check_shown(ctx: ToolContext, target: ResolvedPath) -> None:
-    """Raise ToolFailure when the file was not read in this session and must not be read, or holds keys.
-
-    Whether a text is in it would tell what is in it.
-    """
-    name = permission_path(ctx.workspace, target)
-    is_guarded = is_secret(name) or "deny" in ctx.session.judge("read", [name]).values()
-    if is_guarded and os.path.lexists(target.real) and not may_quote(ctx, target):
-        shown_name = shown(ctx.workspace, target.path)
-        raise ToolFailure(
-            f"{shown_name} was not read in this session, and it is not free to read.", advice="Read it first."
-        )
-
-
 def load_text(real: Path) -> tuple[LoadedFile, DecodedText] | None:
     """Read a file as text; None when there is no such file. Raises FileRefused or NotText, OSError."""
     loaded = load_if_there(real)
     return None if loaded is None else (loaded, decode(loaded.data))
-
-
-def check_known(ctx: ToolContext, target: ResolvedPath, loaded: LoadedFile, *, must_be_read: bool) -> None:
-    """Raise ToolFailure when the session read the file and it changed since, or when it had to be read and was not."""
-    seen, name = ctx.workspace.read_log.seen(ctx.session_id, target.real), shown(ctx.workspace, target.path)
-    if seen is None and must_be_read:
-        raise ToolFailure(
-            f"{name} was not read in this session.", advice="Read it first, so that you overwrite nothing unseen."
-        )
-    if seen is not None and not seen.same(loaded.stamp):
-        raise ToolFailure(
-            f"{name} changed since it was read.",
-            advice="Read it again, then make the change on its current content.",
-        )
 
 
 async def lock_files(ctx: ToolContext, stack: AsyncExitStack, targets: Sequence[ResolvedPath]) -> None:
@@ -334,25 +304,32 @@ def outcome(ctx: ToolContext, change: FileChange, diff: Diff, how: str = "", not
 
     `how`: how the old text was matched; `note`: what its formatters did.
     """
-    path = shown(ctx.workspace, change.target.path)
+    path = format_path(ctx.workspace, change.target.path)
     if change.before is None:
-        return f"Created {path}: {counted(diff.additions)}{note}"
+        return f"Created {path}: {format_line_count(diff.additions)}{note}"
     matched = f" (oldString was matched {how})" if how else ""
     if not diff.where:
         return f"{path} is as it was{note}" if note else f"{path} already holds exactly this; nothing was changed."
     return f"Edited {path}: {diff.where if change.text_after else 'it is empty now'}{matched}{note}"
 
 
-def counted(lines: int) -> str:
+def format_replaced(diff: Diff) -> str:
+    """Return the lines that a change took out and put in: what an approximate match chose, for the model to check."""
+    lines = [line[:_WIDTH] for line in diff.patch.split("\n")[_HEADER:] if line[:1] in {"-", "+"}]
+    more = [f"({len(lines) - _REPLACED} more)"] if len(lines) > _REPLACED else []
+    return "\n".join(["What was replaced:", *lines[:_REPLACED], *more])
+
+
+def format_line_count(lines: int) -> str:
     """Return a number of lines in words."""
     return f"{lines} line{'' if lines == 1 else 's'}"
 
 
-async def apply_change(ctx: ToolContext, change: FileChange, how: str = "") -> tuple[str, JSON]:
+async def apply_change(ctx: ToolContext, change: FileChange, how: str = "", note: str = "") -> tuple[str, JSON]:
     """Ask for permission with the diff, make the change if the file is still what it was, and record it as read.
 
-    Returns what was done, for the model (`how`: how the text was matched), and the metadata `diff`, `filediff`,
-    `diagnostics`. The caller holds the file's lock.
+    Returns what was done, for the model (`how`: how the text was matched; `note`: a line below), and the metadata
+    `diff`, `filediff`, `diagnostics`. The caller holds the file's lock.
     """
     diff = await asyncio.to_thread(diff_of, change)
     target = change.target
@@ -366,7 +343,8 @@ async def apply_change(ctx: ToolContext, change: FileChange, how: str = "") -> t
         diff = await asyncio.to_thread(diff_of, change)
         metadata |= {"diff": diff.patch, "filediff": filediff(target, diff)}
     metadata["diagnostics"] = landed.diagnostics
-    lines = (outcome(ctx, change, diff, how, landed.notes[0]), landed.text)
+    replaced = format_replaced(diff) if how else ""
+    lines = (outcome(ctx, change, diff, how, landed.notes[0]), replaced, note, landed.text)
     return "\n".join(line for line in lines if line), metadata
 
 
@@ -381,13 +359,13 @@ async def commit(ctx: ToolContext, changes: Sequence[FileChange]) -> LandedChang
     wanted = [Replacement(c.target.real, c.before, c.after, c.mode) for c in changes]
     stamps = replace_files(wanted, ctx.workspace.notes)
     for change, stamp in zip(changes, stamps, strict=True):
-        ctx.session.file_edited(change.target.path, ctx.workspace.directory)
+        ctx.session.publish_edit(change.target.path, ctx.workspace.directory)
         if stamp is None:
             ctx.workspace.read_log.forget(ctx.session_id, change.target.real)
         else:
             ctx.workspace.read_log.record(ctx.session_id, change.target.real, stamp)
     if after is None:
-        return untouched(changes)
+        return to_landed(changes)
     landed = await after.after(ctx.session_id, changes, lambda real: is_free(ctx, real))
     for real, stamp in landed.stamps.items():
         ctx.workspace.read_log.record(ctx.session_id, real, stamp)

@@ -7,19 +7,19 @@ import msgspec
 from codeloop.schema.errors import HookRefused
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON, replace
-from codeloop.tool.call_session import AskedHooks, CallSession
+from codeloop.tool.call_session import CallSession, HookRunner
 from codeloop.tool.tool import ENDED, Subtask, SubtaskResult, ToolContext, ToolFailure, ToolResult
-from codeloop.tool.toolbox import Invalid, Prepared, Toolbox
+from codeloop.tool.toolbox import InvalidToolCall, PreparedCall, Toolbox
 from codeloop.workspace.workspace import Workspace
 
-Begun = Callable[[Prepared], Awaitable[None]]
+Begin = Callable[[PreparedCall], Awaitable[None]]
 BEFORE, AFTER = "tool.execute.before", "tool.execute.after"
 
 
 class HookedContext:
     """The context of a call of whose permission an extension said something. All else is as in the one it is given."""
 
-    def __init__(self, inner: ToolContext, prepared: Prepared) -> None:
+    def __init__(self, inner: ToolContext, prepared: PreparedCall) -> None:
         self.session_id: str = inner.session_id
         self.message_id: str = inner.message_id
         self.call_id: str = inner.call_id
@@ -41,47 +41,45 @@ class HookedContext:
         return await self._inner.spawn(task)
 
 
-async def run_hooked(prepared: Prepared, ctx: ToolContext, begun: Begun | None = None) -> ToolResult:
+async def run_with_hooks(
+    hooks: HookRunner, prepared: PreparedCall, ctx: ToolContext, begin: Begin | None = None
+) -> ToolResult:
     """Carry a call out with what extensions change of its arguments and of its result.
 
-    `begun` is called when its arguments are final, before it does anything.
-
+    `begin` is awaited when its arguments are final, before it does anything.
     Changed arguments are read as the model's own are, and it is they that permission is asked for.
     Raises HookRefused when an extension refuses the call, ToolFailure when its arguments make no sense.
     """
-    hooks = ctx.session.hooks
-    if hooks is None:
-        return await prepared.run(ctx)
     given: JSON = {
         "tool": prepared.tool.name,
         "sessionID": ctx.session_id,
         "callID": ctx.call_id,
         "messageID": ctx.message_id,
     }
-    told: str | None = None
+    note: str | None = None
     if hooks.wants(BEFORE):
-        prepared, told = await _before(hooks, prepared, given)
-    if begun is not None:
-        await begun(prepared)
+        prepared, note = await _before(hooks, prepared, given)
+    if begin is not None:
+        await begin(prepared)
     result = await prepared.run(ctx if prepared.hooked is None else HookedContext(ctx, prepared))
-    if told:
-        result = replace(result, output=f"{result.output}\n\n{told}")
+    if note:
+        result = replace(result, output=f"{result.output}\n\n{note}")
     return await _after(hooks, result, {**given, "args": prepared.input}) if hooks.wants(AFTER) else result
 
 
-async def _before(hooks: AskedHooks, prepared: Prepared, given: JSON) -> tuple[Prepared, str | None]:
+async def _before(hooks: HookRunner, prepared: PreparedCall, given: JSON) -> tuple[PreparedCall, str | None]:
     """Return the call as extensions leave it, and what its result is to say besides."""
     output = await hooks.run(BEFORE, given, {"args": prepared.input})
     if output["args"] != prepared.input:
         arguments = msgspec.json.encode(output["args"]).decode()
         changed = Toolbox((prepared.tool,)).prepare(prepared.tool.name, arguments)
-        if isinstance(changed, Invalid):
+        if isinstance(changed, InvalidToolCall):
             raise ToolFailure(f"Not run: an extension changed the arguments of this call. {changed}")
         prepared = replace(changed, note=prepared.note)
     return replace(prepared, hooked=output.get("permission")), output.get("context")
 
 
-async def _after(hooks: AskedHooks, result: ToolResult, given: JSON) -> ToolResult:
+async def _after(hooks: HookRunner, result: ToolResult, given: JSON) -> ToolResult:
     """Return a result as extensions leave it."""
     shown = {"title": result.title, "output": result.output, "metadata": result.metadata}
     try:

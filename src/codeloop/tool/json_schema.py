@@ -19,7 +19,7 @@ def parameters_schema(params: type[msgspec.Struct]) -> JSON:
     (schema,), definitions = msgspec.json.schema_components([params], ref_template="{name}")
     for definition in definitions.values():
         definition.pop("description", None)  # the struct's docstring, which is for us
-    return inlined(schema, definitions)
+    return inline_references(schema, definitions)
 
 
 def without_nulls(value: Any, schema: JSON) -> Any:
@@ -58,40 +58,42 @@ def _type(schema: JSON) -> str:
     return str(schema.get("type", "any"))
 
 
-def inlined(value: Any, definitions: dict[str, Any], within: tuple[str, ...] = ()) -> Any:
+def inline_references(value: Any, definitions: dict[str, Any], within: tuple[str, ...] = ()) -> Any:
     """Return a schema without `$ref` and without noise. What holds itself is shown once, and then as any object."""
     if isinstance(value, list):
-        return [inlined(item, definitions, within) for item in cast("list[Any]", value)]
+        return [inline_references(item, definitions, within) for item in cast("list[Any]", value)]
     if not isinstance(value, dict):
         return value
     node = cast("JSON", value)
     if "$ref" in node:
         name: str = node["$ref"]
-        return {"type": "object"} if name in within else inlined(definitions[name], definitions, (*within, name))
+        return (
+            {"type": "object"} if name in within else inline_references(definitions[name], definitions, (*within, name))
+        )
     kept = {key: item for key, item in node.items() if key not in NOISE}
     if "anyOf" in kept:
         kept = _without_null(kept)
         if "$ref" in kept:
-            return inlined(kept, definitions, within)
+            return inline_references(kept, definitions, within)
     result: JSON = {}
     for key, item in kept.items():
         if key == "properties":
-            result[key] = {name: inlined(field, definitions, within) for name, field in item.items()}
+            result[key] = {name: inline_references(field, definitions, within) for name, field in item.items()}
         else:
-            result[key] = inlined(item, definitions, within)
+            result[key] = inline_references(item, definitions, within)
     if result.get("required") == []:
         del result["required"]
     return result
 
 
-def shown_schema(value: Any) -> Any:
+def clean_schema(value: Any) -> Any:
     """Return a schema as models read it: hidden characters shown by name, without what only checkers use."""
     if isinstance(value, str):
         return inert(value)
     if isinstance(value, list):
-        return [shown_schema(each) for each in cast("list[Any]", value)]
+        return [clean_schema(each) for each in cast("list[Any]", value)]
     if isinstance(value, dict):
-        return {inert(key): shown_schema(each) for key, each in cast("JSON", value).items() if key != "$schema"}
+        return {inert(key): clean_schema(each) for key, each in cast("JSON", value).items() if key != "$schema"}
     return value
 
 

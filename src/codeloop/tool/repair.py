@@ -121,6 +121,9 @@ _LINES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("viewrange", "linerange", "lines", "range"), ("first", "last")),
 }
 """Other names for the lines to read -> the bound that each sets."""
+_EDITORS = frozenset({"strreplaceeditor", "strreplacebasededittool", "texteditor", "editor", "fileeditor"})
+_EDITOR_COMMANDS = {"view": "read", "create": "write", "strreplace": "edit"}
+_TICKED = re.compile(r"^[-*\d.)\s]*(?:\[( |x|X)\])?\s*")
 _LINK = re.compile(r"(?:<|\[[^\]]*\]\()(https?://[^<>\s]+?)[>)]")
 _ADDING = frozenset({"a", "append", "true"})
 _FENCE = re.compile(r"\s*```(?:json)?\s*(\{.*\})\s*```\s*", re.DOTALL)
@@ -131,15 +134,23 @@ class MeansAnotherTool(ValueError):
     """The call asks for what its tool does not do; the message says what does."""
 
 
-def meant_tool(name: str, known: list[str]) -> str | None:
+def match_tool(name: str, known: list[str]) -> str | None:
     """Return which of the known tools a name stands for; None when that is not certain."""
-    folded = _folded(re.split(r"[./:]|__", name.strip())[-1])
-    same = [ours for ours in known if folded == _folded(ours)]
+    folded = _fold_name(re.split(r"[./:]|__", name.strip())[-1])
+    same = [ours for ours in known if folded == _fold_name(ours)]
     found = same or [ours for ours in known if folded in NAMES.get(ours, "").split()]
     return found[0] if len(found) == 1 else None
 
 
-def meant_text(arguments: str, schema: JSON) -> str:
+def match_editor(name: str, given: JSON) -> tuple[str, JSON] | None:
+    """Return our tool and its arguments for a call of an editor that has several commands; None: it is no such call."""
+    if _fold_name(name) not in _EDITORS or not isinstance(command := given.get("command"), str):
+        return None
+    tool = _EDITOR_COMMANDS.get(_fold_name(command))
+    return (tool, {key: value for key, value in given.items() if key != "command"}) if tool else None
+
+
+def repair_text(arguments: str, schema: JSON) -> str:
     """Return the JSON object in what a model sent: none at all, in a code block, or as a JSON text."""
     if not arguments.strip() and "required" not in schema:
         return "{}"
@@ -150,41 +161,41 @@ def meant_text(arguments: str, schema: JSON) -> str:
     return found[1] if found else arguments
 
 
-def meant_parameters(given: JSON, schema: JSON, notes: list[str]) -> JSON:
+def repair_parameters(given: JSON, schema: JSON, notes: list[str]) -> JSON:
     """Return an object in the words of its schema; what was taken for what, and what was left out, goes to `notes`."""
     properties: dict[str, JSON] = schema.get("properties", {})
     meant: JSON = {name: value for name, value in given.items() if name in properties}
     for name, value in given.items():
         if name in properties:
             continue
-        ours = _meant_name(name, [each for each in properties if each not in meant], schema.get("required", []))
+        ours = _match_name(name, [each for each in properties if each not in meant], schema.get("required", []))
         if ours is None:
             notes.append(f"there is no parameter `{name}`")
             continue
         meant[ours] = value
-        if _folded(name) != _folded(ours):
+        if _fold_name(name) != _fold_name(ours):
             notes.append(f"`{name}` was taken for `{ours}`")
-    return {name: _meant_value(value, properties[name], notes) for name, value in meant.items()}
+    return {name: _repair_value(value, properties[name], notes) for name, value in meant.items()}
 
 
-def _meant_name(name: str, free: list[str], required: list[str]) -> str | None:
-    folded = _folded(name)
+def _match_name(name: str, free: list[str], required: list[str]) -> str | None:
+    folded = _fold_name(name)
     for ours in free:
-        if folded == _folded(ours) or folded in PARAMETERS.get(ours, "").split():
+        if folded == _fold_name(ours) or folded in PARAMETERS.get(ours, "").split():
             return ours
     close = near(name, [ours for ours in free if ours in required])
     return close[0] if len(close) == 1 else None
 
 
-def _meant_value(value: Any, schema: JSON, notes: list[str]) -> Any:
+def _repair_value(value: Any, schema: JSON, notes: list[str]) -> Any:
     if isinstance(value, str) and schema.get("type") == "array" and schema["items"].get("type") == "string":
         return value if value[:1] in {"[", "{"} else [value]
     if isinstance(value, str) and value not in schema.get("enum", [value]):
-        folded = _folded(value)
-        meant = {_folded(ours): ours for ours in schema["enum"]}.get(_folded(_VALUES.get(folded, folded)))
+        folded = _fold_name(value)
+        meant = {_fold_name(ours): ours for ours in schema["enum"]}.get(_fold_name(_VALUES.get(folded, folded)))
         if meant is None:
             return value
-        notes += [f"`{value}` was taken for `{meant}`"] if _folded(meant) != folded else []
+        notes += [f"`{value}` was taken for `{meant}`"] if _fold_name(meant) != folded else []
         return meant
     if schema.get("type") == "string" and isinstance(value, int) and not isinstance(value, bool):
         return str(value)
@@ -199,7 +210,7 @@ def _meant_value(value: Any, schema: JSON, notes: list[str]) -> Any:
     if isinstance(value, list):
         inner: list[str] = []
         found = [
-            meant_parameters(cast("JSON", item), items, inner) if isinstance(item, dict) else item
+            repair_parameters(cast("JSON", item), items, inner) if isinstance(item, dict) else item
             for item in cast("list[Any]", value)
         ]
         notes += [note for note in dict.fromkeys(inner) if not note.startswith("there is no")]
@@ -207,13 +218,13 @@ def _meant_value(value: Any, schema: JSON, notes: list[str]) -> Any:
     return cast("Any", value)
 
 
-def meant_by_tool(tool: str, given: JSON, notes: list[str]) -> JSON:
+def repair_for_tool(tool: str, given: JSON, notes: list[str]) -> JSON:
     """Return the arguments of one of our tools with what only this tool can tell. Raises MeansAnotherTool."""
     match tool, given:
         case "bash", {"command": [*words]} if words and all(isinstance(word, str) for word in words):
             given = {**given, "command": _command(cast("list[str]", words), notes)}
         case "read", _:
-            return _with_lines(given)
+            return _with_lines(_one_file(given, notes))
         case "grep", {"-n": True}:  # lines are always numbered
             return {name: value for name, value in given.items() if name != "-n"}
         case "glob", {"pattern": [str(), str(), *more]} if all(isinstance(each, str) for each in more):
@@ -234,6 +245,10 @@ def meant_by_tool(tool: str, given: JSON, notes: list[str]) -> JSON:
             notes.append("`questions` is a list, here of one question")
             given = {"questions": [given]}
         case "todowrite", _:
+            given = {
+                name: text.strip().split("\n") if isinstance(text, str) and text[:1] not in {"[", "{"} else text
+                for name, text in given.items()
+            }
             lists = {name: cast("list[Any]", value) for name, value in given.items() if isinstance(value, list)}
             given = {**given, **{name: [_todo(item, notes) for item in items] for name, items in lists.items()}}
         case _:
@@ -269,18 +284,18 @@ def _webfetch(given: JSON, notes: list[str]) -> JSON:
 def _batch(given: JSON) -> JSON:
     """Return calls that came as services write them, with arguments beside the name or as JSON text, in our form."""
     if _has(given, "tool") and not _has(given, "tool_calls"):
-        return {"tool_calls": [_batched(given)]}
+        return {"tool_calls": [_repair_call(given)]}
     lists = {name: cast("list[Any]", value) for name, value in given.items() if isinstance(value, list)}
-    return {**given, **{name: [_batched(each) for each in calls] for name, calls in lists.items()}}
+    return {**given, **{name: [_repair_call(each) for each in calls] for name, calls in lists.items()}}
 
 
-def _batched(value: Any) -> Any:
+def _repair_call(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     call = cast("JSON", value)
     if isinstance(inner := call.get("function"), dict):
         call = cast("JSON", inner)
-    names = {_meant_name(name, ["tool", "parameters"], []): name for name in call}
+    names = {_match_name(name, ["tool", "parameters"], []): name for name in call}
     if "tool" not in names:
         return call
     beside = {name: each for name, each in call.items() if name != names["tool"] and name != "type"}
@@ -296,7 +311,7 @@ def _with_lines(given: JSON) -> JSON:
     names: set[str] = set()
     for name, value in given.items():
         numbers = [int(number) for number in re.findall(r"\d{1,9}", str(value))]
-        ends = _LINES.get(_folded(name), ())
+        ends = _LINES.get(_fold_name(name), ())
         if ends and len(ends) == len(numbers):
             found.update(zip(ends, numbers, strict=True))
             names.add(name)
@@ -309,11 +324,30 @@ def _with_lines(given: JSON) -> JSON:
 
 def _has(given: JSON, ours: str) -> bool:
     """Return whether one of the names stands for our parameter."""
-    return any(_meant_name(name, [ours], []) for name in given)
+    return any(_match_name(name, [ours], []) for name in given)
+
+
+def _one_file(given: JSON, notes: list[str]) -> JSON:
+    """Return a read of the one file that came as a list. Raises MeansAnotherTool for several."""
+    name = next((each for each in given if _fold_name(each) in {"filepaths", "paths", "files"}), None)
+    files = given.get(name) if name is not None else None
+    if not isinstance(files, list) or name is None or not files:
+        return given
+    paths = [str(each) for each in cast("list[Any]", files)]
+    if len(paths) > 1:
+        calls = ", ".join(f"read(filePath={path!r})" for path in paths[:5])
+        raise MeansAnotherTool(f"read takes one file. Make a call for each, all in one step: {calls}.")
+    notes.append(f"`{name}` was taken for `filePath`")
+    return {**{key: value for key, value in given.items() if key != name}, "filePath": paths[0]}
 
 
 def _todo(item: Any, notes: list[str]) -> Any:
-    """Return a todo whose text has another name, one that would not be certain for the content of a file."""
+    """Return a todo that came as a text, or whose text has a name that would not be certain for a file's content."""
+    if isinstance(item, str) and (item[:1] not in {"[", "{"} or item[:3] in {"[ ]", "[x]", "[X]"}):
+        ticked = _TICKED.match(item)
+        status = "completed" if ticked and str(ticked[1]).lower() == "x" else "pending"
+        notes.append("each todo is an object with `content` and `status`")
+        return {"content": item[ticked.end() if ticked else 0 :], "status": status}
     todo: JSON = cast("JSON", item) if isinstance(item, dict) else {}
     name = next((each for each in ("task", "step", "todo", "title") if each in todo), None)
     if name is None or "content" in todo:
@@ -325,7 +359,7 @@ def _todo(item: Any, notes: list[str]) -> Any:
 def _multiedit(given: JSON, notes: list[str]) -> JSON:
     """Return edits with the list that a single one came without, and the path that each of them repeats."""
     own = {
-        name: value for name, value in given.items() if _meant_name(name, ["oldString", "newString", "replaceAll"], [])
+        name: value for name, value in given.items() if _match_name(name, ["oldString", "newString", "replaceAll"], [])
     }
     if own and not _has(given, "edits"):
         notes.append("`edits` is a list, here of one edit")
@@ -333,10 +367,14 @@ def _multiedit(given: JSON, notes: list[str]) -> JSON:
     edits = given.get("edits")
     if isinstance(edits, list) and edits and not _has(given, "filePath"):
         rows = [cast("JSON", row) for row in cast("list[Any]", edits) if isinstance(row, dict)]
-        paths = {str(path) for row in rows for name, path in row.items() if _meant_name(name, ["filePath"], [])}
-        return {**given, "filePath": paths.pop()} if len(paths) == 1 else given
+        paths = {str(path) for row in rows for name, path in row.items() if _match_name(name, ["filePath"], [])}
+        if len(paths) > 1:
+            raise MeansAnotherTool(
+                "multiedit changes one file, `filePath`. Make a call for each file, all in one step."
+            )
+        return {**given, "filePath": paths.pop()} if paths else given
     return given
 
 
-def _folded(name: str) -> str:
+def _fold_name(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.lower())

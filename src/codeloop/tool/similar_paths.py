@@ -16,14 +16,14 @@ async def similar_paths(workspace: Workspace, path: Path) -> list[str]:
     """Return at most three paths as a model reads them: of the same name, near in spelling beside it, or alike."""
     from rapidfuzz import fuzz, process
 
-    ripgrep, name = workspace.shared(Ripgrep), workspace.shown(path)
+    ripgrep, name = workspace.shared(Ripgrep), workspace.shorten(path)
     try:
         rows = await workspace.shared(FileIndex).names(workspace.directory, ripgrep, workspace.environment)
     except SearchFailed:
         rows = []
     paths = [row.path.rstrip("/") for row in rows]
     try:
-        beside = {entry.name: workspace.shown(entry) for entry in path.parent.iterdir()}
+        beside = {entry.name: workspace.shorten(entry) for entry in path.parent.iterdir()}
     except OSError:
         beside = dict[str, str]()
     same = [each for each in paths if each.lower().rpartition("/")[2] == path.name.lower()]

@@ -93,7 +93,7 @@ class ToolFailure(Exception):
         self.advice = advice
 
 
-class Advised(Protocol):
+class HasAdvice(Protocol):
     """An error with words that are for the model alone; empty: none."""
 
     @property
@@ -102,7 +102,7 @@ class Advised(Protocol):
         ...
 
 
-def for_model(error: Advised) -> str:
+def for_model(error: HasAdvice) -> str:
     """Return an error's message followed by its advice for the model."""
     return f"{error} {error.advice}" if error.advice else str(error)
 
@@ -186,7 +186,7 @@ class BuiltinTool(Struct, frozen=True):
     def description(self) -> str:
         """The text beside its module."""
         *folders, _ = self.target.partition(":")[0].split(".")
-        return described(_PACKAGE.joinpath(*folders), self.name)
+        return read_description(_PACKAGE.joinpath(*folders), self.name)
 
     @property
     def spec(self) -> ToolSpec:
@@ -216,12 +216,12 @@ def tool(
     def build(run: ToolRun) -> Tool:
         text = description
         if text is None:
-            text = described(Path(str(modules[run.__module__].__file__)).parent, name)
+            text = read_description(Path(str(modules[run.__module__].__file__)).parent, name)
         return Tool(name, text, params, run, traits, describe)
 
     return build
 
 
-def described(folder: Path, name: str) -> str:
+def read_description(folder: Path, name: str) -> str:
     """Return the description of a tool whose module is in `folder`."""
     return (folder / f"{name}.md").read_text(encoding="utf-8").strip()

@@ -15,7 +15,14 @@ from codeloop.schema.part import NOTE, TOLD
 from codeloop.schema.permission import Ruleset
 from codeloop.schema.wire import JSON, replace
 from codeloop.tool.json_schema import signature, without_nulls
-from codeloop.tool.repair import MeansAnotherTool, meant_by_tool, meant_parameters, meant_text, meant_tool
+from codeloop.tool.repair import (
+    MeansAnotherTool,
+    match_editor,
+    match_tool,
+    repair_for_tool,
+    repair_parameters,
+    repair_text,
+)
 from codeloop.tool.tool import BuiltinTool, Tool, ToolContext, ToolResult
 
 _object = msgspec.json.Decoder(JSON).decode
@@ -30,7 +37,7 @@ _MOST_NOTICES = 20
 """Lines that wait for one session; older ones are dropped."""
 
 
-class Prepared(Struct, frozen=True):
+class PreparedCall(Struct, frozen=True):
     """A call that can run: the tool, its arguments as a struct, and the JSON object they came from."""
 
     tool: Tool
@@ -81,7 +88,7 @@ class Notices:
         return replace(result, output=f"{result.output}\n\n{told}", metadata={**result.metadata, TOLD: told})
 
 
-class Invalid(Struct, frozen=True):
+class InvalidToolCall(Struct, frozen=True):
     """A call that can't run, and why; `input` is the JSON object as far as there is one.
 
     `unusable`: no such tool, or arguments that are no JSON object, so the call is shown as the tool `invalid`.
@@ -150,7 +157,7 @@ class Toolbox(Struct, dict=True):
 
     def specs(self, model: str, *rulesets: Ruleset) -> tuple[ToolSpec, ...]:
         """Return the tools offered to a model (by its id): those that suit it and that no rule denies altogether."""
-        unsuited = _unsuited_tools(model)
+        unsuited = _list_unsuited(model)
         offered = (
             self._spec(tool, rulesets)
             for tool in self.tools
@@ -167,49 +174,54 @@ class Toolbox(Struct, dict=True):
         described = tool.describe(*rulesets)
         return None if described is None else ToolSpec(spec.name, described, spec.parameters)
 
-    def prepare(self, name: str, arguments: str) -> Prepared | Invalid:
+    def prepare(
+        self, name: str, arguments: str, offered: frozenset[str] | None = None
+    ) -> PreparedCall | InvalidToolCall:
         """Read a call as the model sent it. What is certainly meant is taken for it (`tool/repair.py`), and said.
 
+        `offered`: the tools that the model was offered; None: all.
         An optional parameter that is null counts as left out: strict services make their models send every one.
         """
         notes: list[str] = []
-        ours = name if name in self.by_name else meant_tool(name, list(self.by_name))
+        ours = name if name in self.by_name else match_tool(name, list(self.by_name))
         schema = self._specs[ours].parameters if ours else {}
-        value = _parsed(meant_text(arguments, schema))
+        value = _parse_arguments(repair_text(arguments, schema))
+        if ours is None and isinstance(value, dict) and (meant := match_editor(name, value)) is not None:
+            return self.prepare(meant[0], msgspec.json.encode(meant[1]).decode(), offered)
         if ours is None and isinstance(value, dict) and (elsewhere := self.find(name)) is not None:
-            return Prepared(elsewhere, value, value)
+            return PreparedCall(elsewhere, value, value)
         if ours is None:
-            known = ", ".join(sorted(self.by_name))
+            known = ", ".join(sorted(self.by_name if offered is None else offered))
             shown = value if isinstance(value, dict) else {}
-            return Invalid(f"There is no tool named {name}. The tools are: {known}.", shown, unusable=True)
+            return InvalidToolCall(f"There is no tool named {name}. The tools are: {known}.", shown, unusable=True)
         if name.strip().casefold() != ours.casefold():
             notes.append(f"the tool is named `{ours}` here")
         tool = self.by_name[ours].loaded
         if isinstance(value, str):
             reason = f"The arguments of {tool.name} are not a JSON object: {value}."
-            return Invalid(f"{reason} It takes {signature(ours, schema)}.", {}, unusable=True)
+            return InvalidToolCall(f"{reason} It takes {signature(ours, schema)}.", {}, unusable=True)
         if tool.schema is not None:
-            return Prepared(tool, value, value, "; ".join(notes))
+            return PreparedCall(tool, value, value, "; ".join(notes))
         try:
-            own = meant_by_tool(ours, without_nulls(value, schema), notes)
-            given = meant_by_tool(ours, meant_parameters(own, schema, notes), notes)
+            own = repair_for_tool(ours, without_nulls(value, schema), notes)
+            given = repair_for_tool(ours, repair_parameters(own, schema, notes), notes)
         except MeansAnotherTool as error:
-            return Invalid(str(error), value, unusable=False)
+            return InvalidToolCall(str(error), value, unusable=False)
         try:
             params = msgspec.convert(given, tool.params, strict=False)
         except (msgspec.ValidationError, OverflowError) as error:
             try:
-                unpacked = meant_parameters(without_nulls(_unpacked(given), schema), schema, notes)
+                unpacked = repair_parameters(without_nulls(_unpack(given), schema), schema, notes)
                 params = msgspec.convert(unpacked, tool.params, strict=False)
             except (msgspec.ValidationError, OverflowError):
                 reason = f"The {ours} tool was called with invalid arguments: {error}."
                 also = f" Also: {'; '.join(dict.fromkeys(notes))}." if notes else ""
                 takes = f"It takes {signature(ours, schema)}."
-                return Invalid(f"{reason}{also}", value, unusable=False, advice=takes)
-        return Prepared(tool, params, given, "; ".join(dict.fromkeys(notes)))
+                return InvalidToolCall(f"{reason}{also}", value, unusable=False, advice=takes)
+        return PreparedCall(tool, params, given, "; ".join(dict.fromkeys(notes)))
 
 
-def _parsed(arguments: str) -> JSON | str:
+def _parse_arguments(arguments: str) -> JSON | str:
     """Return the JSON object, or why the text is not one."""
     deepest = TOOL_DEPTH.value
     try:
@@ -237,18 +249,18 @@ def _members(value: Any) -> list[Any]:
     return [item for item in inside if isinstance(item, dict | list)]
 
 
-def _unpacked(value: JSON) -> JSON:
+def _unpack(value: JSON) -> JSON:
     """Return the object with arguments that came as JSON text parsed: models sometimes quote a list or an object."""
     unpacked: JSON = {}
     for key, item in value.items():
         unpacked[key] = item
         if isinstance(item, str) and item[:1] in {"[", "{"}:
-            found = _parsed(f'{{"item":{item}}}')
+            found = _parse_arguments(f'{{"item":{item}}}')
             if isinstance(found, dict):
                 unpacked[key] = found["item"]
     return unpacked
 
 
-def _unsuited_tools(model: str) -> frozenset[str]:
+def _list_unsuited(model: str) -> frozenset[str]:
     """Return the tools that a model (by its id) is not offered, because another does the same job better for it."""
     return _EDIT_TOOLS if any(matches(model, pattern) for pattern in _PATCH_MODELS) else _PATCH_TOOLS

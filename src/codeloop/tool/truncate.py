@@ -13,7 +13,7 @@ _CLOSING = (400, 40 * 1024)
 """Lines and bytes that a tool may add to an output that it has cut itself: how to go on, instructions of a folder."""
 
 
-def truncated(
+def truncate(
     result: ToolResult,
     scratch: Path,
     keep: Keep = "head",
@@ -35,7 +35,7 @@ def truncated(
         return replace(result, output=raw.decode(), metadata=metadata)
     text = raw.decode()
     try:
-        path, where = _saved(scratch, raw)
+        path, where = _save_whole(scratch, raw)
     except OSError as error:
         path, where = None, f"it could not be saved ({error.strerror})"
     room = 200 + len(where.encode("utf-8", "replace"))
@@ -49,7 +49,7 @@ def truncated(
     return replace(result, output=output, metadata=metadata)
 
 
-def _saved(scratch: Path, raw: bytes) -> tuple[Path, str]:
+def _save_whole(scratch: Path, raw: bytes) -> tuple[Path, str]:
     path = save(scratch, raw[: TOOL_FILE.value])
     capped = f" (its first {TOOL_FILE.value} bytes)" if len(raw) > TOOL_FILE.value else ""
     return path, f"the whole is in {path}{capped}: grep it, or read it with offset and limit"

@@ -1,4 +1,4 @@
-"""What a person can choose for the next prompts: agents, models; and what is known of them."""
+"""What the user can choose for the next prompts: agents, models; and what is known of them."""
 
 import asyncio
 from collections.abc import Sequence
@@ -15,18 +15,18 @@ from codeloop.schema.message import NO_VARIANT, ModelRef, model_named
 from codeloop.schema.operation import AGENT_LIST, CONFIG_PROVIDERS, NoArguments
 from codeloop.schema.permission import PROFILE
 from codeloop.schema.wire import replace
-from codeloop.tui.dialogs.parts.memory import ModelMemory, reference
-from codeloop.tui.prompt.completion import ClientCompleter, PromptCommand
-from codeloop.tui.prompt.prompt import PromptInput
-from codeloop.tui.prompt.settings import PromptSettings
-from codeloop.tui.prompt.store import PromptStore
-from codeloop.tui.screen.session_tab import SessionTab
-from codeloop.tui.screen.status_bar import Standing
-from codeloop.tui.settings.configured import configuration_of
-from codeloop.tui.settings.keys import Keymap
+from codeloop.tui.dialogs.parts.model_memory import ModelMemory, reference
+from codeloop.tui.keys.keymap import Keymap
+from codeloop.tui.settings.configuration import configuration_of
 from codeloop.tui.settings.launch import UiLaunch
-from codeloop.tui.settings.settings import UiSettings, write_setting
+from codeloop.tui.settings.ui_settings import UiSettings, write_setting
 from codeloop.tui.state.late_client import LateClient
+from codeloop.tui.widgets.prompt.completion.completer import ClientCompleter, PromptCommand
+from codeloop.tui.widgets.prompt.history.prompt_store import PromptStore
+from codeloop.tui.widgets.prompt.prompt import PromptInput
+from codeloop.tui.widgets.prompt.settings import PromptSettings
+from codeloop.tui.widgets.session_tab import SessionTab
+from codeloop.tui.widgets.status_bar import Standing
 
 _HERE = {"127.0.0.1", "localhost", "::1"}
 
@@ -53,7 +53,7 @@ class Choices:
         """Learn what there is to choose from."""
         self.client.become(target.client)
         if target.link is not None:
-            target.link.heard = self.heard
+            target.link.heard = self.report_connection
         await self.look()
 
     async def look(self) -> None:
@@ -70,7 +70,7 @@ class Choices:
         if self._launch.own_settings is not None:
             write_setting(self._launch.own_settings, key, value)
 
-    def heard(self, text: str) -> None:
+    def report_connection(self, text: str) -> None:
         """Take in what the connection to a server says of itself."""
         self.problem = "" if text.endswith("is back.") else text
 
@@ -99,7 +99,7 @@ class Choices:
 
     @property
     def primary(self) -> list[Agent]:
-        """The agents that a person can talk to."""
+        """The agents that the user can talk to."""
         return [agent for agent in self.agents if agent.mode != "subagent" and not agent.hidden]
 
     def model_of(self, tab: SessionTab) -> ModelRef | None:
@@ -140,7 +140,7 @@ class Choices:
         variants, found = self.memory.read().variants, list[ModelRef]()
         for name in names:
             ref = model_named(name)
-            if ref is not None and (details := self._listed(ref)) is not None:
+            if ref is not None and (details := self._find_model(ref)) is not None:
                 variant = variants.get(name)
                 found.append(replace(ref, variant=variant if variant in (details.variants or {}) else None))
         return found
@@ -148,19 +148,19 @@ class Choices:
     def take(self, tab: SessionTab, model: ModelRef) -> None:
         """Let a model answer a tab's next prompts, and the first ones of the sessions to come."""
         tab.model = model
-        self.memory.used(model)
+        self.memory.note_use(model)
 
     def details(self, tab: SessionTab) -> Model | None:
         """Return the catalog's entry for a tab's model; None: it is not known."""
         model = self.answering(tab)
-        return self._listed(model) if model is not None else None
+        return self._find_model(model) if model is not None else None
 
     def _own_model(self, tab: SessionTab) -> ModelRef | None:
         """Return the model that is configured for a tab's agent."""
         name = self.agent_of(tab)
         return next((agent.model for agent in self.agents if agent.name == name), None)
 
-    def _listed(self, model: ModelRef) -> Model | None:
+    def _find_model(self, model: ModelRef) -> Model | None:
         providers = self.providers.providers if self.providers is not None else ()
         provider = next((each for each in providers if each.id == model.provider_id), None)
         return provider.models.get(model.model_id) if provider is not None else None
@@ -203,7 +203,7 @@ def _hint(tab: SessionTab, keys: Keymap) -> tuple[str, str]:
         ("session_interrupt", "twice stops", is_running),
         ("command_list", "commands", True),
     ):
-        if is_wanted and (key := keys.shown(command)):
+        if is_wanted and (key := keys.key_of(command)):
             return command, f"{key} {words}"
     return "", ""
 

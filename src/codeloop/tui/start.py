@@ -7,38 +7,37 @@ import signal
 import sys
 from contextlib import suppress
 
-from textual import constants
-
 from codeloop.kit.terminal_text import inert
 from codeloop.tui.app import TerminalUI
 from codeloop.tui.choices import Choices
 from codeloop.tui.commands import BY_SLASH, COMMANDS
-from codeloop.tui.prompt.completion import PromptCommand
-from codeloop.tui.settings.key_names import unknown_names
-from codeloop.tui.settings.keys import Keymap
+from codeloop.tui.keys.key_names import unknown_names
+from codeloop.tui.keys.keymap import Keymap
+from codeloop.tui.settings.appearance import Appearance
 from codeloop.tui.settings.launch import UiLaunch
-from codeloop.tui.settings.look import Appearance
-from codeloop.tui.settings.settings import read_settings
+from codeloop.tui.settings.ui_settings import read_settings
 from codeloop.tui.terminal.colours import TerminalColours, colours_in
 from codeloop.tui.terminal.driver import WatchedDriver
+from codeloop.tui.terminal.textual_private import set_colour_system
+from codeloop.tui.widgets.prompt.completion.completer import PromptCommand
 
 
 def run_terminal_ui(launch: UiLaunch) -> int:
-    """Show the UI until the person leaves; return the exit code."""
+    """Show the UI until the user leaves; return the exit code."""
     return asyncio.run(_run(launch))
 
 
-def made(launch: UiLaunch, terminal: TerminalColours | None = None) -> TerminalUI:
-    """Return the UI as the person has set it up, for a terminal with these colours."""
+def create_ui(launch: UiLaunch, terminal: TerminalColours | None = None) -> TerminalUI:
+    """Return the UI as the user has set it up, for a terminal with these colours."""
     if terminal is not None:
-        constants.__dict__["COLOR_SYSTEM"] = "standard" if terminal.depth == "none" else terminal.depth
+        set_colour_system("standard" if terminal.depth == "none" else terminal.depth)
     sources = read_settings(launch.settings_files)
     settings = sources.settings
     defaults = {command.id: command.keys for command in COMMANDS}
     keys = Keymap(defaults, settings.keybinds, settings.leader_timeout / 1000)
     appearance = Appearance(settings, launch.theme_folders, terminal)
-    appearance.child_key = keys.shown("session_child_first")
-    appearance.open_key = keys.shown("call_toggle")
+    appearance.child_key = keys.key_of("session_child_first")
+    appearance.open_key = keys.key_of("call_toggle")
     own = [PromptCommand(name, row.arguments, row.title, also=row.also) for name, row in BY_SLASH.items()]
     ui = TerminalUI(launch, appearance, keys, Choices(launch, settings, own))
     ui.problems = [
@@ -51,18 +50,18 @@ def made(launch: UiLaunch, terminal: TerminalColours | None = None) -> TerminalU
 
 
 async def _run(launch: UiLaunch) -> int:
-    ui = made(launch, colours_in(os.environ))
+    ui = create_ui(launch, colours_in(os.environ))
     ui.driver_class = WatchedDriver
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:
-            loop.add_signal_handler(number, ui.interrupted if number == signal.SIGINT else ui.leave)
-    settled = asyncio.create_task(_settled(ui))
+            loop.add_signal_handler(number, ui.interrupt if number == signal.SIGINT else ui.leave)
+    settled = asyncio.create_task(_freeze_when_open(ui))
     try:
         await ui.run_async(mouse=ui.choices.settings.mouse)
     finally:
         settled.cancel()
-        await ui.closed()
+        await ui.wait_closed()
     session = ui.shown.session if ui.shown is not None else None
     if session is not None and launch.command and not ui.is_stalled:
         with suppress(OSError):  # the terminal may be closed
@@ -73,7 +72,7 @@ async def _run(launch: UiLaunch) -> int:
     return ui.return_code or 0
 
 
-async def _settled(ui: TerminalUI) -> None:
+async def _freeze_when_open(ui: TerminalUI) -> None:
     """Leave what is there once the project is open out of later collections: one of all that delays keys."""
     await ui.is_open.wait()
     gc.freeze()

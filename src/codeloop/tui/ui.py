@@ -6,7 +6,7 @@ import time
 import traceback
 from collections.abc import Coroutine, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from textual.containers import Vertical
 from textual.timer import Timer
@@ -17,17 +17,17 @@ from codeloop.kit.lazy import load
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.message import Session
 from codeloop.tui.choices import Choices
+from codeloop.tui.keys.keymap import Keymap, UiCommand
 from codeloop.tui.render.greeting import greeting_rows
-from codeloop.tui.screen.session_tab import SessionTab
-from codeloop.tui.screen.sidebar import Sidebar
-from codeloop.tui.screen.status_bar import TURNS, StatusBar
-from codeloop.tui.screen.tab_bar import TabBar, window_name
-from codeloop.tui.settings.keys import Keymap, UiCommand
+from codeloop.tui.settings.appearance import Appearance
 from codeloop.tui.settings.launch import UiLaunch
-from codeloop.tui.settings.look import Appearance
 from codeloop.tui.state.items import Look, NoticeItem
 from codeloop.tui.state.open_sessions import OpenSessions
 from codeloop.tui.terminal.terminal_app import TerminalApp
+from codeloop.tui.widgets.session_tab import SessionTab
+from codeloop.tui.widgets.sidebar import Sidebar
+from codeloop.tui.widgets.status_bar import TURNS, StatusBar
+from codeloop.tui.widgets.tab_bar import TabBar, window_name
 
 SIGNS = (("@", "mention a file or an agent"), ("/", "run a command"), ("!", "run a shell command"))
 GREETING = (("session_list", "resume an earlier session"), ("command_list", "everything else"))
@@ -40,16 +40,30 @@ AGAIN = 5.0
 """Seconds in which a key that was pressed once has to be pressed again."""
 
 
+class ConversationPictures(Protocol):
+    """Draws pictures within the conversation."""
+
+    async def take_answer(self, question: str, answer: str) -> None:
+        """Take in an answer of the terminal."""
+        ...
+
+    def resize(self) -> None:
+        """Take in that the screen has another size."""
+        ...
+
+
 class Ui(TerminalApp, inherit_bindings=False):
     """Sessions of one target, each in a tab of which one is shown. All of its keys are in `table`."""
 
+    inline: ConversationPictures | None = None
+    """Draws pictures within the conversation; None until there was one."""
     opening: asyncio.Task[None] | None = None
-    """Opens the project, and closes it once the person leaves."""
+    """Opens the project, and closes it once the user leaves."""
 
     table: Sequence[UiCommand] = ()
     """All commands."""
-    commands: dict[asyncio.Task[Any], float]
-    """The commands that run, and since when they have not had a dialog (monotonic seconds)."""
+    tasks: dict[asyncio.Task[Any], float | None]
+    """What runs that nothing waits for; of commands: since when they have not had a dialog (monotonic seconds)."""
 
     def __init__(self, launch: UiLaunch, appearance: Appearance, keys: Keymap, choices: Choices) -> None:
         super().__init__(ansi_color=None if appearance.has_colours else True)
@@ -64,7 +78,7 @@ class Ui(TerminalApp, inherit_bindings=False):
         """The tab that is shown."""
         self.is_open = asyncio.Event()
         self.is_leaving = asyncio.Event()
-        self._asides: set[asyncio.Task[Any]] = set()
+        self.tasks = {}
         self._asked: tuple[str, float] = ("", 0.0)
         self._ticker: Timer | None = None
         self.register_theme(appearance.theme)
@@ -109,7 +123,7 @@ class Ui(TerminalApp, inherit_bindings=False):
         tab = next(same, into) or next((tab for tab in self.tabs if tab.view is None), None)
         if tab is None:
             canvas = self.appearance.canvas(self.launch.directory)
-            keys = [*SIGNS, *((self.keys.shown(name), what) for name, what in GREETING)]
+            keys = [*SIGNS, *((self.keys.key_of(name), what) for name, what in GREETING)]
             greeting = partial(greeting_rows, title=f"codeloop {__version__}", keys=keys)
             tab = SessionTab(canvas, lambda: self.appearance.styles, self.choices.prompt(), greeting, self.keys.rhythm)
             await self.query_one("#tabs", Vertical).mount(tab)
@@ -158,14 +172,14 @@ class Ui(TerminalApp, inherit_bindings=False):
         """Say something below the conversation that is shown."""
         self.tab.say(NoticeItem(f"notice:{time.monotonic_ns()}", text, look))
 
-    def aside(self, work: Coroutine[Any, Any, Any]) -> "asyncio.Task[Any]":
+    def start_task(self, work: Coroutine[Any, Any, Any]) -> "asyncio.Task[Any]":
         """Do something that nothing waits for; what is refused is said."""
         task = asyncio.create_task(work)
-        self._asides.add(task)
+        self.tasks[task] = None
         task.add_done_callback(self._over)
         return task
 
-    def again(self, what: str, also: str = "") -> bool:
+    def confirm_by_repeat(self, what: str, also: str = "") -> bool:
         """Return whether a key is pressed again; the first time, say `what`. `also`: other words for it."""
         before, until = self._asked
         if before in {what, also} and time.monotonic() < until:
@@ -178,9 +192,8 @@ class Ui(TerminalApp, inherit_bindings=False):
 
     def run_command(self, command: UiCommand, words: str = "") -> None:
         """Run a command."""
-        task = self.aside(load(f"tui.{command.run}")(self, words))
-        self.commands[task] = time.monotonic()
-        task.add_done_callback(self.commands.pop)
+        task = self.start_task(load(f"tui.{command.run}")(self, words))
+        self.tasks[task] = time.monotonic()
 
     async def read_until(self, message_id: str) -> None:
         """Read older messages of the session that is shown until one of them is known. Raises CodeloopError."""
@@ -235,7 +248,7 @@ class Ui(TerminalApp, inherit_bindings=False):
         tab.empty()
 
     def _over(self, task: "asyncio.Task[Any]") -> None:
-        self._asides.discard(task)
+        self.tasks.pop(task, None)
         if task.cancelled() or (error := task.exception()) is None or self.is_ending:  # the end withdraws its widgets
             return
         if isinstance(error, CodeloopError):

@@ -92,7 +92,7 @@ def project_checks(folder: Path, root: Path, names: Iterable[str], path: str | N
     reader = _Reader(folder, root, there)
     found: dict[str, dict[str, None]] = {kind: {} for kind in KINDS}
     for check in chain.from_iterable(source(reader) for source in _SOURCES):
-        found[check.kind].setdefault(_located(check, folder, there, path))
+        found[check.kind].setdefault(_locate(check, folder, there, path))
     return "; ".join(f"{kind}: {', '.join(_usable_first(commands))}" for kind, commands in found.items() if commands)
 
 
@@ -134,7 +134,7 @@ class _Reader(NamedTuple):
         return tables
 
 
-def _named(names: Iterable[str], command: str) -> Iterator[Check]:
+def _match_names(names: Iterable[str], command: str) -> Iterator[Check]:
     """Yield a check for each kind that a script or target name stands for, the shortest names first."""
     usable = sorted({name for name in names if _NAME.fullmatch(name)}, key=lambda name: (len(name), name))
     for kind in KINDS:
@@ -157,7 +157,7 @@ def _targets(text: str) -> Iterator[Check]:
         if target := _TARGET.match(line):
             below = takewhile(lambda each: each.startswith("\t") or not each.strip(), lines[number:])
             recipes[target[1]] = list(islice(below, _RECIPE_LINES))
-    for check in _named(recipes, "make"):
+    for check in _match_names(recipes, "make"):
         found = filter(None, map(_COMMAND.match, recipes[check.command.removeprefix("make ")]))
         yield check._replace(runs=tuple(command[1] for command in found if command[1] not in _SHELL))
 
@@ -165,7 +165,7 @@ def _targets(text: str) -> Iterator[Check]:
 def _just(reader: _Reader) -> Iterator[Check]:
     for name in ("justfile", "Justfile", ".justfile"):
         if text := reader.text(name):
-            return _named(_RECIPE.findall(text), "just")
+            return _match_names(_RECIPE.findall(text), "just")
     return iter(())
 
 
@@ -175,18 +175,18 @@ def _package_json(reader: _Reader) -> Iterator[Check]:
     except (msgspec.DecodeError, RecursionError):
         return iter(())
     manager = next((tool for lock, tool in _LOCKS.items() if lock in reader.names), "npm")
-    return _named(package.scripts, f"{manager} run")
+    return _match_names(package.scripts, f"{manager} run")
 
 
 def _python(reader: _Reader) -> Iterator[Check]:
     tables = reader.toml("pyproject.toml")
     tools = {name.split(".")[1] for name in tables if name.startswith("tool.")}
     for table, command in _RUNNERS.items():
-        yield from _named(tables.get(f"tool.{table}", ()), command)
+        yield from _match_names(tables.get(f"tool.{table}", ()), command)
     for table, scripts in tables.items():
         if hatch := _HATCH.fullmatch(table):
             prefix = "hatch run " if hatch[1] == "default" else f"hatch run {hatch[1]}:"
-            yield from (Check(each.kind, prefix + each.command.strip()) for each in _named(scripts, ""))
+            yield from (Check(each.kind, prefix + each.command.strip()) for each in _match_names(scripts, ""))
     yield from (Check(*meaning) for name, meaning in _PYTHON.items() if name in tools)
     if "build-system" in tables:
         uv = ["uv"] if "uv.lock" in reader.names else []
@@ -228,7 +228,7 @@ _SOURCES: tuple[Callable[[_Reader], Iterator[Check]], ...] = (
 )
 
 
-def _located(check: Check, folder: Path, names: frozenset[str], path: str | None) -> str:
+def _locate(check: Check, folder: Path, names: frozenset[str], path: str | None) -> str:
     """Return a command with its program where it is: in the project's own environment, on the PATH, or not at all."""
     program = check.command.partition(" ")[0]
     own = _own(folder, names, program)

@@ -24,10 +24,10 @@ _NOISE = frozenset(("node_modules", "__pycache__", "venv", "CVS"))
 
 def project_facts(root: Path, directory: Path, environment: Mapping[str, str]) -> str:
     """Return the facts as lines, at most FACTS bytes. `root`: the work tree's top, which holds `.git`."""
-    there = _listed(directory)
+    there = _list_folder(directory)
     checks = project_checks(directory, root, there, environment.get("PATH"))
     if not checks and root != directory:
-        checks = project_checks(root, root, _listed(root), environment.get("PATH"))
+        checks = project_checks(root, root, _list_folder(root), environment.get("PATH"))
     head = [_git(root, environment) if (root / ".git").exists() else "Git repository: no"]
     tail = [f"Its own checks: {checks}"] if checks else []
     left = FACTS.value - sum(len(line.encode()) + 1 for line in (*head, *tail))
@@ -43,7 +43,7 @@ def _cut(line: str, size: int) -> str:
     return line.encode()[: size - 4].decode(errors="ignore") + "…"
 
 
-def _listed(folder: Path) -> dict[str, bool]:
+def _list_folder(folder: Path) -> dict[str, bool]:
     """Return the names in a folder, each with whether it is a folder itself."""
     try:
         with os.scandir(folder) as entries:

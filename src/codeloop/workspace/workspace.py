@@ -39,7 +39,7 @@ class ResolvedPath(Struct, frozen=True):
 
     path: Path
     real: Path
-    outside: bool
+    is_outside: bool
 
 
 class Workspace:
@@ -146,7 +146,7 @@ class Workspace:
         """Return the path as people read it: relative to the root when it is below it ("" for the root itself)."""
         return _below(path, self.root)
 
-    def shown(self, path: Path) -> str:
+    def shorten(self, path: Path) -> str:
         """Return the path as a model reads it: relative to the directory when it is below it ("." for itself)."""
         return _below(path, self.directory) or "."
 

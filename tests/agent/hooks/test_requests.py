@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from codeloop.model.anthropic.adapter import AnthropicMessages
 from codeloop.model.chat import Limits, ModelInfo, TextPiece, UserTurn
-from codeloop.model.openai.adapter import OpenAIChat
+from codeloop.model.protocols.anthropic.adapter import AnthropicMessages
+from codeloop.model.protocols.chat_completions.adapter import OpenAIChat
 from codeloop.model.retry import RetryingModel
 from codeloop.model.testing.script import Count, ScriptedAnswer, ScriptedCall
 from codeloop.model.wire.endpoint import Endpoint

@@ -6,7 +6,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeloop.agent.request.image_limits import bounded, has_images
+from codeloop.agent.request.image_limits import has_images, limit_images
 from codeloop.model.chat import AssistantTurn, ImagePiece, ModelInfo, TextPiece, Turn, UserTurn
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.model.testing.scripted import SCRIPTED
@@ -37,11 +37,11 @@ def pictures(turns: tuple[Turn, ...]) -> list[ImagePiece]:
 def test_a_request_is_bounded_and_a_longer_one_begins_with_the_shorter(
     turns: list[Turn], more: list[Turn], count: int, size: int
 ) -> None:
-    short = bounded(turns, count, size)
+    short = limit_images(turns, count, size)
     assert len(pictures(short)) <= count
     assert sum(len(piece.data) for piece in pictures(short)) <= size
     assert [len(turn.content) for turn in short] == [len(turn.content) for turn in turns]
-    assert bounded([*turns, *more], count, size)[: len(short)] == short
+    assert limit_images([*turns, *more], count, size)[: len(short)] == short
     if len(pictures(tuple(turns))) <= count and sum(len(p.data) for p in pictures(tuple(turns))) <= size:
         assert short == tuple(turns)
 

@@ -12,7 +12,7 @@ from codeloop.agent.subagent.spawn import spawn
 from codeloop.app.handlers.session.fork import fork
 from codeloop.app.handlers.session.session import update
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.permission.rules import judged
+from codeloop.permission.rules import judge_need
 from codeloop.schema.api.session_requests import ForkSession, UpdateSession
 from codeloop.schema.event import message_updated, session_created
 from codeloop.schema.ids import new_id
@@ -58,7 +58,7 @@ def verdict(it: Rig, session: Session, need: Need) -> int:
     """Return how strict the decision about a session's call is; what a profile answers by itself is no question."""
     engine = it.project.engine
     rules = engine.call_rules(session.id, engine.agent(session.agent or "build"))
-    action = judged(need, rules.lists)[0].action
+    action = judge_need(need, rules.lists)[0].action
     return STRICTNESS["allow" if action == "ask" and rules.answers_itself else action]
 
 

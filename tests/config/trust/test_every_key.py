@@ -6,14 +6,22 @@ import pytest
 
 from codeloop.config.normalise import Values
 from codeloop.config.sources import Layer
-from codeloop.config.trust.filter import narrowed
+from codeloop.config.trust.filter import filter_layer
 from codeloop.kit.jsonc import Document
 from codeloop.schema.config import Config
 from tests.config.conftest import World
 
 LOOSER: dict[str, list[Any]] = {
     "profile": ["yolo", "auto", "free", 5],
-    "sandbox": ["off", "auto", {"mode": "off"}, {"network": "on"}, {"network": "hosts"}, {"writable": ["/"]}],
+    "sandbox": [
+        "off",
+        "auto",
+        {"mode": "off"},
+        {"network": "on"},
+        {"network": "hosts"},
+        {"writable": ["/"]},
+        {"readable": ["~/.ssh"]},
+    ],
     "share": ["auto", "manual"],
     "snapshot": [False],
     "tool_output": [{"max_lines": 10**9}, {"max_bytes": 10**9}],
@@ -56,6 +64,6 @@ def test_a_looser_value_changes_nothing(world: World, key: str) -> None:
 def test_what_is_not_listed_is_ignored_whatever_it_holds(world: World, key: str) -> None:
     for value in SAMPLES:
         layer = Layer("project", "codeloop.json", world.root, Document("", {key: value}), is_project=True)
-        kept, ignored = narrowed(Values(layer, {key: value}), {})
+        kept, ignored = filter_layer(Values(layer, {key: value}), {})
         assert kept.values == {}, value
         assert ignored, value

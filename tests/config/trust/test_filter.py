@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codeloop.config.load import Loaded
-from codeloop.config.trust.restrict import configured_rules
+from codeloop.config.trust.restrict import build_rules
 from codeloop.permission.rules import decide
 from codeloop.schema.config import Config
 from codeloop.schema.errors import CodeloopError
@@ -47,7 +47,7 @@ NEEDS = [
 
 
 def verdicts(config: Config, agent: str = "build") -> list[str]:
-    rules = (*BUILT_IN, *configured_rules(config, agent, BUILT_IN))
+    rules = (*BUILT_IN, *build_rules(config, agent, BUILT_IN))
     return [decide(need, rules).action for need in NEEDS]
 
 
@@ -73,7 +73,7 @@ def test_a_project_s_ask_and_deny_count_and_its_allow_does_not(world: World) -> 
     world.globally({"permission": {"bash": {"*": "ask", "git push *": "deny"}}})
     world.write("opencode.json", {"permission": {"bash": "ask", "read": "deny", "edit": "allow", "webfetch": "allow"}})
     loaded = world.load(trusted=False)
-    rules = (*BUILT_IN, *configured_rules(loaded.config, "build", BUILT_IN))
+    rules = (*BUILT_IN, *build_rules(loaded.config, "build", BUILT_IN))
     wanted = {
         ("bash", "git push x"): "deny",
         ("bash", "ls"): "ask",

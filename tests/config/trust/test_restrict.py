@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec import convert
 
-from codeloop.config.trust.restrict import TooManyOverlaps, configured_rules, overlap, restricting
+from codeloop.config.trust.restrict import TooManyOverlaps, build_rules, overlap, restricting
 from codeloop.kit.wildcard import matches
 from codeloop.permission.rules import decide, last_match
 from codeloop.schema.config import AgentConfig, Config
@@ -142,12 +142,12 @@ def test_an_agent_s_rules_are_base_built_in_global_its_own_and_then_restrictions
         agent={"build": AgentConfig(permission=[rule("bash:*:allow")], restrictions=[rule("bash:rm *:ask")])},
     )
     base, built_in = (rule("*:*:allow"),), (rule("edit:a:deny"),)
-    rules = (*base, *configured_rules(config, "build", base, built_in))
+    rules = (*base, *build_rules(config, "build", base, built_in))
     needs = [("bash", "ls"), ("bash", "rm x"), ("edit", "x"), ("edit", "a")]
     assert [verdict(*need, rules) for need in needs] == ["allow", "ask", "ask", "deny"]
-    assert verdict("bash", "ls", (*base, *configured_rules(config, "plan", base))) == "ask"
+    assert verdict("bash", "ls", (*base, *build_rules(config, "plan", base))) == "ask"
 
 
 def test_an_unrestricted_agent_gets_no_further_rules() -> None:
     config = Config(permission=[rule("bash:*:ask")])
-    assert configured_rules(config, "build", (rule("*:*:allow"),)) == (rule("bash:*:ask"),)
+    assert build_rules(config, "build", (rule("*:*:allow"),)) == (rule("bash:*:ask"),)

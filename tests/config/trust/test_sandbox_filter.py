@@ -19,6 +19,7 @@ from codeloop.schema.wire import JSON
         ({}, {"network": "off"}, {"network": "off"}),
         ({"network": "off"}, {"network": "hosts"}, None),
         ({}, {"writable": ["/"]}, None),
+        ({}, {"readable": ["~/.ssh"]}, None),
         ({}, {"hosts": ["evil.example"]}, {"hosts": []}),
         ({"hosts": ["a", "b"]}, {"hosts": ["b", "c"]}, {"hosts": ["b"]}),
         ({"hidden": ["a"]}, {"hidden": ["b"]}, {"hidden": ["a", "b"]}),

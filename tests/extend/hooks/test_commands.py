@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.extend.hooks.commands.decision import HookDecision, decision_of
-from codeloop.extend.hooks.commands.names import is_about, is_matched, names_of, own_input, shown_inputs
+from codeloop.extend.hooks.commands.names import format_inputs, is_about, is_matched, names_of, own_input
 from codeloop.extend.hooks.hooks import HookFailed
 
 WORK = Path("/p")
@@ -75,21 +75,21 @@ def test_a_condition_is_about_calls_and_about_all_where_it_can_not_tell(
 
 def test_scripts_read_the_arguments_that_they_know() -> None:
     given = {"filePath": "src/a.py", "oldString": "a", "newString": "b", "replaceAll": True}
-    (shown,) = shown_inputs("edit", given, WORK)
+    (shown,) = format_inputs("edit", given, WORK)
     assert shown == {"file_path": "/p/src/a.py", "old_string": "a", "new_string": "b", "replace_all": True}
     assert own_input("edit", {**shown, "new_string": "c"}) == {
         **given,
         "filePath": "/p/src/a.py",
         "newString": "c",
     }
-    assert shown_inputs("custom", {"filePath": "x"}, WORK) == [{"filePath": "x"}]
+    assert format_inputs("custom", {"filePath": "x"}, WORK) == [{"filePath": "x"}]
 
 
 def test_a_patch_is_shown_once_for_each_of_its_files() -> None:
     patch = "*** Begin Patch\n*** Update File: a.py\n*** Move to: b.py\n*** Delete File: .env\n*** End Patch"
-    shown = shown_inputs("apply_patch", {"patchText": patch}, WORK)
+    shown = format_inputs("apply_patch", {"patchText": patch}, WORK)
     assert [each["file_path"] for each in shown] == ["/p/a.py", "/p/b.py", "/p/.env"]
-    assert shown_inputs("apply_patch", {"patchText": "none"}, WORK) == [{"patch": "none"}]
+    assert format_inputs("apply_patch", {"patchText": "none"}, WORK) == [{"patch": "none"}]
 
 
 @pytest.mark.parametrize(

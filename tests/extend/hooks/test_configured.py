@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from codeloop.config.load import Loaded
-from codeloop.extend.hooks.configured import ask_extensions, changes, kept_file, kept_layer
+from codeloop.extend.hooks.configured import answer_file, ask_extensions, changes, read_layer
 from codeloop.extend.hooks.hooks import Hooks
 from codeloop.schema.config import Config, ProviderConfig
 from codeloop.schema.wire import JSON
@@ -23,18 +23,18 @@ def test_only_what_is_other_than_before_counts() -> None:
 
 async def test_an_answer_is_kept_for_the_same_configuration_and_extensions(tmp_path: Path) -> None:
     config = loaded(Config(model="a/b", provider={"a": ProviderConfig(options={"apiKey": "sk-secret-0123456789"})}))
-    file = kept_file(tmp_path, config, ["x 1"])
-    assert file == kept_file(tmp_path, config, ["x 1"])
-    assert file != kept_file(tmp_path, config, ["x 2"])
-    assert file != kept_file(tmp_path, loaded(Config(model="a/c")), ["x 1"])
-    assert kept_layer(file, tmp_path) is None
+    file = answer_file(tmp_path, config, ["x 1"])
+    assert file == answer_file(tmp_path, config, ["x 1"])
+    assert file != answer_file(tmp_path, config, ["x 2"])
+    assert file != answer_file(tmp_path, loaded(Config(model="a/c")), ["x 1"])
+    assert read_layer(file, tmp_path) is None
 
     def change(_given: JSON, output: JSON) -> JSON:
         return {**output, "mcp": {"time": {"type": "local", "command": ["time"]}}}
 
     handler = Hearing({"config": change})
     await ask_extensions(Hooks([handler]), config, file)
-    layer = kept_layer(file, tmp_path)
+    layer = read_layer(file, tmp_path)
     assert layer is not None
     assert layer.raw == {"mcp": {"time": {"type": "local", "command": ["time"]}}}
     assert "sk-secret" not in str(handler.asked)
@@ -44,7 +44,7 @@ def test_a_kept_file_that_is_broken_counts_for_nothing(tmp_path: Path) -> None:
     file = tmp_path / "x.json"
     for text in ("", "{", "[]", "{}", "1"):
         file.write_text(text)
-        assert kept_layer(file, tmp_path) is None
+        assert read_layer(file, tmp_path) is None
 
 
 async def test_an_extension_that_fails_is_asked_again(tmp_path: Path) -> None:
@@ -52,6 +52,6 @@ async def test_an_extension_that_fails_is_asked_again(tmp_path: Path) -> None:
         raise ValueError("not now")
 
     config = loaded(Config())
-    file = kept_file(tmp_path, config, ["x 1"])
+    file = answer_file(tmp_path, config, ["x 1"])
     assert await ask_extensions(Hooks([Hearing({"config": fail})]), config, file) == {}
     assert not file.exists()

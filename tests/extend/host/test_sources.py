@@ -33,11 +33,20 @@ def test_files_of_tool_and_plugin_folders_count_but_not_what_they_import(tmp_pat
     ]
 
 
-def test_a_program_among_tools_is_said_to_be_ignored(tmp_path: Path) -> None:
-    own(tmp_path, "tool/word.sh", "#!/bin/sh\n").chmod(0o755)
+def test_a_program_among_tools_is_one_if_it_knows_schema(tmp_path: Path) -> None:
+    own(tmp_path, "tool/word.sh", "#!/bin/sh\n[ $1 = --schema ]\n").chmod(0o755)
+    own(tmp_path, "tool/built", "\x7fELF").chmod(0o755)
+    own(tmp_path, "tool/deploy.sh", "#!/bin/sh\nrm -r build\n").chmod(0o755)
+    own(tmp_path, "tool/_helper.sh", "#!/bin/sh\n").chmod(0o755)
+    own(tmp_path, "plugin/word.sh", "#!/bin/sh\n# schema\n").chmod(0o755)
     own(tmp_path, "tool/notes.txt")
-    (line,) = found(tmp_path).loaded.warnings
-    assert "word.sh is no tool" in line
+    settings = found(tmp_path)
+    assert [(Path(each.path).name, each.language) for each in settings.extensions] == [
+        ("built", "python"),
+        ("word.sh", "python"),
+    ]
+    (line,) = settings.loaded.warnings
+    assert "deploy.sh is no tool" in line
 
 
 def test_a_change_of_a_file_or_of_one_beside_it_makes_another_extension(tmp_path: Path) -> None:

@@ -11,11 +11,11 @@ from typing import Any
 import msgspec
 
 from codeloop.extend.host.extension import Language
-from codeloop.extend.host.host import CallListener, ExtensionHost, HostHouse
+from codeloop.extend.host.host import CallListener, ExtensionHost, ProcessCallbacks
 from codeloop.extend.host.protocol import (
     VERSION,
     AskHook,
-    CallPlace,
+    CallOrigin,
     CallTool,
     ExtensionOffer,
     HostHello,
@@ -29,7 +29,7 @@ from codeloop.workspace.process.conversation import ProgramTerms, RunningProgram
 from codeloop.workspace.sandbox.process_launcher import Launch
 from codeloop.workspace.workspace import Workspace
 
-PLACE = CallPlace("ses_1", "msg_1", "call_1", "build", "/", "/")
+PLACE = CallOrigin("ses_1", "msg_1", "call_1", "build", "/", "/")
 
 
 @dataclass
@@ -111,7 +111,7 @@ async def host_world(
         return {"answered": call.operation}
 
     hello = HostHello(version, str(root), str(root), {"id": "p"})
-    house = HostHouse(language, start, hello, world.log.append, world.warned.append, serve, world.taken.append)
+    house = ProcessCallbacks(language, start, hello, world.log.append, world.warned.append, serve, world.taken.append)
     world.host = ExtensionHost(house)
     try:
         yield world

@@ -112,7 +112,7 @@ async def test_progress_is_shown_and_puts_the_deadline_off(tmp_path: Path) -> No
 
 async def test_progress_for_ever_does_not_keep_a_call_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     longest = replace(MCP_CALL_LONGEST, value=400)
-    monkeypatch.setattr("codeloop.extend.mcp.link.connection.MCP_CALL_LONGEST", longest)
+    monkeypatch.setattr("codeloop.extend.mcp.transport.connection.MCP_CALL_LONGEST", longest)
     async with world(tmp_path, {"p": plain(tmp_path, timeout=300)}) as it:
         async with asyncio.timeout(20):
             with pytest.raises(ToolFailure, match="it did not answer in time"):
@@ -130,7 +130,7 @@ async def test_a_flood_of_changed_lists_is_taken_up_together(tmp_path: Path) -> 
 
 
 async def test_a_call_without_an_answer_ends_at_its_deadline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("codeloop.extend.mcp.server.MCP_CALL", replace(MCP_CALL, value=200))
+    monkeypatch.setattr("codeloop.extend.mcp.mcp_server.MCP_CALL", replace(MCP_CALL, value=200))
     async with world(tmp_path) as it:
         with pytest.raises(ToolFailure, match="it did not answer in time"):
             await it.call("hang")

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from codeloop.extend.mcp.known.definition import definition_of
-from codeloop.extend.mcp.known.pasted import check_values, is_json, servers_of_json, words_of
+from codeloop.extend.mcp.cache.definition import definition_of
+from codeloop.extend.mcp.cache.importing import check_values, is_json, servers_of_json, words_of
 from codeloop.schema.errors import UsageProblem
 
 NPX = {"type": "local", "command": ["npx", "-y", "a"]}

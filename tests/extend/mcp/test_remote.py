@@ -10,11 +10,9 @@ from typing import Any
 
 import pytest
 
-from codeloop.extend.mcp.known.definition import definition_of
-from codeloop.extend.mcp.sign_in.login import sign_in
-from codeloop.extend.mcp.sign_in.open_sign_in import OpenSignIn
-from codeloop.extend.mcp.sign_in.store import ServerSignIn, SignIns, sign_ins_of
-from codeloop.extend.mcp.sign_in.stored import sign_out
+from codeloop.extend.mcp.cache.definition import definition_of
+from codeloop.extend.mcp.sign_in.login import BackgroundSignIn, sign_in
+from codeloop.extend.mcp.sign_in.tokens import ServerSignIn, SignIns, sign_ins_of, sign_out
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import replace
 from codeloop.tool.tool import ToolFailure
@@ -208,7 +206,7 @@ async def test_a_sign_in_that_fails_while_nobody_waits_prints_nothing() -> None:
         show("https://x.example/authorize")
         raise CodeloopError("the provider refused it (invalid_scope)")
 
-    sign_in = OpenSignIn(run)
+    sign_in = BackgroundSignIn(run)
     assert await sign_in.address() == "https://x.example/authorize"
     while not sign_in.is_over:
         await asyncio.sleep(0)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.extend.mcp.asked.form import SecretAsked, answers_of, questions_of
+from codeloop.extend.mcp.elicitation import SecretAsked, answers_of, questions_of
 from codeloop.permission.gate import Denied
 from codeloop.schema.event import QuestionAnswers, QuestionRefusal, QuestionRejected, QuestionReplied
 from codeloop.schema.permission import NOBODY
@@ -162,6 +162,6 @@ async def test_resources_are_listed_and_read(tmp_path: Path) -> None:
 
 
 def _resource(**given: str) -> Any:
-    from codeloop.extend.mcp.offer.parameters import ResourceParams
+    from codeloop.extend.mcp.tools.parameters import ResourceParams
 
     return ResourceParams(**given)

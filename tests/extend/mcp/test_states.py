@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.extend.mcp.link.failures import ServerFailed
+from codeloop.extend.mcp.transport.failures import ServerFailed
 from tests.extend.mcp.world import plain, world
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.extend.mcp.known.definition import definition_of
-from codeloop.extend.mcp.offer.tools import find_of
+from codeloop.extend.mcp.cache.definition import definition_of
+from codeloop.extend.mcp.tools.tools import find_of
 from codeloop.permission.gate import Denied
 from codeloop.schema.config import SandboxConfig
 from codeloop.tool.toolbox import Notices

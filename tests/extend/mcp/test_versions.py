@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.extend.mcp.offer.parameters import ResourceParams
+from codeloop.extend.mcp.tools.parameters import ResourceParams
 from codeloop.tool.toolbox import Notices
 from tests.extend.mcp.world import PLAIN, World, world
 from tests.support.project import until

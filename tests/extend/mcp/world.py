@@ -9,14 +9,14 @@ from types import MappingProxyType
 from typing import Any
 
 from codeloop.config.paths import Paths, find_paths
-from codeloop.extend.mcp.known.definition import definitions_of
-from codeloop.extend.mcp.known.table import McpTable, TablePlace
-from codeloop.extend.mcp.offer.tools import tools_of
-from codeloop.extend.mcp.server import McpServer
-from codeloop.extend.mcp.servers import McpServers
+from codeloop.extend.mcp.cache.definition import definitions_of
+from codeloop.extend.mcp.cache.table import McpProject, McpTable
+from codeloop.extend.mcp.mcp_server import McpServer
+from codeloop.extend.mcp.mcp_servers import McpServers
+from codeloop.extend.mcp.tools.tools import tools_of
 from codeloop.schema.config import SandboxConfig
 from codeloop.tool.tool import ToolResult
-from codeloop.tool.toolbox import Invalid, Toolbox
+from codeloop.tool.toolbox import InvalidToolCall, Toolbox
 from codeloop.workspace.workspace import UNCONFINED, Workspace
 from tests.tool.context import TestContext, make_context
 
@@ -56,7 +56,7 @@ class World:
         import msgspec
 
         prepared = self.toolbox.prepare("mcp", msgspec.json.encode(given).decode())
-        assert not isinstance(prepared, Invalid), prepared
+        assert not isinstance(prepared, InvalidToolCall), prepared
         return await prepared.run(self.ctx)
 
     def started(self) -> int:
@@ -92,10 +92,12 @@ async def world(
     at, own = ctx.workspace, paths_of(tmp_path).own
     ctx.workspace = Workspace(at.root, at.directory, at.scratch, at.environment, sandbox, own)
     changed: list[str] = []
-    place = TablePlace(ctx.workspace, paths_of(tmp_path), tmp_path / "logs", changed.append, changed.append, is_trusted)
+    project = McpProject(
+        ctx.workspace, paths_of(tmp_path), tmp_path / "logs", changed.append, changed.append, is_trusted
+    )
     definitions = definitions_of(mcp if mcp is not None else {"p": plain(tmp_path)}, scopes)
     found = World(
-        McpTable(definitions, place, frozenset({"bash", "mcp"}), McpServers), ctx, tmp_path / "traces", changed
+        McpTable(definitions, project, frozenset({"bash", "mcp"}), McpServers), ctx, tmp_path / "traces", changed
     )
     change(found)
     try:

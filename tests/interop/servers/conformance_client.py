@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from codeloop.extend.mcp.link.failures import ServerFailed
+from codeloop.extend.mcp.transport.failures import ServerFailed
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.event import QuestionAnswers, QuestionReplied
 from codeloop.tool.tool import ToolFailure
@@ -37,10 +37,10 @@ def definition(url: str) -> dict[str, Any]:
 
 async def signed_in(it: World) -> None:
     """Sign in as a person whose browser agrees at once."""
-    going_on = it.servers.signing_in(it.server())
+    going_on = it.servers.begin_sign_in(it.server())
     address = await going_on.address()
     await asyncio.to_thread(opened, address)
-    await going_on.finished()
+    await going_on.wait()
 
 
 async def answering(it: World) -> None:

@@ -4,14 +4,14 @@ import asyncio
 from typing import Any
 
 from codeloop.lsp.client.connection import LspConnection
-from codeloop.lsp.client.framing import framed
+from codeloop.lsp.client.framing import encode_message
 
 
 class Pipes:
     """A program that has written some messages, and takes whatever it is sent."""
 
     def __init__(self, *messages: dict[str, Any]) -> None:
-        self.left = [framed(message) for message in messages]
+        self.left = [encode_message(message) for message in messages]
         self.ending = "it ended with exit code 0"
 
     async def read(self) -> bytes:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeloop.lsp.client.framing import BadStream, MessageReader, framed
+from codeloop.lsp.client.framing import BadStream, MessageReader, encode_message
 from codeloop.lsp.client.text import Encoding, change_between, index_at, lines_of, units
 
 TEXTS = st.lists(st.sampled_from(["a", "bé", "😀", "\n", "\r\n", "\r", "x y", "\u2028"]), max_size=12).map("".join)
@@ -46,7 +46,7 @@ def test_columns_are_counted_in_units(encoding: Encoding, columns: int) -> None:
 
 @given(st.lists(st.integers(1, 40), max_size=30))
 def test_messages_are_found_however_the_stream_is_cut(cuts: list[int]) -> None:
-    stream = b"hello\n" + b"".join(framed({"id": number, "text": "é" * number}) for number in range(5))
+    stream = b"hello\n" + b"".join(encode_message({"id": number, "text": "é" * number}) for number in range(5))
     reader, found, at = MessageReader(), list[int](), 0
     for cut in [*cuts, len(stream)]:
         found += [message["id"] for message in reader.feed(stream[at : at + cut])]

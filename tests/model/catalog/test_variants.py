@@ -7,7 +7,7 @@ import pytest
 
 from codeloop.model.catalog.catalog import Catalog
 from codeloop.model.catalog.overrides import overlaid
-from codeloop.model.catalog.variants import chosen_variant, merged, variants_of, with_variant
+from codeloop.model.catalog.variants import merge_options, resolve_variant, variants_of, with_variant
 from codeloop.model.chat import Limits, ModelInfo
 from codeloop.model.errors import UnknownModel
 from codeloop.schema.config import ProviderConfig
@@ -43,7 +43,11 @@ def thinker(npm: str, *, output: int = 0, **variants: Any) -> ModelInfo:
         ("anthropic/claude-haiku-4-5-20251001", ["high", "max"]),
         ("anthropic/claude-opus-4-7", [*EFFORTS, "max"]),
         ("anthropic/claude-sonnet-5", [*EFFORTS, "max"]),
-        ("google/gemini-3-flash-preview", []),
+        ("google/gemini-3-flash-preview", EFFORTS),
+        ("google/gemini-2.5-pro", ["low", "high"]),
+        ("google-vertex/claude-opus-4-8@default", [*EFFORTS, "max"]),
+        ("amazon-bedrock/us.anthropic.claude-sonnet-5", [*EFFORTS, "max"]),
+        ("amazon-bedrock/amazon.nova-2-lite-v1:0", EFFORTS),
     ],
 )
 def test_each_kind_of_model_has_its_own(ref: str, names: list[str]) -> None:
@@ -89,9 +93,9 @@ def test_a_model_of_which_nothing_is_known_has_those_of_the_configuration() -> N
 
 
 def test_of_two_spellings_the_laid_over_one_comes_last() -> None:
-    over = merged({"reasoningEffort": "low", "reasoning_effort": "low", "a": {"x": 1, "y": 1}}, {"a": {"y": 2}})
+    over = merge_options({"reasoningEffort": "low", "reasoning_effort": "low", "a": {"x": 1, "y": 1}}, {"a": {"y": 2}})
     assert over == {"reasoningEffort": "low", "reasoning_effort": "low", "a": {"x": 1, "y": 2}}
-    assert list(merged({"reasoningEffort": "low", "reasoning_effort": "low"}, {"reasoningEffort": "high"})) == [
+    assert list(merge_options({"reasoningEffort": "low", "reasoning_effort": "low"}, {"reasoningEffort": "high"})) == [
         "reasoning_effort",
         "reasoningEffort",
     ]
@@ -99,10 +103,10 @@ def test_of_two_spellings_the_laid_over_one_comes_last() -> None:
 
 def test_an_unknown_one_is_an_error_that_names_those_there_are() -> None:
     info = thinker("@ai-sdk/openai-compatible")
-    assert chosen_variant(info, "high") == "high"
-    assert chosen_variant(info, "default") is None
+    assert resolve_variant(info, "high") == "high"
+    assert resolve_variant(info, "default") is None
     with pytest.raises(UnknownModel, match=r"`p/m` has no variant `hihg`.* `high`.* It has low, medium, high"):
-        chosen_variant(info, "hihg")
+        resolve_variant(info, "hihg")
     with pytest.raises(UnknownModel, match="It has none: leave it out"):
-        chosen_variant(replace(info, reasoning=False), "high")
+        resolve_variant(replace(info, reasoning=False), "high")
     assert with_variant({"a": 1}, info, "gone") == {"a": 1}

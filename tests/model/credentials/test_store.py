@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codeloop.model.credentials.store import ApiKey, Credentials, masked
+from codeloop.model.credentials.store import ApiKey, Credentials, mask_key
 from codeloop.model.errors import ModelUnavailable, WrongOrigin
 from codeloop.model.origin import origin
 from tests.support.examples import examples
@@ -40,7 +40,7 @@ def test_a_key_comes_back_for_its_origin(credentials: Credentials) -> None:
 def test_another_origin_gets_an_error_that_names_both(credentials: Credentials) -> None:
     credentials.put("acme", KEY, "https://api.acme.example/v1")
     with pytest.raises(WrongOrigin) as failed:
-        credentials.key("acme", "https://evil.example/v1", home="https://evil.example/v1")
+        credentials.key("acme", "https://evil.example/v1", ["https://evil.example/v1"])
     text = str(failed.value)
     assert "https://api.acme.example" in text
     assert "https://evil.example" in text
@@ -56,18 +56,18 @@ def test_a_key_goes_to_its_origin_and_nowhere_else(
     credentials = Credentials(tmp_path_factory.mktemp("c") / "auth.json")
     credentials.put("acme", KEY, stored)
     if origin(stored) == origin(asked):
-        assert credentials.key("acme", asked, home) == KEY
+        assert credentials.key("acme", asked, [home]) == KEY
     else:
         with pytest.raises(WrongOrigin):
-            credentials.key("acme", asked, home)
+            credentials.key("acme", asked, [home])
 
 
 def test_an_entry_of_the_reference_belongs_to_the_catalogs_origin(credentials: Credentials) -> None:
     credentials.path.parent.mkdir()
     credentials.path.write_text(f'{{"acme": {{"type": "api", "key": "{KEY}"}}}}')
-    assert credentials.key("acme", "https://api.acme.example/v1", "https://api.acme.example/v1") == KEY
+    assert credentials.key("acme", "https://api.acme.example/v1", ["https://api.acme.example/v1"]) == KEY
     with pytest.raises(WrongOrigin):
-        credentials.key("acme", "https://evil.example/v1", "https://api.acme.example/v1")
+        credentials.key("acme", "https://evil.example/v1", ["https://api.acme.example/v1"])
     with pytest.raises(WrongOrigin, match="no known address"):
         credentials.key("acme", "https://evil.example/v1")
 
@@ -156,7 +156,7 @@ def test_changes_at_the_same_time_are_all_kept(credentials: Credentials) -> None
 
 @given(st.text(max_size=60))
 def test_a_masked_key_shows_at_most_seven_characters(key: str) -> None:
-    shown = masked(key)
+    shown = mask_key(key)
     assert len(shown) <= 8
     if len(key) < 16:
         assert shown == "…"

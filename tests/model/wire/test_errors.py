@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from codeloop.schema.errors import APIError, ContextOverflowError, ProviderAuthError
+from codeloop.schema.wire import JSON
 from tests.support.answers import Answer
 from tests.support.provider import ModelServer
 
@@ -41,6 +42,8 @@ def refused(status: int, body: Any, **headers: str) -> Answer:
             ["502 Bad Gateway"],
         ),
         (refused(402, {"detail": "payment required"}), APIError, ["no credit"]),
+        (refused(400, {"error": {"message": "x"}}, **{"x-request-id": "req_1"}), APIError, ["HTTP 400, request req_1"]),
+        (refused(500, {"error": {"message": "x"}, "request_id": "req_2"}), APIError, ["request req_2"]),
         (Answer(stream=False, body="<!doctype html><title>Login</title>"), APIError, ["web page", "Login"]),
         (Answer(stream=False, body='{"error":{"message":"boom","code":500}}'), APIError, ["boom"]),
         (Answer(events=('{"error":{"message":"boom","code":503}}',)), APIError, ["boom"]),
@@ -101,3 +104,26 @@ async def test_an_unknown_host_is_named(openai: Any, asking: Any) -> None:
     assert "Check the network, and that acme runs there." in got.message
     got = await asking(openai("https://no-such-host.invalid/v1"))
     assert "Check the network and acme's base URL." in got.message
+
+
+REFUSALS: list[tuple[int, JSON, str]] = [
+    (403, {"error": {"code": "unsupported_country_region_territory", "message": "Country not supported"}},
+     "another provider"),
+    (400, {"error": {"message": "User location is not supported for the API use.", "status": "FAILED_PRECONDITION"}},
+     "another provider"),
+    (400, {"error": {"message": "Your organization must be verified to stream this model. Please go to: ..."}},
+     "Verify the organization"),
+    (400, {"error": {"code": "content_filter", "message": "The response was filtered due to the prompt triggering "
+                     "Azure OpenAI's content management policy."}}, "/undo"),
+    (400, {"error": {"message": "The model `gpt-4-32k` has been deprecated, learn more here: ..."}}, "another one"),
+    (403, {"error": {"message": "Project `proj_1` does not have access to model `o3-pro`"}}, "enable it"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("status", "body", "says"), REFUSALS)
+async def test_a_refusal_says_what_to_do(status: int, body: JSON, says: str, openai: Any, asking: Any) -> None:
+    async with ModelServer([refused(status, body)]) as server:
+        got = await asking(openai(server))
+    assert isinstance(got.end.error, APIError), "not the key is to blame"
+    assert not got.end.error.data.is_retryable
+    assert says in got.message

@@ -6,7 +6,7 @@ from codeloop.permission.shell.analyse import analyse
 from codeloop.schema.permission import Action, PermissionRule, Ruleset
 from codeloop.tool.builtin.shell.facts import facts_of
 from codeloop.tool.builtin.shell.line_needs import LineNeeds
-from codeloop.tool.builtin.shell.touched_files import touched_files
+from codeloop.tool.builtin.shell.touched_files import find_touched
 from codeloop.workspace.process.shells import ShellContext
 from codeloop.workspace.workspace import Workspace
 from tests.permission.attacks.observed import Stage
@@ -30,7 +30,7 @@ class Judge:
         """Return whether nothing would be asked or denied."""
         directory = self._workspace.directory
         analysis = analyse(line, facts_of(line, directory, self._place, self._workspace))
-        files = touched_files(analysis.touches, directory, self._workspace)
+        files = find_touched(analysis.touches, directory, self._workspace)
         needs = LineNeeds(line, analysis, files, directory).all(self._workspace, lambda _, __: {})
         lists = (self._rules, guards(self._rules))
         return all(decide(need, rules).action == "allow" for need in needs for rules in lists)

@@ -141,7 +141,7 @@ def test_git_is_proved_only_in_the_projects_own_repository() -> None:
         is_top = folder == "/w"
         return GitFacts("" if not normpath(folder).startswith("/w/vendor") else "another repository", "", not is_top)
 
-    facts = Facts(places=("/w",), home="/h", repository=found)
+    facts = Facts(directories=("/w",), home="/h", repository=found)
     assert prove("git status && cd src && git log", facts).unproven == ""
     for line in ("cd vendor/evil && git status", "git -C vendor status",
                  "cd /w/vendor; ls | xargs git add", "git -C src -C ../vendor log",
@@ -168,7 +168,7 @@ def test_git_goes_where_a_link_leads_before_it_goes_up() -> None:
         asked.append(folder)
         return GitFacts()
 
-    prove("git -C link/.. log", Facts(places=("/w",), repository=found))
+    prove("git -C link/.. log", Facts(directories=("/w",), repository=found))
     assert asked == ["/w/link/.."]
 
 

@@ -14,7 +14,7 @@ from codeloop.app.project import Project
 from codeloop.model.chat import ChatModel
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.model.testing.scripted import ScriptedModel
-from codeloop.server.server import Listening, Server
+from codeloop.server.server import ListenOptions, Server
 from tests.support.project import Heard, startup
 
 PASSWORD = "a password for tests"
@@ -70,7 +70,7 @@ def _json(response: httpx2.Response, status: int) -> Any:
 async def served(
     tmp_path: Path,
     answers: Sequence[ScriptedAnswer] | ChatModel = (),
-    listening: Listening | None = None,
+    listening: ListenOptions | None = None,
     **settings: Any,
 ) -> AsyncGenerator[Served]:
     """Serve `tmp_path/work`; `answers` are the model's."""
@@ -78,7 +78,7 @@ async def served(
     await asyncio.to_thread(work.mkdir, exist_ok=True)
     model = Heard(ScriptedModel(answers) if isinstance(answers, Sequence) else answers)
     app = App(startup(tmp_path / "home", work, **settings), OneModel(model))
-    server = Server(app, listening or Listening(password=PASSWORD))
+    server = Server(app, listening or ListenOptions(password=PASSWORD))
     await server.start()
     one = Served(server, model, work)
     try:

@@ -108,15 +108,20 @@ async def test_a_move_to_a_denied_place_refuses_the_whole_patch(tmp_path: Path, 
     assert tree(root) == {"b": b"b\n"}
 
 
-async def test_a_file_that_changed_since_it_was_read_is_refused(tmp_path: Path) -> None:
+async def test_of_a_file_that_changed_since_it_was_read_only_what_stands_there_exactly_is_changed(
+    tmp_path: Path,
+) -> None:
     ctx = make_context(tmp_path)
     file = ctx.workspace.root / "a"
     file.write_text("a\n")
     await read.run(ReadParams("a"), ctx)
-    file.write_text("a\ntheirs\n")
-    with pytest.raises(ToolFailure, match="changed since"):
-        await run(ctx, "*** Update File: a", "@@", "-a", "+b")
-    assert file.read_text() == "a\ntheirs\n"
+    file.write_text("a\n  theirs\n")
+    for refused in (["*** Update File: a", "@@", "-theirs", "+b"], ["*** Delete File: a"]):
+        with pytest.raises(ToolFailure, match="changed since"):
+            await run(ctx, *refused)
+    result = await run(ctx, "*** Update File: a", "@@", "-a", "+b")
+    assert result.output.startswith("M a: line 1\n(a had changed since you read it.")
+    assert file.read_text() == "b\n  theirs\n"
 
 
 async def test_later_operations_see_earlier_ones(tmp_path: Path) -> None:

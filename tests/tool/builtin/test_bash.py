@@ -33,7 +33,7 @@ async def test_a_command_gives_its_output_and_metadata(tmp_path: Path) -> None:
 
 
 async def test_no_output_is_said(tmp_path: Path) -> None:
-    assert (await run(make_context(tmp_path), "true")).output == "(no output)"
+    assert (await run(make_context(tmp_path), "true")).output == "(no output, exit code 0)"
 
 
 async def test_each_simple_command_is_asked_for(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from codeloop.schema.config import SandboxConfig
 from codeloop.schema.permission import PermissionRule
 from codeloop.tool.builtin.shell.bash import BashParams, bash
 from codeloop.workspace.process.shells import Shells
-from codeloop.workspace.sandbox.policy import SandboxPlace
+from codeloop.workspace.sandbox.policy import PolicyInput
 from codeloop.workspace.sandbox.sandbox import SandboxRefused
 from tests.tool.context import TestContext, make_context
 
@@ -28,7 +28,7 @@ async def ctx(tmp_path: Path) -> AsyncIterator[TestContext]:
     (workspace.root / ".codeloop").mkdir()
     (workspace.root / ".codeloop/notes").write_text("before\n")
     shells = workspace.shared(Shells)
-    place = SandboxPlace(workspace.root, workspace.root, workspace.scratch, workspace.environment)
+    place = PolicyInput(workspace.root, workspace.root, workspace.scratch, workspace.environment)
     try:
         sandbox = await shells.sandboxes.enter(shells.policy(place, workspace.sandbox))
     except SandboxRefused as error:
@@ -50,7 +50,7 @@ async def test_a_write_outside_is_open_for_the_command_that_was_allowed_it(
     file = tmp_path / name
     (tmp_path / "other/file").write_text("before\n")
     made = f"mkdir -p {file.parent} && " if not file.parent.is_dir() else ""
-    assert await run(ctx, f"{made}echo one > {file}") == "(no output)"
+    assert await run(ctx, f"{made}echo one > {file}") == "(no output, exit code 0)"
     assert file.read_text() == "one\n"
     (ctx.workspace.root / "later.sh").write_text(f"echo two > {file}; echo two > {file}.two; rm {file}")
     told = await run(ctx, "bash later.sh")
@@ -89,12 +89,12 @@ async def test_a_protected_file_is_open_for_the_command_that_was_allowed_it(ctx:
     (ctx.workspace.root / "try.sh").write_text("echo x > .codeloop/other; echo three > .codeloop/notes")
     assert "Read-only" in await run(ctx, "echo two > .codeloop/notes; bash try.sh 2>&1 | head -1")
     assert (own / "notes").read_text() == "three\n"
-    assert await run(ctx, "echo new > .codeloop/new") == "(no output)"
+    assert await run(ctx, "echo new > .codeloop/new") == "(no output, exit code 0)"
     assert (own / "new").read_text() == "new\n"
     assert "blocked" in await run(ctx, "bash try.sh")
     assert sorted(path.name for path in own.iterdir()) == ["new", "notes"]
     assert (await run(ctx, "echo '{}' > codeloop.json"), (ctx.workspace.root / "codeloop.json").read_text()) == (
-        "(no output)",
+        "(no output, exit code 0)",
         "{}\n",
     )
 

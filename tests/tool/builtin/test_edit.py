@@ -12,6 +12,7 @@ from codeloop.schema.live_events import FileEdited
 from codeloop.schema.permission import Need, PermissionRule
 from codeloop.tool.builtin.files.edit import EditParams, edit
 from codeloop.tool.builtin.files.read import ReadParams, read
+from codeloop.tool.builtin.files.write import WriteParams, write
 from codeloop.tool.tool import ToolFailure, ToolResult, for_model
 from tests.tool.context import TestContext, make_context
 
@@ -48,7 +49,8 @@ async def test_the_answer_names_the_changed_lines_of_the_new_file_and_how_the_te
     assert everywhere.output == "Edited sub/a.py: lines 7-8, 18-19, 29-30"
     assert (await run(ctx, file, "13\n14\n", "")).output == "Edited sub/a.py: lines removed after 13"
     assert (await run(ctx, "sub/a.py", "x = 1\ny = 2", "x = 1\ny = 3")).output == (
-        "Edited sub/a.py: line 33 (oldString was matched ignoring indentation)"
+        "Edited sub/a.py: line 33 (oldString was matched ignoring indentation)\n"
+        "What was replaced:\n-    y = 2\n+    y = 3"
     )
     assert (await run(ctx, "sub/new.py", "", "a\nb\n")).output == "Created sub/new.py: 2 lines"
 
@@ -67,15 +69,71 @@ async def test_leave_is_asked_with_the_diff_before_anything_is_written(tmp_path:
     assert file.read_text() == "one\n"
 
 
-async def test_a_file_that_changed_since_it_was_read_is_refused(tmp_path: Path) -> None:
+async def test_a_text_that_stands_once_in_a_file_that_changed_since_is_replaced_and_the_change_is_said(
+    tmp_path: Path,
+) -> None:
     ctx = make_context(tmp_path)
     file = ctx.workspace.root / "a.txt"
     file.write_text("one\n")
     await see(ctx, file)
     file.write_text("one\ntheirs\n")
+    for old, new in (("one", "two"), ("two", "three")):
+        output = (await run(ctx, file, old, new)).output
+        assert output.startswith("Edited a.txt: line 1\n(The file had changed since you read it.")
     with pytest.raises(ToolFailure, match="changed since it was read"):
-        await run(ctx, file, "one", "two")
-    assert file.read_text() == "one\ntheirs\n"
+        await write.run(WriteParams("a.txt", "three\n"), ctx)
+    await see(ctx, file)
+    assert (await run(ctx, file, "three", "four")).output == "Edited a.txt: line 1"
+    assert file.read_text() == "four\ntheirs\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "every"), [("x  =  1", False), ("zz", False), ("y", True)], ids=["resembles", "missing", "every place"]
+)
+async def test_another_edit_of_a_file_that_changed_since_is_refused(tmp_path: Path, old: str, *, every: bool) -> None:
+    ctx = make_context(tmp_path)
+    file = ctx.workspace.root / "a.txt"
+    file.write_text("x = 1\ny\n")
+    await see(ctx, file)
+    file.write_text("x = 1\ny\ny\n")
+    with pytest.raises(ToolFailure, match="changed since it was read"):
+        await run(ctx, file, old, "x", every=every)
+    assert file.read_text() == "x = 1\ny\ny\n"
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["// ... rest of the code", "# ... existing code ...", "    ...rest unchanged", "<!-- rest of the file ... -->"],
+)
+async def test_a_line_that_stands_for_others_is_asked_about_once(tmp_path: Path, line: str) -> None:
+    ctx = make_context(tmp_path)
+    file = ctx.workspace.root / "a.js"
+    file.write_text("one();\n")
+    with pytest.raises(ToolFailure, match=r"Line 2 of a\.js would be"):
+        await run(ctx, file, "one();", f"two();\n{line}\n")
+    assert file.read_text() == "one();\n"
+    await run(ctx, file, "one();", f"two();\n{line}\n")
+    await run(ctx, file, "two();", "three();")
+    assert line in file.read_text()
+
+
+@pytest.mark.parametrize("line", ["...rest,", "const {a, ...rest} = b", "    ...", "# The rest of it", "f(...args)"])
+async def test_dots_of_a_language_are_no_question(tmp_path: Path, line: str) -> None:
+    ctx = make_context(tmp_path)
+    await run(ctx, "a.js", "", f"{line}\n")
+
+
+@pytest.mark.parametrize(
+    ("new", "line"),
+    [("return total(amount)", 0), ("    return total(amount)", 3), ("a = 1", 0), ("def f(amount):\n    b = 2\n", 1)],
+)
+async def test_a_new_text_is_there_already_when_its_whole_lines_are(tmp_path: Path, new: str, line: int) -> None:
+    ctx = make_context(tmp_path)
+    (ctx.workspace.root / "a.py").write_text("def f(amount):\n    b = 2\n    return total(amount)\na = 1\n")
+    with pytest.raises(ToolFailure) as error:
+        await run(ctx, "a.py", "zzzzzzzz", new)
+    assert ("newString is already there" in for_model(error.value)) == bool(line)
+    assert not line or f"at line {line}." in for_model(error.value)
 
 
 class Meddling(TestContext):

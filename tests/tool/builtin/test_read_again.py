@@ -267,3 +267,12 @@ async def test_instructions_that_were_compacted_away_are_sent_again(tmp_path: Pa
     note = ScriptedAnswer(kind="side", text="NOTE")
     async with rig(tmp_path, [full, note, read_doc("other"), ScriptedAnswer(text="ok")], info=info) as it:
         assert await told_rules(it, 1) == [True, True]
+
+
+async def test_a_read_after_a_refused_edit_shows_the_lines(tmp_path: Path) -> None:
+    write(tmp_path)
+    refused = calls(call("edit", filePath="a.py", oldString="no such text", newString="x"))
+    async with rig(tmp_path, turns(read(), refused, read(), read())) as it:
+        first, _, shown, again = await ask(it, 4)
+    assert shown == first
+    assert again == SAME.format("1-80")

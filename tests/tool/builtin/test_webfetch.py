@@ -8,7 +8,7 @@ import pytest
 from codeloop.permission.gate import Denied
 from codeloop.tool.builtin.web.webfetch import webfetch
 from codeloop.tool.tool import ToolFailure, ToolResult
-from codeloop.tool.toolbox import Invalid, Prepared, Toolbox
+from codeloop.tool.toolbox import InvalidToolCall, PreparedCall, Toolbox
 from tests.tool.context import TestContext, make_context
 from tests.tool.web.pages import pdf, png
 from tests.tool.web_server import answer, json_answer, redirect, serving
@@ -18,7 +18,7 @@ HTML = "<html><body><h1>Hi</h1><p>a <a href='/b'>b</a></p><script>x()</script></
 
 async def call(ctx: TestContext, arguments: str) -> ToolResult:
     prepared = Toolbox((webfetch,)).prepare("webfetch", arguments)
-    assert isinstance(prepared, Prepared)
+    assert isinstance(prepared, PreparedCall)
     return await webfetch.run(prepared.params, ctx)
 
 
@@ -145,7 +145,7 @@ async def test_what_is_no_web_address_is_refused_before_anybody_is_asked(tmp_pat
 )
 def test_a_bad_argument_is_named(arguments: str, named: str) -> None:
     invalid = Toolbox((webfetch,)).prepare("webfetch", arguments)
-    assert isinstance(invalid, Invalid)
+    assert isinstance(invalid, InvalidToolCall)
     assert f"$.{named}" in invalid.reason or f"field `{named}`" in invalid.reason
 
 

@@ -13,7 +13,7 @@ from codeloop.app.toolbox import search_tools
 from codeloop.permission.gate import Denied
 from codeloop.schema.config import SearchConfig
 from codeloop.tool.tool import Tool, ToolFailure, ToolResult
-from codeloop.tool.toolbox import Invalid, Prepared, Toolbox
+from codeloop.tool.toolbox import InvalidToolCall, PreparedCall, Toolbox
 from codeloop.tool.web.json_search import tavily
 from codeloop.tool.web.providers import PROVIDERS, SEARCH_KEYS
 from codeloop.tool.web.search_service import SearchService
@@ -30,7 +30,7 @@ def tools(provider: Name, url: str, key: str | None = KEY, environment: Mapping[
 
 async def call(tool: Tool, ctx: TestContext, **arguments: Any) -> ToolResult:
     prepared = Toolbox((tool,)).prepare(tool.name, json.dumps(arguments))
-    assert isinstance(prepared, Prepared)
+    assert isinstance(prepared, PreparedCall)
     return await tool.run(prepared.params, ctx)
 
 
@@ -294,7 +294,7 @@ def test_a_service_is_shown_without_its_key() -> None:
 )
 def test_a_bad_argument_is_named(arguments: str, named: str) -> None:
     invalid = Toolbox(search_tools(SearchConfig(provider="exa"), {})).prepare("websearch", arguments)
-    assert isinstance(invalid, Invalid)
+    assert isinstance(invalid, InvalidToolCall)
     assert f"$.{named}" in invalid.reason or f"field `{named}`" in invalid.reason
 
 

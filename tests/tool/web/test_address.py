@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from codeloop.net.address import concern
 from codeloop.tool.tool import ToolFailure
-from codeloop.tool.web.address import parse, redirected
+from codeloop.tool.web.address import parse, resolve_redirect
 
 SPELLINGS = [
     ("http://127.0.0.1/", "127.0.0.1"),
@@ -123,8 +123,8 @@ def test_a_url_has_one_usual_spelling(url: str, usual: str) -> None:
 
 def test_a_redirect_is_read_relative_to_its_page_and_checked_the_same_way() -> None:
     page = parse("https://example.com/a/b?c")
-    assert redirected(page, "../d").url == "https://example.com/d"
-    assert redirected(page, "//other.example/x").url == "https://other.example/x"
+    assert resolve_redirect(page, "../d").url == "https://example.com/d"
+    assert resolve_redirect(page, "//other.example/x").url == "https://other.example/x"
     for place in ("file:///etc/passwd", "http://u:p@h/", "http://[::1", "ftp://x/"):
         with pytest.raises(ToolFailure):
-            redirected(page, place)
+            resolve_redirect(page, place)

@@ -16,7 +16,7 @@ from codeloop.schema.message import Session
 from codeloop.schema.operation import SESSION_CREATE
 from codeloop.tui.app import TerminalUI
 from codeloop.tui.settings.launch import AskTrust, UiLaunch
-from codeloop.tui.start import made
+from codeloop.tui.start import create_ui
 from tests.support.project import Rig
 
 
@@ -84,7 +84,7 @@ async def played(
 
     patient = state.parent / "patient.json"
     patient.write_text('{"leader_timeout": 60000}')  # a busy machine is slower than a person
-    ui = made(
+    ui = create_ui(
         UiLaunch(
             opened=opened,
             chosen=chosen,
@@ -100,4 +100,4 @@ async def played(
         async with ui.run_test(size=size) as pilot:
             await pilot.pause()
             yield Played(ui, pilot)
-    await ui.closed()
+    await ui.wait_closed()

@@ -11,7 +11,7 @@ from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.live_events import Idle, Retry
 from codeloop.schema.operation import SESSION_GET
 from codeloop.tui.actions.tabs import STOPS
-from codeloop.tui.screen.sidebar import Sidebar
+from codeloop.tui.widgets.sidebar import Sidebar
 from tests.support.project import both_clients, call, calls, rig
 from tests.tui.app.played import played
 
@@ -194,8 +194,8 @@ async def test_a_key_that_was_to_stop_a_turn_does_not_leave_when_the_turn_has_ju
         view.since = time.monotonic()
         await ui.pilot.press("ctrl+c")
         await ui.sees("The turn is over: again to leave")
-        assert ui.ui.again("Another question") is False
-        assert ui.ui.again(STOPS) is False, "asked while the turn still ran"
+        assert ui.ui.confirm_by_repeat("Another question") is False
+        assert ui.ui.confirm_by_repeat(STOPS) is False, "asked while the turn still ran"
         await ui.pilot.press("ctrl+c")
         assert ui.ui.return_code == 0
 

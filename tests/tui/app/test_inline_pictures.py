@@ -6,8 +6,8 @@ import pytest
 from PIL import Image
 
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.tui.settings.settings import UiSettings
-from codeloop.tui.terminal.driver import TerminalSaid
+from codeloop.tui.settings.ui_settings import UiSettings
+from codeloop.tui.terminal.driver import TerminalAnswered
 from tests.support.project import call, calls, rig
 from tests.tui.app.played import Played, played
 from tests.tui.terminal.drawn import DrawingTerminal
@@ -33,7 +33,7 @@ class Shown:
         self.terminal = DrawingTerminal(*SIZE)
         painter = self.played.ui.painter
         if painter is not None:
-            painter.erased(None)
+            painter.erase(None)
             self.played.ui.paint()
         return sorted({row for row, _ in self.terminal.tiles()})
 
@@ -54,7 +54,7 @@ async def test_a_picture_is_drawn_below_its_words_while_nothing_covers_it(
         await ui.until(lambda: ui.ui.inline is not None)
         assert shown.rows() == []
         for question, text in (("version", "XTerm(379)"), ("cell", "20;10"), ("attributes", "64;4;22")):
-            ui.ui.post_message(TerminalSaid(question, text))
+            ui.ui.post_message(TerminalAnswered(question, text))
         await ui.until(lambda: len(shown.rows()) == 5)
         lines = ui.screen().split("\n")
         above = next(at for at, line in enumerate(lines) if "[image" in line)

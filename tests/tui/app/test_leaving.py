@@ -23,7 +23,7 @@ async def test_what_ends_after_the_screen_is_gone_is_silent(tmp_path: Path) -> N
         raise UsageProblem("Too late to be said.")
 
     async with rig(tmp_path, []) as desk, played(desk, tmp_path / "state") as ui:
-        tasks = [ui.ui.aside(look_for_a_widget()), ui.ui.aside(refuse())]
+        tasks = [ui.ui.start_task(look_for_a_widget()), ui.ui.start_task(refuse())]
         ui.ui.exit(0)
     gone.set()
     await asyncio.wait(tasks)

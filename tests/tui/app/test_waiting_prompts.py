@@ -67,7 +67,7 @@ async def test_what_was_typed_for_a_new_session_is_back_after_a_crash(tmp_path: 
             await ui.type("ght", "enter")
             await ui.sees("Hello.")
             await ui.type("next")
-            ui.ui.tab.prompt.keeping.write()
+            ui.ui.tab.prompt.draft_keeper.write()
             assert ui.ui.tab.prompt.store.drafts.load(ui.ui.session.id) is not None
             assert ui.ui.tab.prompt.store.drafts.load("new") is None
 

@@ -17,7 +17,7 @@ from codeloop.tui.dialogs.agents import agent_picker
 from codeloop.tui.dialogs.models import ModelPicker
 from codeloop.tui.dialogs.palette import PaletteRow, help_list, palette
 from codeloop.tui.dialogs.parts.context import DialogContext
-from codeloop.tui.dialogs.parts.memory import LikedModels, ModelMemory
+from codeloop.tui.dialogs.parts.model_memory import LikedModels, ModelMemory
 from codeloop.tui.dialogs.providers.picker import ProviderPicker
 from codeloop.tui.dialogs.settings import SettingsPicker
 from codeloop.tui.dialogs.themes import ThemePicker
@@ -71,15 +71,15 @@ async def test_models_show_what_they_cost_and_why_one_can_not_be_used(tmp_path: 
 def test_models_that_were_used_are_remembered_by_all_processes(tmp_path: Path) -> None:
     one, other = ModelMemory(tmp_path), ModelMemory(tmp_path)
     for number in range(10):
-        one.used(ModelRef(provider_id="p", model_id=f"m{number}"))
-    other.used(ModelRef(provider_id="p", model_id="m3", variant="high"))
+        one.note_use(ModelRef(provider_id="p", model_id=f"m{number}"))
+    other.note_use(ModelRef(provider_id="p", model_id="m3", variant="high"))
     other.toggle("p/m1")
     known = one.read()
     assert known.recent[:2] == ("p/m3", "p/m9")
     assert len(known.recent) == 8
     assert (known.favourites, known.variants) == (("p/m1",), {"p/m3": "high"})
     one.toggle("p/m1")
-    other.used(ModelRef(provider_id="p", model_id="m3"))
+    other.note_use(ModelRef(provider_id="p", model_id="m3"))
     assert (one.read().favourites, one.read().variants) == ((), {})
     (tmp_path / "models.json").write_text("nothing of ours")
     assert one.read() == LikedModels()

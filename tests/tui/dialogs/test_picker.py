@@ -7,13 +7,13 @@ from rich.segment import Segment
 from textual import events
 
 from codeloop.schema.errors import CodeloopError
-from codeloop.tui.dialogs.parts.choices import Pick, PickAction, PickSource
 from codeloop.tui.dialogs.parts.confirm import Confirm
-from codeloop.tui.dialogs.parts.line_input import LineInput
-from codeloop.tui.dialogs.parts.rows_view import RowsView
+from codeloop.tui.dialogs.parts.picks import Pick, PickAction, PickSource
 from codeloop.tui.dialogs.parts.text_input import TextInput
 from codeloop.tui.dialogs.picker import FilterInput, Picker
 from codeloop.tui.render.canvas import Row
+from codeloop.tui.widgets.line_input import LineInput
+from codeloop.tui.widgets.rows_view import RowsView
 from tests.support.project import until
 from tests.tui.stage import Stage, staged
 
@@ -57,7 +57,7 @@ class Table:
             actions=(PickAction("ctrl+d", "delete", self.remove),),
             search=self.search,
             preview=self.preview,
-            moved=self.moves.append,
+            on_move=self.moves.append,
             start=2,
         )
 

@@ -8,16 +8,17 @@ from textual.screen import Screen
 
 from codeloop.schema.live_events import Toast, ToastShown
 from codeloop.schema.message import Todo
-from codeloop.tui.actions.dialogs import context_of
+from codeloop.tui.actions.dialogs import make_context
 from codeloop.tui.commands import BY_ID
-from codeloop.tui.dialogs.mcp import SignIn
+from codeloop.tui.dialogs.mcp import ELSEWHERE
+from codeloop.tui.dialogs.parts.sign_in import SignIn
 from codeloop.tui.dialogs.parts.text_input import TextInput
 from codeloop.tui.dialogs.profiles import profile_picker
 from codeloop.tui.dialogs.providers.own_server import OwnServer
-from codeloop.tui.prompt.memory.kept import KeptPrompt
-from codeloop.tui.prompt.vim.vim import Vim
-from codeloop.tui.settings.keys import Keymap
+from codeloop.tui.editor.vim.vim import Vim
+from codeloop.tui.keys.keymap import Keymap
 from codeloop.tui.themes.styles import Styles
+from codeloop.tui.widgets.prompt.history.stored_prompt import StoredPrompt
 from tests.tui.screens.album import SIZES, Album, told
 from tests.tui.screens.test_asking import a_command, ask
 from tests.tui.stored.client import StoredClient
@@ -78,10 +79,10 @@ async def test_other_dialogs(tmp_path: Path) -> None:
     async with stored(tmp_path, size=SIZES[0], client=client) as it:
         album, styles = Album(it), colours(it)
         await shown(it, profile_picker("auto", styles), album, "profiles", "yolo")
-        await shown(it, SignIn("tracker", PAGE, styles), album, "sign-in", "Sign in at tracker")
+        await shown(it, SignIn("tracker", PAGE, ELSEWHERE, styles), album, "sign-in", "Sign in at tracker")
         key = TextInput("Key for OpenAI", styles, "sk-0123", about=ABOUT, hidden=True)
         await shown(it, key, album, "key", "Key for OpenAI")
-        adding = it.ui.aside(OwnServer(context_of(it.ui), ()).add())
+        adding = it.ui.start_task(OwnServer(make_context(it.ui), ()).add())
         await it.settle(lambda: len(it.ui.screen_stack) == 2)
         await album.take("own-server", "base URL")
         await it.pilot.press("escape")
@@ -116,9 +117,9 @@ async def test_messages_and_what_is_written(tmp_path: Path) -> None:
         it.todos(TODOS)
         await album.take("sidebar", "[-] Rewrite", sizes=SIZES[1:])
         for kept in (
-            KeptPrompt("fix the test"),
-            KeptPrompt("make test", "shell"),
-            KeptPrompt("write the docs\nof the cart"),
+            StoredPrompt("fix the test"),
+            StoredPrompt("make test", "shell"),
+            StoredPrompt("write the docs\nof the cart"),
         ):
             prompt.store.remember(kept)
         await it.pilot.press("ctrl+r")

@@ -13,9 +13,9 @@ from codeloop.tui.commands import BY_ID
 from codeloop.tui.dialogs.export import FORMATS
 from codeloop.tui.dialogs.parts.confirm import Confirm
 from codeloop.tui.dialogs.trust import TrustScreen
-from codeloop.tui.prompt.entry import PromptEntry
-from codeloop.tui.prompt.memory.kept import KeptPrompt
 from codeloop.tui.themes.styles import Styles
+from codeloop.tui.widgets.prompt.entry import PromptEntry
+from codeloop.tui.widgets.prompt.history.stored_prompt import StoredPrompt
 from tests.tui.screens.album import SIZES, Album, told
 from tests.tui.stored.client import StoredClient
 from tests.tui.stored.play import NOW, Stored, stored
@@ -125,7 +125,7 @@ def a_fork(client: StoredClient) -> None:
 async def dialogs(it: Stored, album: Album) -> None:
     a_subagent(it.client)
     a_fork(it.client)
-    it.ui.tab.prompt.store.push(KeptPrompt("A thing for later, that was half written", at=int(NOW - 7200) * 1000))
+    it.ui.tab.prompt.store.push(StoredPrompt("A thing for later, that was half written", at=int(NOW - 7200) * 1000))
     for name, (command, shown) in DIALOGS.items():
         it.ui.run_command(BY_ID[command])
         await it.settle(lambda: len(it.ui.screen_stack) == 2)

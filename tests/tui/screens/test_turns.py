@@ -24,8 +24,8 @@ from codeloop.schema.message import Revert
 from codeloop.schema.part import Part, ToolPart
 from codeloop.schema.wire import replace
 from codeloop.tui.commands import BY_ID
-from codeloop.tui.prompt.entry import PromptEntry
 from codeloop.tui.state.items import PromptItem, ReasoningItem, TextItem, ToolItem
+from codeloop.tui.widgets.prompt.entry import PromptEntry
 from tests.tui.gallery import CHILD, DIRECTORY, ITEMS, TASK, TEST_RUN
 from tests.tui.parts import answer, failed, file, running, text, thought
 from tests.tui.screens.album import SIZES, Album, told
@@ -76,7 +76,7 @@ async def test_a_turn_that_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         assert it.ui.tab.view is not None
         begun = it.ui.tab.view.since
         clock = SimpleNamespace(monotonic=lambda: begun, time=time.time)
-        monkeypatch.setattr("codeloop.tui.screen.status_bar.time", clock)
+        monkeypatch.setattr("codeloop.tui.widgets.status_bar.time", clock)
         album = Album(it)
         await album.take("thinking", "Thinking")
         test = running("bash", {"command": "pytest -q tests/test_cart.py"}, {"output": TEST_RUN}, seconds=4).part

@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 
 from codeloop.tui.commands import COMMANDS
-from codeloop.tui.prompt.bindings import BINDINGS
-from codeloop.tui.settings.settings import UiSettings
+from codeloop.tui.keys.bindings import BINDINGS
+from codeloop.tui.settings.ui_settings import UiSettings
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "tui.md").read_text(encoding="utf-8")
 

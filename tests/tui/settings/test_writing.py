@@ -7,8 +7,8 @@ import pytest
 from codeloop.kit.jsonc import parse
 from codeloop.schema.errors import CodeloopError
 from codeloop.tui.commands import COMMANDS
-from codeloop.tui.settings.keys import Keymap
-from codeloop.tui.settings.settings import read_settings, unset_setting, write_setting
+from codeloop.tui.keys.keymap import Keymap
+from codeloop.tui.settings.ui_settings import read_settings, unset_setting, write_setting
 
 
 def test_a_setting_is_added_and_replaced_beside_comments(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from codeloop.schema.message import Session
 from codeloop.schema.operation import SESSION_CREATE, SESSION_GET, SESSION_MESSAGES, Gives, Operation, Takes
 from codeloop.tui.app import TerminalUI
 from codeloop.tui.settings.launch import AskTrust, UiLaunch
-from codeloop.tui.start import made
+from codeloop.tui.start import create_ui
 
 FILE = Path(__file__).with_name("project.json")
 PLACE = "/home/ada/shop"
@@ -74,7 +74,7 @@ def stored_ui(client: StoredClient, state: Path, *, resumed: bool) -> TerminalUI
     async def created(given: Client) -> Session:
         return await given.call(SESSION_CREATE, SESSION_CREATE.takes())
 
-    return made(
+    return create_ui(
         UiLaunch(
             opened=opened,
             chosen=chosen,

@@ -29,7 +29,7 @@ from codeloop.schema.message import AssistantMessage
 from codeloop.schema.part import Part, ToolPart, ToolStart, ToolStateRunning
 from codeloop.schema.wire import replace
 from codeloop.tui.app import TerminalUI
-from codeloop.tui.render.items import Renderer
+from codeloop.tui.render.renderer import Renderer
 from tests.tui.stored.client import StoredClient, stored_ui
 
 NOW = 1_790_000_020.0
@@ -137,5 +137,5 @@ async def stored(
             shown = Stored(ui, pilot, answering)
             await shown.settle(ui.is_open.is_set)
             yield shown
-        await ui.closed()
+        await ui.wait_closed()
     time.tzset()

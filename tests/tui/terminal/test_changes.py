@@ -5,8 +5,8 @@ from rich.segment import Segment
 from textual.geometry import Region
 from textual.strip import Strip
 
-from codeloop.tui.terminal.in_place import Whole, in_place
 from codeloop.tui.terminal.terminal_app import Changes
+from codeloop.tui.terminal.uncertain_widths import ScreenPart, render_at
 
 CONSOLE = Console(color_system=None, force_terminal=True, width=20)
 
@@ -30,7 +30,7 @@ def test_only_parts_that_have_changed_are_written_each_at_its_place() -> None:
 
 
 def test_what_follows_a_character_of_an_uncertain_width_stands_where_it_belongs() -> None:
-    assert in_place(Strip([Segment("é 漢 ✅ x")]), 3, CONSOLE) == "é 漢 ✅ x"
-    assert in_place(Strip([Segment("a"), Segment("👩‍👧 b")]), 3, CONSOLE) == "a  \x1b[5G👩‍👧\x1b[7G b"
-    whole = Whole([[strip("left "), Strip([Segment("🇩🇪!")])], [strip("x")]], Region(2, 4, 8, 2))
+    assert render_at(Strip([Segment("é 漢 ✅ x")]), 3, CONSOLE) == "é 漢 ✅ x"
+    assert render_at(Strip([Segment("a"), Segment("👩‍👧 b")]), 3, CONSOLE) == "a  \x1b[5G👩‍👧\x1b[7G b"
+    whole = ScreenPart([[strip("left "), Strip([Segment("🇩🇪!")])], [strip("x")]], Region(2, 4, 8, 2))
     assert whole.render_segments(CONSOLE) == "\x1b[5;3Hleft   \x1b[8G🇩🇪\x1b[10G!\x1b[6;3Hx"

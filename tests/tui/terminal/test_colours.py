@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.tui.settings.look import Appearance
-from codeloop.tui.settings.settings import UiSettings
+from codeloop.tui.settings.appearance import Appearance
+from codeloop.tui.settings.ui_settings import UiSettings
 from codeloop.tui.terminal.colours import Depth, TerminalColours, depth_of, is_dark_ground, says_dark
 
 

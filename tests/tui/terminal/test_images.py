@@ -18,7 +18,7 @@ from codeloop.tui.terminal.images import (
     protocol_of,
     size_text,
 )
-from codeloop.tui.terminal.pictures.encode import drawn
+from codeloop.tui.terminal.pictures.encode import draw_picture
 from tests.tui.parts import file
 
 BOX = PictureBox(20, 10)
@@ -84,16 +84,16 @@ def test_how_a_terminal_draws(environment: dict[str, str], attributes: str, prot
 
 
 def test_a_picture_keeps_its_shape_within_the_room() -> None:
-    assert BOX.fitted(1000, 500) == PictureBox(20, 5)
-    assert BOX.fitted(100, 1000) == PictureBox(2, 10)
-    assert BOX.fitted(20, 20) == PictureBox(2, 1), "a small one is not made larger"
+    assert BOX.fit(1000, 500) == PictureBox(20, 5)
+    assert BOX.fit(100, 1000) == PictureBox(2, 10)
+    assert BOX.fit(20, 20) == PictureBox(2, 1), "a small one is not made larger"
 
 
 def test_kitty_gets_png_in_pieces() -> None:
     noise = Image.effect_noise((400, 400), 90)
     out = io.BytesIO()
     noise.save(out, "PNG")
-    parts = re.findall(r"\x1b_G([^;]*);([^\x1b]*)\x1b\\", drawn(out.getvalue(), "kitty", BOX))
+    parts = re.findall(r"\x1b_G([^;]*);([^\x1b]*)\x1b\\", draw_picture(out.getvalue(), "kitty", BOX))
     assert parts[0][0] == "q=2,a=T,f=100,c=20,r=10,m=1"
     assert {keys for keys, _ in parts[1:-1]} == {"q=2,m=1"}
     assert parts[-1][0] == "q=2,m=0"
@@ -101,7 +101,7 @@ def test_kitty_gets_png_in_pieces() -> None:
 
 
 def test_iterm_gets_a_file() -> None:
-    shown = drawn(encoded("JPEG"), "iterm", BOX)
+    shown = draw_picture(encoded("JPEG"), "iterm", BOX)
     found = re.fullmatch(r"\x1b\]1337;File=inline=1;size=(\d+);width=6;height=2;preserveAspectRatio=0:(.*)\x07", shown)
     assert found is not None
     assert len(base64.b64decode(found[2])) == int(found[1])
@@ -112,7 +112,7 @@ def test_sixels_are_bands_of_six_rows_by_colour() -> None:
     image.putpixel((0, 0), (0, 0, 255))
     out = io.BytesIO()
     image.save(out, "PNG")
-    shown = drawn(out.getvalue(), "sixel", BOX)
+    shown = draw_picture(out.getvalue(), "sixel", BOX)
     assert shown.startswith('\x1bP0;1q"1;1;8;7#0;2;')
     assert shown.endswith("\x1b\\")
     first, second = shown[: -len("\x1b\\")].rpartition(";")[2].lstrip("0123456789").split("-")
@@ -125,4 +125,4 @@ def test_sixels_are_bands_of_six_rows_by_colour() -> None:
 @pytest.mark.parametrize("protocol", ["kitty", "iterm", "sixel"])
 def test_what_is_no_picture_is_refused(protocol: Protocol) -> None:
     with pytest.raises(ValueError, match="can't be decoded"):
-        drawn(b"\x1b[2Jnot a picture", protocol, BOX)
+        draw_picture(b"\x1b[2Jnot a picture", protocol, BOX)

@@ -123,7 +123,7 @@ def test_a_terminal_that_reads_nothing_keeps_it_from_nothing(desk: Desk) -> None
 
 
 def test_an_error_while_drawing_restores_the_terminal(desk: Desk) -> None:
-    code = "from codeloop.tui.screen.status_bar import StatusBar; StatusBar.render_line = lambda *_: 1 / 0"
+    code = "from codeloop.tui.widgets.status_bar import StatusBar; StatusBar.render_line = lambda *_: 1 / 0"
     broken = ["-c", f"{code}; from codeloop.cli.main import main; main()"]
     terminal = ScreenTerminal(desk, command=[desk.command[0], *broken])
     assert terminal.end() == 1

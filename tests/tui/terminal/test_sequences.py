@@ -4,8 +4,8 @@ import pytest
 from textual import events
 
 from codeloop.tui.commands import COMMANDS
-from codeloop.tui.prompt.bindings import arrived
-from codeloop.tui.settings.keys import Keymap
+from codeloop.tui.keys.bindings import normalise_key
+from codeloop.tui.keys.keymap import Keymap
 from codeloop.tui.terminal.sequences import KeyParser, learn_keys, needs_cursor
 
 
@@ -47,7 +47,7 @@ def test_a_key_held_with_control_and_alt_is_one_key(written: str, command: str) 
 )
 def test_a_key_that_is_held_with_others_is_told_from_the_key(written: str, key: str) -> None:
     learn_keys()
-    assert [arrived(event.key) for event in KeyParser().feed(written) if isinstance(event, events.Key)] == [key]
+    assert [normalise_key(event.key) for event in KeyParser().feed(written) if isinstance(event, events.Key)] == [key]
 
 
 def test_a_terminal_shows_its_cursor_where_an_input_method_needs_it() -> None:

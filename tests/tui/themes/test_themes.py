@@ -9,7 +9,7 @@ import pytest
 
 from codeloop.tui.themes.palette import fit_palette
 from codeloop.tui.themes.styles import Styles
-from codeloop.tui.themes.themes import ThemeError, contrast, load, names, numbered, textual_theme
+from codeloop.tui.themes.themes import ThemeError, colour_number, contrast, load, names, textual_theme
 
 SMALL = {
     "primary": "#111111", "secondary": 4, "accent": "none", "text": "ink",
@@ -91,8 +91,8 @@ def test_the_last_folder_wins(tmp_path: Path) -> None:
 
 
 def test_numbers_are_the_terminals_sixteen_and_then_the_cube_and_the_greys() -> None:
-    assert [numbered(at) for at in (1, 8, 15)] == ["ansi_red", "ansi_bright_black", "ansi_bright_white"]
-    assert [numbered(at) for at in (16, 21, 196, 231, 232, 255)] == [
+    assert [colour_number(at) for at in (1, 8, 15)] == ["ansi_red", "ansi_bright_black", "ansi_bright_white"]
+    assert [colour_number(at) for at in (16, 21, 196, 231, 232, 255)] == [
         "#000000", "#0000ff", "#ff0000", "#ffffff", "#080808", "#eeeeee",
     ]  # fmt: skip
 

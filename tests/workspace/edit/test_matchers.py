@@ -49,9 +49,9 @@ def test_escape_normalised_leaves_plain_text_alone() -> None:
 
 
 def test_trimmed_boundary_finds_the_inner_text_but_not_within_words() -> None:
-    assert found(m.trimmed_boundary, "x = foo(1)", "\n foo(1) \n") == ["foo(1)"]
-    assert found(m.trimmed_boundary, "foobar", " foo ") == []
-    assert found(m.trimmed_boundary, "foo", "foo") == []
+    assert found(m.match_trimmed_ends, "x = foo(1)", "\n foo(1) \n") == ["foo(1)"]
+    assert found(m.match_trimmed_ends, "foobar", " foo ") == []
+    assert found(m.match_trimmed_ends, "foo", "foo") == []
 
 
 def test_block_anchor_takes_equal_edges_and_an_alike_middle() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from codeloop.workspace.edit.edit import EditRefused
-from codeloop.workspace.edit.patch_apply import Hunk, patched
+from codeloop.workspace.edit.patch_apply import Hunk, apply_hunks
 from codeloop.workspace.edit.patch_parser import Add, BadPatch, Delete, Update, parse
 
 
@@ -14,13 +14,13 @@ def envelope(*lines: str) -> str:
 def update(content: str, *lines: str) -> str:
     (operation,) = parse(envelope("*** Update File: f", *lines))
     assert isinstance(operation, Update)
-    return patched(content, operation.hunks).content
+    return apply_hunks(content, operation.hunks).content
 
 
 def unified(content: str, *lines: str) -> str:
     (operation,) = parse("\n".join(["--- a/f", "+++ b/f", *lines, ""]))
     assert isinstance(operation, Update)
-    return patched(content, operation.hunks).content
+    return apply_hunks(content, operation.hunks).content
 
 
 def test_the_envelope_holds_all_kinds_of_operations() -> None:

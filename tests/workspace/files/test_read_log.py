@@ -24,8 +24,8 @@ def test_sessions_know_their_own_files(tmp_path: Path) -> None:
     log = ReadLog()
     (tmp_path / "f").write_bytes(b"x")
     log.record("ses_a", tmp_path / "f", load(tmp_path / "f").stamp)
-    assert log.seen("ses_b", tmp_path / "f") is None
-    assert log.seen("ses_a", tmp_path / "f") is not None
+    assert log.last_stamp("ses_b", tmp_path / "f") is None
+    assert log.last_stamp("ses_a", tmp_path / "f") is not None
     assert log.is_first_load("msg_a", tmp_path)
     assert not log.is_first_load("msg_a", tmp_path)
 
@@ -37,7 +37,7 @@ def test_a_thread_looks_for_changes_while_other_sessions_read(tmp_path: Path) ->
     sys.setswitchinterval(1e-6)
     try:
         with ThreadPoolExecutor(1) as threads:
-            looking = threads.submit(lambda: [(log.changed("ses_a"), log.known()) for _ in range(100)])
+            looking = threads.submit(lambda: [(log.take_changed("ses_a"), log.list_files()) for _ in range(100)])
             for number in range(5_000):
                 log.record(f"ses_{number}", tmp_path, stamp)
                 if looking.done():

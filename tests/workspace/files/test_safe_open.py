@@ -118,7 +118,7 @@ def test_a_work_tree_that_is_replaced_by_a_link_is_left_by_every_path(tmp_path: 
     work.mkdir()
     elsewhere.mkdir()
     workspace = Workspace(work, work, tmp_path / "scratch", {})
-    assert not workspace.resolve("a.txt").outside
+    assert not workspace.resolve("a.txt").is_outside
     work.rmdir()
     work.symlink_to(elsewhere)
-    assert workspace.resolve("a.txt").outside
+    assert workspace.resolve("a.txt").is_outside

@@ -13,7 +13,7 @@ from codeloop.kit.processes import pid_scope, start_time
 from codeloop.schema.limits import WRITE_NOTE_AGE
 from codeloop.workspace.files.atomic_write import FileChanged, Replacement, replace_file, replace_files
 from codeloop.workspace.files.safe_open import load
-from codeloop.workspace.files.temp_files import clear, noted
+from codeloop.workspace.files.temp_files import clear, note_temporary
 
 KILLED = """
 import sys
@@ -70,7 +70,7 @@ def test_a_write_that_ends_leaves_no_note_whether_it_worked_or_not(tmp_path: Pat
 
 def test_the_names_of_a_living_process_are_left(tmp_path: Path) -> None:
     temporary = tmp_path / ".codeloop-0123456789abcdef"
-    with noted(tmp_path / "notes", [temporary]):
+    with note_temporary(tmp_path / "notes", [temporary]):
         temporary.write_text("under way")
         assert clear(tmp_path / "notes") == []
         assert temporary.exists()

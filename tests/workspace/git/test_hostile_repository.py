@@ -14,7 +14,7 @@ from codeloop.config.paths import find_paths
 from codeloop.config.project_root import find_project_root
 from codeloop.schema.errors import CodeloopError
 from codeloop.workspace.git.repository import Git
-from codeloop.workspace.git.working_diff import changed
+from codeloop.workspace.git.working_diff import list_changes
 from codeloop.workspace.snapshot.object_store import ObjectStore
 from tests.workspace.snapshot.trees_on_disk import git, repository, write
 
@@ -128,14 +128,14 @@ async def lost_blob(hostile: Hostile) -> None:
 
 
 async def differences(hostile: Hostile) -> None:
-    found = {each.file for each in await changed(git_of(hostile), hostile.second, 3)}
+    found = {each.file for each in await list_changes(git_of(hostile), hostile.second, 3)}
     assert {"a.txt", "new.txt"} <= found
 
 
 async def lost_differences(hostile: Hostile) -> None:
     hostile.lose(git(hostile.root, "-c", "core.fsmonitor=false", "rev-parse", "HEAD:a.txt").strip())
     with pytest.raises(CodeloopError):
-        await changed(git_of(hostile), hostile.second, 3)
+        await list_changes(git_of(hostile), hostile.second, 3)
 
 
 async def shared_objects(hostile: Hostile) -> None:

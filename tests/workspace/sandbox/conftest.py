@@ -10,7 +10,7 @@ import pytest
 
 from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, Shells
-from codeloop.workspace.sandbox.policy import SandboxGrants, SandboxPlace
+from codeloop.workspace.sandbox.policy import PolicyInput, SandboxGrants
 from codeloop.workspace.sandbox.sandbox import BACKENDS, Backend, Sandboxes, SandboxRefused
 
 SECRET = "the-secret-of-this-test"
@@ -23,7 +23,7 @@ class Attacked(NamedTuple):
     home: Path
     shells: Shells
     context: ShellContext
-    place: SandboxPlace
+    place: PolicyInput
     backend: Backend
 
     async def run(self, text: str, grants: SandboxGrants | None = None) -> CommandResult:
@@ -46,7 +46,7 @@ async def it(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[At
         subprocess.run(["git", *words], cwd=root, check=True, env=environment)
     shells = Shells()
     shells.sandboxes = Sandboxes(shells.launcher, (request.param,))
-    place = SandboxPlace(root, root, own / "tool-output", environment, (own,))
+    place = PolicyInput(root, root, own / "tool-output", environment, (own,))
     made = Attacked(
         root, home, shells, ShellContext("ses_1", root, environment, own / "tool-output"), place, request.param
     )

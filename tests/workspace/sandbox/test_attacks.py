@@ -6,6 +6,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,8 @@ import pytest
 from codeloop.schema.config import SandboxConfig
 from codeloop.schema.wire import replace
 from codeloop.workspace.process.shells import ShellCommand, ShellContext, Shells
-from codeloop.workspace.sandbox.policy import SandboxGrants, SandboxPlace
-from codeloop.workspace.sandbox.sandbox import BACKENDS, SandboxRefused
+from codeloop.workspace.sandbox.policy import PolicyInput, SandboxGrants, SandboxPolicy
+from codeloop.workspace.sandbox.sandbox import BACKENDS, Sandboxes, SandboxRefused
 from tests.workspace.sandbox.conftest import SECRET, Attacked
 
 
@@ -223,7 +224,7 @@ async def test_a_linked_work_tree_commits(it: Attacked) -> None:
     other = it._replace(
         root=linked,
         context=ShellContext("ses_2", linked, it.context.environment, it.context.scratch),
-        place=SandboxPlace(linked, linked, it.place.scratch, it.place.environment, it.place.own),
+        place=PolicyInput(linked, linked, it.place.scratch, it.place.environment, it.place.own),
     )
     outcome = await other.run("echo x > b && git add b && git commit -qm second && git log --oneline | wc -l")
     assert outcome.output.strip() == "2"
@@ -236,12 +237,35 @@ async def test_bubblewrap_is_taken_where_namespaces_are_not_to_be_had(tmp_path: 
     shells = Shells()
     shells.sandboxes.refused["namespaces"] = "not on this machine"
     try:
-        place = SandboxPlace(tmp_path, tmp_path, tmp_path, {"PATH": os.defpath, "HOME": "/nonexistent"})
+        place = PolicyInput(tmp_path, tmp_path, tmp_path, {"PATH": os.defpath, "HOME": "/nonexistent"})
         sandbox = await shells.sandboxes.enter(shells.policy(place, SandboxConfig(network="off")))
         if reason := shells.sandboxes.refused.get("bubblewrap"):
             pytest.skip(reason)
         assert (sandbox.backend, sandbox.holds) == ("bubblewrap", True)
     except SandboxRefused as error:
+        pytest.skip(str(error))
+    finally:
+        await shells.close()
+
+
+async def test_bubblewrap_starts_while_a_hidden_socket_goes(tmp_path: Path) -> None:
+    services, root = tmp_path / "services", tmp_path / "work"
+    for folder in (services, root):
+        folder.mkdir()
+    shells = Shells()
+    shells.sandboxes = Sandboxes(shells.launcher, ("bubblewrap",))
+    try:
+        for number in range(4):
+            gone = services / f"socket-{number}"
+            gone.touch()
+            policy = SandboxPolicy((root,), (), (services,), (gone,), (), "off", ())
+            going = threading.Timer(0.01 * number, gone.unlink)
+            going.start()
+            await shells.sandboxes.enter(policy)
+            going.join()
+    except SandboxRefused as error:
+        if "Can't create" in str(error):
+            raise
         pytest.skip(str(error))
     finally:
         await shells.close()

@@ -1,13 +1,15 @@
 """What the model is told of what the sandbox kept a command from, by what common tools print then."""
 
+import os
 import socket
 from pathlib import Path
 
 import pytest
 
 from codeloop.schema.wire import replace
-from codeloop.workspace.sandbox.blocked import ASK_OUTSIDE, blocked
+from codeloop.workspace.sandbox.blocked import ASK_OUTSIDE, find_blocked, find_strayed_writes
 from codeloop.workspace.sandbox.policy import SandboxPolicy
+from tests.workspace.sandbox.conftest import Attacked
 
 NO_GIT = "fatal: could not read Username for 'https://github.com': terminal prompts disabled"
 NO_SSH = "git@github.com: Permission denied (publickey).\nfatal: Could not read from remote repository."
@@ -47,7 +49,7 @@ def policy(tmp_path: Path) -> SandboxPolicy:
 def test_what_tools_print_is_told_as_what_was_blocked(
     tmp_path: Path, policy: SandboxPolicy, folder: str, printed: str, told: str
 ) -> None:
-    notes = blocked(printed, policy, tmp_path / folder, tmp_path, [])
+    notes = find_blocked(printed, 1, policy, tmp_path / folder, tmp_path, [])
     assert len(notes) == bool(told), notes
     for note in notes:
         assert note.startswith(f"blocked: {told}")
@@ -73,8 +75,107 @@ def test_a_service_of_this_machine_is_told_as_blocked_if_it_is_there(
         port = server.getsockname()[1]
         line = printed.format(port)
         for network in ("off", "hosts"):
-            (note,) = blocked(line, replace(policy, network=network), tmp_path / "project", tmp_path, [])
+            (note,) = find_blocked(line, 1, replace(policy, network=network), tmp_path / "project", tmp_path, [])
             assert note == f"blocked: connection to localhost:{port}, a service outside the sandbox. {ASK_OUTSIDE}"
         for other in (replace(policy, network="on"), replace(policy, hosts=(f"localhost:{port}",))):
-            assert blocked(line, other, tmp_path / "project", tmp_path, []) == []
-    assert blocked(line, policy, tmp_path / "project", tmp_path, []) == [], "nothing is served there"
+            assert find_blocked(line, 1, other, tmp_path / "project", tmp_path, []) == []
+    assert find_blocked(line, 1, policy, tmp_path / "project", tmp_path, []) == [], "nothing is served there"
+
+
+def test_what_was_written_into_the_home_is_named_wherever_it_lies(tmp_path: Path) -> None:
+    (tmp_path / "work/app").mkdir(parents=True)  # where the project is put
+    (tmp_path / "old.txt").touch()
+    since = max(path.stat().st_mtime_ns for path in (tmp_path / "old.txt", tmp_path / "work", tmp_path / "work/app"))
+    assert find_strayed_writes(tmp_path, since) == []
+    for name in ("work/notes.txt", "work/new/deep.txt", "top.txt", ".cache/tool", "work/.hidden"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+        os.utime(tmp_path / name, ns=(since + 1, since + 1))
+    (note,) = find_strayed_writes(tmp_path, since)
+    assert "write to ~/top.txt, ~/work/new/deep.txt, ~/work/notes.txt in the user's home" in note
+
+
+FAILURES = Path(__file__).with_name("ordinary_failures")
+"""What compilers, test runners and package managers print where nothing was refused, a file a language."""
+
+
+def failures() -> list[pytest.ParameterSet]:
+    """Return each sample with its language and title."""
+    found: list[pytest.ParameterSet] = []
+    for file in sorted(FAILURES.glob("*.txt")):
+        for sample in file.read_text().split("=== ")[1:]:
+            title, _, printed = sample.partition("\n")
+            found.append(pytest.param(printed, id=f"{file.stem}: {title}"))
+    return found
+
+
+def test_the_samples_are_of_ten_languages_and_more() -> None:
+    assert len(list(FAILURES.glob("*.txt"))) >= 10
+    assert len(failures()) >= 50
+
+
+@pytest.mark.parametrize("printed", failures())
+def test_an_ordinary_failure_is_not_called_blocked(tmp_path: Path, policy: SandboxPolicy, printed: str) -> None:
+    for network in ("off", "hosts"):
+        assert not find_blocked(printed, 1, replace(policy, network=network), tmp_path / "project", tmp_path, [])
+
+
+REFUSALS = [
+    ("PermissionError: [Errno 13] Permission denied: '{home}/notes.txt'", "write to ~/notes.txt, outside"),
+    ("OSError: [Errno 30] Read-only file system: '{home}/notes.txt'", "write to ~/notes.txt, outside"),
+    ("Error: EACCES: permission denied, open '{home}/notes.txt'", "write to ~/notes.txt, outside"),
+    ("Error: EROFS: read-only file system, mkdir '{home}/out'", "write to ~/out, outside"),
+    ("panic: open {home}/notes.txt: read-only file system", "write to ~/notes.txt, outside"),
+    ('Exception in thread "main" java.io.FileNotFoundException: {home}/notes.txt (Permission denied)', "write to ~/n"),
+    ("java.nio.file.AccessDeniedException: {home}/notes.txt", "write to ~/notes.txt, outside"),
+    ("a.rb:1:in `initialize': Permission denied @ rb_sysopen - {home}/notes.txt (Errno::EACCES)", "write to ~/notes"),
+    ("PHP Warning:  fopen({home}/notes.txt): Failed to open stream: Permission denied in a.php", "write to ~/notes"),
+    ("System.UnauthorizedAccessException: Access to the path '{home}/notes.txt' is denied.", "write to ~/notes.txt"),
+    ('couldn\'t open "{home}/notes.txt": read-only file system', "write to ~/notes.txt, outside"),
+    ("touch: cannot touch '{home}/notes.txt': Read-only file system", "write to ~/notes.txt, outside"),
+    (
+        "requests.exceptions.ConnectionError: NameResolutionError: Failed to resolve 'example.com'",
+        "a direct connection",
+    ),
+    ("socket.gaierror: [Errno -3] Temporary failure in name resolution", "a direct connection"),
+    ("Error: getaddrinfo ENOTFOUND example.com", "a direct connection"),
+    ("npm error code EAI_AGAIN", "a direct connection"),
+    ("  code: 'ENOTFOUND',", "a direct connection"),
+    ("dial tcp: lookup example.com: no such host", "a direct connection"),
+    ("curl: (6) Could not resolve host: example.com", "a direct connection"),
+    ("java.net.UnknownHostException: example.com", "a direct connection"),
+    ("dns error: failed to lookup address information: Name or service not known", "a direct connection"),
+    ("W: Failed to fetch http://deb.debian.org/  Could not resolve 'deb.debian.org'", "a direct connection"),
+    ("OSError: [Errno 101] Network is unreachable", "a direct connection"),
+    ("gpg: signing failed: No secret key", "signing with your keys"),
+    ("Host key verification failed.", "your SSH keys"),
+]
+"""What programs of ten languages print where the sandbox refused, and what is said of it."""
+
+
+@pytest.mark.parametrize(("printed", "said"), REFUSALS)
+def test_a_refusal_is_called_blocked_unless_the_command_succeeded(
+    tmp_path: Path, policy: SandboxPolicy, printed: str, said: str
+) -> None:
+    printed = printed.replace("{home}", str(tmp_path))
+    (note,) = find_blocked(printed, 1, policy, tmp_path / "project", tmp_path, [])
+    assert note.startswith(f"blocked: {said}")
+    assert find_blocked(printed, 0, policy, tmp_path / "project", tmp_path, []) == []
+
+
+def test_what_the_shell_can_not_run_is_not_blocked(tmp_path: Path, policy: SandboxPolicy) -> None:
+    line = f"bash: line 1: {tmp_path}/.npmrc: Permission denied"
+    assert find_blocked(line, 126, policy, tmp_path / "project", tmp_path) == []
+
+
+async def test_real_programs_are_understood_when_the_sandbox_refuses(it: Attacked) -> None:
+    secret = it.home / ".ssh/id_ed25519"
+    for line in (
+        f"cat {secret}",
+        f"perl -e 'open(F, q(<), q({secret})) or die qq({secret}: $!)'",
+        f"python3 -c 'open(\"{secret}\")'",
+        "echo x > /usr/x",
+    ):
+        outcome = await it.run(line)
+        assert outcome.code, line
+        assert any(note.startswith("blocked: ") for note in outcome.notes), (line, outcome.output)

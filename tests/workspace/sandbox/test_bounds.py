@@ -10,7 +10,7 @@ import pytest
 from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, Shells
 from codeloop.workspace.sandbox.launcher.usage import Bounds
-from codeloop.workspace.sandbox.policy import SandboxPlace, SandboxPolicy
+from codeloop.workspace.sandbox.policy import PolicyInput, SandboxPolicy
 from codeloop.workspace.sandbox.sandbox import BACKENDS, Backend, Sandboxes, SandboxRefused, least_of
 
 BOMB = """
@@ -43,7 +43,7 @@ class Bounded:
         self.root.mkdir()
         self.shells = shells
         self.context = ShellContext("ses_1", self.root, environment, folder / "scratch")
-        self.place = SandboxPlace(self.root, self.root, folder / "scratch", environment)
+        self.place = PolicyInput(self.root, self.root, folder / "scratch", environment)
 
     @property
     def is_counted(self) -> bool:

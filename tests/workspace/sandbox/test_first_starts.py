@@ -36,7 +36,7 @@ async def test_commands_that_start_at_once_where_there_is_no_sandbox_yet_all_run
 
 async def test_a_sandbox_is_not_ended_for_others_while_a_command_is_about_to_start_in_it(it: Attacked) -> None:
     config = SandboxConfig(network="off")
-    async with it.shells.sandboxes.used(it.shells.policy(it.place, config)) as sandbox:
+    async with it.shells.sandboxes.use(it.shells.policy(it.place, config)) as sandbox:
         for number in range(SANDBOX_BOXES.value + 1):
             granted = it.root / str(number)
             granted.touch()

@@ -6,7 +6,7 @@ from pathlib import Path
 from codeloop.schema.config import SandboxConfig
 from codeloop.schema.wire import replace
 from codeloop.workspace.process.shells import ShellCommand
-from codeloop.workspace.sandbox.policy import SandboxPlace
+from codeloop.workspace.sandbox.policy import PolicyInput
 from codeloop.workspace.sandbox.program_profile import ProfilePolicies, ProgramProfile
 from tests.workspace.sandbox.conftest import SECRET, Attacked
 
@@ -16,7 +16,7 @@ def on_path(it: Attacked, folder: Path) -> Attacked:
     environment = {**it.place.environment, "PATH": f"{folder}:{it.place.environment['PATH']}"}
     it.shells._policies.clear()
     return it._replace(
-        place=SandboxPlace(it.root, it.root, it.place.scratch, environment, it.place.own),
+        place=PolicyInput(it.root, it.root, it.place.scratch, environment, it.place.own),
         context=type(it.context)("ses_2", it.root, environment, it.place.scratch),
     )
 
@@ -86,7 +86,7 @@ def test_a_program_gets_nothing_by_a_link_of_the_project(tmp_path: Path) -> None
     root.mkdir()
     other.mkdir()
     (root / "data").symlink_to(other)
-    place = SandboxPlace(root, root, tmp_path / "scratch", {"PATH": "/usr/bin", "HOME": str(tmp_path / "home")})
+    place = PolicyInput(root, root, tmp_path / "scratch", {"PATH": "/usr/bin", "HOME": str(tmp_path / "home")})
     profile = ProgramProfile(tmp_path / "own", writable=(root / "data",), readable=(root / "data",))
     policy = ProfilePolicies(profile, place, SandboxConfig()).policy()
     assert other not in (*policy.writable, *policy.visible)

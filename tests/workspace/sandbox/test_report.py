@@ -6,18 +6,18 @@ import pytest
 
 from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.sandbox import sandbox
-from codeloop.workspace.sandbox.policy import SandboxPlace
+from codeloop.workspace.sandbox.policy import PolicyInput
 from codeloop.workspace.sandbox.report import report_on
 
 
-def place(tmp_path: Path) -> SandboxPlace:
+def place(tmp_path: Path) -> PolicyInput:
     root, home = tmp_path / "work", tmp_path / "home"
     for folder in (root, home / ".ssh", tmp_path / "scratch"):
         folder.mkdir(parents=True)
     (home / ".ssh/key").write_text("key")
     (home / ".npm").mkdir()
     environment = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(home)}
-    return SandboxPlace(root, root, tmp_path / "scratch", environment)
+    return PolicyInput(root, root, tmp_path / "scratch", environment)
 
 
 async def test_every_attempt_is_kept_from_what_it_wants(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from codeloop.cli.commands.examine import debug_sandbox as command
 from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.sandbox import seatbelt
-from codeloop.workspace.sandbox.policy import Policies, SandboxGrants, SandboxPlace, SandboxPolicy
+from codeloop.workspace.sandbox.policy import Policies, PolicyInput, SandboxGrants, SandboxPolicy
 from codeloop.workspace.sandbox.process_launcher import Launch, ProcessLauncher
 from codeloop.workspace.sandbox.report import SandboxReport
 from codeloop.workspace.sandbox.sandbox import Sandboxes, SandboxRefused
@@ -136,7 +136,7 @@ def test_a_project_reached_through_a_link_is_named_where_it_is(tmp_path: Path) -
     (tmp_path / "tmp").symlink_to(real)
     root = tmp_path / "tmp/app"
     environment = {"HOME": str(tmp_path / "tmp"), "PATH": "/usr/bin:/bin"}
-    place = SandboxPlace(root, root, root, environment)
+    place = PolicyInput(root, root, root, environment)
     made = Policies(place, SandboxConfig()).policy(SandboxGrants())
     text = profile(made, TEMPORARY)
     assert f'"{tmp_path}/tmp' not in text

@@ -15,7 +15,7 @@ from codeloop.schema.config import SandboxConfig
 from codeloop.schema.wire import replace
 from codeloop.workspace.process.shells import ShellCommand
 from codeloop.workspace.sandbox.locations import SOCKETS
-from codeloop.workspace.sandbox.policy import SandboxPlace
+from codeloop.workspace.sandbox.policy import PolicyInput
 from tests.workspace.sandbox.conftest import SECRET, Attacked
 
 IN_HOME = (
@@ -101,7 +101,7 @@ def short(it: Attacked) -> Iterator[Attacked]:
     """The same with a home whose path is short enough for the names of sockets."""
     home = Path(tempfile.mkdtemp())
     environment = {**it.place.environment, "HOME": str(home)}
-    place = SandboxPlace(it.root, it.root, it.place.scratch, environment, it.place.own)
+    place = PolicyInput(it.root, it.root, it.place.scratch, environment, it.place.own)
     it.shells._policies.clear()
     yield it._replace(home=home, place=place, context=replace(it.context, environment=environment))
     shutil.rmtree(home)

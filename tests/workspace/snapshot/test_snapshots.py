@@ -230,7 +230,7 @@ async def test_a_look_that_takes_too_long_goes_on_behind_the_turn(
             assert "still being scanned" in second.reason
     finally:
         slow_disk.set()
-    await snapshots.jobs.ended()
+    await snapshots.jobs.wait_idle()
     assert snapshots.stats().files == len(FILES)
     monkeypatch.setattr(file_jobs, "SNAPSHOT_TIME", Limit("snapshot.time", 60_000, "ms", "for this test"))
     assert (await taken(snapshots)).tree == git(root, "rev-parse", "HEAD^{tree}").strip()

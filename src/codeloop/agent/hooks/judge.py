@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import msgspec
 
+from codeloop.agent.answer.usage import Usage, text_answer
 from codeloop.agent.engine import Engine, Policy, model_ref
-from codeloop.agent.hooks.request import sent
+from codeloop.agent.hooks.request import apply_parameter_hooks
 from codeloop.agent.structured.answer import is_refused
 from codeloop.agent.subagent.supervisor import Supervisor
-from codeloop.agent.usage import Usage, text_answer
 from codeloop.extend.agents import parse_ref
 from codeloop.extend.hooks.commands.asking import HookVerdict
 from codeloop.extend.hooks.hooks import HookFailed
@@ -143,8 +143,8 @@ async def _verdict(engine: Engine, session_id: str, model: ChatModel, prompt: st
     for _ in range(HOOK_VERDICTS.value):
         words = f"{prompt}\n\n{AGAIN.format(error=why)}" if why else prompt
         request = ModelRequest(system=system, turns=(UserTurn((TextPiece(words),)),), max_tokens=_LONGEST, body=fields)
-        if user is not None:
-            request = await sent(engine, user, "hook", info, request)
+        if user is not None and (hooks := engine.hooks.runner) is not None:
+            request = await apply_parameter_hooks(hooks, user, "hook", info, request)
         usage = Usage(info.prices, request, engine.policy.budget)
         try:
             text, finished = await text_answer(model, request, usage)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import msgspec
 
 from codeloop.agent.engine import Engine
-from codeloop.agent.request.image_limits import bounded
+from codeloop.agent.request.image_limits import limit_images
 from codeloop.agent.request.projection import project
 from codeloop.agent.request.window import window
 from codeloop.extend.hooks.shapes import TransformedMessage
@@ -16,43 +16,43 @@ from codeloop.schema.message import UserMessage
 from codeloop.schema.part import TextPart
 from codeloop.schema.wire import JSON, replace
 from codeloop.store.conversation import Entry
-from codeloop.tool.call_session import AskedHooks
-from codeloop.tool.superseded import superseded
+from codeloop.tool.call_session import HookRunner
+from codeloop.tool.superseded_outputs import find_superseded
 
 MESSAGES = "experimental.chat.messages.transform"
 SYSTEM = "experimental.chat.system.transform"
 DEFINITION, PARAMS, HEADERS = "tool.definition", "chat.params", "chat.headers"
 
 
-async def hooked_request(engine: Engine, user: UserMessage, info: ModelInfo, request: ModelRequest) -> ModelRequest:
+async def apply_request_hooks(
+    hooks: HookRunner, engine: Engine, user: UserMessage, info: ModelInfo, request: ModelRequest
+) -> ModelRequest:
     """Return a step's request with all that extensions change of it; `user` is the prompt that it answers.
 
     Raises HookRefused when one that decides about requests could not.
     """
-    hooks = engine.hooks
-    if hooks is None:
-        return request
     if hooks.wants(MESSAGES) and (turns := await _turns(hooks, engine, user.session_id, info)) is not None:
         request = replace(request, turns=turns)
     if hooks.wants(SYSTEM):
-        given = {"sessionID": user.session_id, "model": shown_model(info)}
+        given = {"sessionID": user.session_id, "model": describe_model(info)}
         output = await hooks.run(SYSTEM, given, {"system": [request.system]})
         request = replace(request, system="\n\n".join(filter(None, output["system"])))
     if hooks.wants(DEFINITION):
         described = await asyncio.gather(*(_definition(hooks, tool) for tool in request.tools))
         request = replace(request, tools=tuple(described))
-    return await sent(engine, user, user.agent, info, request)
+    return await apply_parameter_hooks(hooks, user, user.agent, info, request)
 
 
-async def sent(engine: Engine, user: UserMessage, agent: str, info: ModelInfo, request: ModelRequest) -> ModelRequest:
+async def apply_parameter_hooks(
+    hooks: HookRunner, user: UserMessage, agent: str, info: ModelInfo, request: ModelRequest
+) -> ModelRequest:
     """Return a request with the parameters and headers that extensions give it, whoever makes it (`agent`)."""
-    hooks = engine.hooks
-    if hooks is None or not (hooks.wants(PARAMS) or hooks.wants(HEADERS)):
+    if not (hooks.wants(PARAMS) or hooks.wants(HEADERS)):
         return request
     given: JSON = {
         "sessionID": user.session_id,
         "agent": agent,
-        "model": shown_model(info),
+        "model": describe_model(info),
         "provider": {"source": "custom", "info": {"id": info.provider_id, "name": info.provider_id}, "options": {}},
         "message": msgspec.to_builtins(user),
     }
@@ -64,7 +64,7 @@ async def sent(engine: Engine, user: UserMessage, agent: str, info: ModelInfo, r
     return request
 
 
-async def _with_params(hooks: AskedHooks, given: JSON, request: ModelRequest) -> ModelRequest:
+async def _with_params(hooks: HookRunner, given: JSON, request: ModelRequest) -> ModelRequest:
     now: JSON = {
         "temperature": request.temperature,
         "topP": request.top_p,
@@ -85,15 +85,15 @@ async def _with_params(hooks: AskedHooks, given: JSON, request: ModelRequest) ->
     )
 
 
-async def _turns(hooks: AskedHooks, engine: Engine, session_id: str, info: ModelInfo) -> tuple[Turn, ...] | None:
+async def _turns(hooks: HookRunner, engine: Engine, session_id: str, info: ModelInfo) -> tuple[Turn, ...] | None:
     """Return the turns of the conversation that extensions make of the stored one; None: it stays as it is."""
     view = engine.store.context_view(session_id)
     shown = window(view.entries)
     entries = await transform_history(hooks, session_id, shown.of(view.entries))
-    return None if entries is None else bounded((*shown.head, *project(entries, info, superseded(entries))))
+    return None if entries is None else limit_images((*shown.head, *project(entries, info, find_superseded(entries))))
 
 
-async def transform_history(hooks: AskedHooks, session_id: str, entries: Iterable[Entry]) -> tuple[Entry, ...] | None:
+async def transform_history(hooks: HookRunner, session_id: str, entries: Iterable[Entry]) -> tuple[Entry, ...] | None:
     """Return messages as extensions let a model see them; None: they stay as they are."""
     messages = [
         {"info": msgspec.to_builtins(entry.info), "parts": msgspec.to_builtins(entry.parts)} for entry in entries
@@ -106,7 +106,7 @@ async def transform_history(hooks: AskedHooks, session_id: str, entries: Iterabl
     return tuple(Entry(each.info, tuple(each.parts)) for each in changed)
 
 
-async def transformed_prompt(hooks: AskedHooks, user: UserMessage, text: str) -> str:
+async def transform_prompt(hooks: HookRunner, user: UserMessage, text: str) -> str:
     """Return a prompt's text as extensions let a model see it, for a request that is not the conversation's."""
     if not hooks.wants(MESSAGES):
         return text
@@ -116,14 +116,14 @@ async def transformed_prompt(hooks: AskedHooks, user: UserMessage, text: str) ->
     return "\n".join(part.text for part in parts if isinstance(part, TextPart))
 
 
-async def _definition(hooks: AskedHooks, tool: ToolSpec) -> ToolSpec:
+async def _definition(hooks: HookRunner, tool: ToolSpec) -> ToolSpec:
     """Return a tool as extensions describe it: the same each time, so that requests keep their prefix."""
     now: JSON = {"description": tool.description, "parameters": tool.parameters}
     output = await hooks.once(DEFINITION, {"toolID": tool.name}, now)
     return ToolSpec(tool.name, output["description"], output["parameters"])
 
 
-def shown_model(info: ModelInfo) -> JSON:
+def describe_model(info: ModelInfo) -> JSON:
     """Describe a model as extensions see it."""
     return {
         "id": info.id,

@@ -4,7 +4,7 @@ from itertools import chain, takewhile
 from operator import is_
 
 from codeloop.agent.engine import Engine
-from codeloop.agent.request.image_limits import bounded, has_images, rejected_images
+from codeloop.agent.request.image_limits import find_rejected_images, has_images, limit_images
 from codeloop.agent.request.projection import turns_of
 from codeloop.agent.request.system_prompt import system_prompt
 from codeloop.agent.request.window import Window, last_compaction, window
@@ -14,7 +14,7 @@ from codeloop.schema.message import Session
 from codeloop.schema.permission import Ruleset
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Conversation, Entry, shown_from
-from codeloop.tool.superseded import SupersededOutputs
+from codeloop.tool.superseded_outputs import SupersededOutputs
 from codeloop.tool.toolbox import Toolbox
 
 
@@ -76,7 +76,7 @@ class RequestCache:
         if self._superseded.update(view.entries[start:], known - start, now):
             same = 0
         if not same:
-            self._rejected = rejected_images(shown)
+            self._rejected = find_rejected_images(shown)
         blind = replace(info, input=frozenset({"text"}))
         rejected, notes = self._rejected, self._superseded.notes
         new = [turns_of(entry, blind if entry.info.id in rejected else info, notes) for entry in shown[same:]]
@@ -84,7 +84,7 @@ class RequestCache:
         self._images = self._images or has_images(chain.from_iterable(new))
         self._info, self._entries, self._shown = info, view.entries, shown
         turns = (*self._window.head, *chain.from_iterable(self._turns))
-        return bounded(turns) if self._images else turns
+        return limit_images(turns) if self._images else turns
 
 
 def _common(before: tuple[Entry, ...], now: tuple[Entry, ...]) -> int:

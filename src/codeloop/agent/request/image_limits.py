@@ -9,7 +9,7 @@ from codeloop.schema.message import AssistantMessage
 from codeloop.store.conversation import Entry
 
 
-def bounded(turns: Sequence[Turn], count: int = IMAGES.value, size: int = IMAGES_DATA.value) -> tuple[Turn, ...]:
+def limit_images(turns: Sequence[Turn], count: int = IMAGES.value, size: int = IMAGES_DATA.value) -> tuple[Turn, ...]:
     """Return the turns with at most `count` images and PDFs and `size` characters of base64 in all.
 
     Those that come first stay and a line stands for each that does not fit: what was sent once is sent again byte for
@@ -24,7 +24,7 @@ def bounded(turns: Sequence[Turn], count: int = IMAGES.value, size: int = IMAGES
         for piece in turn.content:
             if isinstance(piece, ImagePiece):
                 if count < 1 or len(piece.data) > size:
-                    content.append(_left_out(piece))
+                    content.append(_describe_omitted(piece))
                     continue
                 count -= 1
                 size -= len(piece.data)
@@ -39,7 +39,7 @@ def has_images(turns: Iterable[Turn]) -> bool:
     return any(isinstance(piece, ImagePiece) for turn in turns if isinstance(turn, UserTurn) for piece in turn.content)
 
 
-def rejected_images(entries: Iterable[Entry]) -> frozenset[str]:
+def find_rejected_images(entries: Iterable[Entry]) -> frozenset[str]:
     """Return the ids of the messages whose images a service refused: from then on a line of text stands for each.
 
     A service doesn't say which image it means, so these are all since the last answer before the refusal.
@@ -67,7 +67,7 @@ REFUSED = frozenset({400, 413, 415, 422})
 """Statuses with which services refuse what a request holds."""
 
 
-def _left_out(piece: ImagePiece) -> TextPiece:
+def _describe_omitted(piece: ImagePiece) -> TextPiece:
     return TextPiece(
         f"[{piece.filename or 'attachment'}: {piece.mime}, left out: this conversation holds as many images and PDFs "
         "as a request takes. Look at it in a new session, or with a subagent.]"

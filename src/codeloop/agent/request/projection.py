@@ -78,7 +78,7 @@ def _assistant_turns(
     broken = is_open(entry) or message.error is not None
     content = tuple(piece for part in entry.parts for piece in _assistant_pieces(part, broken=broken))
     calls = _distinct([part for part in entry.parts if isinstance(part, ToolPart)])
-    told = tuple(turn for part in entry.parts if isinstance(part, TextPart) for turn in changed_turn(part))
+    told = tuple(turn for part in entry.parts if isinstance(part, TextPart) for turn in describe_changed_files(part))
     if not calls and not any(isinstance(piece, TextPiece) for piece in content):
         return told
     if broken and not calls:
@@ -87,13 +87,13 @@ def _assistant_turns(
     turns: list[Turn] = [*told, AssistantTurn(pieces, f"{message.provider_id}/{message.model_id}")]
     if calls:
         turns.append(ToolTurn(tuple(_result(call, notes.get(call.id)) for call in calls)))
-        attached = _attached([call for call in calls if call.id not in notes], info)
+        attached = _project_attachments([call for call in calls if call.id not in notes], info)
         if attached:
             turns.append(UserTurn(attached))
     return tuple(turns)
 
 
-def changed_turn(part: TextPart) -> tuple[UserTurn, ...]:
+def describe_changed_files(part: TextPart) -> tuple[UserTurn, ...]:
     """Return a line naming files that were read and have changed, to stand before an answer; () for none.
 
     It is made of a stored part, so each later request has it at the same place.
@@ -119,8 +119,8 @@ def _user_pieces(part: Part, info: ModelInfo) -> tuple[TextPiece | ImagePiece, .
 
 def _assistant_pieces(part: Part, *, broken: bool) -> tuple[TextPiece | ReasoningPiece, ...]:
     match part:
-        case TextPart(text=text) if text.strip():
-            return (TextPiece(text),)
+        case TextPart(text=text, metadata=metadata) if text.strip():
+            return (TextPiece(text, metadata or {}),)
         case ReasoningPart(text=text, metadata=metadata) if not broken and (text or metadata):
             return (ReasoningPiece(text, metadata or {}),)
         case _:
@@ -160,7 +160,7 @@ def _result(call: ToolPart, note: str | None) -> ResultPiece:
             return ResultPiece(call.call_id, call.tool, PENDING, error=True)
 
 
-def _attached(calls: list[ToolPart], info: ModelInfo) -> tuple[TextPiece | ImagePiece, ...]:
+def _project_attachments(calls: list[ToolPart], info: ModelInfo) -> tuple[TextPiece | ImagePiece, ...]:
     pieces: list[TextPiece | ImagePiece] = []
     for call in calls:
         if isinstance(call.state, ToolStateCompleted) and call.state.attachments and call.state.time.compacted is None:

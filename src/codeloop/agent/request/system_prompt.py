@@ -20,9 +20,9 @@ OWN_PROMPTS = frozenset(("plan", "general", "explore"))
 def system_prompt(engine: Engine, session: Session, agent: Agent, info: ModelInfo) -> str:
     """Put the prompt together. It depends on nothing that changes during a session but the files it quotes."""
     if agent.native and agent.name == SAMPLING and agent.prompt is None:
-        return shipped(SAMPLING).strip()
-    base = agent.prompt or shipped(agent.name if agent.native and agent.name in OWN_PROMPTS else "build")
-    blocks = [base.strip(), shipped("shared").strip(), environment_block(engine, session, info)]
+        return read_prompt(SAMPLING).strip()
+    base = agent.prompt or read_prompt(agent.name if agent.native and agent.name in OWN_PROMPTS else "build")
+    blocks = [base.strip(), read_prompt("shared").strip(), environment_block(engine, session, info)]
     blocks += [f"Instructions from {path}:\n{text.strip()}" for path, text in engine.instructions()]
     return "\n\n".join(blocks)
 
@@ -54,6 +54,6 @@ def _facts(engine: Engine, session: Session) -> str:
     return kept or ""
 
 
-def shipped(name: str) -> str:
+def read_prompt(name: str) -> str:
     """Return one of the package's own prompts by its file name without `.md`."""
     return (PROMPTS / f"{name}.md").read_text(encoding="utf-8")

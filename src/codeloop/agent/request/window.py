@@ -46,10 +46,10 @@ def window(entries: tuple[Entry, ...]) -> Window:
         return Window()
     start = shown_from(entries)
     text = SUMMARY.format(summary=text_of(entries[place]))
-    pins = kept_pins(entries[:start])
+    pins = select_pins(entries[:start])
     if pins:
         text += "\n\n" + PINNED.format(pins="\n\n".join(pins))
-    prompts = kept_prompts(entries[:start])
+    prompts = select_prompts(entries[:start])
     if prompts:
         text += "\n\n" + SAID.format(prompts="\n\n".join(prompts))
     return Window((UserTurn((TextPiece(text),)),), start, place)
@@ -69,7 +69,7 @@ def compaction_of(entry: Entry) -> CompactionPart | None:
     return next((part for part in entry.parts if isinstance(part, CompactionPart)), None)
 
 
-def kept_prompts(entries: tuple[Entry, ...]) -> list[str]:
+def select_prompts(entries: tuple[Entry, ...]) -> list[str]:
     """Return the user's own words, the newest that fit the budget, in their order."""
     kept: list[str] = []
     left = KEPT_PROMPTS.value
@@ -84,7 +84,7 @@ def kept_prompts(entries: tuple[Entry, ...]) -> list[str]:
     return kept[::-1]
 
 
-def kept_pins(entries: tuple[Entry, ...]) -> list[str]:
+def select_pins(entries: tuple[Entry, ...]) -> list[str]:
     """Return the texts that a person has pinned, the newest that fit the budget, in their order."""
     kept: list[str] = []
     left = KEPT_PINS.value

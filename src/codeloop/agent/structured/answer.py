@@ -54,7 +54,7 @@ class StructuredStep:
         self.toolbox = Toolbox((*others, tool), engine.toolbox.fit, engine.toolbox.find)
         """The tools of the step: with the one that takes the answer."""
 
-    def prepared(self, model: ChatModel, request: ModelRequest) -> tuple[ChatModel, ModelRequest]:
+    def prepare(self, model: ChatModel, request: ModelRequest) -> tuple[ChatModel, ModelRequest]:
         """Return the model and the request that ask for the answer in the form that the service knows."""
         info = model.info
         fields = native_fields(info, quirks_of(info), self._shape) if self._cache.takes_format else None
@@ -80,7 +80,7 @@ class StructuredStep:
         self._cache.takes_format = False
         self._again = AGAIN_BY_TOOL
 
-    async def ended(
+    async def finish(
         self, info: AssistantMessage, finished: Finished, *, called: bool
     ) -> tuple[AssistantMessage, Finished, bool, list[StoredEvent]]:
         """Return how the step ends: with the answer, with the error that there is none, or with one more to come.
@@ -100,14 +100,14 @@ class StructuredStep:
         if called:
             wrong = [part.state for part in own if isinstance(part, ToolPart) and _is_wrong(part)]
             is_over = bool(wrong) and _tries(entries) > self._retries
-            return (info, self._failed(finished, _why(wrong[-1])), True, []) if is_over else unchanged
+            return (info, self._fail(finished, _why(wrong[-1])), True, []) if is_over else unchanged
         text = "\n".join(part.text for part in own if isinstance(part, TextPart) and not part.synthetic).strip()
         value, problems = await self._read(text)
         if not problems:
             return replace(info, structured=value), finished, False, []
-        told = told_of(problems)
+        told = format_problems(problems)
         if _tries(entries) >= self._retries:
-            return info, self._failed(finished, told), False, []
+            return info, self._fail(finished, told), False, []
         return info, finished, True, self._repair(told)
 
     async def _take(self, given: Any, _ctx: ToolContext) -> ToolResult:
@@ -115,7 +115,7 @@ class StructuredStep:
             self._format["schema"], self._shape.value(given), self._engine.workspace.environment
         )
         if problems:
-            told = told_of(problems)
+            told = format_problems(problems)
             raise ToolFailure(f"{WRONG.format(problems=told)}{AGAIN_BY_TOOL}", {WRONG_ANSWER: told})
         return ToolResult("Structured Output", "Taken: this is the answer.", {"valid": True})
 
@@ -128,7 +128,7 @@ class StructuredStep:
         problems = await value_problems(self._format["schema"], value, self._engine.workspace.environment)
         return value, problems
 
-    def _failed(self, finished: Finished, why: str) -> Finished:
+    def _fail(self, finished: Finished, why: str) -> Finished:
         retries = self._retries
         tries = "1 try" if not retries else f"{retries + 1} tries"
         message = f"The model did not give the output that was asked for, in {tries}:\n{why}"
@@ -178,7 +178,7 @@ class _Falling:
                 yield event
 
 
-def told_of(problems: Sequence[Problem]) -> str:
+def format_problems(problems: Sequence[Problem]) -> str:
     """Format problems, one a line."""
     lines = [f"- {problem}" for problem in problems[: STRUCTURED_TOLD.value]]
     more = len(problems) - len(lines)

@@ -41,7 +41,7 @@ async def schema_problems(schema: Any, environment: Mapping[str, str]) -> list[P
     if _depth(schema) > SCHEMA_DEPTH.value:
         return [Problem((), f"it is nested deeper than {SCHEMA_DEPTH.value} levels")]
     try:
-        return await _checked({"schema": schema}, environment)
+        return await _run_check({"schema": schema}, environment)
     except SchemaTooCostly as error:
         return [Problem((), str(error))]
 
@@ -53,7 +53,7 @@ async def value_problems(schema: JSON, value: Any, environment: Mapping[str, str
     if len(msgspec.json.encode(value)) > STRUCTURED_BYTES.value:
         return [Problem((), f"it is longer than {STRUCTURED_BYTES.value} bytes")]
     try:
-        return await _checked({"schema": schema, "value": value}, environment)
+        return await _run_check({"schema": schema, "value": value}, environment)
     except SchemaTooCostly as error:
         return [Problem((), str(error))]
 
@@ -64,7 +64,7 @@ def place_of(path: tuple[str | int, ...]) -> str:
     return f"`{said.removeprefix('.')}`" if said else "the whole"
 
 
-async def _checked(given: JSON, environment: Mapping[str, str]) -> list[Problem]:
+async def _run_check(given: JSON, environment: Mapping[str, str]) -> list[Problem]:
     done = await run_bounded(_PROGRAM, (), msgspec.json.encode(given), environment, SCHEMA_TIME.seconds, _LINE)
     if done.late:
         raise SchemaTooCostly(f"checking it takes more than {SCHEMA_TIME.seconds:g} s. Make its patterns simpler.")

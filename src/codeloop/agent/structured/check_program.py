@@ -29,35 +29,35 @@ def main() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     given = json.load(sys.stdin)
     try:
-        found = _checked(given)
+        found = _check(given)
     except RecursionError:
         found = [((), "it refers to itself without end, or is nested too deeply")]
     rows = [{"path": list(path), "message": message} for path, message in found]
     sys.stdout.write(json.dumps(rows) + "\n")
 
 
-def _checked(given: dict[str, Any]) -> list[tuple[tuple[str | int, ...], str]]:
+def _check(given: dict[str, Any]) -> list[tuple[tuple[str | int, ...], str]]:
     schema = given["schema"]
     known = validator_for(schema, default=Draft202012Validator)
     if "value" not in given:
         try:
             known.check_schema(schema)
         except SchemaError as error:
-            return [(tuple(error.absolute_path), _said(error))]
-        return list(_lost(schema))
+            return [(tuple(error.absolute_path), _describe(error))]
+        return list(_find_lost_references(schema))
     checker = known(schema, format_checker=FormatChecker(), registry=REGISTRY)
     found: list[tuple[tuple[str | int, ...], str]] = []
     for whole in checker.iter_errors(given["value"]):
         error = whole
         while deeper := [each for each in error.context or () if len(each.absolute_path) > len(error.absolute_path)]:
             error = max(deeper, key=lambda each: len(each.absolute_path))  # what is wrong in the branch that fits best
-        found.append((tuple(error.absolute_path), _said(error)))
+        found.append((tuple(error.absolute_path), _describe(error)))
         if len(found) == PROBLEMS:
             break
     return found
 
 
-def _said(error: ValidationError | SchemaError) -> str:
+def _describe(error: ValidationError | SchemaError) -> str:
     """Describe an error, with the reasons why no alternative fits; a long value is cut in the middle."""
     text = error.message
     if error.context:
@@ -65,7 +65,7 @@ def _said(error: ValidationError | SchemaError) -> str:
     return text if len(text) <= 400 else f"{text[:200]} ... {text[-200:]}"
 
 
-def _lost(schema: Any) -> Iterator[tuple[tuple[str | int, ...], str]]:
+def _find_lost_references(schema: Any) -> Iterator[tuple[tuple[str | int, ...], str]]:
     """Yield each `$ref` that leads nowhere."""
     root: Resource[Any] = Resource.from_contents(schema, default_specification=DRAFT202012)
     waiting = [(root, REGISTRY.resolver_with_root(root))]

@@ -10,7 +10,7 @@ from codeloop.schema.wire import JSON
 TYPES = "text or json_schema"
 
 
-async def checked_format(given: JSON, environment: Mapping[str, str]) -> JSON:
+async def check_format(given: JSON, environment: Mapping[str, str]) -> JSON:
     """Return a format with its number of retries. Raises OperationError (BadRequest) when it is wrong."""
     kind, schema = given.get("type"), given.get("schema")
     if kind == "text":

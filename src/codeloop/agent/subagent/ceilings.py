@@ -26,7 +26,7 @@ class Ceiling(Wire):
 NOTHING = Ceiling(permission=(PermissionRule(permission="*", pattern="*", action="deny"),))
 
 
-def kept_ceilings(session: Session) -> tuple[Ceiling, ...]:
+def read_ceilings(session: Session) -> tuple[Ceiling, ...]:
     """Return the ceilings that a session keeps: the agent that called it, those of the session that it is a copy of."""
     try:
         return msgspec.convert((session.metadata or {}).get(WITHIN, []), tuple[Ceiling, ...])
@@ -50,4 +50,4 @@ def ceilings_of(line: Sequence[Session], profile_of: Callable[[Sequence[Session]
         if number:
             rules = tuple(session.permission or ())
             yield Ceiling(agent=session.agent, permission=rules, profile=profile_of(line[number:]))
-        yield from kept_ceilings(session)
+        yield from read_ceilings(session)

@@ -1,18 +1,16 @@
 """Subagents: a call that is answered by another agent, in a session of its own."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import Any
 
 from codeloop.agent.engine import Engine, Policy, model_ref
 from codeloop.agent.loop import run
-from codeloop.agent.moves import Stop, used_tokens
+from codeloop.agent.moves import Stop, count_used_tokens
 from codeloop.agent.step import show_status
 from codeloop.agent.subagent.ceilings import Ceiling, with_ceilings
 from codeloop.agent.subagent.supervisor import overdue
-from codeloop.kit.lazy import load
 from codeloop.schema.agent import Agent
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.event import message_updated, part_updated, session_created
@@ -49,11 +47,11 @@ async def spawn(engine: Engine, call: ToolPart, task: Subtask, report: Callable[
     note(engine.store, child.id, "queued", background=task.background)
     working = engine.tasks.begin(child.id, _work(engine, parent, child, metadata, background=task.background))
     if not task.background:
-        return await _joined(working)
+        return await _join(working)
     return SubtaskResult(child.id, f"Started. task_output asks about {child.id}.", metadata, "running")
 
 
-async def _joined(working: asyncio.Task[SubtaskResult]) -> SubtaskResult:
+async def _join(working: asyncio.Task[SubtaskResult]) -> SubtaskResult:
     """Wait for a child; it ends with the call that waits for it."""
     try:
         return await working
@@ -74,7 +72,7 @@ async def _work(engine: Engine, parent: Session, child: Session, metadata: JSON,
     try:
         async with engine.tasks.slots:
             noted("running")
-            stop = await _bounded(replace(engine, policy=_policy(engine, parent, child)), child.id)
+            stop = await _run_bounded(replace(engine, policy=_policy(engine, parent, child)), child.id)
     except asyncio.CancelledError:
         noted("cancelled", reason="It was aborted.")
         raise
@@ -106,7 +104,7 @@ def _policy(engine: Engine, parent: Session, child: Session) -> Policy:
     if cost is not None:
         cost = max(cost - ((parent.cost or 0.0) - policy.cost_before), 0.0)
     if tokens is not None:
-        tokens = max(tokens - (used_tokens(parent) - policy.tokens_before), 0)
+        tokens = max(tokens - (count_used_tokens(parent) - policy.tokens_before), 0)
     steps = engine.agent(child.agent or "general").steps or SUBAGENT_STEPS.value
     return replace(
         policy,
@@ -114,14 +112,13 @@ def _policy(engine: Engine, parent: Session, child: Session) -> Policy:
         cost=cost,
         cost_before=child.cost or 0.0,
         tokens=tokens,
-        tokens_before=used_tokens(child),
+        tokens_before=count_used_tokens(child),
     )
 
 
-async def _bounded(engine: Engine, session_id: str) -> Stop:
+async def _run_bounded(engine: Engine, session_id: str) -> Stop:
     """Run a child until it stops, or is stopped because it works for too long or shows nothing."""
-    work: Callable[..., Coroutine[Any, Any, Stop]] = run if engine.hooks is None else load("agent.hooks.stop:run_on")
-    running = asyncio.create_task(work(engine, session_id))
+    running = asyncio.create_task(engine.hooks.run_turn(run, engine, session_id))
     watching = asyncio.create_task(overdue(engine.store, session_id))
     try:
         await asyncio.wait([running, watching], return_when=asyncio.FIRST_COMPLETED)
@@ -198,7 +195,5 @@ async def _prompt(engine: Engine, child: Session, agent: Agent, task: Subtask) -
         format=task.format,
     )
     parts: list[Part] = [TextPart(id=new_id("prt"), session_id=child.id, message_id=message.id, text=task.prompt)]
-    if engine.hooks is not None and engine.hooks.wants("chat.message"):
-        hooked: Callable[..., Awaitable[tuple[UserMessage, list[Part]]]] = load("agent.hooks.prompt:hooked_message")
-        message, parts = await hooked(engine.hooks, message, parts, child.parent_id)
+    message, parts = await engine.hooks.change_prompt(message, parts, child.parent_id)
     engine.store.append(message_updated(message), *map(part_updated, parts))

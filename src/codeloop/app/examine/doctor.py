@@ -1,7 +1,6 @@
 """Whether everything works here, looked at without changing anything: what `codeloop doctor` prints."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 
 from codeloop.app.examine.finding import Finding
 from codeloop.app.examine.machine import (
@@ -23,7 +22,6 @@ from codeloop.app.examine.setup import (
 from codeloop.app.settings import ProjectSettings, Startup, find_settings
 from codeloop.config.paths import find_paths
 from codeloop.config.project_root import find_project_root
-from codeloop.kit.lazy import load
 from codeloop.schema.config import SandboxConfig
 from codeloop.schema.errors import CodeloopError
 
@@ -61,8 +59,9 @@ async def _examine_settings(settings: ProjectSettings, *, is_online: bool) -> li
     models, ref = await examine_model(settings)
     servers = [*examine_servers(settings)]
     if is_online:
-        online: Callable[..., Awaitable[list[Finding]]] = load("app.examine.online:examine_online")
-        tried = await online(settings, ref)
+        from codeloop.app.examine.online import examine_online
+
+        tried = await examine_online(settings, ref)
         names = {(each.group, each.name) for each in tried}
         models, servers = (
             [each for each in part if (each.group, each.name) not in names] for part in (models, servers)

@@ -12,7 +12,7 @@ from codeloop.agent.engine import Engine
 from codeloop.agent.tool_context import CallContext
 from codeloop.app.project import Project
 from codeloop.permission.gate import Gate
-from codeloop.permission.rules import judged
+from codeloop.permission.rules import judge_need
 from codeloop.schema.agent import Agent
 from codeloop.schema.event import session_created
 from codeloop.schema.ids import now_ms
@@ -127,7 +127,7 @@ def _explained(engine: Engine, session_id: str, agent: Agent, need: Need) -> Exp
         for grant in engine.gate.grants(session_id, need)
         for pattern in grant.patterns
     ]
-    verdict, origin = judged(need, engine.call_rules(session_id, agent).lists, tuple(grants))
+    verdict, origin = judge_need(need, engine.call_rules(session_id, agent).lists, tuple(grants))
     is_granted = verdict.action == "allow" and verdict.rule is not None and verdict.rule.action == "ask"
     return ExplainedNeed(
         permission=need.permission,

@@ -20,7 +20,7 @@ from codeloop.config.redact import open_address
 from codeloop.kit.processes import which
 from codeloop.schema.bounds.doctor import DOCTOR_PROGRAM, DOCTOR_SPACE, DOCTOR_SPACE_LEAST
 from codeloop.schema.config import SandboxConfig
-from codeloop.workspace.sandbox.policy import SandboxPlace
+from codeloop.workspace.sandbox.policy import PolicyInput
 from codeloop.workspace.sandbox.report import report_on
 from codeloop.workspace.search.rg_matches import SearchFailed
 from codeloop.workspace.search.ripgrep import Ripgrep
@@ -28,7 +28,7 @@ from codeloop.workspace.search.ripgrep import Ripgrep
 _GROUP = "this machine"
 _PROXIES = ("https_proxy", "http_proxy", "all_proxy", "HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY")
 _SCHEMES = frozenset(("http", "https", "socks4", "socks5", "socks5h"))
-_CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
+_CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "CODELOOP_CLIENT_CERT", "CODELOOP_CLIENT_KEY")
 _OPTIONAL = {
     "node": "only JavaScript plugins and MCP servers of npm need it",
     "uv": "only MCP servers that `uvx` starts need it",
@@ -95,7 +95,7 @@ async def examine_sandbox(
         return Finding(_GROUP, "sandbox", "warning", "switched off by the configuration", fix)
     try:
         with tempfile.TemporaryDirectory(prefix="codeloop-doctor-") as scratch:
-            made = SandboxPlace(place.root, place.directory, Path(scratch), dict(environment), paths.own)
+            made = PolicyInput(place.root, place.directory, Path(scratch), dict(environment), paths.own)
             report = await report_on(made, config, is_brief=True)
     except OSError as error:
         return Finding(_GROUP, "sandbox", "problem", f"could not be tried: {error}", "See: codeloop debug sandbox")

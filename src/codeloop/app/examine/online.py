@@ -2,13 +2,13 @@
 
 import asyncio
 
-from codeloop.agent.usage import Usage, text_answer
+from codeloop.agent.answer.usage import Usage, text_answer
 from codeloop.app.examine.finding import Finding
 from codeloop.app.handlers.project.mcp import servers_in
 from codeloop.app.project import Project, open_project
 from codeloop.app.settings import ProjectSettings, providers_of
-from codeloop.extend.mcp.link.failures import ServerFailed
-from codeloop.extend.mcp.server import McpServer
+from codeloop.extend.mcp.mcp_server import McpServer
+from codeloop.extend.mcp.transport.failures import ServerFailed
 from codeloop.model.chat import ModelRequest, TextPiece, UserTurn
 from codeloop.schema.bounds.doctor import DOCTOR_ONLINE
 from codeloop.schema.errors import CodeloopError, error_message

@@ -1,6 +1,7 @@
 """Whether what is configured here can work: the configuration itself, model and key, servers, extensions."""
 
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 from codeloop.app.examine.finding import Finding, State
@@ -9,9 +10,9 @@ from codeloop.app.settings import ProjectSettings, providers_of
 from codeloop.config.redact import open_address
 from codeloop.extend.folders import find_homes
 from codeloop.extend.host.javascript.runtime import NoRuntime, javascript_command
-from codeloop.extend.mcp.known.definition import LocalDefinition, RemoteDefinition, ServerDefinition, definitions_of
-from codeloop.extend.mcp.known.last_failures import LastFailures
-from codeloop.extend.mcp.known.table import FOLDER
+from codeloop.extend.mcp.cache.definition import LocalDefinition, RemoteDefinition, ServerDefinition, definitions_of
+from codeloop.extend.mcp.cache.last_failures import LastFailures
+from codeloop.extend.mcp.cache.table import FOLDER
 from codeloop.kit.processes import which
 from codeloop.model.errors import ModelUnavailable
 from codeloop.model.providers import Providers
@@ -59,6 +60,13 @@ async def examine_model(settings: ProjectSettings) -> tuple[list[Finding], str]:
             providers.info(settings.config.small_model)
         except ModelUnavailable as error:
             found.append(Finding("model", "small_model", "warning", str(error), "Correct small_model."))
+    agents = (agent.fallback or () for agent in settings.config.agent.values())
+    for other in dict.fromkeys(chain(settings.config.fallback, *agents)):
+        try:
+            providers.open(other)
+        except CodeloopError as error:
+            first, _, fix = str(error).partition("\n")
+            found.append(Finding("model", "fallback", "warning", first, fix or f"Correct or remove {other}."))
     return found, ref
 
 

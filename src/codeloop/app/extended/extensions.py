@@ -1,7 +1,7 @@
 """The extensions of a project: their hosts started as its configuration allows, their tools and hooks put in place."""
 
 import sys
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeVar
 import codeloop
 from codeloop.app.extended.hooks import PROGRAMS, HookedProject, rows_of
 from codeloop.app.extended.operations import serve_operation
+from codeloop.app.models.open_models import Source
 from codeloop.app.toolbox import BUILTIN
 from codeloop.extend.hooks.configured import CONFIG, ask_extensions
 from codeloop.extend.hooks.follow import events_in
@@ -16,10 +17,10 @@ from codeloop.extend.hooks.hooks import Hooks
 from codeloop.extend.hooks.timings import HookTimings
 from codeloop.extend.host.extension import Extension
 from codeloop.extend.host.host_stream import HostPipes
-from codeloop.extend.host.hosts import ExtensionHosts, HostKey, HostsHouse, log_file, offered
+from codeloop.extend.host.hosts import ExtensionHosts, HostCallbacks, HostKey, log_file, tool_names_of
 from codeloop.extend.host.known import KnownOffers, surroundings_of
 from codeloop.extend.host.protocol import VERSION, HostHello
-from codeloop.kit.lazy import load
+from codeloop.model.providers import Providers
 from codeloop.schema.errors import HookRefused
 from codeloop.schema.operation import OPERATIONS
 from codeloop.tool.tool import Tool
@@ -32,6 +33,16 @@ FOLDER = "extensions"
 
 class ExtendedProject(HookedProject, Protocol):
     """What of a project, `app.project.Project`, its extensions need."""
+
+    @property
+    def providers(self) -> Providers:
+        """The provider table."""
+        ...
+
+    @property
+    def models(self) -> Source:
+        """Where its models come from."""
+        ...
 
     def extend(self, tools: tuple[Tool, ...]) -> None:
         """Offer these tools of extensions."""
@@ -53,11 +64,12 @@ def hosts_of(project: ExtendedProject) -> ExtensionHosts:
         return logs.setdefault(name, ProgramLog(log_file(settings.home / FOLDER, name)))
 
     async def start(key: HostKey, errors: Callable[[bytes], None]) -> HostPipes:
+        from codeloop.app.extended.start_host import start_host
+
         of_user = (Path(each.path) for each in settings.extensions if "/" in each.path and not each.is_project)
-        readable = tuple(dict.fromkeys(place for path in of_user for place in code_of(path)))
+        readable = tuple(dict.fromkeys(place for path in of_user for place in code_of(path, settings.paths.home)))
         own = settings.paths.data / PROGRAMS / f"extensions-{key.language}"
-        begin: Callable[..., Awaitable[HostPipes]] = load("app.extended.start_host:start_host")
-        return await begin(workspace, key, environment, own, readable, errors)
+        return await start_host(workspace, key, environment, own, readable, errors)
 
     def is_confined(extension: Extension) -> bool:
         wanted = settings.config.sandbox.extensions
@@ -71,7 +83,7 @@ def hosts_of(project: ExtendedProject) -> ExtensionHosts:
         {"id": place.project_id, "worktree": str(place.root)},
         tuple((each.id, each.method, each.path) for each in OPERATIONS),
     )
-    house = HostsHouse(
+    house = HostCallbacks(
         KnownOffers(settings.paths.state / FOLDER, look),
         hello,
         start,
@@ -87,23 +99,27 @@ def hosts_of(project: ExtendedProject) -> ExtensionHosts:
     return hosts
 
 
-def code_of(file: Path) -> list[Path]:
-    """Return the folders that an extension of the user's loads code from: its own, packages above, ours."""
+def code_of(file: Path, home: Path) -> list[Path]:
+    """Return the paths that an extension of the user's loads code from: its folder, packages above, ours.
+
+    A file that lies directly in the home, or above it, is read alone: that folder holds much else.
+    """
     beside = (above / name for above in list(file.parents)[:3] for name in ("node_modules", "package.json"))
     ours = (Path(sys.prefix), Path(sys.base_prefix), Path(str(codeloop.__file__)).parent)
-    return [file.parent, *(each for each in beside if each.exists()), *ours]
+    own = file if home.is_relative_to(file.parent) else file.parent
+    return [own, *(each for each in beside if each.exists()), *ours]
 
 
 def take_extensions(project: ExtendedProject) -> None:
     """Put what extensions are known to offer in place of what they offered before, from the next request on."""
     hosts = project.shared(hosts_of)
     tools, taken = hosts.tools(), project.shared(_said)
-    origins = {tool: each.name for each in hosts.extensions for tool in offered(hosts.offers, each)}
+    origins = {tool: each.name for each in hosts.extensions for tool in tool_names_of(hosts.offers, each)}
     for name in (tool.name for tool in tools if tool.name in BUILTIN and tool.name not in taken):
         taken.add(name)
         project.warn(f"The tool {name} of {origins[name]} takes the place of the built-in one.")
     project.extend(tools)
-    if isinstance(hooks := project.engine.hooks, Hooks):
+    if isinstance(hooks := project.engine.hooks.runner, Hooks):
         hooks.take((*project.shared(rows_of), *hosts.handlers()))
         answer = project.settings.answer
         is_whole = hooks.wants(CONFIG) and not hosts.unknown
@@ -112,7 +128,8 @@ def take_extensions(project: ExtendedProject) -> None:
             hosts.asked.clear()
             project.in_background(_ask_about_config(project, hooks, answer))
     if any(offer.auth is not None for offer in hosts.offers.values()):
-        take_sign_ins: Callable[[ExtendedProject, ExtensionHosts], None] = load("app.extended.sign_ins:take_sign_ins")
+        from codeloop.app.extended.sign_ins import take_sign_ins
+
         take_sign_ins(project, hosts)
     hosts.follow(partial(events_in, project.engine.store, project.settings.place.directory))
 
@@ -139,7 +156,7 @@ async def _ask_about_config(project: ExtendedProject, hooks: Hooks, answer: Path
 
 def begin(project: ExtendedProject) -> None:
     """Begin with the extensions of a project, which was opened just now."""
-    if isinstance(hooks := project.engine.hooks, Hooks):
+    if isinstance(hooks := project.engine.hooks.runner, Hooks):
         hooks.timings = HookTimings(project.settings.home / FOLDER)
         project.engine.workspace.adopt(hooks.timings)
     take_extensions(project)

@@ -4,10 +4,10 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Protocol, TypeVar
 
 from codeloop.agent.engine import Engine
+from codeloop.agent.hooks.extension_hooks import ExtensionHooks
 from codeloop.app.settings import ProjectSettings
 from codeloop.extend.hooks.compose import HookNeeds, command_hooks, hooks_of
-from codeloop.extend.hooks.hooks import Handler, Hooks
-from codeloop.kit.lazy import load
+from codeloop.extend.hooks.hooks import Handler
 from codeloop.store.store import Store
 from codeloop.workspace.workspace import Workspace
 
@@ -38,9 +38,9 @@ class HookedProject(Protocol):
         ...
 
 
-def hooks_for(project: HookedProject, store: Store, workspace: Workspace) -> Hooks:
+def hooks_for(project: HookedProject, store: Store, workspace: Workspace) -> ExtensionHooks:
     """Make the hooks of a project whose engine is about to be made."""
-    return hooks_of(project.settings.config, _needs(project, store, workspace))
+    return ExtensionHooks(hooks_of(project.settings.config, _needs(project, store, workspace)))
 
 
 def rows_of(project: HookedProject) -> tuple[Handler, ...]:
@@ -59,4 +59,6 @@ def _needs(project: HookedProject, store: Store, workspace: Workspace) -> HookNe
 
 
 def _judge(project: HookedProject) -> Any:
-    return load("agent.hooks.judge:HookJudge")(lambda: project.engine, project.warn)
+    from codeloop.agent.hooks.judge import HookJudge
+
+    return HookJudge(lambda: project.engine, project.warn)

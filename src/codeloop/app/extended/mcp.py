@@ -1,21 +1,20 @@
 """The MCP servers of a project: its configuration made into a table of them, and their tools."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
 from codeloop.app.settings import ProjectSettings
 from codeloop.app.toolbox import BUILTIN
-from codeloop.extend.mcp.known.definition import definitions_of
-from codeloop.extend.mcp.known.table import McpTable, RunningServers, TablePlace
-from codeloop.extend.mcp.offer.tools import OWN, find_of, fit_of, tools_of
-from codeloop.kit.lazy import load
-from codeloop.permission.defaults import named_permissions
+from codeloop.extend.mcp.cache.definition import definitions_of
+from codeloop.extend.mcp.cache.table import McpProject, McpTable, RunningServers
+from codeloop.extend.mcp.tools.tools import OWN, find_of, fit_of, tools_of
+from codeloop.permission.defaults import list_named_permissions
 from codeloop.schema.api.session_inputs import FilePartInput, PartInput, TextPartInput
 from codeloop.schema.errors import OperationError
 from codeloop.schema.live_events import LiveEvent, McpServerName, McpToolsChanged, Toast, ToastShown
-from codeloop.schema.part import FilePart, ResourceSource
+from codeloop.schema.part import ResourceSource
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult
 from codeloop.tool.toolbox import ServerTools
-from codeloop.tool.truncate import truncated
+from codeloop.tool.truncate import truncate
 from codeloop.workspace.workspace import Workspace
 
 _TAKEN = frozenset((*BUILTIN, *OWN, "batch", "skill", "websearch", "codesearch", "invalid"))
@@ -39,8 +38,8 @@ def table_of(
         tell(ToastShown(properties=Toast(message=message, variant="warning")))
 
     definitions = definitions_of(settings.config.mcp, _scopes(settings))
-    place = TablePlace(workspace, settings.paths, settings.home / "mcp", changed, warn, settings.trusted)
-    table = McpTable(definitions, place, _TAKEN | named_permissions(), _start)
+    project = McpProject(workspace, settings.paths, settings.home / "mcp", changed, warn, settings.trusted)
+    table = McpTable(definitions, project, _TAKEN | list_named_permissions(), _start)
     return table
 
 
@@ -71,19 +70,21 @@ async def attached_resource(workspace: Workspace, context: ToolContext, part: Fi
     if table is None or server not in table.definitions:
         there = f" There are: {', '.join(table.definitions)}." if table is not None else ""
         raise OperationError("BadRequest", f"{named} was not attached: there is no MCP server {server!r}.{there}")
-    read: Callable[..., Awaitable[tuple[list[str], list[FilePart]]]] = load("extend.mcp.offer.resources:resource_of")
+    from codeloop.extend.mcp.tools.resources import resource_of
+
     try:
-        texts, files = await read(table.running.by_name[server], part.url, context)
+        texts, files = await resource_of(table.running.by_name[server], part.url, context)
     except ToolFailure as error:
         raise OperationError("BadRequest", f"{named} was not attached. {error}") from error
-    text = truncated(ToolResult(named, "\n".join(texts) or "(empty)"), workspace.scratch).output
+    text = truncate(ToolResult(named, "\n".join(texts) or "(empty)"), workspace.scratch).output
     said = TextPartInput(text=f"The user attached the MCP resource {named}:\n{text}", synthetic=True)
     return [said, *(FilePartInput(mime=each.mime, url=each.url, filename=each.filename) for each in files)]
 
 
 def _start(table: McpTable) -> RunningServers:
-    make: Callable[[McpTable], RunningServers] = load("extend.mcp.servers:McpServers")
-    return make(table)
+    from codeloop.extend.mcp.mcp_servers import McpServers
+
+    return McpServers(table)
 
 
 def _scopes(settings: ProjectSettings) -> dict[str, str]:

@@ -27,5 +27,5 @@ async def wait_settled(project: Project) -> bool:
     if hosts is None:
         return False
     serve_extensions(project)
-    await hosts.settled()
+    await hosts.wait_for_config()
     return project.refresh()

@@ -1,18 +1,15 @@
 """What follows an edit in a project: its formatters, put together when the first file is edited."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from codeloop.app.settings import ProjectSettings
-from codeloop.kit.lazy import load
-from codeloop.lsp.servers.row import known_rows
+from codeloop.lsp.servers.row import load_rows
 from codeloop.schema.bounds.language import FORMAT_TIME
 from codeloop.schema.wire import JSON
 from codeloop.tool.after_edit import AfterEdit, Diagnose, FileChange, FormatFiles, MayRead
-from codeloop.workspace.format.formatters import FormattedFile, Formatter, Formatters
+from codeloop.workspace.format.formatters import FormattedFile, Formatters
 from codeloop.workspace.workspace import Workspace
-
-_Format = Callable[[Workspace, Mapping[Path, Sequence[Formatter]], float], Awaitable[dict[Path, FormattedFile]]]
 
 
 def after_edit(settings: ProjectSettings, workspace: Workspace) -> AfterEdit:
@@ -27,14 +24,15 @@ def formatters_of(settings: ProjectSettings, workspace: Workspace) -> Formatters
 
 
 def _formatting(formatters: Formatters, workspace: Workspace) -> FormatFiles:
-    async def format_files(files: Sequence[Path]) -> dict[Path, FormattedFile]:
+    async def format_changed(files: Sequence[Path]) -> dict[Path, FormattedFile]:
         wanted = {file: found for file in files if (found := formatters.of(file))}
         if not wanted:
             return {}
-        run: _Format = load("workspace.format.run:format_files")
-        return await run(workspace, wanted, FORMAT_TIME.seconds)
+        from codeloop.workspace.format.run import format_files
 
-    return format_files
+        return await format_files(workspace, wanted, FORMAT_TIME.seconds)
+
+    return format_changed
 
 
 class _Diagnosing:
@@ -42,7 +40,7 @@ class _Diagnosing:
 
     def __init__(self, settings: ProjectSettings, workspace: Workspace) -> None:
         self._workspace = workspace
-        self._names = {name for row in known_rows() for name in row.languages}
+        self._names = {name for row in load_rows() for name in row.languages}
         if isinstance(settings.config.lsp, dict):
             self._names |= {name for each in settings.config.lsp.values() for name in each.extensions or ()}
         self._diagnose: Diagnose | None = None
@@ -60,6 +58,7 @@ class _Diagnosing:
     def _loaded(self, changes: Sequence[FileChange]) -> Diagnose | None:
         paths = [change.target.real for change in changes]
         if self._diagnose is None and any(path.suffix in self._names or path.name in self._names for path in paths):
-            make: Callable[[Workspace], Diagnose] = load("app.language.servers:diagnoser")
-            self._diagnose = make(self._workspace)
+            from codeloop.app.language.servers import diagnoser
+
+            self._diagnose = diagnoser(self._workspace)
         return self._diagnose

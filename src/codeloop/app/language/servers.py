@@ -8,19 +8,19 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from codeloop.app.settings import ProjectSettings
-from codeloop.lsp.brought import FileEdit
 from codeloop.lsp.client.client import CHANGED, CREATED, DELETED, FileEvent
 from codeloop.lsp.client.diagnostic import Diagnostic
 from codeloop.lsp.client.document import on_disk
-from codeloop.lsp.languages import Languages, shown
-from codeloop.lsp.server import ServerHouse
-from codeloop.lsp.servers.choice import ChosenServer, ProgramPlace, servers_of
+from codeloop.lsp.languages import Languages, format_diagnostics
+from codeloop.lsp.new_diagnostics import FileEdit
+from codeloop.lsp.server import ServerCallbacks
+from codeloop.lsp.servers.choice import ChosenServer, ProgramSearch, servers_of
 from codeloop.lsp.servers.row import ServerRow
 from codeloop.schema.bounds.language import LSP_FILE, LSP_KNOWN, LSP_USERS, LSP_USERS_TIME
 from codeloop.schema.live_events import FileWatched, LiveEvent, LspDiagnosed, LspFile, LspUpdated, Toast, ToastShown
 from codeloop.schema.wire import JSON, replace
 from codeloop.tool.after_edit import FileChange, MayRead
-from codeloop.tool.file_access import shown as shown_path
+from codeloop.tool.file_access import format_path as shown_path
 from codeloop.tool.toolbox import Notices
 from codeloop.workspace.process.confined import profile_in_project
 from codeloop.workspace.process.conversation import ProgramTerms, RunningProgram, start_program
@@ -51,7 +51,7 @@ Tell = Callable[[LiveEvent], None]
 def chosen_servers(settings: ProjectSettings) -> tuple[ChosenServer, ...]:
     """Return every server that is known, with what becomes of it in this project."""
     place = settings.place
-    where = ProgramPlace(
+    where = ProgramSearch(
         place.root, place.directory, settings.trusted, settings.environment.get("PATH", ""), installed_in(settings)
     )
     return servers_of(settings.config.lsp, where, warnings=settings.config.lsp_warnings)
@@ -88,7 +88,7 @@ def languages_of(settings: ProjectSettings, workspace: Workspace, tell: Tell) ->
         except OSError:
             return 0.0
 
-    house = ServerHouse(
+    house = ServerCallbacks(
         start=start,
         log=lambda name, line: log(name).note(f"[{time.strftime('%H:%M:%S')} codeloop: {line}]"),
         changed=lambda: tell(LspUpdated()),
@@ -101,7 +101,7 @@ def languages_of(settings: ProjectSettings, workspace: Workspace, tell: Tell) ->
 
     def told(event: LiveEvent) -> None:
         if isinstance(event, FileWatched):
-            languages.changed_on_disk(Path(event.properties.file), _EVENTS[event.properties.event])
+            languages.notify_changed(Path(event.properties.file), _EVENTS[event.properties.event])
 
     watch = ProjectWatch(workspace, settings.config.watcher.ignore, told, lambda: None)
     return languages
@@ -183,7 +183,9 @@ class EditDiagnoser:
         self._editor, self._may_read = session_id, may_read
         found = await self._languages.after(edits)
         files = dict.fromkeys([*(edit.path for edit in edits), *(path for path, _ in found)])
-        return self._shown(found), self._languages.known(path for path in files if self._is_readable(path))
+        return self._shown(found), self._languages.collect_diagnostics(
+            path for path in files if self._is_readable(path)
+        )
 
     def _late(self, session_id: str) -> str:
         """Return the diagnostics that came too late for the results of a session's edits."""
@@ -196,7 +198,7 @@ class EditDiagnoser:
             (path, each if self._is_readable(path) else replace(each, message=_UNREADABLE, source="", code=""))
             for path, each in found
         ]
-        return shown(rows, lambda path: shown_path(self._workspace, path), lead)
+        return format_diagnostics(rows, lambda path: shown_path(self._workspace, path), lead)
 
     def _is_readable(self, path: Path) -> bool:
         return self._may_read(Path(os.path.realpath(path)))
@@ -214,7 +216,7 @@ class EditDiagnoser:
         """Return the texts of files that a session has read and that an edit may break."""
         kinds, edited = {edit.path.suffix for edit in edits}, {edit.path for edit in edits}
         found: dict[Path, str] = {}
-        for path in self._workspace.read_log.known():
+        for path in self._workspace.read_log.list_files():
             if path.suffix not in kinds or path in edited or not self._workspace.contains(path):
                 continue
             if (text := on_disk(path)) is not None:

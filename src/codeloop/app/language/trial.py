@@ -9,7 +9,7 @@ from msgspec import Struct
 from codeloop.app.language.servers import start_server
 from codeloop.app.settings import ProjectSettings
 from codeloop.kit.terminal_text import one_line
-from codeloop.lsp.server import LanguageServer, ServerHouse, ServerUnavailable, StartServer
+from codeloop.lsp.server import LanguageServer, ServerCallbacks, ServerUnavailable, StartServer
 from codeloop.lsp.servers.choice import ChosenServer
 from codeloop.lsp.servers.row import ServerRow
 from codeloop.schema.bounds.language import LSP_TRIAL
@@ -63,7 +63,7 @@ async def _try(settings: ProjectSettings, workspace: Workspace, chosen: ChosenSe
     server = LanguageServer(chosen, workspace.root, _house(start))
     try:
         async with asyncio.timeout(LSP_TRIAL.seconds):
-            await server.connected()
+            await server.connect()
     except TimeoutError:
         return f"it did not answer within {LSP_TRIAL.seconds:.0f} s"
     except ServerUnavailable:
@@ -75,13 +75,13 @@ async def _try(settings: ProjectSettings, workspace: Workspace, chosen: ChosenSe
     return ""
 
 
-def _house(start: StartServer) -> ServerHouse:
+def _house(start: StartServer) -> ServerCallbacks:
     """Return callbacks that do nothing: nobody follows this server."""
 
     async def users(_path: Path, _row: ServerRow) -> list[Path] | None:
         return []
 
-    return ServerHouse(
+    return ServerCallbacks(
         start=start,
         log=lambda _name, _line: None,
         changed=lambda: None,

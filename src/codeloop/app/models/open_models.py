@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Protocol
 
 from codeloop.app.settings import ProjectSettings
-from codeloop.kit.lazy import load
 from codeloop.model.catalog.default_model import cheapest_model
 from codeloop.model.chat import ChatModel, ModelInfo
 from codeloop.model.providers import Providers
@@ -70,7 +69,9 @@ class OpenModels:
 
     def variant(self, ref: str, name: str) -> str | None:
         """Return the variant to store for the one that was chosen; None: none. Raises UnknownModel."""
-        return load("model.catalog.variants:chosen_variant")(self._providers.info(ref), name)
+        from codeloop.model.catalog.variants import resolve_variant
+
+        return resolve_variant(self._providers.info(ref), name)
 
     def small(self, ref: str) -> str | None:
         """Return the small model to use beside `ref`: the one that extensions chose, if they did."""
@@ -145,9 +146,14 @@ def source_of(settings: ProjectSettings, providers: Providers) -> Source:
     """
     startup, place = settings.startup, settings.place
     if startup.replay is None and startup.record is None:
-        return OpenModels(providers)
-    places = load("model.testing.script:Places")(str(place.directory), str(place.root))
+        return OpenModels(providers)  # what plays and makes recordings is not loaded
+    from codeloop.model.testing.replay import AnswerRecorder, ReplayModel
+    from codeloop.model.testing.script import Places
+
+    places = Places(str(place.directory), str(place.root))
     if startup.replay is not None:
-        model = load("model.testing.replay:ReplayModel")(startup.replay, places, pace=startup.pace)
+        model = ReplayModel(startup.replay, places, pace=startup.pace)
         return OneModel(model, model.problems)
-    return OpenModels(providers, load("model.testing.replay:AnswerRecorder")(startup.record, places))
+    if startup.record is not None:
+        return OpenModels(providers, AnswerRecorder(startup.record, places))
+    return OpenModels(providers)

@@ -7,10 +7,10 @@ from functools import lru_cache
 
 from codeloop.app.models.open_models import OneModel, Source
 from codeloop.config.redact import open_address, open_options, open_settings
-from codeloop.model.catalog.default_model import local_model, preferred_model
+from codeloop.model.catalog.default_model import choose_default, local_model
 from codeloop.model.catalog.local_servers import DiscoveredServer
+from codeloop.model.catalog.services import service_of
 from codeloop.model.catalog.variants import variants_of
-from codeloop.model.catalog.vendors import PROTOCOLS
 from codeloop.model.chat import ModelInfo
 from codeloop.model.errors import ModelUnavailable, UnknownModel
 from codeloop.model.provider import Provider
@@ -61,7 +61,9 @@ class ProviderList:
         """
         first, preferred = await self._first()
         sources = self._sources()
-        listed = [_spoken(self._details(self.providers.provider(name), source)) for name, source in sources.items()]
+        listed = [
+            self._spoken(self._details(self.providers.provider(name), source)) for name, source in sources.items()
+        ]
         listed = [*self._standing_in(), *_with_local(listed, await self._answering())]
         listed = sorted((each for each in listed if each.models), key=lambda each: each.id != first)
         default = self._defaults(listed)
@@ -69,7 +71,7 @@ class ProviderList:
             default[first] = preferred
         return UsableProviders(providers=listed, default=default)
 
-    async def known(self) -> KnownProviders:
+    async def list_known(self) -> KnownProviders:
         """Return every provider there is, also those that no key is set for."""
         usable = await self.usable()
         async with self._building:  # the first time thousands of models are read
@@ -114,7 +116,7 @@ class ProviderList:
         if models is None:
             infos = self.providers.models(provider.id)
             url = open_address(provider.url)
-            preferred = preferred_model(infos.values())
+            preferred = choose_default(infos.values())
             if preferred is not None:
                 self._default[provider.id] = preferred.id
             models = self._models[provider.id] = {name: _model(info, url) for name, info in infos.items()}
@@ -126,6 +128,12 @@ class ProviderList:
             options=open_options(provider.config.options),
             models=models,
         )
+
+    def _spoken(self, provider: ProviderDetails) -> ProviderDetails:
+        """Leave out models whose protocol we do not speak."""
+        infos = self.providers.models(provider.id)
+        spoken = {name: model for name, model in provider.models.items() if service_of(infos[name]) is not None}
+        return replace(provider, models=spoken)
 
     def _defaults(self, listed: Iterable[ProviderDetails]) -> dict[str, str]:
         """Return the model to begin with of each provider that has one."""
@@ -148,13 +156,6 @@ class ProviderList:
 def _unasked(provider_id: str, name: str, models: dict[str, Model]) -> ProviderDetails:
     """Return a provider that needs no key."""
     return ProviderDetails(id=provider_id, name=name, source="custom", env=[], options={}, models=models)
-
-
-def _spoken(provider: ProviderDetails) -> ProviderDetails:
-    """Leave out models whose protocol we do not speak."""
-    return replace(
-        provider, models={name: model for name, model in provider.models.items() if model.api.npm in PROTOCOLS}
-    )
 
 
 def _with_local(listed: list[ProviderDetails], found: list[ProviderDetails]) -> list[ProviderDetails]:

@@ -16,7 +16,7 @@ from codeloop.extend.host.plugin_fetch import PluginFetch
 from codeloop.extend.host.protocol import AuthStep, LoadedExtension, LoadedSignIn
 from codeloop.model.chat import ChatModel, Finished, ModelEvent, ModelInfo, ModelRequest
 from codeloop.model.errors import ModelUnavailable
-from codeloop.model.provider import resolved_url
+from codeloop.model.provider import resolve_url
 from codeloop.model.providers import Providers
 from codeloop.model.wire.endpoint import Endpoint
 from codeloop.schema.api.providers import ProviderAuthMethod, StartedSignIn
@@ -112,7 +112,7 @@ class PluginSignIns:
         """Return a model whose provider somebody signed in at with a plugin that sets what requests need."""
         provider = ref.partition("/")[0]
         plugins = [each for each in self._plugins.get(provider, []) if each.offer.loader]
-        signed = self._providers.credentials.signed_in(provider) if plugins else None
+        signed = self._providers.credentials.find_sign_in(provider) if plugins else None
         if signed is None:
             return None
         own = [each for each in plugins if each.extension.name == signed.get(_SIGNED_BY)]
@@ -125,7 +125,7 @@ class PluginSignIns:
         if gained.get("type") != "success":
             raise OperationError("BadRequest", f"Signing in at {provider} failed.")
         if isinstance(key := gained.get("key"), str):
-            url = resolved_url(self._providers.provider(provider).url, {}) or ""
+            url = resolve_url(self._providers.provider(provider).url, {}) or ""
             self._providers.credentials.put(provider, key, url)
             return
         kept = {name: value for name, value in gained.items() if name not in {"type", "provider"}}
@@ -179,7 +179,7 @@ class SignedInModel:
         """Do nothing: no connection is ours."""
 
     def _credential(self) -> JSON:
-        stored = self._providers.credentials.signed_in(self._plugin.offer.provider) or {}
+        stored = self._providers.credentials.find_sign_in(self._plugin.offer.provider) or {}
         return {name: value for name, value in stored.items() if name != _SIGNED_BY}
 
     async def _opened(self) -> ChatModel:
@@ -189,7 +189,7 @@ class SignedInModel:
         loaded = _converted(plugin, await plugin.step(step, HOST_LOAD.seconds), LoadedSignIn)
         options = loaded.options
         said = options.get("baseURL")
-        url = said if isinstance(said, str) else resolved_url(self._providers.provider(provider_id).url, {})
+        url = said if isinstance(said, str) else resolve_url(self._providers.provider(provider_id).url, {})
         if not url:
             raise ModelUnavailable(
                 f"The address of {provider_id} is not known, and {plugin.extension.name} names none."

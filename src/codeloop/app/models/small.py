@@ -14,7 +14,7 @@ async def choose_small(project: Project, provider_id: str) -> None:
 
     Raises HookRefused: one that decides about it could not.
     """
-    hooks, models = project.engine.hooks, project.models
+    hooks, models = project.engine.hooks.runner, project.models
     if hooks is None or not isinstance(models, OpenModels) or project.settings.config.small_model:
         return
     if provider_id in models.smaller:

@@ -19,7 +19,6 @@ from codeloop.cli.completion.similar import NO_PROMPT, find_commands
 from codeloop.cli.options import Options
 from codeloop.cli.output.streams import Outlet, standard
 from codeloop.cli.target.target import OpenTarget, asks_trust
-from codeloop.kit.lazy import load
 from codeloop.kit.small_files import from_home
 from codeloop.kit.suggest import meant, near
 from codeloop.schema.errors import UsageProblem
@@ -44,10 +43,16 @@ def begin(context: click.Context, flags: dict[str, Any], *, is_prompt: bool) -> 
     del given["prompt"]
     options = Options(message=tuple(prompt), **given)
     if not has_terminal():
-        return load("cli.run.one_shot:run_once")(options)
+        from codeloop.cli.run.one_shot import run_once
+
+        return run_once(options)
     if has_screen(options):
-        return load("cli.terminal_ui:show_terminal_ui")(options)
-    return asyncio.run(converse(options, load("cli.target.conversation:open_conversation")))
+        from codeloop.cli.terminal_ui import show_terminal_ui
+
+        return show_terminal_ui(options)
+    from codeloop.cli.target.conversation import open_conversation
+
+    return asyncio.run(converse(options, open_conversation))
 
 
 def read_words(words: Sequence[str], context: click.Context) -> tuple[Path | None, list[str]]:

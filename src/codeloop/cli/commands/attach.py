@@ -22,7 +22,6 @@ from codeloop.cli.options import (
     Options,
 )
 from codeloop.cli.target.remote import open_remote
-from codeloop.kit.lazy import load
 
 
 @click.command()
@@ -45,5 +44,7 @@ def attach(url: str, **flags: Any) -> None:
     """
     options = Options(message=(), attach=url, **flags)
     if has_screen(options):
-        sys.exit(load("cli.terminal_ui:show_terminal_ui")(options))
+        from codeloop.cli.terminal_ui import show_terminal_ui
+
+        sys.exit(show_terminal_ui(options))
     sys.exit(asyncio.run(converse(options, open_remote)))

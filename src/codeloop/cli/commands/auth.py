@@ -2,7 +2,6 @@
 
 import os
 import sys
-from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 
 import click
@@ -10,12 +9,11 @@ import click
 from codeloop.cli.group import Group
 from codeloop.cli.output.style import columns
 from codeloop.cli.target.project import open_providers
-from codeloop.kit.lazy import load
 from codeloop.model.credentials.environment import environment_key
-from codeloop.model.credentials.store import is_key, masked
+from codeloop.model.credentials.store import is_key, mask_key
 from codeloop.model.errors import ModelUnavailable, UnknownModel, UnspokenProtocol
 from codeloop.model.origin import origin
-from codeloop.model.provider import Provider, resolved_url
+from codeloop.model.provider import Provider, address_of, key_headers, resolve_url
 from codeloop.model.providers import NO_KEY, Providers, is_signed_in
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.limits import KEY_LENGTH
@@ -42,7 +40,8 @@ def login(provider: str | None, *, key_stdin: bool, base_url: str | None) -> Non
             raise UsageProblem("Name the provider: codeloop auth login PROVIDER --key-stdin")
         provider = str(click.prompt("Provider (such as anthropic, openai, openrouter)", err=True)).strip()
     if settings.extensions and not key_stdin and base_url is None:
-        sign_in: Callable[[str], bool] = load("cli.commands.access.sign_in:sign_in")
+        from codeloop.cli.commands.access.sign_in import sign_in
+
         if sign_in(provider):
             return
     url = base_url or _own_url(providers, provider)
@@ -53,9 +52,14 @@ def login(provider: str | None, *, key_stdin: bool, base_url: str | None) -> Non
         raise UsageProblem("That is not a valid key: it is empty. Nothing was stored.")
     if not is_key(key):
         raise UsageProblem("That is not a valid key: a key is one word of ASCII characters. Nothing was stored.")
+    untried = _try_key(providers, provider, url, key) if interactive else "the key came from stdin"
     stored = providers.credentials.put(provider, key, url)
-    click.echo(f"Stored the key {masked(key)} for {provider} at {stored.origin} in {providers.credentials.path}.")
-    click.echo("It was stored, not tried: `codeloop doctor --online` tries the key of the model in use.")
+    click.echo(f"Stored the key {mask_key(key)} for {provider} at {stored.origin} in {providers.credentials.path}.")
+    if untried:
+        why = f"It was stored, not tried ({untried})"
+        click.echo(f"{why}: `codeloop doctor --online` tries the key of the model in use.")
+    else:
+        click.echo(f"{provider} accepts it.")
     _show_precedence(providers, provider)
 
 
@@ -68,20 +72,20 @@ def list_keys() -> None:
     for provider in providers.every():
         place, note = _place(provider.url), _note(providers, provider, stored.keys())
         if provider.configured_key:
-            found = settings.loaded.written(("provider", provider.id, "options", "apiKey"))
+            found = settings.loaded.describe_origin(("provider", provider.id, "options", "apiKey"))
             rows.append(
-                (provider.id, masked(provider.configured_key), place, found[0] if found else "configuration", note)
+                (provider.id, mask_key(provider.configured_key), place, found[0] if found else "configuration", note)
             )
         held = environment_key(provider.env, os.environ)
         if held is not None:
-            rows.append((provider.id, masked(held[1]), place, f"environment {held[0]}", note))
+            rows.append((provider.id, mask_key(held[1]), place, f"environment {held[0]}", note))
         if is_signed_in(providers, provider):
             rows.append((provider.id, "signed in", place, str(providers.credentials.path), note))
     known = {provider.id: provider for provider in providers.every()}
     for provider_id, entry in sorted(stored.items()):
         place = entry.origin or _home(providers, provider_id)
         note = _note(providers, known[provider_id], stored.keys()) if provider_id in known else "unknown provider"
-        rows.append((provider_id, masked(entry.key), place, str(providers.credentials.path), note))
+        rows.append((provider_id, mask_key(entry.key), place, str(providers.credentials.path), note))
     if not rows:
         click.echo("No key is stored or set. Store one: `codeloop auth login PROVIDER`.")
         return
@@ -102,6 +106,25 @@ def logout(provider: str) -> None:
     click.echo(f"Removed the key for {provider} from {credentials.path}.")
 
 
+def _try_key(providers: Providers, provider: str, url: str, key: str) -> str:
+    """Return why a key could not be tried; empty: the service accepts it. Raises `ModelUnavailable`: it does not."""
+    import asyncio
+
+    from codeloop.model.credentials.key_check import check_key
+
+    try:
+        npm = providers.provider(provider).npm
+    except UnknownModel:
+        npm = ""
+    found = asyncio.run(check_key(provider, url, key_headers(npm, provider, key)))
+    if found.state == "refused":
+        raise ModelUnavailable(
+            f"{provider} refuses this key at {origin(url)} ({found.reason}). Nothing was stored.\n"
+            "Check that it was copied whole, that it is of the right account, and that it is for this address."
+        )
+    return found.reason
+
+
 def _own_url(providers: Providers, provider: str) -> str:
     """Return the provider's address. Raises `ModelUnavailable` if it is unknown or needs variables that are not set."""
     try:
@@ -114,7 +137,7 @@ def _own_url(providers: Providers, provider: str) -> str:
             f"was stored.\nUse its models through another provider (such as openrouter); or, if the service also "
             f"supports another protocol, set provider.{provider}.npm and options.baseURL in codeloop.json first."
         )
-    url = resolved_url(row.url, os.environ)
+    url = address_of(row, os.environ)
     if url is None:
         needed = f" (it is {row.url})" if row.url else ""
         raise ModelUnavailable(f"The address of {row.name} is unknown{needed}. Add --base-url.")
@@ -135,7 +158,7 @@ def _home(providers: Providers, provider: str) -> str:
 
 
 def _place(url: str) -> str:
-    resolved = resolved_url(url, os.environ)
+    resolved = resolve_url(url, os.environ)
     return origin(resolved) if resolved else "unknown address"
 
 

@@ -16,7 +16,6 @@ from codeloop.cli.output.style import has_colour, paint
 from codeloop.cli.run.message import RunMessage
 from codeloop.cli.run.one_shot import execute
 from codeloop.cli.target.local import open_local
-from codeloop.kit.lazy import load
 from codeloop.schema.errors import UsageProblem
 
 FILES = ("postage.py", "test_postage.py")
@@ -59,7 +58,9 @@ def play(folder: Path, *, in_ui: bool = False) -> int:
         os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
         options = Options(message=(TASK,), directory=project, replay=source / "recording.jsonl", pace=pace)
         if in_ui:
-            code: int = load("cli.terminal_ui:show_terminal_ui")(options)
+            from codeloop.cli.terminal_ui import show_terminal_ui
+
+            code: int = show_terminal_ui(options)
         else:
             code = asyncio.run(execute(options, RunMessage(TASK), open_local))
     click.echo(

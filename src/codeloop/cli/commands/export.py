@@ -2,7 +2,6 @@
 
 import re
 import sys
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -13,9 +12,7 @@ from codeloop.cli.options import FILE, NAME
 from codeloop.cli.target.selection import with_session
 from codeloop.cli.target.target import with_client
 from codeloop.client.client import Client
-from codeloop.kit.lazy import load
 from codeloop.kit.terminal_text import inert, inert_json, one_line
-from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.api.session_requests import ImportSession, ListMessages
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import IMPORT_BYTES
@@ -23,13 +20,13 @@ from codeloop.schema.message import Session
 from codeloop.schema.operation import SESSION_IMPORT, SESSION_MESSAGES
 from codeloop.schema.wire import JSON
 
-_FORMS = {"html": "client.export.html:as_html", "markdown": "client.export.markdown:as_markdown"}
-
 
 @click.command()
 @NAME
 @click.option("-o", "--output", type=FILE, help="Write to this file instead of stdout.")
-@click.option("--format", "form", type=click.Choice(["json", *_FORMS]), default="json", help="What to write.")
+@click.option(
+    "--format", "form", type=click.Choice(["json", "html", "markdown"]), default="json", help="What to write."
+)
 def export(name: str | None, output: Path | None, form: str) -> None:
     """Write a session as JSON (its info, and its messages with parts), or for people as HTML or Markdown.
 
@@ -49,7 +46,10 @@ def export(name: str | None, output: Path | None, form: str) -> None:
 
 async def _readable(form: str, client: Client, session: Session) -> bytes:
     messages = await client.call(SESSION_MESSAGES, ListMessages(session_id=session.id))
-    write: Callable[[Session, list[MessageWithParts]], str] = load(_FORMS[form])
+    if form == "html":
+        from codeloop.client.export.html import as_html as write
+    else:
+        from codeloop.client.export.markdown import as_markdown as write
     return write(session, messages).encode("utf-8", "backslashreplace")
 
 

@@ -17,6 +17,7 @@ from codeloop.cli.options import (
     FORK,
     LOG_LEVEL,
     MODEL,
+    OFFLINE,
     PASSWORD,
     PRINT_LOGS,
     PROFILE,
@@ -27,7 +28,6 @@ from codeloop.cli.options import (
     Options,
     completed,
 )
-from codeloop.kit.lazy import load
 
 
 class JsonUsageCommand(click.Command):
@@ -40,7 +40,9 @@ class JsonUsageCommand(click.Command):
             return super().parse_args(ctx, args)
         except click.UsageError as error:
             if wants_json(given):
-                load("cli.run.signals:show_result")("json", error.exit_code, "error", problem_of(error))
+                from codeloop.cli.run.signals import show_result
+
+                show_result("json", error.exit_code, "error", problem_of(error))
             raise
 
 
@@ -72,6 +74,7 @@ class JsonUsageCommand(click.Command):
 @click.option("--no-wait", is_flag=True, help="Do not wait for background subagents: stop them.")
 @click.option("--no-compact", is_flag=True, help="Never summarize a long conversation.")
 @THINKING
+@OFFLINE
 @DIR
 @click.option("--attach", metavar="URL", help="Work on a running server; --dir can be a directory there.")
 @USERNAME
@@ -90,4 +93,6 @@ def run(**flags: Any) -> None:
     Exit codes: 0 done, 1 error, 2 usage, 3 provider, 4 limit, 5 denied, 6 no output as --schema says,
     124 timeout, 130 interrupted.
     """
-    sys.exit(load("cli.run.one_shot:run_once")(Options(**flags)))
+    from codeloop.cli.run.one_shot import run_once
+
+    sys.exit(run_once(Options(**flags)))

@@ -13,7 +13,7 @@ from msgspec import Struct
 from codeloop.app.app import App
 from codeloop.app.settings import ProjectSettings, Startup, find_settings
 from codeloop.cli.bootstrap import handled
-from codeloop.cli.options import PROFILE
+from codeloop.cli.options import OFFLINE, PROFILE
 from codeloop.cli.output.streams import Outlet, Output, standard
 from codeloop.config.files import reason
 from codeloop.config.server_credential import PASSWORDS, first_set, publish, username_of, withdraw
@@ -22,7 +22,7 @@ from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.limits import OUTPUT_READER, SERVER_SIGNAL
 from codeloop.schema.permission import Profile
 from codeloop.server.guard import origin_of
-from codeloop.server.server import Listening, Server, find_address
+from codeloop.server.server import ListenOptions, Server, find_address
 from codeloop.workspace.files.own_log import log_to_file
 
 PORT = 4096
@@ -72,6 +72,7 @@ class Secret(Struct, frozen=True):
     help="Minimum level to log. [default: log_level, else INFO]",
 )
 @PROFILE
+@OFFLINE
 @click.option("--trust", is_flag=True, help="Trust this directory's configuration while the server runs.")
 def serve(**flags: Any) -> None:
     """Serve this directory, and any other that a client names, over HTTP until stopped by a signal.
@@ -114,7 +115,7 @@ def _secret(asked: ServeOptions) -> Secret:
     return Secret(os.environ[name], name) if name else Secret(secrets.token_urlsafe(32))
 
 
-def _listening(asked: ServeOptions, secret: Secret, settings: ProjectSettings, stderr: Output) -> Listening:
+def _listening(asked: ServeOptions, secret: Secret, settings: ProjectSettings, stderr: Output) -> ListenOptions:
     """Merge options and configuration. Raises UsageProblem, CodeloopError."""
     configured = settings.config.server
     host = asked.hostname if asked.hostname is not None else configured.hostname or "127.0.0.1"
@@ -131,7 +132,7 @@ def _listening(asked: ServeOptions, secret: Secret, settings: ProjectSettings, s
             f"Other machines can reach {host}, and whoever gets in can run any command as you. Set a long password in "
             "CODELOOP_SERVER_PASSWORD (or --password) first, or listen on 127.0.0.1."
         )
-    return Listening(
+    return ListenOptions(
         host=host,
         port=PORT if port is None else port,
         is_port_free=port is None,
@@ -156,7 +157,11 @@ def _origins(asked: Sequence[str], configured: Sequence[str], stderr: Output) ->
 
 
 async def _served(
-    startup: Startup, settings: ProjectSettings, listening: Listening, secret: Secret, outputs: tuple[Output, Output]
+    startup: Startup,
+    settings: ProjectSettings,
+    listening: ListenOptions,
+    secret: Secret,
+    outputs: tuple[Output, Output],
 ) -> None:
     stdout, stderr = outputs
     ended = _ended_by_signal()

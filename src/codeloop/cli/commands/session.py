@@ -19,7 +19,6 @@ from codeloop.client.client import Client
 from codeloop.client.numbers import dollars, spent, when
 from codeloop.client.slash.reports import context_lines, cost_lines
 from codeloop.config.project_root import GLOBAL
-from codeloop.kit.lazy import load
 from codeloop.kit.terminal_text import inert, inert_json, one_line
 from codeloop.schema.api.session_inputs import MessageWithParts, Summarize
 from codeloop.schema.api.session_requests import (
@@ -197,7 +196,8 @@ def show(name: str | None, *, thinking: bool, as_json: bool) -> None:
         waiting = await client.call(SESSION_QUEUED, SessionId(session_id=found.id))
         children = await _children(client, found.id)
         queued = {message.info.id for message in waiting}
-        transcript = load("cli.output.transcript:transcript")
+        from codeloop.cli.output.transcript import transcript
+
         transcript(found, messages, thinking=thinking, queued=queued, children=children)
 
     with_session(name, command)

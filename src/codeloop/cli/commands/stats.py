@@ -12,20 +12,24 @@ from codeloop.schema.operation import SESSION_STATS
 
 WIDTH = 60
 """Characters of a name; of a longer one, such as a path, the end is shown."""
+NO_BUDGET = 'No budget is set. One is set in the configuration: "budget": {"day": 5, "month": 50}, in dollars.'
 HEAD = ["cost", "input", "cached", "output", "sessions", "steps", "calls"]
 
 
 @click.command()
 @click.option("--days", type=click.IntRange(min=1, max=36_500), metavar="N", help="Only the last N days.")
 @click.option("--all", "everything", is_flag=True, help="Include all projects.")
+@click.option("--budget", is_flag=True, help="Only what is left of the budgets of the configuration.")
 @JSON
-def stats(*, days: int | None, everything: bool, as_json: bool) -> None:
+def stats(*, days: int | None, everything: bool, budget: bool, as_json: bool) -> None:
     """Show what this project has used: dollars, tokens, sessions, steps and tool calls."""
     found = with_client(lambda client: client.call(SESSION_STATS, StatsQuery(days=days, everything=everything)))
     for reason in found.skipped:
         click.echo(f"codeloop: Left out: {reason}", err=True)
     if as_json:
-        print_json(found)
+        print_json(found.budgets if budget else found)
+    elif budget:
+        click.echo(_budgets(found) if found.budgets else NO_BUDGET, err=not found.budgets)
     elif not found.total.steps:
         where = "" if everything else " in this project"
         when = "in this time" if days else "yet"
@@ -33,6 +37,8 @@ def stats(*, days: int | None, everything: bool, as_json: bool) -> None:
         click.echo(f"Nothing was used{where} {when}. {more}.", err=True)
     else:
         click.echo(_table(found))
+        if found.budgets:
+            click.echo(f"\n{_budgets(found)}")
 
 
 def _table(stats: Stats) -> str:
@@ -41,6 +47,15 @@ def _table(stats: Stats) -> str:
     for heading, named in (("day", stats.days), ("model", stats.models), ("project", stats.projects)):
         rows += [[heading, *HEAD], *map(_row, named), [""] * (len(HEAD) + 1)]
     return columns([*rows, ["total", *_cells(stats.total)]], frozenset(range(1, len(HEAD) + 1)))
+
+
+def _budgets(stats: Stats) -> str:
+    """Return a row for each budget of the configuration."""
+    rows = [
+        [f"budget.{each.name}", f"${each.spent:.2f}", f"${each.limit:.2f}", f"${max(each.limit - each.spent, 0):.2f}"]
+        for each in stats.budgets
+    ]
+    return columns([["budget", "spent", "limit", "left"], *rows], frozenset((1, 2, 3)))
 
 
 def _row(named: NamedFigures) -> list[str]:

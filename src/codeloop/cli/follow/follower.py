@@ -71,7 +71,7 @@ class RunFollower:
         await self._requests.stop()
         await stop_all([self._following, *self._tasks])
 
-    async def settled(self) -> None:
+    async def wait_settled(self) -> None:
         """Wait until the turn is shown to its end; from a server, events may come after the prompt's answer."""
         ended = asyncio.create_task(self._idle.wait())
         tasks = {ended, *([self._following] if self._following else [])}

@@ -2,12 +2,15 @@
 
 from typing import Any
 
+from codeloop.agent.answer.checks import CheckRun, list_checks
 from codeloop.client.numbers import count, duration, spent
+from codeloop.kit.terminal_text import one_line
 from codeloop.schema.event import Event, MessageUpdated, PartRemoved, PartUpdated, SessionUpdated
 from codeloop.schema.message import NO_TOKENS, AssistantMessage, Session, Tokens, UserMessage
-from codeloop.schema.part import TextPart, ToolPart, ToolStateError
+from codeloop.schema.part import REMINDER, TextPart, ToolPart, ToolStateCompleted, ToolStateError
 from codeloop.schema.wire import JSON, Wire
 
+_COMMAND = 200  # characters of one that a message names
 UNFINISHED = {None, "tool-calls", "cut"}
 """The finish reasons of a step that another one follows."""
 
@@ -44,6 +47,8 @@ class FinalAnswer:
                     self._prompts.add(p.info.id)
             case MessageUpdated(properties=p) if isinstance(p.info, AssistantMessage):
                 return self._message(p.info)
+            case PartUpdated(properties=p) if isinstance(p.part, TextPart) and REMINDER in (p.part.metadata or {}):
+                self.final = None  # the answer was none yet
             case PartUpdated(properties=p) if isinstance(p.part, TextPart) and p.part.message_id in self._texts:
                 self._texts[p.part.message_id][p.part.id] = p.part.text
             case PartRemoved(properties=p) if p.message_id in self._texts:
@@ -80,6 +85,8 @@ class Outcome(Wire):
     duration_ms: int
     denied: list[JSON]
     session_id: str = ""
+    checks: list[CheckRun] = []
+    """The tests, linters and builds that the turn ran, oldest first."""
     structured: Any = None
     """The answer as data, when it was asked for as such."""
     context: tuple[int, int] | None = None
@@ -137,6 +144,7 @@ class Tally:
         self._cost = 0.0
         self._tokens = NO_TOKENS
         self._messages: dict[str, AssistantMessage] = {}
+        self._calls: dict[str, ToolPart] = {}
 
     @property
     def is_empty(self) -> bool:
@@ -151,6 +159,10 @@ class Tally:
                 self._messages[p.info.id] = p.info
             case SessionUpdated(properties=p):
                 self.grow(p.info)
+            case PartUpdated(properties=p) if isinstance(p.part, ToolPart) and isinstance(
+                p.part.state, ToolStateCompleted
+            ):
+                self._calls[p.part.id] = p.part
             case PartUpdated(properties=p) if isinstance(p.part, ToolPart) and isinstance(p.part.state, ToolStateError):
                 if (p.part.state.metadata or {}).get("denied"):
                     denied = {"tool": p.part.tool, "input": p.part.state.input, "reason": p.part.state.error}
@@ -170,6 +182,9 @@ class Tally:
     ) -> Outcome:
         """Return the sums, and how it ended."""
         messages = self._messages.values()
+        checks = list_checks(self._calls.values())
+        if reason == "done" and checks and checks[-1].exit_code != 0:
+            message = message or f"The last check failed: {one_line(checks[-1].command, _COMMAND)}"
         used = next((info.tokens.all for info in reversed(messages) if info.tokens.all and not info.summary), 0)
         return Outcome(
             type="result",
@@ -183,6 +198,7 @@ class Tally:
             steps=len(self._messages),
             duration_ms=int(seconds * 1000),
             denied=self._denied,
+            checks=checks,
             structured=next((info.structured for info in reversed(messages) if info.structured is not None), None),
             context=(used, window) if window else None,
         )

@@ -1,6 +1,5 @@
 """A turn as text: the answer on stdout, everything about it on stderr."""
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any, Protocol
 
@@ -12,7 +11,6 @@ from codeloop.cli.output.style import has_colour, has_redraw, paint
 from codeloop.cli.output.tool_call import lines
 from codeloop.cli.output.withheld import Withheld
 from codeloop.client.numbers import duration
-from codeloop.kit.lazy import load
 from codeloop.kit.terminal_text import inert, inert_json, one_line
 from codeloop.schema.event import Event, MessageUpdated, PartUpdated
 from codeloop.schema.ids import now_ms
@@ -30,22 +28,6 @@ from codeloop.schema.part import (
 TITLE = 40
 """Characters of a subagent's title."""
 COMPACTED = "The conversation so far was replaced with a summary ({} characters)."
-
-
-class ProgressLine(Protocol):
-    """A terminal's last line, which says what is waited for; see `cli.output.activity`."""
-
-    def take(self, event: Event) -> None:
-        """Take in an event of the session."""
-        ...
-
-    def take_subagent(self, event: Event) -> None:
-        """Take in an event of a subagent's session."""
-        ...
-
-    def draw(self) -> None:
-        """Show the line, until something else is written."""
-        ...
 
 
 class Speech(Protocol):
@@ -81,7 +63,11 @@ class TextView:
         self._as_data = as_data
         self._colour = has_colour(progress.stream)
         self._terminal = next((each for each in (progress, answer) if has_redraw(each.stream)), None)
-        self._activity = _progress_line(self._terminal) if self._terminal is not None else None
+        self._activity = None
+        if self._terminal is not None:
+            from codeloop.cli.output.activity import Activity
+
+            self._activity = Activity(self._terminal)
         is_streamed = answer.stream.isatty() and not as_data
         withheld = partial(Withheld, None if as_data else answer, self._narrate, prompt_id)
         self._speech = self._streamed() if is_streamed else withheld()
@@ -93,8 +79,9 @@ class TextView:
         self._answering = ""
 
     def _streamed(self) -> Speech:
-        streamed: Callable[..., Speech] = load("cli.output.streamed:Streamed")
-        return streamed(self._answer, self.note)
+        from codeloop.cli.output.streamed import Streamed
+
+        return Streamed(self._answer, self.note)
 
     @property
     def is_live(self) -> bool:
@@ -222,8 +209,3 @@ class TextView:
 def _as_json(value: Any, indent: int) -> str:
     """Return JSON that is safe to show; `indent`: -1 for one line without spaces."""
     return inert_json(msgspec.json.format(msgspec.json.encode(value), indent=indent).decode())
-
-
-def _progress_line(terminal: Output) -> ProgressLine:
-    make: Callable[[Output], ProgressLine] = load("cli.output.activity:Activity")
-    return make(terminal)

@@ -5,7 +5,6 @@ from typing import Protocol
 from codeloop.cli.output.result import Outcome
 from codeloop.cli.output.streams import Output
 from codeloop.cli.questions.prompter import Prompter
-from codeloop.kit.lazy import load
 from codeloop.schema.event import Event, PartUpdated
 from codeloop.schema.part import ToolPart, ToolStateCompleted, ToolStateError
 
@@ -77,8 +76,12 @@ def view_of(
 ) -> View:
     """Return the view of a format, `json` or text; `prompt_id`: the message to answer; `more`: how text is shown."""
     if form == "json":
-        return load("cli.output.json_lines:JsonView")(stdout, stderr, session_id)
-    return load("cli.output.text:TextView")(stdout, stderr, prompt_id=prompt_id, **more)
+        from codeloop.cli.output.json_lines import JsonView
+
+        return JsonView(stdout, stderr, session_id)
+    from codeloop.cli.output.text import TextView
+
+    return TextView(stdout, stderr, prompt_id=prompt_id, **more)
 
 
 def _is_result(event: Event) -> bool:

@@ -1,14 +1,13 @@
 """Answers what a session asks: permissions and the model's questions, by a person, or by itself without one."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 
 from codeloop.cli.output.view import View
 from codeloop.cli.questions.prompter import Prompter
 from codeloop.cli.tasks import report, stop_all
 from codeloop.client.client import Client, works_for
-from codeloop.kit.lazy import load
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.api.session_inputs import AnswerPermission, AnswerQuestion, RejectQuestion
 from codeloop.schema.errors import OperationError
@@ -27,10 +26,6 @@ from codeloop.schema.question import QuestionRequest
 DENIED = 400
 """Characters of what was denied."""
 WITHDRAWN = "Already answered elsewhere, or withdrawn."
-
-
-AskPermission = Callable[[Prompter, Client, PermissionRequest], Awaitable[tuple[Reply, str | None]]]
-AskQuestions = Callable[[Prompter, Client, QuestionRequest, Callable[[], None]], Awaitable[list[list[str]]]]
 
 
 class Answerer:
@@ -55,8 +50,9 @@ class Answerer:
         elif not self._auto and self._prompter is not None:
             async with self._asking(request.id):
                 view.note("")
-                ask: AskPermission = load("cli.questions.ask_person:ask_permission")
-                reply, message = await ask(self._prompter, client, request)
+                from codeloop.cli.questions.ask_person import ask_permission
+
+                reply, message = await ask_permission(self._prompter, client, request)
         try:
             await client.call(PERMISSION_REPLY, AnswerPermission(request_id=request.id, reply=reply, message=message))
         except OperationError as error:
@@ -74,8 +70,9 @@ class Answerer:
                 await client.call(QUESTION_REJECT, RejectQuestion(request_id=request.id, message=NOBODY))
                 return
             async with self._asking(request.id):
-                ask: AskQuestions = load("cli.questions.ask_person:ask_questions")
-                answers = await ask(self._prompter, client, request, lambda: view.note(""))
+                from codeloop.cli.questions.ask_person import ask_questions
+
+                answers = await ask_questions(self._prompter, client, request, lambda: view.note(""))
             if len(answers) == len(request.questions):
                 await client.call(QUESTION_REPLY, AnswerQuestion(request_id=request.id, answers=answers))
             else:

@@ -8,13 +8,12 @@ import stat
 import sys
 import termios
 from array import array
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import NamedTuple
 
 from codeloop.cli.options import Options
 from codeloop.client.client import Client
 from codeloop.extend.commands import COMPACT
-from codeloop.kit.lazy import load
 from codeloop.kit.suggest import meant, near
 from codeloop.schema.api.session_inputs import FilePartInput, PartInput, TextPartInput
 from codeloop.schema.errors import UsageProblem
@@ -129,7 +128,8 @@ async def parts_of(client: Client, message: RunMessage, note: Callable[[str], ob
         return []
     if "@" not in message.words:
         return [TextPartInput(text=message.text)]
-    mentioned: Callable[..., Awaitable[list[PartInput]]] = load("client.mentions:mentioned")
+    from codeloop.client.mentions import mentioned
+
     return [TextPartInput(text=message.text), *(await mentioned(client, message.words, note))]
 
 

@@ -2,10 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 
 from codeloop.cli import exit_codes
 from codeloop.cli.follow.subagents import Background
@@ -23,7 +21,6 @@ from codeloop.cli.target.target import OpenTarget, asks_trust
 from codeloop.client.client import Client
 from codeloop.client.target import Target
 from codeloop.extend.commands import COMPACT
-from codeloop.kit.lazy import load
 from codeloop.schema.api.session_inputs import (
     FilePartInput,
     InvokeCommand,
@@ -64,7 +61,10 @@ def run_once(options: Options) -> int:
 
     def command() -> int:
         check_flags(options)
-        open_target = load("cli.target.local:open_local" if options.attach is None else "cli.target.remote:open_remote")
+        if options.attach is None:
+            from codeloop.cli.target.local import open_local as open_target
+        else:
+            from codeloop.cli.target.remote import open_remote as open_target
         return asyncio.run(execute(options, message_of(options), open_target))
 
     return to_the_end(options.format, command)
@@ -128,8 +128,9 @@ class OneShot:
     async def turn(self, message: RunMessage) -> Outcome:
         """Open the project, find or create the session, run the turn. Raises CodeloopError."""
         if self._options.schema is not None:
-            read: Callable[[Path], Awaitable[JSON]] = load("cli.run.schema:wanted_format")
-            self._wanted = await read(self._options.schema)
+            from codeloop.cli.run.schema import wanted_format
+
+            self._wanted = await wanted_format(self._options.schema)
         async with self._open_target(self._options, asks_trust(self._terminal)) as target:
             if target.link is not None:
                 target.link.heard = lambda text: self.view.note(f"codeloop: {text}")

@@ -83,7 +83,7 @@ class RunTurn:
         try:
             with self._endings(turn, timeout, signals):
                 answer = await turn
-                await self._follower.settled()
+                await self._follower.wait_settled()
                 is_answered = self._ended_by is None
                 self._stdout.gone = lambda: None  # the answer is out
                 if await wait_for(self._follower.subagents, self._ended, self._view.note, self._background):

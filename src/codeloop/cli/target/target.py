@@ -8,7 +8,6 @@ from codeloop.cli.options import Options
 from codeloop.cli.output.streams import Output
 from codeloop.client.client import Client
 from codeloop.client.target import Target
-from codeloop.kit.lazy import load
 
 T = TypeVar("T")
 
@@ -24,7 +23,9 @@ def with_client(command: Callable[[Client], Awaitable[T]]) -> T:
 
     The project's modules load here, so that completing a command's options does not wait for them.
     """
-    return load("cli.target.project:run_with_client")(command)
+    from codeloop.cli.target.project import run_with_client
+
+    return run_with_client(command)
 
 
 def asks_trust(terminal: Output | None) -> AskTrust | None:
@@ -33,6 +34,8 @@ def asks_trust(terminal: Output | None) -> AskTrust | None:
         return None
 
     async def ask(settings: Any) -> bool:
-        return await load("cli.questions.ask_person:trusts")(terminal, settings)
+        from codeloop.cli.questions.ask_person import trusts
+
+        return await trusts(terminal, settings)
 
     return ask

@@ -97,8 +97,8 @@ def server_of(calls: "Calls") -> "Server[Any]":
         version=__version__,
         title="codeloop",
         instructions=_ABOUT,
-        on_list_tools=calls.listed,
-        on_call_tool=calls.called,
+        on_list_tools=calls.list_tools,
+        on_call_tool=calls.call_tool,
     )
 
 
@@ -108,7 +108,7 @@ class Calls:
     def __init__(self, turns: Turns) -> None:
         self._turns = turns
 
-    async def listed(
+    async def list_tools(
         self, _context: "ServerRequestContext[Any]", _params: "PaginatedRequestParams | None"
     ) -> "ListToolsResult":
         """Return the tools."""
@@ -127,7 +127,7 @@ class Calls:
         ]
         return ListToolsResult(tools=found)
 
-    async def called(
+    async def call_tool(
         self, context: "ServerRequestContext[Any]", params: "CallToolRequestParams"
     ) -> "CallToolResult | InputRequiredResult":
         """Carry out a call. What goes wrong is told in the result, which a model reads."""

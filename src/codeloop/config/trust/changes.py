@@ -5,7 +5,7 @@ from pathlib import Path
 from codeloop.config.paths import Paths
 from codeloop.config.trust.contents import TooManyFiles, TrustedContents, read_contents
 from codeloop.config.trust.copies import copy_of
-from codeloop.config.trust.state import TrustChange, changed_files
+from codeloop.config.trust.state import TrustChange, compare_files
 from codeloop.config.trust.store import TrustedDirectory, record_of
 from codeloop.kit.diff import unified
 from codeloop.schema.errors import CodeloopError
@@ -25,7 +25,7 @@ def trust_changes(paths: Paths, root: Path, directory: Path) -> tuple[TrustChang
         return ()
     return tuple(
         TrustChange(change.path, change.what, _patch(paths, record, found, change.path))
-        for change in changed_files(record, found, root, directory)
+        for change in compare_files(record, found, root, directory)
     )
 
 

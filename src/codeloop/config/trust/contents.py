@@ -68,7 +68,7 @@ def read_contents(paths: Paths, root: Path, directory: Path) -> TrustedContents:
     """
     reading = _Reading(root)
     for step in _steps(root, directory):
-        for file in _configured(step):
+        for file in _list_config_files(step):
             if (data := reading.take(file)) is not None:
                 _take_named(reading, paths, directory, file, data)
         for file in _extensions(step):
@@ -86,7 +86,7 @@ def is_in_view(path: str, root: Path, directory: Path) -> bool:
     return root.joinpath(*folders[:at]) in _steps(root, directory)
 
 
-def stored_path(root: Path, file: Path) -> str:
+def encode_path(root: Path, file: Path) -> str:
     """Return a path relative to the work tree's top as it is stored: bytes that are no characters are written out."""
     return str(file.relative_to(root)).encode("utf-8", "backslashreplace").decode()
 
@@ -108,7 +108,7 @@ class _Reading:
 
     def take(self, file: Path, *, is_hidden: bool = False) -> bytes | None:
         """Note and return what a file of the work tree holds; None when it is not there."""
-        key = stored_path(self.root, file)
+        key = encode_path(self.root, file)
         try:
             data = read_start(file, CONFIG_BYTES.value + 1)
         except (FileNotFoundError, NotADirectoryError):
@@ -134,7 +134,7 @@ class _Reading:
             return
         from hashlib import file_digest
 
-        key = stored_path(self.root, file)
+        key = encode_path(self.root, file)
         with suppress(OSError), opened(file) as descriptor:
             state = os.fstat(descriptor)
             if state.st_size > _LARGEST_HASHED:
@@ -150,7 +150,7 @@ class _Reading:
         return Path(os.path.realpath(file)).is_relative_to(self.root)
 
 
-def _configured(step: Path) -> Iterator[Path]:
+def _list_config_files(step: Path) -> Iterator[Path]:
     yield from (step / name for name in PROJECT_FILES)
     yield from (step / folder / name for folder, names in FOLDERS for name in names)
 
@@ -186,7 +186,7 @@ def _take_named(reading: _Reading, paths: Paths, directory: Path, file: Path, da
         values = parse(data.decode("utf-8-sig"), depth=CONFIG_DEPTH.value).value
     except (JsoncError, UnicodeDecodeError):
         return
-    filled = _filled(values, file.parent, paths)
+    filled = _substitute(values, file.parent, paths)
     forms = [values] if filled == values else [values, filled]
     listed: list[Any] = [each.get("instructions") for each in forms if is_object(each)]
     texts = [
@@ -200,22 +200,22 @@ def _take_named(reading: _Reading, paths: Paths, directory: Path, file: Path, da
         for found in REFERENCE.finditer(text)
         if found[1] == "file"
     ]
-    names = reading.found.named.setdefault(stored_path(reading.root, file), set())
+    names = reading.found.named.setdefault(encode_path(reading.root, file), set())
     for each, is_hidden in named:
         plain = Path(os.path.normpath(each))
         if plain.is_relative_to(reading.root) and "\0" not in str(plain):
-            names.add(stored_path(reading.root, plain))
+            names.add(encode_path(reading.root, plain))
             reading.take(plain, is_hidden=is_hidden)
     for form in forms:
         _take_plugins(reading, paths, file, form)
-        for word in (*_programs(form), *_hooked(reading, paths, file, form)):
+        for word in (*_programs(form), *_read_hook_commands(reading, paths, file, form)):
             for step in steps:
                 plain = Path(os.path.normpath(step / paths.expand(word)))
                 if plain.is_relative_to(reading.root) and "\0" not in word:
                     reading.take_program(plain)
 
 
-def _filled(value: Any, base: Path, paths: Paths) -> Any:
+def _substitute(value: Any, base: Path, paths: Paths) -> Any:
     """Return values with their references replaced: the name of a program may be made of them."""
 
     def content(found: re.Match[str]) -> str:
@@ -230,8 +230,8 @@ def _filled(value: Any, base: Path, paths: Paths) -> Any:
     if isinstance(value, str):
         return REFERENCE.sub(content, value)
     if is_object(value):
-        return {key: _filled(each, base, paths) for key, each in value.items()}
-    return [_filled(each, base, paths) for each in value] if is_list(value) else value
+        return {key: _substitute(each, base, paths) for key, each in value.items()}
+    return [_substitute(each, base, paths) for each in value] if is_list(value) else value
 
 
 def _take_plugins(reading: _Reading, paths: Paths, file: Path, values: Any) -> None:
@@ -261,7 +261,7 @@ def _programs(values: Any) -> Iterator[str]:
                     yield f"{folder}/{word}" if isinstance(folder, str) and not word.startswith("/") else word
 
 
-def _hooked(reading: _Reading, paths: Paths, file: Path, values: Any) -> Iterator[str]:
+def _read_hook_commands(reading: _Reading, paths: Paths, file: Path, values: Any) -> Iterator[str]:
     """Yield the words of the commands of `hooks`, and take the file that it names."""
     hooks = values.get("hooks") if is_object(values) else None
     if isinstance(hooks, str):

@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from codeloop.config.normalise import Values
-from codeloop.config.sources import dotted
+from codeloop.config.sources import format_keys
 from codeloop.kit.jsonc import Path as Keys
 from codeloop.kit.jsonc import is_list, is_object
 from codeloop.schema.errors import CodeloopError
@@ -23,7 +23,7 @@ _TIGHTER = {"mode": {"auto": 1, "off": 0, "required": 2}, "network": {"hosts": 1
 _SMALLEST = {"max_lines": TOOL_OUTPUT_LINES.value, "max_bytes": TOOL_OUTPUT_BYTES.value}
 
 
-def narrowed(values: Values, merged: JSON) -> tuple[Values, list[str]]:
+def filter_layer(values: Values, merged: JSON) -> tuple[Values, list[str]]:
     """Return the settings that an untrusted project's layer may set over those before, and the names of the others.
 
     Its rules become `restrictions` (see `config.trust.restrict`). Raises CodeloopError when there are too many of them.
@@ -39,7 +39,7 @@ def narrowed(values: Values, merged: JSON) -> tuple[Values, list[str]]:
         else:
             accepted = _ACCEPTED[key](value, merged) if key in _ACCEPTED else None
             if accepted is None or _is_less(accepted, value):
-                ignored.append(dotted(kept.origin((key,))))
+                ignored.append(format_keys(kept.origin((key,))))
             if accepted is not None:
                 kept.values[key] = accepted
             if is_list(accepted):
@@ -62,7 +62,7 @@ def _agent(kept: Values, name: str, agent: JSON, merged: JSON, ignored: list[str
         elif key == "steps" and _is_count(value) and value <= _present(merged, "agent", name, "steps", value):
             narrow["steps"] = value
         elif key != "mode" or keys in kept.written:
-            ignored.append(dotted(kept.origin(keys)))
+            ignored.append(format_keys(kept.origin(keys)))
     if narrow:
         kept.values.setdefault("agent", {})[name] = narrow
 
@@ -86,7 +86,7 @@ def _restrict(kept: Values, section: JSON, rules: list[JSON], keys: Keys, ignore
         at = kept.origin((*keys, "permission", index))
         kept.written[*keys, "restrictions", index] = at
         if rule["action"] == "allow":
-            ignored.append(f"{dotted(at)} (allow)")
+            ignored.append(f"{format_keys(at)} (allow)")
 
 
 def _instructions(value: Any, _merged: JSON) -> Any:
@@ -110,7 +110,7 @@ def _model(key: str) -> Callable[[Any, JSON], Any]:
     return accept
 
 
-def _disabled(value: Any, merged: JSON) -> Any:
+def _extend_disabled(value: Any, merged: JSON) -> Any:
     if not is_list(value):
         return None
     disabled = merged.get("disabled_providers")
@@ -181,7 +181,7 @@ _ACCEPTED: dict[str, Callable[[Any, JSON], Any]] = {
     "instructions": _instructions,
     "model": _model("model"),
     "small_model": _model("small_model"),
-    "disabled_providers": _disabled,
+    "disabled_providers": _extend_disabled,
     "profile": _profile,
     "share": _share,
     "tool_output": _output,

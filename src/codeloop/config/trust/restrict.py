@@ -44,7 +44,7 @@ class Overlaps:
             raise TooManyOverlaps
 
 
-def configured_rules(
+def build_rules(
     config: Config, agent: str, base: Ruleset, built_in: Ruleset = (), overlaps: Overlaps | None = None
 ) -> Ruleset:
     """Return the rules that follow `base` for an agent: built-in ones, the configuration's, its own configured ones.
@@ -55,7 +55,7 @@ def configured_rules(
     own = config.agent.get(agent, AgentConfig())
     rules = (*built_in, *config.permission, *own.permission)
     if own.only is not None:
-        rules = (*rules, *_limited((*base, *rules), own.only))
+        rules = (*rules, *_limit((*base, *rules), own.only))
     return (*rules, *restricting((*base, *rules), (*config.restrictions, *own.restrictions), overlaps))
 
 
@@ -63,7 +63,7 @@ _NO_TOOLS = ["external_directory", "webfetch_private", "sandbox", "mcp_changed",
 """Permissions that calls of any tool may need besides the tool's own."""
 
 
-def _limited(rules: Sequence[PermissionRule], only: Iterable[str]) -> Iterator[PermissionRule]:
+def _limit(rules: Sequence[PermissionRule], only: Iterable[str]) -> Iterator[PermissionRule]:
     """Yield the rules that follow `rules` so that all but some permissions, whose verdicts stay, is denied.
 
     A name in `only` may be a wildcard.
@@ -154,7 +154,7 @@ def overlap(one: str, other: str, spend: Callable[[int], None] = lambda _: None)
     for left in _plain(one):
         for right in _plain(other):
             found |= _meet(left, right, spend)
-    return tuple(sorted(_written(found)))
+    return tuple(sorted(_restore_stars(found)))
 
 
 def _plain(pattern: str) -> tuple[str, ...]:
@@ -162,7 +162,7 @@ def _plain(pattern: str) -> tuple[str, ...]:
     return (pattern, pattern[:-2]) if pattern.endswith(" *") else (pattern,)
 
 
-def _written(plain: Iterable[str]) -> set[str]:
+def _restore_stars(plain: Iterable[str]) -> set[str]:
     """Undo `_plain`: two final stars keep a final ` *` from also matching without it."""
     plain = set(plain)
     found: set[str] = set()
@@ -207,7 +207,7 @@ def _cell(one: str, other: str, below: list[set[str]], row: list[set[str]], j: i
         return {""} if not (one + other).strip("*") else set()
     first, second = one[0], other[0]
     if first == second == "*":
-        return {_starred(rest) for rest in below[j] | row[j + 1]}
+        return {_add_star(rest) for rest in below[j] | row[j + 1]}
     if first == "*":
         return below[j] | {second + rest for rest in row[j + 1]}
     if second == "*":
@@ -217,5 +217,5 @@ def _cell(one: str, other: str, below: list[set[str]], row: list[set[str]], j: i
     return set()
 
 
-def _starred(rest: str) -> str:
+def _add_star(rest: str) -> str:
     return rest if rest.startswith("*") else "*" + rest

@@ -44,20 +44,22 @@ def trust_state(paths: Paths, root: Path, directory: Path) -> TrustState:
     try:
         found = read_contents(paths, root, directory)
     except TooManyFiles as error:
-        return TrustState(trusted=False, why=f"{_shown(str(error))} is more than can be compared with what was trusted")
+        return TrustState(
+            trusted=False, why=f"{_format_path(str(error))} is more than can be compared with what was trusted"
+        )
     files = tuple(root / path for path in (*found.files, *found.hidden))
     if record.files is None:
-        return TrustState(trusted=True, note=_adopted(paths, root, directory), files=files)
-    changes = changed_files(record, found, root, directory)
+        return TrustState(trusted=True, note=_adopt(paths, root, directory), files=files)
+    changes = compare_files(record, found, root, directory)
     if not changes:
         return TrustState(trusted=True, files=files)
-    named = [f"{_shown(change.path)} {change.what}" for change in changes]
+    named = [f"{_format_path(change.path)} {change.what}" for change in changes]
     more = f", {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
-    why = f"{_shown(str(root))} was trusted, but has changed since ({', '.join(named[:_MOST_NAMED])}{more})"
+    why = f"{_format_path(str(root))} was trusted, but has changed since ({', '.join(named[:_MOST_NAMED])}{more})"
     return TrustState(trusted=False, why=why, files=files)
 
 
-def changed_files(record: TrustedDirectory, found: TrustedContents, root: Path, directory: Path) -> list[TrustChange]:
+def compare_files(record: TrustedDirectory, found: TrustedContents, root: Path, directory: Path) -> list[TrustChange]:
     """Return the files that differ from a record, by path, without patches."""
     before, now = record.files or {}, found.digests()
     gone = [path for path in before if path not in now and is_in_view(path, root, directory)]
@@ -70,8 +72,8 @@ def changed_files(record: TrustedDirectory, found: TrustedContents, root: Path, 
     return sorted(changes, key=lambda change: change.path)
 
 
-def _adopted(paths: Paths, root: Path, directory: Path) -> str:
-    where = _shown(str(root))
+def _adopt(paths: Paths, root: Path, directory: Path) -> str:
+    where = _format_path(str(root))
     try:
         adopt(paths, root, directory)
     except CodeloopError as error:
@@ -79,5 +81,5 @@ def _adopted(paths: Paths, root: Path, directory: Path) -> str:
     return f"{where} was trusted before files were compared: it is taken as it is now, later changes are asked about."
 
 
-def _shown(path: str) -> str:
+def _format_path(path: str) -> str:
     return path if path.isprintable() else ascii(path)

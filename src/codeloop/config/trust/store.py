@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from codeloop.config.files import reason, write_private
 from codeloop.config.paths import Paths
-from codeloop.config.trust.contents import TooManyFiles, TrustedContents, is_in_view, read_contents, stored_path
+from codeloop.config.trust.contents import TooManyFiles, TrustedContents, encode_path, is_in_view, read_contents
 from codeloop.config.trust.copies import forget_copies, keep_copies
 from codeloop.kit.small_files import locked, make_private, read_start
 from codeloop.schema.errors import CodeloopError
@@ -49,7 +49,7 @@ def read_trust(paths: Paths) -> TrustList:
     except OSError as error:
         return TrustList({}, f"{paths.trust} can't be read ({reason(error)}): no directory is trusted.")
     except _DAMAGED:
-        return TrustList({}, _quarantined(paths.trust))
+        return TrustList({}, _quarantine(paths.trust))
 
 
 def _directories(paths: Paths) -> dict[str, TrustedDirectory]:
@@ -73,7 +73,7 @@ def trust(paths: Paths, root: Path, directory: Path | None = None) -> None:
     `directory`: the folder in it that it is seen from; what other folders brought stays as it was trusted.
     Raises CodeloopError when that can't be stored, or there is too much of it.
     """
-    place = _resolved(root)
+    place = _resolve(root)
     found = _contents(paths, place, directory)
     with _changing(paths) as directories:
         old = directories.get(str(place))
@@ -89,7 +89,7 @@ def trust(paths: Paths, root: Path, directory: Path | None = None) -> None:
 
 def adopt(paths: Paths, root: Path, directory: Path) -> None:
     """Keep what the files hold now of a work tree that was trusted before that was kept. Raises as `trust` does."""
-    place = _resolved(root)
+    place = _resolve(root)
     found = _contents(paths, place, directory)
     with _changing(paths) as directories:
         old = directories.get(str(place))
@@ -103,9 +103,9 @@ def amend(paths: Paths, root: Path, directory: Path, file: Path) -> None:
 
     Raises as `trust` does.
     """
-    place = _resolved(root)
+    place = _resolve(root)
     found = _contents(paths, place, directory)
-    key = stored_path(place, file)
+    key = encode_path(place, file)
     digests = found.digests()
     with _changing(paths) as directories:
         old = directories.get(str(place))
@@ -131,7 +131,7 @@ def distrust(paths: Paths, root: Path) -> bool:
         return directories.pop(str(root.resolve()), None) is not None
 
 
-def _resolved(root: Path) -> Path:
+def _resolve(root: Path) -> Path:
     resolved = root.resolve()
     if not resolved.is_dir():
         raise CodeloopError(f"{root} is not a directory, so it can't be trusted.")
@@ -160,7 +160,7 @@ def _changing(paths: Paths) -> Generator[dict[str, TrustedDirectory]]:
         raise CodeloopError(f"{paths.trust} can't be written: {reason(error)}. Nothing was changed.") from error
 
 
-def _quarantined(file: Path) -> str:
+def _quarantine(file: Path) -> str:
     aside = file.with_name(f"{file.name}.broken-{int(time.time())}")
     try:
         file.replace(aside)

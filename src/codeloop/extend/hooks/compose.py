@@ -7,7 +7,6 @@ from typing import Any
 from msgspec import Struct
 
 from codeloop.extend.hooks.hooks import Handler, Hooks
-from codeloop.kit.lazy import load
 from codeloop.schema.config import Config
 from codeloop.store.store import Store
 from codeloop.workspace.workspace import Workspace
@@ -40,13 +39,16 @@ def command_hooks(config: Config, needs: HookNeeds) -> tuple[Handler, ...]:
     """Return the rows of `hooks`, each as a handler."""
     if not config.hooks:
         return ()
+    from codeloop.extend.hooks.commands.asking import HookScope
+    from codeloop.extend.hooks.commands.command_hook import CommandHook
+    from codeloop.extend.hooks.commands.transcript import Transcripts
+
     workspace = needs.workspace
-    transcripts = load("extend.hooks.commands.transcript:Transcripts")(needs.store, needs.home, workspace.directory)
-    scope = load("extend.hooks.commands.asking:HookScope")(
+    transcripts = Transcripts(needs.store, needs.home, workspace.directory)
+    scope = HookScope(
         workspace, needs.own, needs.is_trusted, needs.tell, lambda: _servers(workspace), transcripts, needs.judge
     )
-    command: Callable[..., Handler] = load("extend.hooks.commands.command_hook:CommandHook")
-    return tuple(command(row, scope) for row in config.hooks)
+    return tuple(CommandHook(row, scope) for row in config.hooks)
 
 
 def _servers(workspace: Workspace) -> Mapping[str, tuple[str, str]]:

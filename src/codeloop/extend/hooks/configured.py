@@ -8,7 +8,7 @@ import msgspec
 
 from codeloop.config.files import read_text, write_private
 from codeloop.config.load import Loaded
-from codeloop.config.redact import shown
+from codeloop.config.redact import redact_config
 from codeloop.config.sources import Layer
 from codeloop.extend.hooks.hooks import Hooks
 from codeloop.kit.jsonc import Document, is_object
@@ -22,19 +22,19 @@ _KEPT = 50
 """Answers of one project that are kept."""
 
 
-def kept_answer(folder: Path, loaded: Loaded, extensions: Iterable[str], base: Path) -> tuple[Path, Layer | None]:
+def load_answer(folder: Path, loaded: Loaded, extensions: Iterable[str], base: Path) -> tuple[Path, Layer | None]:
     """Return where an answer about a configuration is kept, and the layer that it is."""
-    file = kept_file(folder, loaded, extensions)
-    return file, kept_layer(file, base)
+    file = answer_file(folder, loaded, extensions)
+    return file, read_layer(file, base)
 
 
-def kept_file(folder: Path, loaded: Loaded, extensions: Iterable[str]) -> Path:
+def answer_file(folder: Path, loaded: Loaded, extensions: Iterable[str]) -> Path:
     """Return where the answer about a configuration is kept. `extensions`: names and digests of those that answer."""
-    asked = msgspec.json.encode((_FORM, shown(loaded, ""), sorted(extensions)), order="deterministic")
+    asked = msgspec.json.encode((_FORM, redact_config(loaded, ""), sorted(extensions)), order="deterministic")
     return folder / f"{hashlib.sha256(asked).hexdigest()}.json"
 
 
-def kept_layer(file: Path, base: Path) -> Layer | None:
+def read_layer(file: Path, base: Path) -> Layer | None:
     """Return the layer that extensions made of the configuration; None: nobody asked them, or they changed nothing."""
     try:
         text = read_text(file, CONFIG_BYTES.value)
@@ -52,7 +52,7 @@ async def ask_extensions(hooks: Hooks, loaded: Loaded, file: Path) -> JSON:
     It is kept, unless one of them failed. Raises OSError: it can't be kept.
     """
     failures = hooks.failures
-    before = msgspec.json.decode(msgspec.json.encode(shown(loaded, "")))
+    before = msgspec.json.decode(msgspec.json.encode(redact_config(loaded, "")))
     changed = changes(before, await hooks.run(CONFIG, {}, before))
     if hooks.failures == failures:
         write_private(file, msgspec.json.encode(changed).decode())

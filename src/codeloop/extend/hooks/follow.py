@@ -3,11 +3,11 @@
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
-from codeloop.extend.hooks.hooks import Hooks
 from codeloop.schema.errors import GapError, HookRefused
 from codeloop.schema.event import Event, PermissionAsked, QuestionAsked, session_of
 from codeloop.schema.wire import JSON
 from codeloop.store.store import Store
+from codeloop.tool.call_session import HookRunner
 
 
 async def events_in(store: Store, directory: Path) -> AsyncGenerator[Event]:
@@ -33,7 +33,7 @@ async def events_in(store: Store, directory: Path) -> AsyncGenerator[Event]:
             continue
 
 
-async def notify(hooks: Hooks, store: Store, directory: Path) -> None:
+async def notify(hooks: HookRunner, store: Store, directory: Path) -> None:
     """Notify extensions when something waits for a person, for as long as this runs."""
     async for event in events_in(store, directory):
         told: JSON | None = None

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import msgspec
 from msgspec import Struct
 
-from codeloop.extend.hooks.shapes import checked
+from codeloop.extend.hooks.shapes import check_output
 from codeloop.extend.hooks.timings import HookTimings, Outcome
 from codeloop.schema.bounds.extension import HOOK, HOOK_ANSWERS
 from codeloop.schema.errors import HookRefused
@@ -159,18 +159,18 @@ class Hooks:
         try:
             answer = await self._answer(handler, name, given, output)
             merged: JSON = msgspec.json.decode(msgspec.json.encode({**output, **answer}))
-            merged = checked(name, merged)
+            merged = check_output(name, merged)
             outcome = "answered"
         except HookRefused:
             outcome = "answered"
             raise
         except HookFailed as error:
             outcome = "late" if isinstance(error, HookLate) else "failed"
-            self._failed(handler, name, given, str(error))
+            self._pass_over(handler, name, given, str(error))
             return output
         except (msgspec.MsgspecError, TypeError, RecursionError, OverflowError) as error:
             outcome = "failed"
-            self._failed(handler, name, given, f"its answer is invalid: {error}")
+            self._pass_over(handler, name, given, f"its answer is invalid: {error}")
             return output
         finally:
             if self.timings is not None and outcome is not None:
@@ -181,7 +181,7 @@ class Hooks:
         """Return a handler's answer. It works on copies, so that what it does late or halfway counts for nothing."""
         seconds = self._deadline(handler)
         working = asyncio.ensure_future(handler.call(name, _copy(given), _copy(output)))
-        working.add_done_callback(looked_at)
+        working.add_done_callback(retrieve_exception)
         try:
             done, _ = await asyncio.wait([working], timeout=seconds)
         finally:
@@ -206,7 +206,7 @@ class Hooks:
     def _deadline(self, handler: Handler) -> float:
         return self._seconds if handler.seconds is None else handler.seconds
 
-    def _failed(self, handler: Handler, name: str, given: JSON, cause: str) -> None:
+    def _pass_over(self, handler: Handler, name: str, given: JSON, cause: str) -> None:
         """Pass a handler over, and say so; refuse where nothing happens without its answer."""
         if name in handler.policy:
             raise HookRefused(f"{handler.label} decides about {name}, and could not: {cause}. So this was not done.")
@@ -223,7 +223,7 @@ def _copy(value: JSON) -> JSON:
     return msgspec.json.decode(msgspec.json.encode(value))
 
 
-def looked_at(done: "asyncio.Future[Any]") -> None:
+def retrieve_exception(done: "asyncio.Future[Any]") -> None:
     """Look at an exception that nobody waits for any more, or asyncio complains of it."""
     if not done.cancelled():
         done.exception()

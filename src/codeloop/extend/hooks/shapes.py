@@ -52,7 +52,7 @@ OUTPUTS: dict[str, dict[str, Any]] = {
 }
 
 
-def checked(name: str, output: JSON) -> JSON:
+def check_output(name: str, output: JSON) -> JSON:
     """Return an output, with ids for the parts of a prompt that lack them.
 
     Raises msgspec.ValidationError, which says what is wrong, when a value has not the type of OUTPUTS.

@@ -14,11 +14,11 @@ class BackOff:
         self._started_at = 0.0
         self._failed_at = 0.0
 
-    def started(self) -> None:
+    def note_start(self) -> None:
         """Take up that the program is started."""
         self._started_at = time.monotonic()
 
-    def failed(self) -> None:
+    def note_failure(self) -> None:
         """Take up that it failed."""
         self._failed_at = time.monotonic()
         is_old = self._failed_at - self._started_at > HOST_BACK_OFF_MOST.seconds

@@ -8,14 +8,14 @@ from codeloop.extend.hooks.hooks import ExtensionRaised, HookFailed
 from codeloop.extend.host.extension import AskExtension, Extension
 from codeloop.extend.host.host import InvalidCall
 from codeloop.extend.host.protocol import (
-    CallPlace,
+    CallOrigin,
     CallProgress,
     CallTool,
     HostQuestion,
     ToolAnswer,
     encode,
 )
-from codeloop.extend.mcp.offer.results import contents
+from codeloop.extend.mcp.tools.calls import contents
 from codeloop.kit.terminal_text import inert
 from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.bounds.extension import HOST_METADATA
@@ -51,11 +51,11 @@ class ToolCallListener:
     def report(self, progress: CallProgress) -> None:
         """See CallListener."""
         title = None if progress.title is None else inert(progress.title)
-        self._ctx.report(title=title, metadata=_bounded(progress.metadata))
+        self._ctx.report(title=title, metadata=_limit_metadata(progress.metadata))
 
 
 async def call_tool(
-    ask: AskExtension, extension: Extension, tool: str, place: CallPlace, given: JSON, ctx: ToolContext
+    ask: AskExtension, extension: Extension, tool: str, place: CallOrigin, given: JSON, ctx: ToolContext
 ) -> ToolResult:
     """Call a tool. Raises ToolFailure, Denied, Rejected."""
     metadata: JSON = {"extension": extension.name, "tool": tool, "input": given}
@@ -81,7 +81,7 @@ async def call_tool(
 def _result(answer: ToolAnswer, extension: Extension, tool: str, ctx: ToolContext) -> ToolResult:
     texts, files = contents([_block(each) for each in answer.attachments or ()], ctx)
     output = "\n".join(filter(None, (answer.output, *texts))) or "(no output)"
-    metadata = {"extension": extension.name, **(_bounded(answer.metadata) or {})}
+    metadata = {"extension": extension.name, **(_limit_metadata(answer.metadata) or {})}
     return ToolResult(inert(answer.title or tool), output, metadata, tuple(files))
 
 
@@ -95,7 +95,7 @@ def _block(attachment: JSON) -> JSON:
     return {"type": "resource", "resource": {"blob": data, "mimeType": mime or head[5:-7], "uri": name}}
 
 
-def _bounded(metadata: JSON | None) -> JSON | None:
+def _limit_metadata(metadata: JSON | None) -> JSON | None:
     size = len(encode(metadata)) if metadata else 0
     if size > HOST_METADATA.value:
         return {"left_out": f"{size:,} bytes of metadata; {HOST_METADATA.value:,} are kept"}

@@ -51,7 +51,7 @@ class HostEventFeed:
         elif self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(_PACE, self.flush)
 
-    def taken(self, count: int | None) -> None:
+    def acknowledge(self, count: int | None) -> None:
         """Count so many as dealt with; None: the program was started anew, and knows of none."""
         self._unanswered = 0 if count is None else max(0, self._unanswered - count)
         self._look()

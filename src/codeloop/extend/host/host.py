@@ -10,10 +10,10 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from codeloop.extend.hooks.hooks import ExtensionRaised, HookFailed, looked_at
+from codeloop.extend.hooks.hooks import ExtensionRaised, HookFailed, retrieve_exception
 from codeloop.extend.host.back_off import BackOff
 from codeloop.extend.host.extension import CallListener
-from codeloop.extend.host.host_stream import BrokenStream, HostPipes, failed_answer, messages, sent_line
+from codeloop.extend.host.host_stream import BrokenStream, HostPipes, encode_request, make_error_answer, messages
 from codeloop.extend.host.protocol import (
     AnswerError,
     AnswerResult,
@@ -35,11 +35,7 @@ from codeloop.extend.host.protocol import (
     encode,
     line_of,
 )
-from codeloop.schema.bounds.extension import (
-    HOST_LOAD,
-    HOST_START,
-    HOST_STOP,
-)
+from codeloop.schema.bounds.extension import HOST_LOAD, HOST_START, HOST_STOP
 from codeloop.schema.errors import OperationError
 
 _GREETING = 0
@@ -50,11 +46,11 @@ class InvalidCall(HookFailed):
     """What an extension was given does not fit what it takes; the text is for who gave it."""
 
 
-class HostHouse(Struct, frozen=True):
+class ProcessCallbacks(Struct, frozen=True):
     """What a host needs of who has it. `start`: starts its program; raises OSError. `hello`: what it is greeted with.
 
     `log`: takes a line for its log, `warn` one for the person. `serve`: carries out an operation of the API.
-    `taken`: hears how many events were dealt with; None: the program was started anew.
+    `acknowledge`: hears how many events were dealt with; None: the program was started anew.
     """
 
     name: str
@@ -63,7 +59,7 @@ class HostHouse(Struct, frozen=True):
     log: Callable[[str], None]
     warn: Callable[[str], None]
     serve: Callable[[OperationCall], Coroutine[Any, Any, Any]]
-    taken: Callable[[int | None], None]
+    acknowledge: Callable[[int | None], None]
 
 
 Pieces = Callable[[FetchHead | FetchChunk], None]
@@ -98,8 +94,8 @@ class _Process(Struct):
 class ExtensionHost:
     """See the module."""
 
-    def __init__(self, house: HostHouse) -> None:
-        self.house = house
+    def __init__(self, callbacks: ProcessCallbacks) -> None:
+        self.callbacks = callbacks
         self.runtime = ""
         """What it runs on, as it said when it was started last."""
         self._process: _Process | None = None
@@ -122,7 +118,7 @@ class ExtensionHost:
         if loading is None:
             request = self._request(extension.name, lambda number: LoadRequest(number, extension), HOST_LOAD.seconds)
             loading = process.loaded[extension.name] = asyncio.create_task(_offer(request))
-            loading.add_done_callback(looked_at)
+            loading.add_done_callback(retrieve_exception)
         return await asyncio.shield(loading)
 
     async def ask(
@@ -169,12 +165,12 @@ class ExtensionHost:
         pieces: Pieces | None = None,
     ) -> Any:
         number = next(self._numbers)
-        sent = sent_line(message(number))
+        sent = encode_request(message(number))
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         request = self._requests[number] = _Request(answer, about, seconds, listener, pieces)
         try:
             if not self.tell(sent):
-                raise HookFailed(f"the extension host {self.house.name} is gone")
+                raise HookFailed(f"the extension host {self.callbacks.name} is gone")
             async with asyncio.timeout(seconds) as request.deadline:
                 value = await asyncio.shield(answer)
         except TimeoutError as error:
@@ -206,7 +202,9 @@ class ExtensionHost:
             if self._requests[number].answer.done():
                 self._forget(number)
                 return
-            self.house.log(f"{self._requests[number].about} does not stop: the host is ended once it has nothing to do")
+            self.callbacks.log(
+                f"{self._requests[number].about} does not stop: the host is ended once it has nothing to do"
+            )
             self._stuck.add(number)
             self._end_if_stuck()
 
@@ -233,34 +231,34 @@ class ExtensionHost:
             return self._process
         if self._opening is None:
             self._opening = asyncio.create_task(self._open())
-            self._opening.add_done_callback(looked_at)
+            self._opening.add_done_callback(retrieve_exception)
         opening = self._opening
         try:
             return await asyncio.shield(opening)
         except asyncio.CancelledError:
             if opening.cancelled():
-                raise HookFailed(f"the extension host {self.house.name} was ended") from None
+                raise HookFailed(f"the extension host {self.callbacks.name} was ended") from None
             raise
 
     async def _open(self) -> _Process:
         try:
             if left := await self._back_off.pause():
-                failed = f"the extension host {self.house.name} has failed {self._back_off.failures} times"
+                failed = f"the extension host {self.callbacks.name} has failed {self._back_off.failures} times"
                 raise HookFailed(f"{failed} and is started again in {left:.0f} s")
             began = time.monotonic()
-            self._back_off.started()
+            self._back_off.note_start()
             try:
-                pipes = await self.house.start()
+                pipes = await self.callbacks.start()
             except OSError as error:
-                self._back_off.failed()
-                self.house.log(f"it can't be started: {error}")
-                raise HookFailed(f"the extension host {self.house.name} can't be started: {error}") from error
+                self._back_off.note_failure()
+                self.callbacks.log(f"it can't be started: {error}")
+                raise HookFailed(f"the extension host {self.callbacks.name} can't be started: {error}") from error
             greeted = asyncio.get_running_loop().create_future()
             self._requests[_GREETING] = _Request(greeted, "greeting")
             reading = asyncio.create_task(self._read(pipes))
             process = self._process = _Process(pipes, reading, {})
-            self.house.taken(None)
-            self.tell(line_of(self.house.hello))
+            self.callbacks.acknowledge(None)
+            self.tell(line_of(self.callbacks.hello))
             try:
                 done, _ = await asyncio.wait([greeted], timeout=HOST_START.seconds)
             finally:
@@ -270,11 +268,11 @@ class ExtensionHost:
             if not done or isinstance(greeted.result(), AnswerError):
                 why = greeted.result().message if done else "it did not greet"
                 if self._process is process:
-                    self._back_off.failed()
+                    self._back_off.note_failure()
                     await self._end(why)
-                raise HookFailed(f"the extension host {self.house.name} can't be used: {why}")
+                raise HookFailed(f"the extension host {self.callbacks.name} can't be used: {why}")
             self.runtime = greeted.result()
-            self.house.log(f"started in {time.monotonic() - began:.2f} s: {self.runtime}")
+            self.callbacks.log(f"started in {time.monotonic() - began:.2f} s: {self.runtime}")
             return process
         finally:
             if self._opening is asyncio.current_task():
@@ -309,12 +307,12 @@ class ExtensionHost:
                 if request is not None and request.pieces is not None:
                     request.pieces(message)
             case OperationCall():
-                self._carry_out(message.id, message.operation, self.house.serve(message))
+                self._carry_out(message.id, message.operation, self.callbacks.serve(message))
             case EventsTaken():
-                self.house.taken(message.count)
+                self.callbacks.acknowledge(message.count)
             case LogLine():
                 extra = f" {encode(message.extra).decode()}" if message.extra else ""
-                self.house.log(f"{message.level}: {message.message}{extra}")
+                self.callbacks.log(f"{message.level}: {message.message}{extra}")
 
     def _settle(self, number: int, value: Any) -> None:
         request = self._requests.get(number)
@@ -326,17 +324,17 @@ class ExtensionHost:
         request = self._requests.get(question.call)
         if request is None or request.listener is None:
             refused = OperationError("BadRequest", "Only a tool can ask, while its call goes on.")
-            self.tell(line_of(failed_answer(question.id, "The question", refused)))
+            self.tell(line_of(make_error_answer(question.id, "The question", refused)))
             return
         asking = self._carry_out(question.id, "The question", request.listener.ask(question))
 
-        def answered(_: object) -> None:
+        def finish_question(_: object) -> None:
             request.questions.remove(asking)
             request.reschedule()
 
         request.questions.append(asking)
         request.reschedule()
-        asking.add_done_callback(answered)
+        asking.add_done_callback(finish_question)
 
     def _carry_out(self, number: int, what: str, work: Coroutine[Any, Any, Any]) -> "asyncio.Task[Any]":
         """Carry out what the program asked for; it is answered however that ends."""
@@ -345,7 +343,7 @@ class ExtensionHost:
             if done.cancelled():
                 said: HostMessage = AnswerError(number, "raised", f"{what} was withdrawn, since its call has ended.")
             elif (error := done.exception()) is not None:
-                said = failed_answer(number, what, error)
+                said = make_error_answer(number, what, error)
             else:
                 said = AnswerResult(number, done.result())
             self.tell(line_of(said))
@@ -358,9 +356,11 @@ class ExtensionHost:
         """Take up that the program ended, or end it, since it can't go on."""
         if self._process is None:
             return
-        self._back_off.failed()
-        self.house.log(f"failed: {why}")
-        self.house.warn(f"The extension host {self.house.name} has failed: {why}. It is started again when needed.")
+        self._back_off.note_failure()
+        self.callbacks.log(f"failed: {why}")
+        self.callbacks.warn(
+            f"The extension host {self.callbacks.name} has failed: {why}. It is started again when needed."
+        )
         await self._end(why)
 
     async def _end(self, why: str) -> None:
@@ -373,7 +373,7 @@ class ExtensionHost:
         for request in self._requests.values():
             if not request.answer.done():
                 request.answer.set_result(
-                    AnswerError(0, "missing", f"the extension host {self.house.name} has failed: {why}")
+                    AnswerError(0, "missing", f"the extension host {self.callbacks.name} has failed: {why}")
                 )
         process.reading.cancel()
         try:

@@ -71,7 +71,7 @@ def _message(line: bytes) -> FromHost:
     return message
 
 
-def sent_line(message: HostMessage) -> bytes:
+def encode_request(message: HostMessage) -> bytes:
     """Return a request as it is sent. Raises HookFailed: it can't be."""
     try:
         line = line_of(message)
@@ -82,7 +82,7 @@ def sent_line(message: HostMessage) -> bytes:
     return line
 
 
-def failed_answer(number: int, what: str, error: BaseException) -> AnswerError:
+def make_error_answer(number: int, what: str, error: BaseException) -> AnswerError:
     """Return the answer to a program whose request failed."""
     if not isinstance(error, CodeloopError):
         return AnswerError(number, "raised", f"{what} failed: {type(error).__name__}: {error}")

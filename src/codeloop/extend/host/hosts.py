@@ -18,7 +18,7 @@ from codeloop.extend.host.handler import ClosedHandler, ExtensionHandler
 from codeloop.extend.host.host_stream import HostPipes
 from codeloop.extend.host.known import KnownOffers, brings_nothing
 from codeloop.extend.host.protocol import (
-    CallPlace,
+    CallOrigin,
     ExtensionOffer,
     HostHello,
     HostMessage,
@@ -26,13 +26,12 @@ from codeloop.extend.host.protocol import (
     OperationCall,
     encode,
 )
-from codeloop.kit.lazy import load
 from codeloop.kit.terminal_text import inert
 from codeloop.schema.bounds.extension import HOST_CALL, HOST_SLOW, HOST_STOP, HOST_WAIT
 from codeloop.schema.event import Event
 from codeloop.schema.live_events import PartDelta
 from codeloop.schema.wire import JSON
-from codeloop.tool.json_schema import OwnParameters, shown_schema
+from codeloop.tool.json_schema import OwnParameters, clean_schema
 from codeloop.tool.tool import NO_TRAITS, Tool, ToolContext, ToolResult
 from codeloop.workspace.process.program_log import ProgramLog
 
@@ -53,7 +52,7 @@ CarryOut = Callable[[Any, Any], Awaitable[Any]]
 """Carries out an operation with its arguments."""
 
 
-class HostsHouse(Struct, frozen=True):
+class HostCallbacks(Struct, frozen=True):
     """What the hosts of a project need. `start`: starts the program of a language, confined or not; raises OSError.
 
     `log`: gives the log of a host by its name. `serve`: has an operation carried out for a host, confined or not.
@@ -86,7 +85,7 @@ class HostKey(Struct, frozen=True):
 class ExtensionHosts:
     """See the module. A part of the work tree: closing that ends the hosts."""
 
-    def __init__(self, extensions: Sequence[Extension], house: HostsHouse) -> None:
+    def __init__(self, extensions: Sequence[Extension], callbacks: HostCallbacks) -> None:
         self.extensions = tuple(extensions)
         self.offers: dict[str, ExtensionOffer] = {}
         self.failures: dict[str, str] = {}
@@ -96,7 +95,7 @@ class ExtensionHosts:
         self.asked = asyncio.Event()
         """Not set while they are asked what they change of the configuration."""
         self.asked.set()
-        self._house = house
+        self._callbacks = callbacks
         self._hosts: dict[HostKey, Any] = {}
         """The `ExtensionHost`s; what they need is loaded with the first."""
         self._feeds: dict[HostKey, HostEventFeed] = {}
@@ -108,7 +107,7 @@ class ExtensionHosts:
         for each in self.extensions:
             if each.problem:
                 self.failures[each.name] = each.problem
-            elif (offer := house.known.get(each.digest)) is not None:
+            elif (offer := callbacks.known.get(each.digest)) is not None:
                 self.offers[each.name] = offer
 
     @property
@@ -126,23 +125,23 @@ class ExtensionHosts:
         for each in self.extensions:
             is_wanted = each in self.unknown or is_for_each_turn(self.offers, each)
             if is_wanted and each.name not in self._learning:
-                self._learning[each.name] = asyncio.create_task(self._learned(each))
+                self._learning[each.name] = asyncio.create_task(self._learn_offer(each))
 
     async def ready(self) -> None:
         """Wait until it is known what all offer, for a while at most: what is not known then is said."""
         empty = [each for each in self.extensions if is_empty(self.offers, each)]
-        if empty and not find_unfinished(self._learning, self.unknown) and self._house.known.look_again():
+        if empty and not find_unfinished(self._learning, self.unknown) and self._callbacks.known.look_again():
             for each in empty:  # what they looked for may be there by now
                 del self.offers[each.name]
-                self._learning[each.name] = asyncio.create_task(self._learned(each, again=True))
+                self._learning[each.name] = asyncio.create_task(self._learn_offer(each, again=True))
         if not (loads := find_unfinished(self._learning, self.unknown)):
             return
         await asyncio.wait(loads, timeout=HOST_WAIT.seconds)
         if late := self.unknown:
             names = ", ".join(each.name for each in late)
-            self._house.warn(f"This turn goes without {names}: not loaded in {HOST_WAIT.seconds:g} s.")
+            self._callbacks.warn(f"This turn goes without {names}: not loaded in {HOST_WAIT.seconds:g} s.")
 
-    async def settled(self) -> None:
+    async def wait_for_config(self) -> None:
         """Wait until it is known what they change of the configuration: once, and for a while at most."""
         try:
             async with asyncio.timeout(HOST_WAIT.seconds if self._waits else 0):
@@ -151,7 +150,7 @@ class ExtensionHosts:
                 await self.asked.wait()
         except TimeoutError:
             if self._waits and not self.unknown:
-                self._house.warn(
+                self._callbacks.warn(
                     f"This turn goes without changes of the configuration: not made in {HOST_WAIT.seconds:g} s."
                 )
         self._waits = False
@@ -171,7 +170,7 @@ class ExtensionHosts:
         found: list[ExtensionHandler | ClosedHandler] = []
         for each in self.extensions:
             if each.name not in self.offers:
-                if closed := frozenset((*each.policy, *self._house.known.policy(each.path))):
+                if closed := frozenset((*each.policy, *self._callbacks.known.policy(each.path))):
                     why = self.failures.get(each.name, "it is not loaded yet")
                     found.append(ClosedHandler(each, closed, f"it can't be loaded: {why.rstrip('.')}"))
                 continue
@@ -204,7 +203,7 @@ class ExtensionHosts:
             return await host.ask(extension.loaded, message, HOST_CALL.seconds, listener)
         finally:
             if (took := time.monotonic() - began) >= HOST_SLOW.seconds:
-                self._house.log(self.key(extension).name).note(f"[codeloop: {extension.name} took {took:.2f} s]")
+                self._callbacks.log(self.key(extension).name).note(f"[codeloop: {extension.name} took {took:.2f} s]")
 
     async def close(self) -> None:
         """End the hosts; those who follow the events get the last ones."""
@@ -221,17 +220,17 @@ class ExtensionHosts:
                 await asyncio.gather(task, return_exceptions=True)  # looked at, else asyncio prints it
         await asyncio.gather(*(host.close() for host in self._hosts.values()))
 
-    async def _learned(self, extension: Extension, *, again: bool = False) -> None:
+    async def _learn_offer(self, extension: Extension, *, again: bool = False) -> None:
         try:
             await self.load(extension, again=again)
         except (HookFailed, ExtensionRaised) as error:
             if extension.name in self.offers:
                 return  # what it does not answer to is said then
             self.failures[extension.name] = str(error)
-            self._house.warn(f"{extension.name} can't be used: {error}")
-            log = self._house.log(self.key(extension).name)
+            self._callbacks.warn(f"{extension.name} can't be used: {error}")
+            log = self._callbacks.log(self.key(extension).name)
             log.note(f"{extension.name}: {getattr(error, 'trace', '') or error}")
-            self._house.changed()
+            self._callbacks.changed()
 
     async def load(self, extension: Extension, *, again: bool = False) -> None:
         """Have an extension loaded, and remember what it offers. Raises HookFailed, ExtensionRaised."""
@@ -239,68 +238,71 @@ class ExtensionHosts:
             raise HookFailed(extension.problem)
         offer = await self.host(self.key(extension)).load(extension.loaded, again=again)
         policy = tuple(sorted(hook.name for hook in offer.hooks if hook.policy))
-        self._house.known.keep_policy(extension.path, policy, extension.digest)
+        self._callbacks.known.keep_policy(extension.path, policy, extension.digest)
         if self.offers.get(extension.name) == offer:
             return
         self.offers[extension.name] = offer
-        self._house.known.put(extension.digest, offer)
+        self._callbacks.known.put(extension.digest, offer)
         for problem in offer.problems:
-            self._house.warn(f"{extension.name}: {problem}")
-        self._house.changed()
+            self._callbacks.warn(f"{extension.name}: {problem}")
+        self._callbacks.changed()
 
     def _tool(self, extension: Extension, offered: OfferedTool) -> Tool:
         async def run(given: JSON, ctx: ToolContext) -> ToolResult:
-            hello = self._house.hello
-            place = CallPlace(
+            hello = self._callbacks.hello
+            place = CallOrigin(
                 ctx.session_id,
                 ctx.message_id,
                 ctx.call_id,
-                self._house.agent_of(ctx.session_id, ctx.message_id),
+                self._callbacks.agent_of(ctx.session_id, ctx.message_id),
                 hello.directory,
                 hello.root,
             )
-            call: Callable[..., Awaitable[ToolResult]] = load("extend.host.calls:call_tool")
-            return await call(self.ask, extension, offered.name, place, given, ctx)
+            from codeloop.extend.host.calls import call_tool
 
-        schema: JSON = {"type": "object", "properties": {}, **shown_schema(offered.parameters)}
+            return await call_tool(self.ask, extension, offered.name, place, given, ctx)
+
+        schema: JSON = {"type": "object", "properties": {}, **clean_schema(offered.parameters)}
         return Tool(offered.name, inert(offered.description), OwnParameters, run, NO_TRAITS, schema=schema)
 
     def key(self, extension: Extension) -> HostKey:
         """Return which host an extension runs in."""
-        return HostKey(extension.language, self._house.is_confined(extension))
+        return HostKey(extension.language, self._callbacks.is_confined(extension))
 
     def host(self, key: HostKey) -> Any:
         """Return a host; it is not started by that."""
         if key not in self._hosts:
-            log = self._house.log(key.name)
+            from codeloop.extend.host.host import ExtensionHost, ProcessCallbacks
+
+            log = self._callbacks.log(key.name)
 
             def note(line: str) -> None:
                 log.note(f"[codeloop: {line}]")
 
-            def taken(count: int | None) -> None:
+            def acknowledge(count: int | None) -> None:
                 if key in self._feeds:
-                    self._feeds[key].taken(count)
+                    self._feeds[key].acknowledge(count)
                     if count is None:
                         self._wake(key)
 
-            house = load("extend.host.host:HostHouse")(
+            callbacks = ProcessCallbacks(
                 name=key.name,
-                start=lambda: self._house.start(key, log.feed),
-                hello=self._house.hello,
+                start=lambda: self._callbacks.start(key, log.feed),
+                hello=self._callbacks.hello,
                 log=note,
-                warn=self._house.warn,
+                warn=self._callbacks.warn,
                 serve=partial(self._serve, key),
-                taken=taken,
+                acknowledge=acknowledge,
             )
-            self._hosts[key] = load("extend.host.host:ExtensionHost")(house)
+            self._hosts[key] = ExtensionHost(callbacks)
         return self._hosts[key]
 
     async def _serve(self, key: HostKey, call: OperationCall) -> Any:
         if call.operation == _SUBSCRIBE:
             self._feed(key)
-            self._house.changed()
+            self._callbacks.changed()
             return None
-        return await self._house.serve(await asyncio.shield(self.operations), call, key.is_confined)
+        return await self._callbacks.serve(await asyncio.shield(self.operations), call, key.is_confined)
 
     def _feed(self, key: HostKey) -> None:
         """Gather events for a host. It gets them once those in it that follow are loaded."""
@@ -314,7 +316,7 @@ class ExtensionHosts:
                 self._wake(key)
             return is_sent
 
-        self._feeds[key] = HostEventFeed(send, partial(self._house.warn, late))
+        self._feeds[key] = HostEventFeed(send, partial(self._callbacks.warn, late))
         self._wake(key)
 
     def _wake(self, key: HostKey) -> None:
@@ -328,7 +330,7 @@ class ExtensionHosts:
                 if first := [task for task in self._learning.values() if not task.done()]:
                     await asyncio.wait(first, timeout=HOST_WAIT.seconds)  # requests wait for those
                 wanted = [each for each in self.extensions if self.key(each) == key and _follows(each, self.offers)]
-                await asyncio.gather(*map(self._learned, wanted))
+                await asyncio.gather(*map(self._learn_offer, wanted))
             finally:
                 feed.release()
 
@@ -382,7 +384,7 @@ def _follows(extension: Extension, offers: Mapping[str, ExtensionOffer]) -> bool
     return extension.name in offers and any(hook.name == _EVENT for hook in offers[extension.name].hooks)
 
 
-def offered(offers: Mapping[str, ExtensionOffer], extension: Extension) -> list[str]:
+def tool_names_of(offers: Mapping[str, ExtensionOffer], extension: Extension) -> list[str]:
     """Return the names of the tools that an extension is known to offer."""
     return [tool.name for tool in offers[extension.name].tools] if extension.name in offers else []
 

@@ -28,7 +28,7 @@ _VOLATILE = frozenset(("TERM", "COLORTERM", "DISPLAY", "WAYLAND_DISPLAY", "XAUTH
 _LOGIN = "XDG_SESSION_"
 
 
-class KeptPolicy(Struct, frozen=True):
+class StoredPolicy(Struct, frozen=True):
     """The hooks of an extension at which nothing happens without it, by its path. `digest`: of what had them."""
 
     path: str
@@ -77,7 +77,7 @@ class KnownOffers:
         self._folder = folder
         self._look = look
         self._surroundings = look()
-        self._policies: dict[str, KeptPolicy] = {}
+        self._policies: dict[str, StoredPolicy] = {}
         """Those that were remembered by this object, by path."""
 
     def look_again(self) -> bool:
@@ -106,15 +106,15 @@ class KnownOffers:
         return self._folder / f"{name}.json"
 
     def policy(self, path: str) -> tuple[str, ...]:
-        """Return the result of `kept_policy` for this folder."""
-        return kept_policy(self._folder, path)
+        """Return the result of `find_policy` for this folder."""
+        return find_policy(self._folder, path)
 
     def keep_policy(self, path: str, hooks: tuple[str, ...], digest: str = "") -> None:
         """Remember at which hooks nothing happens without the extension at a path.
 
         None: forget it, unless it is what had some elsewhere, in another project or with other settings.
         """
-        kept = KeptPolicy(path, hooks, digest)
+        kept = StoredPolicy(path, hooks, digest)
         if self._policies.get(path) == kept:  # asked with each call of a hook
             return
         self._policies[path] = kept
@@ -128,14 +128,14 @@ class KnownOffers:
                 file.unlink(missing_ok=True)
 
 
-def known_sign_ins(folder: Path, look: Callable[[], str], digests: Sequence[str]) -> frozenset[str]:
+def find_sign_ins(folder: Path, look: Callable[[], str], digests: Sequence[str]) -> frozenset[str]:
     """Return the providers whose requests extensions of these contents see to, for who signed in with them."""
     offers = filter(None, map(KnownOffers(folder, look).get, digests))
     signing = [offer.auth for offer in offers if offer.auth is not None and offer.auth.get("loader") is True]
     return frozenset(str(auth.get("provider")) for auth in signing)
 
 
-def kept_policy(folder: Path, path: str) -> tuple[str, ...]:
+def find_policy(folder: Path, path: str) -> tuple[str, ...]:
     """Return the hooks at which nothing happens without the extension at a path, or without one below it."""
     hooks: set[str] = set()
     if (own := _read_policy(_policy_file(folder, path))) is not None:
@@ -151,7 +151,7 @@ def _policy_file(folder: Path, path: str) -> Path:
     return folder / "policy" / f"{sha256(path.encode('utf-8', 'surrogateescape')).hexdigest()[:32]}.json"
 
 
-def _read_policy(file: Path) -> KeptPolicy | None:
+def _read_policy(file: Path) -> StoredPolicy | None:
     with suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):
-        return msgspec.json.decode(read_start(file, HOST_FILE.value), type=KeptPolicy)
+        return msgspec.json.decode(read_start(file, HOST_FILE.value), type=StoredPolicy)
     return None

@@ -49,7 +49,7 @@ class LoadRequest(HostMessage, frozen=True, tag="load"):
     extension: LoadedExtension
 
 
-class CallPlace(Struct, frozen=True, rename=wire_name):
+class CallOrigin(Struct, frozen=True, rename=wire_name):
     """Where a call belongs."""
 
     session_id: str = ""
@@ -67,7 +67,7 @@ class CallTool(HostMessage, frozen=True, tag="call"):
     extension: str
     tool: str
     arguments: JSON
-    context: CallPlace
+    context: CallOrigin
 
 
 class AskHook(HostMessage, frozen=True, tag="hook"):

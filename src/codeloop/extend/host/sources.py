@@ -15,7 +15,7 @@ from codeloop.config.paths import Paths, plugin_name
 from codeloop.config.project_root import ProjectRoot
 from codeloop.extend.folders import Home
 from codeloop.extend.host.extension import Extension, Language
-from codeloop.extend.host.known import kept_policy
+from codeloop.extend.host.known import find_policy
 from codeloop.extend.host.protocol import VERSION
 from codeloop.extend.packages.installed import entry_path, entry_place, is_policy, package_name
 from codeloop.extend.packages.manifest import MANIFEST, is_claude_plugin, read_manifest
@@ -50,7 +50,7 @@ class FoundExtensions(NamedTuple):
     warnings: tuple[str, ...]
 
 
-class _Place(Struct, frozen=True):
+class _SearchScope(Struct, frozen=True):
     """What entries are found from."""
 
     loaded: Loaded
@@ -69,7 +69,7 @@ def extension_files(homes: Iterable[Home]) -> Iterator[tuple[Home, Literal["tool
                     yield home, kind, file
 
 
-def ignored_files(homes: Iterable[Home], root: Path) -> tuple[str, ...]:
+def find_ignored_files(homes: Iterable[Home], root: Path) -> tuple[str, ...]:
     """Return the extensions of a project without trust, by their paths in it."""
     paths = (str(file.relative_to(root)) for home, _, file in extension_files(homes) if home.is_project)
     return tuple(path if path.isprintable() else ascii(path) for path in paths)
@@ -84,8 +84,8 @@ def find_extensions(
     *,
     trusted: bool,
 ) -> FoundExtensions:
-    """Return the extensions that count. `installed`: as of `installed_plugins`. Looks at the disk."""
-    where = _Place(loaded, place.root, paths)
+    """Return the extensions that count. `installed`: as of `find_installed_plugins`. Looks at the disk."""
+    where = _SearchScope(loaded, place.root, paths)
     found: dict[str, Extension] = {}
     files: list[Path] = []
     warnings: list[str] = []
@@ -112,33 +112,38 @@ def find_extensions(
             files += [file.parent, *others]
             beside[file.parent] = b"".join(map(_content, others))
         files.append(file)
-        name = _shown(file, where)
-        digest = _digest(kind.encode(), name.encode(), _content(file), beside[file.parent])
+        name = _format_path(file, where)
+        state = b"" if file.suffix in _LANGUAGES else _file_state(file, file.parent).encode("utf-8", "surrogateescape")
+        digest = _digest(kind.encode(), name.encode(), _content(file), state, beside[file.parent])
         policy = POLICY if home.is_policy and kind == "plugin" else ()
-        language = _LANGUAGES[file.suffix]
+        language = _LANGUAGES.get(file.suffix, "python")  # a program is started by that host
         found[name] = Extension(
             name, language, kind, str(file), str(file), digest, is_project=home.is_project, policy=policy
         )
-    warnings += _unread_programs(home for home in homes if trusted or not home.is_project)
+    warnings += _find_ignored_scripts(home for home in homes if trusted or not home.is_project)
     return FoundExtensions(tuple(found.values()), tuple(files), tuple(warnings))
 
 
-def _unread_programs(homes: Iterable[Home]) -> Iterator[str]:
-    """Yield a line for each folder of tools with programs in it that are no extensions."""
+def _is_executable(file: Path) -> bool:
+    return file.suffix not in _LANGUAGES and os.access(file, os.X_OK)
+
+
+def _knows_schema(file: Path) -> bool:
+    """Return whether a program may answer `--schema`: a script that never names it does something else when started."""
+    start = _content(file)
+    return b"schema" in start or not start.startswith(b"#!")
+
+
+def _find_ignored_scripts(homes: Iterable[Home]) -> Iterator[str]:
+    """Yield a line for each folder of tools with scripts in it that are no tools."""
     for home in homes:
         for folder in () if home.only_skills else sorted(home.names & {"tool", "tools"}):
-            top = home.path / folder
-            others = set(_beside(top)) if top.is_dir() else set[Path]()
-            names = sorted(each.name for each in others if each.parent == top and _is_program(each))
-            if names:
-                yield f"{top}: {', '.join(names)} is no tool: those are functions in .py, .js, .mjs and .ts files."
+            executable = filter(_is_executable, _candidates(home.path / folder))
+            if names := ", ".join(file.name for file in executable if not _knows_schema(file)):
+                yield f"{home.path / folder}: {names} is no tool: a program there has to answer --schema."
 
 
-def _is_program(file: Path) -> bool:
-    return not file.name.startswith(("_", ".")) and file.suffix not in _LANGUAGES and os.access(file, os.X_OK)
-
-
-def _entry(where: _Place, index: int, entry: Any) -> tuple[Extension | None, str]:
+def _entry(where: _SearchScope, index: int, entry: Any) -> tuple[Extension | None, str]:
     """Return the extension of one entry of `plugin`, or why it is none."""
     origin = where.loaded.provenance.get(f"plugin[{index}]")
     is_project = origin is not None and origin.layer.is_project
@@ -163,7 +168,7 @@ def _entry(where: _Place, index: int, entry: Any) -> tuple[Extension | None, str
     return Extension(name, language, "plugin", str(path), said, digest, options, is_project, policy), ""
 
 
-def _missing(where: _Place, index: int, entry: Any, problem: str) -> Extension | None:
+def _missing(where: _SearchScope, index: int, entry: Any, problem: str) -> Extension | None:
     """Return a substitute for an entry that can't be loaded, if it is known to decide about what happens."""
     named = plugin_name(entry)
     origin = where.loaded.provenance.get(f"plugin[{index}]")
@@ -171,7 +176,7 @@ def _missing(where: _Place, index: int, entry: Any, problem: str) -> Extension |
     path = entry_place(named, base, where.paths) if named is not None else None
     if named is None or path is None or not (problem := problem or _manifest_problem(path)):
         return None
-    known = kept_policy(where.paths.state / "extensions", str(path))
+    known = find_policy(where.paths.state / "extensions", str(path))
     policy = tuple(sorted({*known, *(POLICY if is_policy(entry) else ())}))
     if not policy:
         return None
@@ -197,9 +202,15 @@ def _manifest_problem(folder: Path) -> str:
     return ""
 
 
-def _entry_name(named: str, path: Path, where: _Place) -> str:
+def _entry_name(named: str, path: Path, where: _SearchScope) -> str:
     package = package_name(named)
-    return package.written if package is not None else named if not Path(named).is_absolute() else _shown(path, where)
+    return (
+        package.written
+        if package is not None
+        else named
+        if not Path(named).is_absolute()
+        else _format_path(path, where)
+    )
 
 
 def _language(path: Path) -> Language | None:
@@ -210,12 +221,18 @@ def _language(path: Path) -> Language | None:
 
 def _files(folder: Path) -> list[Path]:
     """Return the extensions of a folder, sorted."""
+    files = _candidates(folder)
+    programs = filter(_is_executable, files if _KINDS.get(folder.name) == "tool" else ())
+    return sorted([*(file for file in files if file.suffix in _LANGUAGES), *filter(_knows_schema, programs)])
+
+
+def _candidates(folder: Path) -> list[Path]:
+    """Return the files of a folder that may be extensions by their names, sorted."""
     try:
         names = sorted(entry.name for entry in os.scandir(folder) if entry.is_file())
     except OSError:
         return []
-    wanted = (name for name in names if not name.startswith(("_", ".")) and not name.endswith(".d.ts"))
-    return [folder / name for name in wanted if Path(name).suffix in _LANGUAGES]
+    return [folder / name for name in names if not name.startswith(("_", ".")) and not name.endswith(".d.ts")]
 
 
 def _beside(folder: Path) -> list[Path]:
@@ -238,15 +255,16 @@ def _content(file: Path) -> bytes:
 
 
 def _folder_state(folder: Path) -> bytes:
-    """Hash the names, sizes and times of a folder's files."""
-    parts: list[str] = []
-    for file in _beside(folder):
-        try:
-            state = file.stat()
-        except OSError:
-            continue
-        parts.append(f"{file.relative_to(folder)} {state.st_size} {state.st_mtime_ns}")
-    return "\n".join(parts).encode("utf-8", "surrogateescape")
+    """Return the names, sizes and times of a folder's files."""
+    return "\n".join(_file_state(file, folder) for file in _beside(folder)).encode("utf-8", "surrogateescape")
+
+
+def _file_state(file: Path, folder: Path) -> str:
+    try:
+        state = file.stat()
+    except OSError:
+        return ""
+    return f"{file.relative_to(folder)} {state.st_size} {state.st_mtime_ns}"
 
 
 def _digest(*parts: bytes) -> str:
@@ -256,7 +274,7 @@ def _digest(*parts: bytes) -> str:
     return made.hexdigest()[:32]
 
 
-def _shown(path: Path, where: _Place) -> str:
+def _format_path(path: Path, where: _SearchScope) -> str:
     if path.is_relative_to(where.root):
         return str(path.relative_to(where.root))
     if path.is_relative_to(where.paths.home):

@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Any
 
 from codeloop.config.files import read_text
-from codeloop.config.hook_rows import EVENTS, find_mistake, known_fields
+from codeloop.config.hook_rows import EVENTS, fields_of, find_mistake
 from codeloop.config.sources import Layer
-from codeloop.extend.mcp.known.importing import found_server
+from codeloop.extend.mcp.cache.importing import convert_entry
 from codeloop.extend.packages.manifest import CLAUDE_MANIFEST
 from codeloop.kit.jsonc import Document, is_list, is_object, parse
 from codeloop.schema.errors import CodeloopError
@@ -35,16 +35,16 @@ class ClaudePlugin:
         self._unsupported.update(
             f"{key} in {path}"
             for key, default in _PAGES.items()
-            for path in _listed(manifest.get(key))
+            for path in _as_list(manifest.get(key))
             if Path(str(path)).parts[:1] != (default,)
         )
-        for source in (HOOKS, *_listed(manifest.get("hooks"))):
+        for source in (HOOKS, *_as_list(manifest.get("hooks"))):
             self._take_hooks(source)
         made = Layer("global", str(folder / HOOKS), folder, Document("", {"hooks": self.hooks}))
         if problem := find_mistake(made):
             self._problems.append(f"{problem} The hooks of this plugin are left out.")
             self.hooks.clear()
-        for source in (SERVERS, *_listed(manifest.get("mcpServers"))):
+        for source in (SERVERS, *_as_list(manifest.get("mcpServers"))):
             self._take_servers(source)
 
     @property
@@ -77,7 +77,7 @@ class ClaudePlugin:
         given = self._load(source)
         servers = given.get("mcpServers", given)
         for name, entry in servers.items() if is_object(servers) else ():
-            made = found_server(
+            made = convert_entry(
                 name, self._folder / SERVERS, _set_root(entry, self._folder) if is_object(entry) else {}
             )
             if made.problem:
@@ -94,8 +94,8 @@ class ClaudePlugin:
             if event not in EVENTS:
                 self._unsupported.add(f"the event {event}")
                 continue
-            for group in _listed(groups):
-                rows = [self._row(row) for row in _listed(group.get("hooks"))] if is_object(group) else [None]
+            for group in _as_list(groups):
+                rows = [self._row(row) for row in _as_list(group.get("hooks"))] if is_object(group) else [None]
                 matcher = group.get("matcher") if is_object(group) else None
                 if used := [row for row in rows if row is not None]:
                     named = {"matcher": matcher} if isinstance(matcher, str) else {}
@@ -104,7 +104,7 @@ class ClaudePlugin:
     def _row(self, row: Any) -> JSON | None:
         """Return a row with the fields that count here; None: nothing of it does."""
         kind = row.get("type", "command") if is_object(row) else None
-        known = known_fields(str(kind))
+        known = fields_of(str(kind))
         if not is_object(row) or not known or not all(isinstance(row.get(key), str) for key in known & {"command"}):
             self._unsupported.add(f"hooks of the type {kind}")
             return None
@@ -112,7 +112,7 @@ class ClaudePlugin:
         return {**{key: row[key] for key in row.keys() & known}, "pluginRoot": str(self._folder)}
 
 
-def _listed(value: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     return value if is_list(value) else [] if value is None else [value]
 
 

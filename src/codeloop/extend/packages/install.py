@@ -14,6 +14,7 @@ from codeloop.extend.host.entry_points import GROUP
 from codeloop.extend.packages.installed import LockFile, PackageName, hashes, lock_of, look_of, write_lock
 from codeloop.extend.packages.manifest import MANIFEST
 from codeloop.kit.small_files import make_private
+from codeloop.net.offline import HINT, is_offline
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
 
@@ -37,6 +38,8 @@ def install(package: PackageName, folder: Path, which: Which, run: Run) -> LockF
 
     `run`: runs a command, seen by the person, and raises CodeloopError when it fails: then all is as it was.
     """
+    if is_offline():
+        raise CodeloopError(f"{package.name} can't be installed: {HINT}.")
     new = folder.with_name(f".{folder.name}.new")
     shutil.rmtree(new, ignore_errors=True)
     make_private(folder.parent)
@@ -50,7 +53,7 @@ def install(package: PackageName, folder: Path, which: Which, run: Run) -> LockF
         new.rename(folder)
     finally:
         shutil.rmtree(new, ignore_errors=True)
-    lock = LockFile(package.name, version, package.registry, entry, found, look_of(folder), _wanted(package))
+    lock = LockFile(package.name, version, package.registry, entry, found, look_of(folder), _choose_version(package))
     write_lock(folder, lock)
     return lock
 
@@ -63,7 +66,7 @@ def uninstall(folder: Path) -> None:
 
 def _commands(package: PackageName, folder: Path, which: Which) -> list[list[str]]:
     if package.registry == "npm":
-        wanted = f"{package.name}@{_wanted(package)}"
+        wanted = f"{package.name}@{_choose_version(package)}"
         if npm := which("npm"):
             quiet = ["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
             return [[npm, "install", "--prefix", str(folder), *quiet, wanted]]
@@ -83,7 +86,7 @@ def _commands(package: PackageName, folder: Path, which: Which) -> list[list[str
     return [[sys.executable, "-m", "venv", str(own)], [str(own / "bin" / "pip"), *target]]
 
 
-def _wanted(package: PackageName) -> str:
+def _choose_version(package: PackageName) -> str:
     return package.version or ("latest" if package.registry == "npm" else "")
 
 

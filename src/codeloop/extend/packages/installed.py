@@ -113,13 +113,13 @@ def find_installed(paths: Paths, written: str) -> tuple[Path | None, str]:
         return None, f"{written} is not installed. `codeloop plugin add {written}` does it."
     if package.version not in {"", lock.version, lock.wanted}:
         return None, f"{written} is wanted, {lock.version} is installed. `codeloop plugin add {written}` changes that."
-    if (changed := changed_file(folder, lock)) is not None:
+    if (changed := find_changed_file(folder, lock)) is not None:
         again = f"`codeloop plugin add {package.written}@{lock.version}` installs it anew"
         return None, f"{folder / changed} has changed since {package.name} was installed, so it is left out. {again}."
     return folder / lock.entry, ""
 
 
-def changed_file(folder: Path, lock: LockFile) -> str | None:
+def find_changed_file(folder: Path, lock: LockFile) -> str | None:
     """Return a file that is not as the lock file says; None: all are. Files that look the same are not read again."""
     looks = look_of(folder)
     if looks == lock.looked:

@@ -104,12 +104,12 @@ def write_skeleton(folder: Path, name: str) -> list[Path]:
         raise UsageProblem(f"{folder} exists already. Choose another name.")
     written: list[Path] = []
     for path, text in _FILES.items():
-        file = folder / _filled(path, name)
+        file = folder / _fill(path, name)
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(_filled(text, name), encoding="utf-8")
+        file.write_text(_fill(text, name), encoding="utf-8")
         written.append(file)
     return written
 
 
-def _filled(text: str, name: str) -> str:
+def _fill(text: str, name: str) -> str:
     return text.replace("{name}", name).replace("{module}", name.replace("-", "_"))

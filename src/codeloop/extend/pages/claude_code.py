@@ -71,7 +71,7 @@ def read_agent(stem: str, text: str) -> ClaudePage:
     for key in ("maxTurns", "steps"):
         if isinstance(head.get(key), int) and head[key] > 0:
             values["steps"] = head[key]
-    values |= _allowed(head.get("tools"), head.get("disallowedTools"))
+    values |= _merge_tools(head.get("tools"), head.get("disallowedTools"))
     if body := page.body.strip():
         values["prompt"] = body
     name = named if isinstance(named, str) and is_name(named) else stem
@@ -112,7 +112,7 @@ def _text(value: Any) -> str:
     return str(value).strip() if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
 
 
-def _allowed(listed: Any, denied: Any) -> JSON:
+def _merge_tools(listed: Any, denied: Any) -> JSON:
     """Merge `tools` and `disallowedTools` into the permission rules of an agent."""
     rules: dict[str, Any] = {}
     values: JSON = {}

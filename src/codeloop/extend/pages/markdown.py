@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -12,13 +12,12 @@ import msgspec
 from codeloop.config.files import read_text
 from codeloop.config.normalise import normalise
 from codeloop.config.project_root import ProjectRoot
-from codeloop.config.sources import ExtraLayers, Layer, dotted
+from codeloop.config.sources import ExtraLayers, Layer, format_keys
 from codeloop.config.validation import find_fault
 from codeloop.extend.folders import Home, is_name, pages_of
 from codeloop.kit.frontmatter import FrontmatterError, split
 from codeloop.kit.jsonc import Document, Position, is_list, is_object
 from codeloop.kit.jsonc import Path as Keys
-from codeloop.kit.lazy import load
 from codeloop.schema.config import Config
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import EXTEND_FILES, EXTEND_VALUES, PAGE_BYTES
@@ -88,7 +87,7 @@ def find_pages(place: ProjectRoot, homes: Iterable[Home], *, trusted: bool) -> E
     if unusable:
         more = f" and {len(unusable) - _MOST} more" if len(unusable) > _MOST else ""
         warnings.append(f"Agents and commands of Claude Code that are left out: {'; '.join(unusable[:_MOST])}{more}.")
-    return ExtraLayers(tuple(layers), tuple(map(_shown, ignored)), tuple(warnings))
+    return ExtraLayers(tuple(layers), tuple(map(_format_path, ignored)), tuple(warnings))
 
 
 def _read_claude(section: str, name: str, file: Path, unusable: list[str], *, is_project: bool) -> list[PageLayer]:
@@ -97,8 +96,8 @@ def _read_claude(section: str, name: str, file: Path, unusable: list[str], *, is
         return []
     try:
         text = read_text(file, PAGE_BYTES.value) or ""
-        read_command: Callable[[str, str], Any] = load("extend.pages.claude_code:read_command")
-        read_agent: Callable[[str, str], Any] = load("extend.pages.claude_code:read_agent")
+        from codeloop.extend.pages.claude_code import read_agent, read_command
+
         page = read_command(name, text) if section == "command" else read_agent(Path(name).name, text)
         if not is_name(page.name):
             raise FrontmatterError(f"{page.name!a} is not a valid name", 1)
@@ -111,7 +110,7 @@ def _read_claude(section: str, name: str, file: Path, unusable: list[str], *, is
     return [PageLayer(layer, str(file), file.parent, document, is_project, text)]
 
 
-def _shown(path: str) -> str:
+def _format_path(path: str) -> str:
     return path if path.isprintable() else ascii(path)
 
 
@@ -152,7 +151,7 @@ def _check(layer: PageLayer, section: str, name: str, values: JSON) -> None:
         msgspec.convert(written.values, Config)
     except msgspec.ValidationError:
         keys, fault = find_fault(written.values, Config)
-        raise CodeloopError(f"{layer.place(written.origin(keys))}: {dotted(keys[2:])}: {fault}.") from None
+        raise CodeloopError(f"{layer.place(written.origin(keys))}: {format_keys(keys[2:])}: {fault}.") from None
     at = (section, name)
     model = values.get("model")
     if isinstance(model, str) and not (model.partition("/")[0] and model.partition("/")[2]):

@@ -16,7 +16,7 @@ from codeloop.lsp.client.connection import LOST, ErrorAnswer, LspConnection, Ser
 from codeloop.lsp.client.diagnostic import Diagnostic, diagnostics_of
 from codeloop.lsp.client.document import OpenDocument, on_disk
 from codeloop.lsp.client.habits import PushHabits
-from codeloop.lsp.client.server_requests import Registered
+from codeloop.lsp.client.server_requests import Registrations
 from codeloop.lsp.client.text import Encoding, change_between, lines_of
 from codeloop.lsp.client.tsserver import tsserver_diagnostics
 from codeloop.schema.bounds.language import LSP_FILES, LSP_REQUEST, LSP_STOP
@@ -54,12 +54,14 @@ class LanguageClient:
         self._told = told
         self._others: dict[Path, tuple[float, list[Any]]] = {}
         self._news = asyncio.Event()
-        self.registered = Registered(self._news.set)
+        self.registered = Registrations(self._news.set)
         self.habits = PushHabits(setup.settle, repeats=setup.repeats)
         self._can: Mapping[str, Any] = {}
         self.looks_across_files = True
         """Whether one file's diagnostics may depend on another's; linters say that theirs do not."""
-        self.connection = LspConnection(pipes, self._heard, self.registered.answers(setup.roots, setup.settings))
+        self.connection = LspConnection(
+            pipes, self._on_notification, self.registered.answers(setup.roots, setup.settings)
+        )
 
     async def greet(self, seconds: float) -> None:
         """Greet the server. Raises ErrorAnswer, ServerGone, TimeoutError."""
@@ -128,7 +130,7 @@ class LanguageClient:
         if document is not None:
             self._notify("textDocument/didClose", {"textDocument": document.identifier})
 
-    def saved(self, path: Path) -> None:
+    def notify_saved(self, path: Path) -> None:
         """Notify the server that an open file was saved."""
         document, sync = self.documents.get(path), self._can.get("textDocumentSync")
         save = sync.get("save") if is_object(sync) else None
@@ -136,7 +138,7 @@ class LanguageClient:
             more = {"text": document.text} if is_object(save) and save.get("includeText") else {}
             self._notify("textDocument/didSave", {"textDocument": document.identifier, **more})
 
-    def changed_on_disk(self, events: Iterable[tuple[Path, FileEvent]]) -> None:
+    def notify_changed(self, events: Iterable[tuple[Path, FileEvent]]) -> None:
         """Notify the server of changed files that it has asked to watch."""
         changes = [{"uri": path.as_uri(), "type": event} for path, event in events if self.registered.watches(path)]
         if changes:
@@ -153,10 +155,10 @@ class LanguageClient:
                     if self.pulls:
                         await self._pull(document)
                     else:
-                        await self._pushed(document)
-        return self.known(path)
+                        await self._wait_push(document)
+        return self.find_diagnostics(path)
 
-    def known(self, path: Path) -> tuple[Diagnostic, ...] | None:
+    def find_diagnostics(self, path: Path) -> tuple[Diagnostic, ...] | None:
         """Return the diagnostics of the text of now; None: there are none yet, or more may follow."""
         document = self.documents.get(path)
         if document is not None:
@@ -175,7 +177,7 @@ class LanguageClient:
             return changed_at <= document.synced_at or on_disk(path) == document.text
         return said is not None and changed_at <= said[0]
 
-    async def _pushed(self, document: OpenDocument) -> None:
+    async def _wait_push(self, document: OpenDocument) -> None:
         """Wait for the next that is said, or until it is quiet. What may be about an older text is asked for again."""
         self._news.clear()
         if document.doubt and document.is_quiet(self.habits.pause):
@@ -217,10 +219,10 @@ class LanguageClient:
             return
         version = document.version
 
-        def passed() -> None:
+        def mark_fenced() -> None:
             document.is_fenced = document.is_fenced or document.version == version
 
-        self.connection.fence(passed)
+        self.connection.fence(mark_fenced)
 
     def _send_change(self, document: OpenDocument, before: str | None) -> None:
         """Send what changed since `before`; None: all of the text."""
@@ -240,9 +242,9 @@ class LanguageClient:
         self.habits.sent_at = time.monotonic()
         self.connection.notify(method, params)
 
-    def _heard(self, method: str, params: Any) -> None:
+    def _on_notification(self, method: str, params: Any) -> None:
         if method == "textDocument/publishDiagnostics" and is_object(params):
-            self._published(params)
+            self._take_diagnostics(params)
         elif method == "$/progress" and is_object(params):
             self.registered.progress(params)
             self.habits.note_work(is_working=bool(self.registered.work))
@@ -255,7 +257,7 @@ class LanguageClient:
         elif method == LOST:
             self._news.set()
 
-    def _published(self, params: JSON) -> None:
+    def _take_diagnostics(self, params: JSON) -> None:
         path, items, version = path_of(params.get("uri")), params.get("diagnostics"), params.get("version")
         if path is None or not is_list(items):
             return
@@ -267,7 +269,7 @@ class LanguageClient:
             if path in self._others or len(self._others) < LSP_FILES.value:
                 self._others[path] = (time.time(), items)
         elif version == document.version or (version is None and document.is_fenced):
-            self.habits.heard(document)
+            self.habits.lengthen_pause(document)
             document.push(items)
         else:
             return  # about a text that is no more

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from codeloop.kit.jsonc import is_object
-from codeloop.lsp.client.framing import BadStream, MessageReader, framed
+from codeloop.lsp.client.framing import BadStream, MessageReader, encode_message
 from codeloop.schema.bounds.language import LSP_RATE, LSP_UNREAD
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
@@ -142,7 +142,7 @@ class LspConnection:
         if self.lost:
             return
         try:
-            unread = self.pipes.write(framed(message))
+            unread = self.pipes.write(encode_message(message))
         except OSError:
             return  # its end is what is told, by the one who reads
         if unread > LSP_UNREAD.value:

@@ -19,7 +19,7 @@ class BadStream(CodeloopError):
     """What a server writes is not the protocol, or more than is read of it."""
 
 
-def framed(message: JSON) -> bytes:
+def encode_message(message: JSON) -> bytes:
     """Return a message as it is written."""
     body = msgspec.json.encode(message)
     return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)

@@ -48,7 +48,7 @@ class PushHabits:
             return None
         return max(max(document.pushed_at, self._rested_at) + self.pause - time.monotonic(), 0)
 
-    def heard(self, document: OpenDocument) -> None:
+    def lengthen_pause(self, document: OpenDocument) -> None:
         """Wait longer from now on for a server that has more to say of a text than it was believed to have."""
         silent = time.monotonic() - document.pushed_at
         if document.pushed is not None and self.sent_at < document.pushed_at and silent < _LONGEST_PAUSE:

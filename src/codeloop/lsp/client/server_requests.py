@@ -32,7 +32,7 @@ _MOST = 500
 """Registrations, patterns and pieces of work that are remembered of one server."""
 
 
-class Registered:
+class Registrations:
     """What one server has registered. `work`: the pieces of work that it has begun and not ended.
 
     `changed` is called when it has registered something.

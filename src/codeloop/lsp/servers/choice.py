@@ -10,7 +10,7 @@ from msgspec import Struct
 from codeloop.kit.processes import OWN_PROGRAMS, which
 from codeloop.kit.small_files import from_home
 from codeloop.lsp.servers.programs import above, fill_packages, has_server
-from codeloop.lsp.servers.row import ServerRow, known_rows
+from codeloop.lsp.servers.row import ServerRow, load_rows
 from codeloop.schema.config import LspServerConfig
 from codeloop.schema.wire import replace
 
@@ -26,7 +26,7 @@ class ChosenServer(Struct, frozen=True):
     is_own: bool = False
 
 
-class ProgramPlace(Struct, frozen=True):
+class ProgramSearch(Struct, frozen=True):
     """Where servers are looked for: the project, its trust, PATH, and where ours are installed."""
 
     root: Path
@@ -39,19 +39,19 @@ class ProgramPlace(Struct, frozen=True):
 Configured = bool | dict[str, LspServerConfig] | None
 
 
-def servers_of(configured: Configured, place: ProgramPlace, *, warnings: bool = False) -> tuple[ChosenServer, ...]:
+def servers_of(configured: Configured, place: ProgramSearch, *, warnings: bool = False) -> tuple[ChosenServer, ...]:
     """Return every server that is known or configured, with what becomes of it here.
 
     `warnings`: of all servers of which it is not configured, they are told like errors.
     """
     if configured is False:
-        return tuple(ChosenServer(row, "disabled") for row in known_rows())
+        return tuple(ChosenServer(row, "disabled") for row in load_rows())
     own: Mapping[str, LspServerConfig] = {} if configured is None or configured is True else configured
-    known = {row.name: row for row in known_rows()}
-    rows = [_configured(row, own.get(row.name)) for row in known.values()]
-    rows += [_configured(ServerRow(name, {}, []), each) for name, each in own.items() if name not in known]
+    known = {row.name: row for row in load_rows()}
+    rows = [_apply_config(row, own.get(row.name)) for row in known.values()]
+    rows += [_apply_config(ServerRow(name, {}, []), each) for name, each in own.items() if name not in known]
     rows = [replace(row, warnings=_tells_warnings(own.get(row.name), warnings)) for row in rows]
-    return tuple(_found(row, own.get(row.name), place) for row in rows)
+    return tuple(_choose(row, own.get(row.name), place) for row in rows)
 
 
 def _tells_warnings(own: LspServerConfig | None, otherwise: bool) -> bool:
@@ -75,7 +75,7 @@ def serving(servers: Iterable[ChosenServer], path: Path, top: Path) -> list[tupl
     return list(found.values())
 
 
-def _configured(row: ServerRow, own: LspServerConfig | None) -> ServerRow:
+def _apply_config(row: ServerRow, own: LspServerConfig | None) -> ServerRow:
     """Return a row with what the configuration says of it."""
     if own is None:
         return row
@@ -94,12 +94,12 @@ def _configured(row: ServerRow, own: LspServerConfig | None) -> ServerRow:
     )
 
 
-def _found(row: ServerRow, own: LspServerConfig | None, place: ProgramPlace) -> ChosenServer:
+def _choose(row: ServerRow, own: LspServerConfig | None, place: ProgramSearch) -> ChosenServer:
     if own is not None and own.disabled:
         return ChosenServer(row, "disabled")
     for command in row.commands:
         for folder, is_own in _folders(place):
-            program = which(command[0], folder) if "/" not in command[0] else _named(command[0], place)
+            program = which(command[0], folder) if "/" not in command[0] else _find_executable(command[0], place)
             if program is None:
                 continue
             if not has_server(program, row.packages):
@@ -117,14 +117,14 @@ def _found(row: ServerRow, own: LspServerConfig | None, place: ProgramPlace) -> 
     return ChosenServer(row, "missing")
 
 
-def _wants_trust(row: ServerRow, command: Sequence[str], place: ProgramPlace) -> bool:
+def _wants_trust(row: ServerRow, command: Sequence[str], place: ProgramSearch) -> bool:
     """Return whether a server runs what is in the project, or could as the user: it is in less than the sandbox."""
     tops = (place.directory, place.root)
     named = (place.root / word for word in command if "/" in word or Path(word).suffix)
     return row.runs_project_code or row.sandbox is not True or any(_is_in(str(each), tops) for each in named)
 
 
-def _folders(place: ProgramPlace) -> list[tuple[str, bool]]:
+def _folders(place: ProgramSearch) -> list[tuple[str, bool]]:
     """Return where programs are looked for. What lies in a project that is not trusted is none of a person's."""
     tops = dict.fromkeys((place.directory, place.root))
     own = [str(top / name) for top in tops for name in OWN_PROGRAMS] if place.is_trusted else []
@@ -133,7 +133,7 @@ def _folders(place: ProgramPlace) -> list[tuple[str, bool]]:
     return [*((folder, True) for folder in own), (os.pathsep.join([*ours, *path]), False)]
 
 
-def _node_modules(place: ProgramPlace) -> list[Path]:
+def _node_modules(place: ProgramSearch) -> list[Path]:
     """Return the folders where npm packages of the project are."""
     tops = dict.fromkeys((place.directory, place.root)) if place.is_trusted else ()
     return [top / "node_modules" for top in tops]
@@ -144,7 +144,7 @@ def _is_in(folder: str, tops: Iterable[Path]) -> bool:
     return any(real.is_relative_to(os.path.realpath(top)) for top in tops)
 
 
-def _named(program: str, place: ProgramPlace) -> str | None:
+def _find_executable(program: str, place: ProgramSearch) -> str | None:
     path = os.path.normpath(place.root / from_home(program))
     return path if os.access(path, os.X_OK) else None
 

@@ -49,6 +49,6 @@ class ServerRow(Struct, frozen=True, forbid_unknown_fields=True):
         return self.languages.get(path.name) or self.languages.get(path.suffix)
 
 
-def known_rows() -> tuple[ServerRow, ...]:
+def load_rows() -> tuple[ServerRow, ...]:
     """Return the table."""
     return tuple(msgspec.json.decode(_TABLE.read_bytes(), type=list[ServerRow]))

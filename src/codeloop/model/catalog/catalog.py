@@ -101,7 +101,7 @@ class ProviderInfo(msgspec.Struct, frozen=True):
     models: dict[str, ModelInfo]
 
 
-class _Book:
+class _CatalogFile:
     """One catalog file, opened: its path, its index and where the models begin."""
 
     def __init__(self, path: Path) -> None:
@@ -134,7 +134,7 @@ class Catalog:
         self._loaded: dict[str, ProviderInfo] = {}
 
     @cached_property
-    def _book(self) -> _Book:
+    def _book(self) -> _CatalogFile:
         books = list(_readable(self._paths))
         if not books:
             raise ModelUnavailable(
@@ -193,9 +193,9 @@ class Catalog:
         return provider.models.get(model_id) if provider else None
 
 
-def _readable(paths: Iterable[Path]) -> Iterable[_Book]:
+def _readable(paths: Iterable[Path]) -> Iterable[_CatalogFile]:
     for path in paths:
         try:
-            yield _Book(path)
+            yield _CatalogFile(path)
         except (OSError, ValueError, zlib.error, msgspec.MsgspecError):
             continue

@@ -4,19 +4,19 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
+from codeloop.model.catalog.services import service_of
 from codeloop.model.catalog.vendors import (
     LOCAL_MODELS,
     NOT_BY_DEFAULT,
     NOT_FOR_CHAT,
     OWN_MODELS,
     PREFERRED_MODELS,
-    PROTOCOLS,
     SMALL_MODELS,
 )
 from codeloop.model.chat import ModelInfo
 
 
-def preferred_model(models: Iterable[ModelInfo]) -> ModelInfo | None:
+def choose_default(models: Iterable[ModelInfo]) -> ModelInfo | None:
     """Return the newest capable model that we can speak to; None without one."""
     candidates = [model for model in models if _possible(model)]
     plain = [model for model in candidates if not _any(model.id, NOT_BY_DEFAULT)]
@@ -50,7 +50,7 @@ def local_model(ids: Sequence[str]) -> str | None:
 
 
 def _possible(model: ModelInfo) -> bool:
-    return model.tool_call and model.status in {"active", "beta"} and model.npm in PROTOCOLS
+    return model.tool_call and model.status in {"active", "beta"} and service_of(model) is not None
 
 
 def _any(model_id: str, patterns: tuple[str, ...]) -> bool:

@@ -8,7 +8,9 @@ from urllib.parse import urlsplit
 import msgspec
 
 from codeloop.model.catalog.vendors import LOCAL_SERVERS, LocalServer
+from codeloop.model.wire.response import is_json_object
 from codeloop.schema.limits import DISCOVER, DISCOVER_BYTES
+from codeloop.schema.wire import JSON
 
 _LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*(\d{1,9})[ \t]*(?:\r|$)", re.IGNORECASE)
 
@@ -20,12 +22,12 @@ class DiscoveredServer(NamedTuple):
     models: tuple[str, ...]
 
 
-class _Listed(msgspec.Struct):
+class _ListedModel(msgspec.Struct):
     id: str
 
 
 class _Models(msgspec.Struct):
-    data: list[_Listed] | None
+    data: list[_ListedModel] | None
 
 
 async def discover(servers: Sequence[LocalServer] = LOCAL_SERVERS) -> list[DiscoveredServer]:
@@ -65,20 +67,47 @@ async def listening(urls: Iterable[str]) -> frozenset[str]:
     return frozenset(url for url in answers if url is not None)
 
 
+async def ask_json(url: str, body: JSON | None, seconds: float) -> JSON:
+    """Return the JSON object that a server on this machine answers: to a GET, or to a POST of `body`.
+
+    Empty when it answers late, otherwise, or not at all.
+    """
+    import asyncio
+
+    try:
+        async with asyncio.timeout(seconds):
+            answer = await _exchange(url, body)
+    except TimeoutError:
+        return {}
+    try:
+        found = msgspec.json.decode(_body_of(answer or b""))
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return {}
+    return found if is_json_object(found) else {}
+
+
 async def _ask(server: LocalServer) -> DiscoveredServer | None:
+    answer = await _exchange(f"{server.url}/models", None)
+    return None if answer is None else _parse_answer(server, answer)
+
+
+async def _exchange(url: str, body: JSON | None) -> bytes | None:
     """Plain HTTP/1.0 over a socket: one request that ends with the connection, without an HTTP client's import."""
     import asyncio
 
-    parts = urlsplit(server.url)
+    parts = urlsplit(url)
+    data = b"" if body is None else msgspec.json.encode(body)
     host, port = parts.hostname or "127.0.0.1", parts.port or 80
     try:
         reader, writer = await asyncio.open_connection(host, port)
     except OSError:
         return None
     try:
-        writer.write(
-            f"GET {parts.path}/models HTTP/1.0\r\nHost: {host}:{port}\r\nAccept: application/json\r\n\r\n".encode()
-        )
+        head = f"{'GET' if body is None else 'POST'} {parts.path} HTTP/1.0\r\nHost: {host}:{port}\r\n"
+        head += "Accept: application/json\r\n"
+        if body is not None:
+            head += f"Content-Type: application/json\r\nContent-Length: {len(data)}\r\n"
+        writer.write(f"{head}\r\n".encode() + data)
         answer = bytearray()
         while chunk := await reader.read(65_536):
             answer += chunk
@@ -90,7 +119,7 @@ async def _ask(server: LocalServer) -> DiscoveredServer | None:
         return None
     finally:
         writer.close()
-    return _found(server, bytes(answer))
+    return bytes(answer)
 
 
 def _is_whole(answer: bytearray) -> bool:
@@ -100,13 +129,16 @@ def _is_whole(answer: bytearray) -> bool:
     return length is not None and len(body) >= int(length[1])
 
 
-def _found(server: LocalServer, answer: bytes) -> DiscoveredServer | None:
+def _body_of(answer: bytes) -> bytes:
+    """Return the body of a 200; empty for any other answer."""
     head, _, body = answer.partition(b"\r\n\r\n")
     status = head.split(b"\r\n", 1)[0].split(b" ")
-    if not head.startswith(b"HTTP/1.") or len(status) < 2 or status[1] != b"200":
-        return None
+    return body if head.startswith(b"HTTP/1.") and len(status) > 1 and status[1] == b"200" else b""
+
+
+def _parse_answer(server: LocalServer, answer: bytes) -> DiscoveredServer | None:
     try:
-        listed = msgspec.json.decode(body, type=_Models).data or []
+        listed = msgspec.json.decode(_body_of(answer), type=_Models).data or []
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
     return DiscoveredServer(server, tuple(model.id for model in listed if model.id.isprintable()))

@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping
 from typing import TypeVar
+from urllib.parse import urlsplit
 
 import msgspec
 
+from codeloop.model.catalog.services import protocol_elsewhere
 from codeloop.model.chat import Limits, ModelInfo, Prices
 from codeloop.schema.config import ModelConfig, ModelCostConfig, ModelLimitConfig, ProviderConfig
 
@@ -24,10 +26,18 @@ def overlaid(
     for name, row in config.models.items():
         plain = ModelInfo(provider_id=provider_id, id=name, name=name, npm=npm)
         models[name] = _model(models.get(name) or models.get(row.id or "") or plain, name, row)
-    return {name: model for name, model in models.items() if everything or listed(name, config)}
+    allowed = {name: model for name, model in models.items() if everything or is_allowed(name, config)}
+    said, url = config.options.get("protocol"), config.options.get("baseURL") or config.api
+    if not said and not url:
+        return allowed
+    host = urlsplit(str(url)).hostname or ""
+    return {
+        name: msgspec.structs.replace(model, protocol=str(said or protocol_elsewhere(model.npm, host)))
+        for name, model in allowed.items()
+    }
 
 
-def listed(name: str, config: ProviderConfig) -> bool:
+def is_allowed(name: str, config: ProviderConfig) -> bool:
     """Return whether the configuration lets the model be used: `disabled`, `whitelist`, `blacklist`."""
     row = config.models.get(name)
     if row is not None and row.disabled:
@@ -43,6 +53,7 @@ def _model(model: ModelInfo, name: str, row: ModelConfig) -> ModelInfo:
     return msgspec.structs.replace(
         model,
         id=name,
+        npm=(row.provider.npm if row.provider else None) or model.npm,
         api_id=row.id or (model.api_id or model.id if model.id != name else model.api_id),
         name=row.name or (name if model.id != name else model.name),
         limits=_limits(model.limits, row.limit),

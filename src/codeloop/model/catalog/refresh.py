@@ -19,6 +19,7 @@ from codeloop.model.catalog.build import SourceProvider, packing, read_source
 from codeloop.model.catalog.catalog import FETCHED, Catalog
 from codeloop.model.errors import ModelUnavailable
 from codeloop.model.origin import origin
+from codeloop.net.offline import is_offline
 from codeloop.net.origin import is_loopback
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CATALOG_AGE, CATALOG_BYTES, CATALOG_DEADLINE
@@ -38,7 +39,7 @@ def refresh_due(cache: Path, environment: Mapping[str, str], now: float | None =
 
     `cache` is the folder that the fetched catalog is kept in; `now` in seconds since the epoch.
     """
-    if environment.get("CODELOOP_DISABLE_MODELS_FETCH", "") not in {"", "0", "false"}:
+    if is_offline(environment) or environment.get("CODELOOP_DISABLE_MODELS_FETCH", "") not in {"", "0", "false"}:
         return False
     try:
         tried = _stamp(cache).stat().st_mtime
@@ -66,7 +67,7 @@ async def refresh(cache: Path, environment: Mapping[str, str], shipped: Catalog)
         make_private(cache)
         _stamp(cache).touch()
         async with asyncio.timeout(CATALOG_DEADLINE.seconds):
-            providers = checked(read_source(await _fetched(url)), shipped)
+            providers = sanitize_providers(read_source(await _download(url)), shipped)
             packed = b""
             for step in packing(providers, time.strftime("%Y-%m-%d", time.gmtime())):
                 await asyncio.sleep(0)
@@ -79,7 +80,7 @@ async def refresh(cache: Path, environment: Mapping[str, str], shipped: Catalog)
     return len(providers)
 
 
-def checked(source: dict[str, SourceProvider], shipped: Catalog) -> dict[str, SourceProvider]:
+def sanitize_providers(source: dict[str, SourceProvider], shipped: Catalog) -> dict[str, SourceProvider]:
     """Return the fetched providers with what decides where a key goes taken from the shipped catalog.
 
     Raises `RefreshFailed` when it has less than half of the providers that we know: then it is no catalog.
@@ -120,7 +121,7 @@ def _client() -> "httpx2.AsyncClient":
     return httpx2.AsyncClient(timeout=CATALOG_DEADLINE.seconds)
 
 
-async def _fetched(url: str) -> bytes:
+async def _download(url: str) -> bytes:
     import asyncio
 
     made = await asyncio.to_thread(_client)

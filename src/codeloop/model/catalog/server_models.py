@@ -9,9 +9,12 @@ from msgspec import Struct
 
 from codeloop.model.errors import ModelUnavailable
 from codeloop.model.origin import bare_url, likely_base, origin
+from codeloop.net.http1 import NetworkError
+from codeloop.net.offline import check_reach
 from codeloop.net.origin import is_loopback
-from codeloop.net.tls import tls_context
+from codeloop.net.tls import service_tls_context
 from codeloop.schema.bounds.tui import SERVER_MODELS
+from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import DISCOVER_BYTES
 
 if TYPE_CHECKING:
@@ -31,12 +34,12 @@ class ServerAnswer(Struct, frozen=True):
     needs_key: bool = False
 
 
-class _Listed(Struct):
+class _ListedModel(Struct):
     id: str
 
 
 class _Models(Struct):
-    data: list[_Listed]
+    data: list[_ListedModel]
 
 
 async def ask_models(url: str, key: str = "") -> ServerAnswer:
@@ -49,10 +52,15 @@ async def ask_models(url: str, key: str = "") -> ServerAnswer:
 
     url = url if "://" in url else f"{_scheme(url)}://{url}"
     origin(url)
+    try:
+        check_reach(urlsplit(url).hostname or "")
+        trust = service_tls_context()
+    except (NetworkError, CodeloopError) as error:
+        raise ModelUnavailable(f"{bare_url(url)} can't be reached: {error}.") from None
     base = bare_url(url).rstrip("/")
     headers = {"Accept": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
     try:
-        async with httpx2.AsyncClient(verify=tls_context(), timeout=SERVER_MODELS.seconds) as http:
+        async with httpx2.AsyncClient(verify=trust, timeout=SERVER_MODELS.seconds) as http:
             for at in filter(None, (base, likely_base(base))):
                 async with http.stream("GET", f"{at}/models", headers=headers) as response:
                     if response.status_code in _REFUSED:

@@ -5,9 +5,10 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from codeloop.kit.suggest import meant, near
-from codeloop.model.catalog.vendors import PROTOCOLS, Protocol
+from codeloop.model.catalog.services import Protocol, protocol_of
 from codeloop.model.chat import ModelInfo
 from codeloop.model.errors import UnknownModel
+from codeloop.model.quirks import ADAPTIVE_MODELS
 from codeloop.model.wire.response import is_json_object
 from codeloop.schema.limits import MODEL_OUTPUT
 from codeloop.schema.message import NO_VARIANT
@@ -35,30 +36,50 @@ BUDGET: dict[str, JSON] = {
     name: {"thinking": {"type": "enabled", "budgetTokens": tokens}}
     for name, tokens in (("high", 16_000), ("max", 32_000))
 }
+LEVEL: dict[str, JSON] = {name: {"thinkingConfig": {"thinkingLevel": name}} for name in ("low", "medium", "high")}
+GEMINI_BUDGET: dict[str, JSON] = {
+    name: {"thinkingConfig": {"thinkingBudget": tokens}} for name, tokens in (("low", 2_048), ("high", 24_576))
+}
+INTERACTION_LEVEL: dict[str, JSON] = {name: {"thinking_level": name} for name in ("low", "medium", "high")}
+NOVA: dict[str, JSON] = {
+    name: {"reasoningConfig": {"type": "enabled", "maxReasoningEffort": name}} for name in ("low", "medium", "high")
+}
+_ADAPTIVE = ADAPTIVE_MODELS.pattern
 
 ROWS = (
     VariantRow("openai-chat", r"minimax|kimi-k2|glm-4|mistral|magistral|qwen|deepseek-(r1|v3)", {}),
     VariantRow("openai-chat", "", EFFORT),
-    VariantRow("anthropic-messages", r"claude-(opus|sonnet|haiku|fable)-(4[.-][7-9]|[5-9])", ADAPTIVE),
+    VariantRow("openai-responses", "", EFFORT),
+    VariantRow("anthropic-messages", _ADAPTIVE, ADAPTIVE),
     VariantRow("anthropic-messages", "", BUDGET),
+    VariantRow("anthropic-vertex", _ADAPTIVE, ADAPTIVE),
+    VariantRow("anthropic-vertex", "", BUDGET),
+    VariantRow("google-generate-content", r"gemini-[12]|gemma", GEMINI_BUDGET),
+    VariantRow("google-generate-content", "", LEVEL),
+    VariantRow("google-interactions", "", INTERACTION_LEVEL),
+    VariantRow("bedrock-converse", _ADAPTIVE, ADAPTIVE),
+    VariantRow("bedrock-converse", "claude", BUDGET),
+    VariantRow("bedrock-converse", "nova-2", NOVA),
+    VariantRow("bedrock-converse", "gpt-oss|gpt-[5-9]", EFFORT),
+    VariantRow("bedrock-converse", "", {}),
 )
 """The first that fits counts. Empty: the models take no effort, they refuse it or pass it over."""
 
 
 def variants_of(info: ModelInfo) -> dict[str, JSON]:
     """Return the variants of a model: its row's, and over them those that its configuration names."""
-    shipped = _shipped(info) if info.reasoning else {}
+    shipped = _find_shipped(info) if info.reasoning else {}
     if not info.variants:
         return shipped
     found: dict[str, JSON] = {}
     for name in (*shipped, *(name for name in info.variants if name not in shipped)):
         said = info.variants.get(name, {})
         if said.get("disabled") is not True:
-            found[name] = merged(shipped.get(name, {}), {key: said[key] for key in said if key != "disabled"})
+            found[name] = merge_options(shipped.get(name, {}), {key: said[key] for key in said if key != "disabled"})
     return found
 
 
-def chosen_variant(info: ModelInfo, name: str) -> str | None:
+def resolve_variant(info: ModelInfo, name: str) -> str | None:
     """Return the variant to store for a choice; None: none, as the service decides. Raises UnknownModel."""
     known = variants_of(info)
     if name in known:
@@ -71,10 +92,10 @@ def chosen_variant(info: ModelInfo, name: str) -> str | None:
 
 def with_variant(options: JSON, info: ModelInfo, name: str) -> JSON:
     """Return the options of a request with those of a variant over them; one that the model lacks adds nothing."""
-    return merged(options, variants_of(info).get(name, {}))
+    return merge_options(options, variants_of(info).get(name, {}))
 
 
-def merged(options: JSON, over: JSON) -> JSON:
+def merge_options(options: JSON, over: JSON) -> JSON:
     """Lay options over others, objects key by key.
 
     What is laid over comes last: of two spellings of one option the later counts.
@@ -82,12 +103,12 @@ def merged(options: JSON, over: JSON) -> JSON:
     found = {key: value for key, value in options.items() if key not in over}
     for key, value in over.items():
         before = options.get(key)
-        found[key] = merged(before, value) if is_json_object(before) and is_json_object(value) else value
+        found[key] = merge_options(before, value) if is_json_object(before) and is_json_object(value) else value
     return found
 
 
-def _shipped(info: ModelInfo) -> dict[str, JSON]:
-    protocol, name = PROTOCOLS.get(info.npm), f"{info.id} {info.api_id}".lower()
+def _find_shipped(info: ModelInfo) -> dict[str, JSON]:
+    protocol, name = protocol_of(info), f"{info.id} {info.api_id}".lower()
     found = next((row for row in ROWS if row.protocol == protocol and re.search(row.pattern, name)), None)
     if found is None:
         return {}

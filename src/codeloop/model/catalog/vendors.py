@@ -1,37 +1,18 @@
-"""What the catalog does not say of providers, as rows of data: protocols, addresses, local servers, preferences."""
+"""What the catalog does not say of providers, as rows of data: addresses, local servers, preferences."""
 
-from typing import Literal, NamedTuple
-
-Protocol = Literal["openai-chat", "anthropic-messages"]
-
-PROTOCOLS: dict[str, Protocol] = {
-    "@ai-sdk/openai-compatible": "openai-chat",
-    "@ai-sdk/openai": "openai-chat",
-    "@openrouter/ai-sdk-provider": "openai-chat",
-    "@aihubmix/ai-sdk-provider": "openai-chat",
-    "@ai-sdk/cerebras": "openai-chat",
-    "@ai-sdk/cohere": "openai-chat",
-    "@ai-sdk/deepinfra": "openai-chat",
-    "@ai-sdk/deepseek": "openai-chat",
-    "@ai-sdk/fireworks": "openai-chat",
-    "@ai-sdk/gateway": "openai-chat",
-    "@ai-sdk/groq": "openai-chat",
-    "@ai-sdk/mistral": "openai-chat",
-    "@ai-sdk/moonshotai": "openai-chat",
-    "@ai-sdk/perplexity": "openai-chat",
-    "@ai-sdk/togetherai": "openai-chat",
-    "@ai-sdk/vercel": "openai-chat",
-    "@ai-sdk/xai": "openai-chat",
-    "venice-ai-sdk-provider": "openai-chat",
-    "@ai-sdk/anthropic": "anthropic-messages",
-}
-"""The wire protocol of each `npm` name that we speak."""
+from typing import NamedTuple
 
 BASE_URLS: dict[str, str] = {
     "aihubmix": "https://aihubmix.com/v1",
+    "amazon-bedrock": "https://bedrock-runtime.${AWS_REGION}.amazonaws.com",
     "anthropic": "https://api.anthropic.com/v1",
     "cerebras": "https://api.cerebras.ai/v1",
     "deepinfra": "https://api.deepinfra.com/v1/openai",
+    "google": "https://generativelanguage.googleapis.com/v1beta",
+    "google-vertex-anthropic": (
+        "https://${GOOGLE_VERTEX_ENDPOINT}/v1/projects/${GOOGLE_VERTEX_PROJECT}"
+        "/locations/${GOOGLE_VERTEX_LOCATION}/publishers/anthropic"
+    ),
     "groq": "https://api.groq.com/openai/v1",
     "mistral": "https://api.mistral.ai/v1",
     "openai": "https://api.openai.com/v1",
@@ -42,7 +23,16 @@ BASE_URLS: dict[str, str] = {
     "vercel": "https://ai-gateway.vercel.sh/v1",
     "xai": "https://api.x.ai/v1",
 }
-"""By provider: the address, if the catalog has none (there the vendor's own package knows it)."""
+"""By provider: the address, where the catalog has none (the vendor's own package knows it) or that of another API."""
+
+SETTINGS: dict[str, dict[str, str]] = {
+    "amazon-bedrock": {"region": "AWS_REGION", "profile": "AWS_PROFILE"},
+    "google-vertex": {"project": "GOOGLE_VERTEX_PROJECT", "location": "GOOGLE_VERTEX_LOCATION"},
+    "google-vertex-anthropic": {"project": "GOOGLE_VERTEX_PROJECT", "location": "GOOGLE_VERTEX_LOCATION"},
+    "azure": {"resourceName": "AZURE_RESOURCE_NAME"},
+    "azure-cognitive-services": {"resourceName": "AZURE_COGNITIVE_SERVICES_RESOURCE_NAME"},
+}
+"""By provider: options of the configuration, and the variables of the environment that they stand for."""
 
 
 class LocalServer(NamedTuple):
@@ -58,12 +48,15 @@ LOCAL_SERVERS = (
     LocalServer("lmstudio", "LM Studio", "http://127.0.0.1:1234/v1"),
     LocalServer("llama.cpp", "llama.cpp", "http://127.0.0.1:8080/v1"),
     LocalServer("vllm", "vLLM", "http://127.0.0.1:8000/v1"),
+    LocalServer("sglang", "SGLang", "http://127.0.0.1:30000/v1"),
+    LocalServer("docker-model-runner", "Docker Model Runner", "http://127.0.0.1:12434/engines/v1"),
 )
 """In the order in which they are preferred."""
 
 PREFERRED_PROVIDERS = (
     "anthropic",
     "openai",
+    "google",
     "openrouter",
     "vercel",
     "xai",
@@ -92,6 +85,8 @@ NEEDS_CHOICE = frozenset(
         "digitalocean",
         "github-copilot",
         "gitlab",
+        "google-vertex",
+        "google-vertex-anthropic",
         "huggingface",
         "snowflake-cortex",
     }

@@ -10,6 +10,9 @@ SHORTEST_KEY = 12
 OURS = frozenset(("CODELOOP_SERVER_PASSWORD", "OPENCODE_SERVER_PASSWORD"))
 """Passwords of our own server: who has them can answer questions in the person's place."""
 
+PAIRED = frozenset(("AWS_SECRET_ACCESS_KEY",))
+"""Secrets that sign a request together with another variable, and are never sent."""
+
 _SETTINGS = (
     "_ID",
     "_NAME",
@@ -33,7 +36,7 @@ def environment_key(names: Iterable[str], environment: Mapping[str, str]) -> tup
     """Return name and value of the first of a provider's variables that holds a key; None when none is set."""
     for name in names:
         value = environment.get(name, "").strip()
-        if value and holds_key(name):
+        if value and holds_key(name) and name not in PAIRED:
             return name, value
     return None
 

@@ -6,7 +6,7 @@ only they read them. Entries of other types are kept as they are.
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -28,7 +28,7 @@ class ApiKey(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type", 
 
     def __repr__(self) -> str:
         """Return the entry without its key."""
-        return f"ApiKey(key={masked(self.key)!r}, origin={self.origin!r})"
+        return f"ApiKey(key={mask_key(self.key)!r}, origin={self.origin!r})"
 
 
 def is_key(text: str) -> bool:
@@ -36,7 +36,7 @@ def is_key(text: str) -> bool:
     return 0 < len(text) <= KEY_LENGTH.value and text.isascii() and text.isprintable() and " " not in text
 
 
-def masked(key: str) -> str:
+def mask_key(key: str) -> str:
     """Return a key as it may be shown: `sk-…abcd`; short ones not at all."""
     return f"{key[:3]}…{key[-4:]}" if len(key) >= 16 else "…"
 
@@ -55,18 +55,20 @@ class Credentials:
                 found[provider] = msgspec.json.decode(raw, type=ApiKey)
         return found
 
-    def key(self, provider: str, url: str, home: str = "") -> str | None:
+    def key(self, provider: str, url: str, homes: Sequence[str] = ()) -> str | None:
         """Return the provider's key for requests to `url`, or None when none is stored.
 
-        `home` is the provider's base URL in the catalog, which entries without an origin belong to.
+        `homes` are the provider's base URLs in the catalog: a key for one of them is for all of them, and entries
+        without an origin belong to them.
         Raises `WrongOrigin` when the key is stored for another origin, `ModelUnavailable` when the file is broken.
         """
         entry = self.entries().get(provider)
         if entry is None:
             return None
         wanted = origin(url)
-        bound = entry.origin or (origin(home) if home else "")
-        if bound != wanted:
+        own = [origin(home) for home in homes]
+        bound = entry.origin or (own[0] if own else "")
+        if bound != wanted and not {bound, wanted} <= set(own):
             raise WrongOrigin(
                 f"The stored key of `{provider}` is for {bound or 'no known address'}, and is not sent to {wanted}.\n"
                 f"If you trust {wanted}, run `codeloop auth login {provider} --base-url {url}`; "
@@ -83,7 +85,7 @@ class Credentials:
         self._change(lambda entries: {**entries, provider: msgspec.Raw(msgspec.json.encode(entry))})
         return entry
 
-    def signed_in(self, provider: str) -> JSON | None:
+    def find_sign_in(self, provider: str) -> JSON | None:
         """Return the stored result of a plugin's sign-in for a provider, or None. Raises as `entries` does."""
         raw = self._read().get(provider)
         with suppress(msgspec.MsgspecError):
@@ -93,7 +95,7 @@ class Credentials:
 
     def put_signed_in(self, provider: str, entry: JSON) -> None:
         """Store what a sign-in with a plugin gave, in place of the provider's old entry. Raises as `put` does."""
-        before = self.signed_in(provider) or {}
+        before = self.find_sign_in(provider) or {}
         own = {"plugin": before["plugin"]} if "plugin" in before else {}  # renewed by the one that made it
         stored = msgspec.Raw(msgspec.json.encode({**own, **entry, "type": "oauth"}))
         self._change(lambda entries: {**entries, provider: stored})

@@ -77,12 +77,12 @@ class ChaosModel:
         place = dice.random()
         self.faults.append(fault)
         if fault in _REFUSALS:
-            yield _refused(*_REFUSALS[fault])
+            yield _refuse(*_REFUSALS[fault])
             return
         events = await self._answer(kind, request)
         if fault == "cut":
             self._kept[kind] = (request, events)
-        for number, event in enumerate(broken(events, fault, place)):
+        for number, event in enumerate(inject_fault(events, fault, place)):
             if fault == "stall" and number == int(place * len(events)):
                 await asyncio.sleep(self._rates.stall_ms / 1000)
             yield event
@@ -102,13 +102,13 @@ class ChaosModel:
         return [event async for event in self._inner.stream(request)]
 
 
-def broken(events: list[ModelEvent], fault: str, place: float) -> list[ModelEvent]:
+def inject_fault(events: list[ModelEvent], fault: str, place: float) -> list[ModelEvent]:
     """Return the events with the fault in them; `place` (0.0 to 1.0) says where. Pure."""
     match fault:
         case "cut":
             return _cut(events, place)
         case "broken_json" | "unknown_tool" | "duplicate_id":
-            return _broken_call(events, fault, place)
+            return _break_call(events, fault, place)
         case _:
             return events
 
@@ -117,10 +117,10 @@ def _cut(events: list[ModelEvent], place: float) -> list[ModelEvent]:
     said = events[: int(place * (len(events) - 1))]
     if any(isinstance(event, CallReady) for event in said):
         return [*said, Finished("cut")]
-    return [*said, _refused(None, "The connection ended in the middle of the answer (chaos)")]
+    return [*said, _refuse(None, "The connection ended in the middle of the answer (chaos)")]
 
 
-def _broken_call(events: list[ModelEvent], fault: str, place: float) -> list[ModelEvent]:
+def _break_call(events: list[ModelEvent], fault: str, place: float) -> list[ModelEvent]:
     ready = [event for event in events if isinstance(event, CallReady)]
     if not ready:
         return events
@@ -128,17 +128,17 @@ def _broken_call(events: list[ModelEvent], fault: str, place: float) -> list[Mod
     match fault:
         case "broken_json":
             short = victim.arguments[: max(1, int(place * len(victim.arguments)))].rstrip("}")
-            return _replaced(events, victim, CallReady(victim.id, victim.name, short or "{"))
+            return _replace_call(events, victim, CallReady(victim.id, victim.name, short or "{"))
         case "unknown_tool":
-            return _replaced(events, victim, CallReady(victim.id, f"{victim.name}_x", victim.arguments))
+            return _replace_call(events, victim, CallReady(victim.id, f"{victim.name}_x", victim.arguments))
         case _:
             other = next((call for call in ready if call.id != victim.id), None)
             if other is None:
                 return [*events[:-1], victim, events[-1]]
-            return _replaced(events, victim, CallReady(other.id, victim.name, victim.arguments))
+            return _replace_call(events, victim, CallReady(other.id, victim.name, victim.arguments))
 
 
-def _replaced(events: list[ModelEvent], old: CallReady, new: CallReady) -> list[ModelEvent]:
+def _replace_call(events: list[ModelEvent], old: CallReady, new: CallReady) -> list[ModelEvent]:
     """Put one call in another's place, in all the events that tell of it."""
     told: list[ModelEvent] = []
     for event in events:
@@ -154,5 +154,5 @@ def _replaced(events: list[ModelEvent], old: CallReady, new: CallReady) -> list[
     return told
 
 
-def _refused(status: int | None, message: str) -> Finished:
+def _refuse(status: int | None, message: str) -> Finished:
     return Finished("error", error=APIError(data=APIErrorData(message=message, is_retryable=True, status_code=status)))

@@ -11,7 +11,7 @@ from codeloop.model.chat import (
     Finished,
     ModelEvent,
     ReasoningDelta,
-    Retrying,
+    RetryScheduled,
     TextDelta,
     UsageUpdate,
 )
@@ -43,7 +43,7 @@ class EventFold:
 
     def add(self, event: ModelEvent) -> None:
         """Take the next event."""
-        ms = self._elapsed()
+        ms = self._take_elapsed()
         match event:
             case TextDelta(text=text, block=block):
                 self._extend(TextBlock(text, ms=ms), block)
@@ -56,7 +56,7 @@ class EventFold:
                 self._grow(call_id, text, ms)
             case CallReady():
                 self._close(event, ms)
-            case Retrying(attempt=attempt, message=message):
+            case RetryScheduled(attempt=attempt, message=message):
                 self._append(RetryBlock(attempt, message, ms))
             case UsageUpdate(tokens=tokens):
                 self._end = Finished("cut", tokens)
@@ -75,7 +75,7 @@ class EventFold:
             request=asked,
         )
 
-    def _elapsed(self) -> int:
+    def _take_elapsed(self) -> int:
         now = time.monotonic()
         ms = int((now - self._last) * 1000)
         self._last += ms / 1000

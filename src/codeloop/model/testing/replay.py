@@ -32,7 +32,7 @@ from codeloop.model.testing.script import (
     RecordedRequest,
     ScriptedAnswer,
     read_answers,
-    replaced,
+    replace_paths,
 )
 from codeloop.model.testing.scripted import SCRIPTED, failure, kind_of, play
 from codeloop.schema.errors import CodeloopError
@@ -59,7 +59,7 @@ class RecordingModel:
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         """Ask the model and pass its events on."""
-        asked = self._memory.recorded(request, self._places)
+        asked = self._memory.record(request, self._places)
         tape = EventFold()
         events = self._model.stream(request)
         try:
@@ -152,7 +152,7 @@ class ReplayModel:
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         """Play the next answer of the request's kind."""
         kind = kind_of(request)
-        asked = self._memory.recorded(request, self._places)
+        asked = self._memory.record(request, self._places)
         row = _next(self._left[kind], kind, asked)
         if row is None:
             yield Finished("error", error=failure(f"The recording {self._path} ends here: no further {kind} answer."))
@@ -167,7 +167,7 @@ class ReplayModel:
             recorded = answer.request
             self._is_other |= not self._played and recorded is not None and recorded.digest != asked.digest
             self._played += 1
-        async for event in play(answer.placed(self._places), number, self._pace):
+        async for event in play(answer.fill_places(self._places), number, self._pace):
             yield event
 
 
@@ -177,7 +177,7 @@ class _Memory:
     def __init__(self) -> None:
         self._turns: dict[Kind, int] = {}
 
-    def recorded(self, request: ModelRequest, places: Places) -> RecordedRequest:
+    def record(self, request: ModelRequest, places: Places) -> RecordedRequest:
         kind = kind_of(request)
         before = self._turns.get(kind)
         self._turns[kind] = len(request.turns)
@@ -213,10 +213,10 @@ def _difference(answer: ScriptedAnswer, asked: RecordedRequest) -> str:
         return f"it calls the tool `{gone[0]}`, which does not exist here. Record it again."
     if recorded is None or answer.kind == "side" or recorded.turns == asked.turns:
         return ""
-    return f"it was given after {_described(recorded.turns)}, and now comes after {_described(asked.turns)}."
+    return f"it was given after {_describe(recorded.turns)}, and now comes after {_describe(asked.turns)}."
 
 
-def _described(turns: Sequence[str]) -> str:
+def _describe(turns: Sequence[str]) -> str:
     return ", then ".join(turns) or "nothing new"
 
 
@@ -248,7 +248,7 @@ def _without_places(answer: ScriptedAnswer, places: Places) -> ScriptedAnswer:
     directory = _free_word("directory", text)
     root = _free_word("root", text)
     words = {places.root: root, places.directory: directory}
-    plain = replaced(answer, {path: word for path, word in words.items() if len(path) > 1})
+    plain = replace_paths(answer, {path: word for path, word in words.items() if len(path) > 1})
     return msgspec.structs.replace(plain, directory=directory, root=root)
 
 

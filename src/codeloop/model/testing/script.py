@@ -20,7 +20,7 @@ from codeloop.model.chat import (
     FinishReason,
     ModelEvent,
     ReasoningDelta,
-    Retrying,
+    RetryScheduled,
     TextDelta,
 )
 from codeloop.model.errors import ModelUnavailable
@@ -157,7 +157,7 @@ class ScriptedAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
             return self.finish
         return "tool-calls" if any(isinstance(block, CallBlock) for block in self.blocks()) else "stop"
 
-    def used(self) -> Tokens:
+    def to_tokens(self) -> Tokens:
         """Return the tokens in the form that messages hold them."""
         count = self.tokens
         if count == Count():
@@ -169,36 +169,36 @@ class ScriptedAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
             cache=CacheTokens(read=count.cache_read, write=count.cache_write),
         )
 
-    def placed(self, places: Places) -> "ScriptedAnswer":
+    def fill_places(self, places: Places) -> "ScriptedAnswer":
         """Return the answer with the present paths in it."""
         words = {self.directory: places.directory, self.root: places.root}
         swap = _swapper({word: path for word, path in words.items() if word and path})
-        return self if swap is None else _mapped(self, swap)
+        return self if swap is None else _map_answer(self, swap)
 
 
-class Timed(NamedTuple):
+class TimedEvent(NamedTuple):
     """An event, and how long to wait before it (seconds)."""
 
     wait: float
     event: ModelEvent
 
 
-def pieces(answer: ScriptedAnswer, number: int) -> Iterator[Timed]:
+def pieces(answer: ScriptedAnswer, number: int) -> Iterator[TimedEvent]:
     """Yield the events of an answer but the last, with the pauses before them. `number` makes call ids distinct."""
     for place, block in enumerate(answer.blocks()):
         match block:
             case TextBlock():
                 for wait, piece in _cut(block.text, block.deltas, block.ms):
-                    yield Timed(wait, TextDelta(piece, place))
+                    yield TimedEvent(wait, TextDelta(piece, place))
             case ReasoningBlock():
                 for wait, piece in _cut(block.text, block.deltas, block.ms):
-                    yield Timed(wait, ReasoningDelta(piece, place))
+                    yield TimedEvent(wait, ReasoningDelta(piece, place))
                 if block.metadata:
-                    yield Timed(0, ReasoningDelta("", place, block.metadata))
+                    yield TimedEvent(0, ReasoningDelta("", place, block.metadata))
             case CallBlock(call=call, deltas=deltas, ms=ms):
                 yield from _call(call, deltas, ms, call.id or f"call_{number}_{place}")
             case RetryBlock(attempt=attempt, message=message, ms=ms):
-                yield Timed(ms / 1000, Retrying(attempt, message, 0))
+                yield TimedEvent(ms / 1000, RetryScheduled(attempt, message, 0))
 
 
 def read_answers(path: Path) -> list[ScriptedAnswer]:
@@ -221,19 +221,19 @@ def read_answers(path: Path) -> list[ScriptedAnswer]:
     return answers
 
 
-def replaced(answer: ScriptedAnswer, places: dict[str, str]) -> ScriptedAnswer:
+def replace_paths(answer: ScriptedAnswer, places: dict[str, str]) -> ScriptedAnswer:
     """Return a recorded answer with each path of `places` replaced by the word that shall stand for it."""
     swap = _swapper(places, whole=True)
-    return answer if swap is None else _mapped(answer, swap)
+    return answer if swap is None else _map_answer(answer, swap)
 
 
-def _call(call: ScriptedCall, deltas: int, ms: int, call_id: str) -> Iterator[Timed]:
+def _call(call: ScriptedCall, deltas: int, ms: int, call_id: str) -> Iterator[TimedEvent]:
     raw = call.arguments if isinstance(call.arguments, str) else msgspec.json.encode(call.arguments).decode()
-    yield Timed(0, CallStarted(call_id, call.name))
+    yield TimedEvent(0, CallStarted(call_id, call.name))
     for wait, piece in _cut(raw, deltas, ms):
-        yield Timed(wait, CallDelta(call_id, piece))
+        yield TimedEvent(wait, CallDelta(call_id, piece))
     if call.complete:
-        yield Timed(0, CallReady(call_id, call.name, raw))
+        yield TimedEvent(0, CallReady(call_id, call.name, raw))
 
 
 def _cut(text: str, count: int, ms: int) -> Iterator[tuple[float, str]]:
@@ -259,43 +259,43 @@ def _swapper(words: dict[str, str], *, whole: bool = False) -> _Swap | None:
     return _Swap(re.compile(rf"(?<![\w.~-])(?:{body})(?![\w-]|\.\w)" if whole else body), words)
 
 
-def _mapped(answer: ScriptedAnswer, swap: _Swap) -> ScriptedAnswer:
+def _map_answer(answer: ScriptedAnswer, swap: _Swap) -> ScriptedAnswer:
     return msgspec.structs.replace(
         answer,
         reasoning=swap(answer.reasoning),
         text=swap(answer.text),
-        calls=tuple(_mapped_call(call, swap) for call in answer.calls),
-        content=tuple(_mapped_block(block, swap) for block in answer.content),
+        calls=tuple(_map_call(call, swap) for call in answer.calls),
+        content=tuple(_map_block(block, swap) for block in answer.content),
     )
 
 
-def _mapped_block(block: Block, swap: _Swap) -> Block:
+def _map_block(block: Block, swap: _Swap) -> Block:
     match block:
         case TextBlock() | ReasoningBlock():
             return msgspec.structs.replace(block, text=swap(block.text))
         case CallBlock():
-            return msgspec.structs.replace(block, call=_mapped_call(block.call, swap))
+            return msgspec.structs.replace(block, call=_map_call(block.call, swap))
         case RetryBlock():
             return block
 
 
-def _mapped_call(call: ScriptedCall, swap: _Swap) -> ScriptedCall:
+def _map_call(call: ScriptedCall, swap: _Swap) -> ScriptedCall:
     if isinstance(call.arguments, str):
         return msgspec.structs.replace(call, arguments=swap(call.arguments))
     return msgspec.structs.replace(
-        call, arguments={swap(name): _mapped_value(value, swap) for name, value in call.arguments.items()}
+        call, arguments={swap(name): _map_value(value, swap) for name, value in call.arguments.items()}
     )
 
 
-def _mapped_value(value: object, swap: _Swap) -> object:
+def _map_value(value: object, swap: _Swap) -> object:
     match value:
         case str():
             return swap(value)
         case list():
             items: list[object] = [*value]
-            return [_mapped_value(item, swap) for item in items]
+            return [_map_value(item, swap) for item in items]
         case dict():
             fields: dict[str, object] = {**value}
-            return {swap(name): _mapped_value(item, swap) for name, item in fields.items()}
+            return {swap(name): _map_value(item, swap) for name, item in fields.items()}
         case _:
             return value

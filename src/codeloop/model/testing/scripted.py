@@ -48,7 +48,7 @@ class ScriptedModel:
             yield Finished("error", error=failure(f"{self._name} has no further answer for a {kind} request."))
             return
         self._given += 1
-        async for event in play(left.pop(0).placed(self._places), self._given):
+        async for event in play(left.pop(0).fill_places(self._places), self._given):
             yield event
 
 
@@ -65,7 +65,7 @@ async def play(answer: ScriptedAnswer, number: int, pace: float = 1.0) -> AsyncG
         if wait * pace or not count % _BREATH:
             await asyncio.sleep(wait * pace)
         yield event
-    yield Finished(answer.reason(), answer.used(), answer.error)
+    yield Finished(answer.reason(), answer.to_tokens(), answer.error)
 
 
 def failure(message: str) -> MessageError:

@@ -3,7 +3,7 @@
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
@@ -51,6 +51,19 @@ class EncodingCache(Generic[Encoded]):
         return self._tools[1]
 
 
+class EncodedTurn(NamedTuple):
+    """A message of blocks: its role, the JSON of each block, and of the whole."""
+
+    role: str
+    blocks: list[bytes]
+    body: bytes
+
+
+def encode_turn(role: str, blocks: list[bytes]) -> EncodedTurn:
+    """Put the blocks together."""
+    return EncodedTurn(role, blocks, b'{"role":"%b","content":[%b]}' % (role.encode(), b",".join(blocks)))
+
+
 def _common(before: tuple[Turn, ...], now: tuple[Turn, ...]) -> int:
     """Count the turns at the start that are the same; comparing tuples looks at identity first, without Python code."""
     if now[: len(before)] == before:
@@ -66,10 +79,10 @@ def to_json(value: Any) -> bytes:
     try:
         return msgspec.json.encode(value)
     except UnicodeEncodeError:
-        return msgspec.json.encode(_scrubbed(value))
+        return msgspec.json.encode(_scrub(value))
 
 
-def _scrubbed(value: Any) -> Any:
+def _scrub(value: Any) -> Any:
     """Return the value as plain JSON values with every lone surrogate replaced."""
     import json
 
@@ -79,7 +92,7 @@ def _scrubbed(value: Any) -> Any:
 
 def options_of(info: ModelInfo, request: ModelRequest, quirks: Quirks) -> JSON:
     """Return the further body fields of model and request under the wire's names, sorted, without our own."""
-    merged = {**_renamed(info.options, quirks.names), **_renamed(request.options, quirks.names)}
+    merged = {**_rename_keys(info.options, quirks.names), **_rename_keys(request.options, quirks.names)}
     return {name: merged[name] for name in sorted(merged) if name not in OURS}
 
 
@@ -92,10 +105,10 @@ def with_body(head: JSON, request: ModelRequest) -> JSON:
     return merged
 
 
-def _renamed(options: Mapping[str, Any], names: Mapping[str, str]) -> JSON:
+def _rename_keys(options: Mapping[str, Any], names: Mapping[str, str]) -> JSON:
     found: JSON = {}
     for name, value in options.items():
-        inner = _renamed(value, names) if is_json_object(value) else value
+        inner = _rename_keys(value, names) if is_json_object(value) else value
         found[names.get(name, name)] = inner
     return found
 
@@ -116,6 +129,6 @@ def call_id(name: str, length: int = 0) -> str:
     return sha256(name.encode("utf-8", "replace")).hexdigest()[:length]
 
 
-def lowered(headers: dict[str, str]) -> dict[str, str]:
+def lower_names(headers: dict[str, str]) -> dict[str, str]:
     """Return the headers with lower-case names, so that one set replaces another."""
     return {name.lower(): value for name, value in headers.items()}

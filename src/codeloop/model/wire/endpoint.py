@@ -5,6 +5,7 @@ from typing import Any, Protocol
 from msgspec import Struct
 from msgspec import field as struct_field
 
+from codeloop.model.credentials.cloud_chain import Signer
 from codeloop.model.origin import bare_url
 from codeloop.schema.limits import MODEL_CONNECT, MODEL_FIRST_BYTE, MODEL_IDLE
 
@@ -42,6 +43,8 @@ class Endpoint(Struct, frozen=True):
     first_byte: float = MODEL_FIRST_BYTE.seconds
     idle: float = MODEL_IDLE.seconds
     hints: Hints | None = None
+    signer: Signer | None = None
+    """Authorises each request where no fixed key does."""
     client: Any = None
     """A `RequestClient` that sends requests instead of a connection of ours: a plugin that signs in does.
 

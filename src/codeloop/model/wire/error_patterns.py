@@ -1,6 +1,7 @@
 """What services say when something is wrong, and how to recognise it."""
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 OVERFLOW_CODES = frozenset(
@@ -50,10 +51,75 @@ STATUS_OF_TYPE = {
     "context_length_exceeded": 400,
     "exceed_context_size_error": 400,
     "model_not_found": 404,
+    "content_filter": 400,
 }
 TAG = r"<(script|style|head)\b.*?</\1\s*>|<!--.*?-->|<[^>]*>"
 TITLE = r"<title[^>]*>(.*?)</title"
 LOOSE = re.IGNORECASE | re.DOTALL
+
+KEY_TEXT = r"api[ _]key not valid|API_KEY_INVALID|api key expired|security token included in the request is"
+REMEDIES = (
+    (
+        r"organi[sz]ation must be verified|verify organi[sz]ation",
+        "Verify the organization in the account's settings there, or choose another model.",
+    ),
+    (
+        (
+            r"unsupported_country|country, region,? or territory|not (?:available|supported) in your (?:country|region)"
+            r"|user location is not supported|not available from your location"
+        ),
+        "The service does not answer from where you are: choose another provider, or a proxy that you may use.",
+    ),
+    (
+        r"content.?filter|content management policy|content_policy|safety system|flagged as potentially",
+        "The service's filter stopped it. Ask in other words, or /undo the prompt whose text or file it is about.",
+    ),
+    (
+        (
+            r"model.{0,80}(?:has been|is|was) (?:deprecated|retired|decommissioned|shut down|sunset)"
+            r"|model.{0,80}(?:end of life|no longer (?:available|supported))"
+        ),
+        "The model is not served any more: choose another one.",
+    ),
+    (
+        r"not have (?:access|permission).{0,60}model|access to (?:the )?model|model.{0,60}not (?:enabled|allowed) for",
+        "The account may not use this model: enable it in the account's settings there, or choose another one.",
+    ),
+    (
+        r"on-demand throughput is|ARN of an inference profile",
+        "Choose its id with a region in front (us., eu., global., ...): `codeloop models amazon-bedrock` lists them.",
+    ),
+    (
+        r"SERVICE_DISABLED|has not been used in project",
+        "Enable the API for the project, wait a minute, and try again.",
+    ),
+    (
+        r"signature we calculated does not match|signature expired|SignatureDoesNotMatch|RequestTimeTooSkewed",
+        "Check the secret access key, and this machine's clock.",
+    ),
+    (
+        r"zero data retention|data retention",
+        "The account's data policy excludes this: choose another model, or change the policy.",
+    ),
+)
+"""What services say -> what to do about it; the first that is found counts."""
+REQUEST_IDS = ("x-request-id", "request-id", "x-amzn-requestid", "apim-request-id", "cf-ray")
+"""Headers that name a request to who supports the service, the most telling first."""
+
+
+def remedy_of(text: str) -> str:
+    """Return the remedy for a service's message, a sentence; empty when none is known."""
+    found = (words for pattern, words in REMEDIES if re.search(pattern, text[:4_000], LOOSE))
+    return next(found, "")
+
+
+def request_id(headers: Mapping[str, str], payload: Any) -> str:
+    """Return the id under which a service has kept a request; empty when it names none."""
+    match payload:
+        case {"request_id": str(name)} | {"error": {"request_id": str(name)}} if name:
+            return name[:100]
+        case _:
+            return next((headers[name][:100] for name in REQUEST_IDS if headers.get(name)), "")
 
 
 def status_of(payload: Any) -> int | None:
@@ -84,9 +150,29 @@ def asks_for_money(status: int | None, payload: Any, text: str) -> bool:
     """Return whether the key has no credit left: trying again will not help."""
     if status == 402:
         return True
-    if status not in {None, 400, 403, 429}:
-        return False
+    if status not in {None, 400, 403, 429} or (status == 429 and '"retryDelay"' in text):
+        return False  # a service that says when to try again means its rate, whatever it says of billing
     return any(code in MONEY_CODES for code in _codes(payload)) or bool(re.search(MONEY_TEXT, text[:4_000], LOOSE))
+
+
+def refuses_key(status: int | None, text: str) -> bool:
+    """Return whether the service means the key where its status does not say so, or a token that has run out."""
+    return status in {400, 403} and bool(re.search(KEY_TEXT, text[:4_000], LOOSE))
+
+
+def retry_after(payload: Any) -> dict[str, str]:
+    """Return the header that says when to try again, where a service says so in the body (`RetryInfo` of Google's)."""
+    match payload:
+        case {"error": {"details": [*details]}} | [{"error": {"details": [*details]}}, *_]:
+            for detail in details:
+                match detail:
+                    case {"retryDelay": str(delay)} if re.fullmatch(r"[\d.]+s", delay):
+                        return {"retry-after": delay[:-1]}
+                    case _:
+                        continue
+        case _:
+            pass
+    return {}
 
 
 def missing_model(status: int | None, payload: Any, text: str, model: str) -> bool:

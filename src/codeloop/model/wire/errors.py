@@ -15,6 +15,10 @@ from codeloop.model.wire.error_patterns import (
     is_overflow,
     missing_model,
     readable,
+    refuses_key,
+    remedy_of,
+    request_id,
+    retry_after,
     status_of,
     wrong_path,
 )
@@ -45,7 +49,7 @@ class ServiceErrors(Struct, frozen=True):
     async def of_response(self, status: int, headers: Mapping[str, str], body: bytes) -> MessageError:
         """Return the error for an answer whose status is not 200; a local server is asked which models it has."""
         text = body.decode("utf-8", "replace")
-        payload, hints = _parsed(text), self.endpoint.hints
+        payload, hints = _parse_json(text), self.endpoint.hints
         is_missing = hints is not None and missing_model(status, payload, text, self._model)
         return self._error(status, headers, text, payload, near=await hints.near() if hints and is_missing else "")
 
@@ -67,9 +71,13 @@ class ServiceErrors(Struct, frozen=True):
                 seconds = self.endpoint.connect
                 message = f"No connection to {host} after {seconds:g} s. Check the network and {provider}'s base URL."
             case "certificate":
-                message = f"The certificate of {host} is not trusted{reason}. SSL_CERT_FILE names your own authorities."
+                message = (
+                    f"No trusted TLS connection with {host}{reason}. NODE_EXTRA_CA_CERTS names your own authorities."
+                )
             case "proxy":
                 message = f"The proxy to {host} failed{reason}. Check HTTPS_PROXY, HTTP_PROXY and NO_PROXY."
+            case "offline":
+                message = f"{host} was not asked: {failure}. Choose a model of this machine or network, or go online."
             case "first-byte":
                 seconds = self.endpoint.first_byte
                 message = f"{host} sent nothing for {seconds:g} s. Wait longer: provider.{provider}.options.timeout."
@@ -80,9 +88,14 @@ class ServiceErrors(Struct, frozen=True):
                 message = f"{host} closed the connection before the answer was complete{reason}. Try again."
             case "protocol":
                 message = f"{host} did not answer as HTTP{reason}. Check the base URL of {provider}."
-        retryable = failure.kind not in {"certificate", "protocol"}
+        retryable = failure.kind not in {"certificate", "protocol", "offline"}
         metadata = {"url": self._url(), "kind": failure.kind}
         return APIError(data=APIErrorData(message=message, is_retryable=retryable, metadata=metadata))
+
+    def of_signing(self, failure: Exception) -> ProviderAuthError:
+        """Return the error for credentials that can't be had; its message says what to do."""
+        message = self._without_key(str(failure))
+        return ProviderAuthError(data=ProviderAuthData(provider_id=self.info.provider_id, message=message))
 
     def of_body(self, sample: bytes, what: str) -> APIError:
         """Return the error for an answer that is neither a stream nor JSON; `what` says what was expected."""
@@ -96,20 +109,25 @@ class ServiceErrors(Struct, frozen=True):
     ) -> MessageError:
         provider, body = self.info.provider_id, self._without_key(text)[: MODEL_ERROR_BODY.value]
         said = self._without_key(readable(text, payload))[:600]
-        code = f"HTTP {status}" if status else "an error"
+        number, remedy = request_id(headers, payload), remedy_of(text)
+        code = (f"HTTP {status}" if status else "an error") + (f", request {number}" if number else "")
         if is_overflow(status, payload, text):
             what = f"The conversation is longer than {self.info.ref} can read ({said})."
             message = f"{what} Compact it with /compact, or start a new session."
             return ContextOverflowError(data=OverflowData(message=message, response_body=body))
         money = asks_for_money(status, payload, text)
-        if status in {401, 403} and not money:
-            message = self._key_refused(status, code, said)
+        headers = {**retry_after(payload), **headers}
+        is_key = refuses_key(status, text)
+        if (is_key or status in {401, 403}) and not money and (is_key or not remedy):
+            message = self._describe_key_error(status, code, said)
             return ProviderAuthError(data=ProviderAuthData(provider_id=provider, message=message))
         if money:
             account = self.endpoint.hints.account() if self.endpoint.hints else ""
             message = (
                 f"{provider} has no credit left ({code}: {said}).{account} Add credit there, or choose another model."
             )
+        elif remedy and status not in {404, 429}:
+            message = f"{provider} refused the request ({code}: {said}). {remedy}"
         elif missing_model(status, payload, text, self._model):
             message = (
                 f"{provider} has no model {self._model} at {bare_url(self.endpoint.base_url)} ({code}: {said}).{near} "
@@ -133,17 +151,19 @@ class ServiceErrors(Struct, frozen=True):
                 message=message,
                 is_retryable=retryable,
                 status_code=status,
-                response_headers=_kept_headers(headers),
+                response_headers=_select_headers(headers),
                 response_body=body,
-                metadata={"url": self._url()},
+                metadata={"url": self._url(), **({"kind": "credit"} if money else {})},
             )
         )
 
-    def _key_refused(self, status: int | None, code: str, said: str) -> str:
+    def _describe_key_error(self, status: int | None, code: str, said: str) -> str:
         provider, headers = self.info.provider_id, {**self.info.headers, **self.endpoint.headers}
         has_key = self.endpoint.key or not KEY_HEADERS.isdisjoint(name.lower() for name in headers)
-        refused = "refused the key" if status == 401 else "does not allow this request with the key"
-        what = refused if has_key or self.endpoint.client is not None else "wants a key"
+        is_wrong = status in {400, 401} or refuses_key(status, said)
+        refused = "refused the key" if is_wrong else "does not allow this request with the key"
+        is_signed = self.endpoint.client is not None or self.endpoint.signer is not None
+        what = refused if has_key or is_signed else "wants a key"
         hints = self.endpoint.hints
         return (
             f"{provider} {what} ({code}: {said}). {hints.key() if hints else f'Run `codeloop auth login {provider}`.'}"
@@ -176,7 +196,7 @@ class ServiceErrors(Struct, frozen=True):
         return self._without_key(bare_url(self.endpoint.base_url) + self.path)
 
 
-def _parsed(text: str) -> Any:
+def _parse_json(text: str) -> Any:
     try:
         return msgspec.json.decode(text)
     except msgspec.DecodeError:
@@ -189,6 +209,6 @@ def _host(url: str) -> str:
     return f"{parts.hostname}:{port}"
 
 
-def _kept_headers(headers: Mapping[str, str]) -> dict[str, str] | None:
+def _select_headers(headers: Mapping[str, str]) -> dict[str, str] | None:
     kept = {name: value for name, value in headers.items() if name in KEPT_HEADERS or name.startswith(KEPT_PREFIXES)}
     return kept or None

@@ -2,10 +2,12 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from typing import Protocol
 
-from codeloop.model.chat import Finished, ModelEvent, ModelInfo
+from codeloop.model.chat import Finished, ModelEvent, ModelInfo, ModelRequest, UserTurn
+from codeloop.model.errors import ModelUnavailable
 from codeloop.model.quirks import Quirks
-from codeloop.model.wire.encoding import lowered
+from codeloop.model.wire.encoding import lower_names
 from codeloop.model.wire.endpoint import Endpoint
 from codeloop.model.wire.errors import ServiceErrors
 from codeloop.model.wire.response import ResponseReader
@@ -19,12 +21,21 @@ _FRAMING = frozenset(("host", "content-length", "transfer-encoding", "connection
 """Headers that say where a request ends and whom it is for."""
 
 
+class Framing(Protocol):
+    """Takes events out of bytes that come in pieces."""
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """Take more bytes; return the payloads of the events that they complete. Raises EventTooLong."""
+        ...
+
+
 class HttpModel:
     """A ChatModel behind HTTP. Each protocol derives its own: path, headers, how a request is written and read."""
 
     def __init__(self, info: ModelInfo, endpoint: Endpoint, quirks: Quirks, path: str, headers: dict[str, str]) -> None:
         self._info = info
         self._endpoint = endpoint
+        self._quirks = quirks
         self._http: RequestClient = endpoint.client or OriginClient(
             endpoint.base_url, endpoint.connect, endpoint.first_byte
         )
@@ -34,9 +45,9 @@ class HttpModel:
             "accept": "text/event-stream",
             "user-agent": "codeloop",
             **headers,
-            **lowered(quirks.headers),
-            **lowered(info.headers),
-            **lowered(endpoint.headers),
+            **lower_names(quirks.headers),
+            **lower_names(info.headers),
+            **lower_names(endpoint.headers),
         }
 
     @property
@@ -44,9 +55,21 @@ class HttpModel:
         """What is known of the model."""
         return self._info
 
+    def _framing(self) -> Framing:
+        """Return the parser that takes an answer's events out of its bytes."""
+        return SseParser(MODEL_ANSWER.value)
+
     async def aclose(self) -> None:
         """Drop the connections that are kept for further requests."""
         await self._http.aclose()
+
+    def _own_headers(self, request: ModelRequest) -> dict[str, str]:
+        """Return the headers of one request, with who begins it where the service counts by that."""
+        name = self._quirks.initiator_header
+        if not name:
+            return request.headers
+        is_user = bool(request.turns) and isinstance(request.turns[-1], UserTurn)
+        return {name: "user" if is_user else "agent", **request.headers}
 
     async def _exchange(self, more: dict[str, str], body: bytes, reader: ResponseReader) -> AsyncGenerator[ModelEvent]:
         """Send the request and yield events until Finished. Closing the generator drops the connection.
@@ -55,9 +78,15 @@ class HttpModel:
         """
         headers = self._headers
         if more:
-            headers = {**headers, **{name: value for name, value in lowered(more).items() if name not in _FRAMING}}
+            headers = {**headers, **{name: value for name, value in lower_names(more).items() if name not in _FRAMING}}
         try:
+            if self._endpoint.signer is not None:
+                url = self._endpoint.base_url + self._errors.path
+                headers = {**headers, **await self._endpoint.signer.sign(url, headers, body)}
             answer = await self._http.post(self._errors.path, headers, body)
+        except ModelUnavailable as error:
+            yield Finished("error", error=self._errors.of_signing(error))
+            return
         except NetworkError as error:
             yield Finished("error", error=self._errors.of_network(error))
             return
@@ -86,7 +115,7 @@ class HttpModel:
                 case b"<":
                     error = self._errors.of_body(first, "a web page, not a model's answer")
                 case _:
-                    parser = SseParser(MODEL_ANSWER.value)
+                    parser = self._framing()
                     chunk = first
                     while chunk:
                         if events := reader.feed(parser.feed(chunk)):

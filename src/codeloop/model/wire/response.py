@@ -36,7 +36,7 @@ class ResponseReader:
             self._take(payload)
             if self.done:
                 break
-        return self._taken()
+        return self._take_events()
 
     def whole(self, body: bytes) -> list[ModelEvent]:
         """Take an answer that did not stream: one JSON document."""
@@ -45,7 +45,7 @@ class ResponseReader:
     def finish(self) -> list[ModelEvent]:
         """Return the events that are still open, and Finished. Only after `ended`."""
         reason = self.reasons.get(self._reason, "stop")
-        events = self._taken() + self._calls.finish(complete=reason not in {"length", "content-filter"})
+        events = self._take_events() + self._calls.finish(complete=reason not in {"length", "content-filter"})
         if reason in {"stop", "tool-calls"}:
             reason = "tool-calls" if self._calls.any_ready else "stop"
         return [*events, Finished(reason, self.tokens)]
@@ -53,7 +53,7 @@ class ResponseReader:
     def _take(self, payload: bytes) -> None:
         raise NotImplementedError
 
-    def _taken(self) -> list[ModelEvent]:
+    def _take_events(self) -> list[ModelEvent]:
         """Return the events that have come since the last time."""
         self._flush()
         events, self._events = self._events, []

@@ -63,14 +63,14 @@ class ToolCallAssembler:
 
     def take(self, index: Any, call_id: str, name: str, text: str) -> list[ModelEvent]:
         """Take a piece of a call; return its events, and those of the calls before it when it begins another."""
-        known = self._known(index, call_id)
+        known = self._find_call(index, call_id)
         if known is None or self._is_another(known, call_id, name, text):
             events = [event for call in self.all for event in self.complete(call)]
             known, begun = self.open(call_id, name)
             events += begun
             self._ids.setdefault(call_id or known.id, known)
         else:
-            events = self.named(known, name)
+            events = self.add_name(known, name)
         if isinstance(index, int):
             self._by_index[index] = known
         self._last = known
@@ -86,9 +86,9 @@ class ToolCallAssembler:
             unique = f"{base}_{copy}"
         call = OpenCall(unique)
         self.all.append(call)
-        return call, self.named(call, name)
+        return call, self.add_name(call, name)
 
-    def named(self, call: OpenCall, name: str) -> list[ModelEvent]:
+    def add_name(self, call: OpenCall, name: str) -> list[ModelEvent]:
         """Take a name, or a further piece of one; repeated names and empty ones change nothing."""
         if not name or call.name == name or call.ready:
             return []
@@ -133,7 +133,7 @@ class ToolCallAssembler:
         call.ready = call.started = True
         return [*events, CallReady(call.id, call.name, call.arguments.strip() or "{}")]
 
-    def _known(self, index: Any, call_id: str) -> OpenCall | None:
+    def _find_call(self, index: Any, call_id: str) -> OpenCall | None:
         if isinstance(index, int):
             return self._by_index.get(index)
         return self._ids.get(call_id) if call_id else self._last

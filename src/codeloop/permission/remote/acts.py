@@ -51,7 +51,7 @@ def _acts(words: tuple[str, ...], depth: int) -> bool:
         return False
     if any(row.acts and _fits(row, words) for row in rows):
         return True
-    return any(_acts(words[at:], depth - 1) for at in _carried(words))
+    return any(_acts(words[at:], depth - 1) for at in _find_starts(words))
 
 
 def mentions_act(words: Sequence[str]) -> bool:
@@ -102,7 +102,7 @@ def _hides_alias(rest: Sequence[str]) -> bool:
     )
 
 
-def _carried(words: tuple[str, ...]) -> Iterator[int]:
+def _find_starts(words: tuple[str, ...]) -> Iterator[int]:
     """Yield where the command may begin that a package runner runs."""
     for carrier in _CARRIERS:
         if words[0] != carrier[0]:

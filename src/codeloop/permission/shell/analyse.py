@@ -9,10 +9,10 @@ from msgspec import Struct
 from codeloop.kit.wildcard import ANY
 from codeloop.permission.remote.acts import acts_remotely, mentions_act, stands_in
 from codeloop.permission.shell.arity import leading_words, spellings
-from codeloop.permission.shell.command import Redirect, Simple
+from codeloop.permission.shell.command import Redirect, SimpleCommand
 from codeloop.permission.shell.effects import is_destructive
 from codeloop.permission.shell.parser import Script, TooMuch
-from codeloop.permission.shell.paths import Touches, touched
+from codeloop.permission.shell.paths import Touches, find_touches
 from codeloop.permission.shell.proof import Facts, Proof, prove
 from codeloop.permission.shell.runners import is_runner
 from codeloop.permission.shell.wrappers import NOTHING, unwrap
@@ -77,41 +77,41 @@ def analyse(command: str, facts: Facts | None = None) -> Analysis:
         script.is_unknown = is_cut = True
     found = script.commands
     texts = tuple(dict.fromkeys(simple.text for simple in found)) or (command[:SHOWN].strip() or ":",)
-    possible = dict.fromkeys(shortened(simple.possible) for simple in found if simple.possible is not None)
+    possible = dict.fromkeys(shorten(simple.possible) for simple in found if simple.possible is not None)
     if script.is_unknown:
         possible = {ANY: None, **possible}
     return Analysis(
         commands=texts,
         always=_always(found),
-        touches=touched(script),
+        touches=find_touches(script),
         possible=tuple(possible),
-        spellings={simple.text: others for simple in found if (others := tuple(map(shortened, spellings(simple))))},
+        spellings={simple.text: others for simple in found if (others := tuple(map(shorten, spellings(simple))))},
         proof=prove(command, facts or Facts()),
         destructive=any(map(is_destructive, found)) or (script.is_unknown and not found),
         remote=_remote(found, texts, command if is_cut or not found else ""),
     )
 
 
-def _remote(found: Sequence[Simple], texts: Sequence[str], unread: str) -> tuple[str, ...]:
+def _remote(found: Sequence[SimpleCommand], texts: Sequence[str], unread: str) -> tuple[str, ...]:
     """Return the texts of commands that act on other machines; all of them, where one stands in what is not read."""
     if mentions_act(_BETWEEN.split(unread[: BASH_SIZE.value])):
         return tuple(texts)
     acting = [simple for simple in found if _acts(simple)]
-    possible = [shortened(simple.possible) for simple in acting if simple.possible is not None]
+    possible = [shorten(simple.possible) for simple in acting if simple.possible is not None]
     return tuple(dict.fromkeys([*(simple.text for simple in acting), *possible]))
 
 
-def _acts(simple: Simple) -> bool:
+def _acts(simple: SimpleCommand) -> bool:
     words = [word.value for word in simple.words]
     return acts_remotely(words) or ((is_runner(words[0]) or words[0] in _CONTAINERS) and stands_in(words))
 
 
-def shortened(text: str) -> str:
+def shorten(text: str) -> str:
     """Cut what is compared with rules to a bounded length; the rest is unknown."""
     return text if len(text) <= COMPARED else text[:COMPARED] + ANY
 
 
-def _always(found: Sequence[Simple]) -> tuple[str, ...]:
+def _always(found: Sequence[SimpleCommand]) -> tuple[str, ...]:
     """Return the patterns of an "always": of each command the words that identify it, and any arguments.
 
     Nothing at all if the line writes to a file that it redirects to, or if a command in it runs another.

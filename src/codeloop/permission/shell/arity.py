@@ -1,9 +1,9 @@
 """Which words say what a command is, and what else rules may know it by."""
 
-from codeloop.permission.shell.command import Redirect, Simple
+from codeloop.permission.shell.command import Redirect, SimpleCommand
 from codeloop.permission.shell.effects import GIT
 from codeloop.permission.shell.runners import runs_what_follows
-from codeloop.permission.shell.words import Word, known
+from codeloop.permission.shell.words import Word, make_word
 from codeloop.permission.shell.wrappers import Wrapper, operand
 
 # Commands of which two words, or three, say what they are.
@@ -54,7 +54,7 @@ def leading_words(words: list[str]) -> list[str]:
     return words[: 2 if words[0] in TWO_WORDS else 1]
 
 
-def spellings(command: Simple) -> tuple[str, ...]:
+def spellings(command: SimpleCommand) -> tuple[str, ...]:
     """Return other spellings of a command, marks included, for rules that deny or ask for particular ones.
 
     `./bin/RM x` is `rm x`, and `git -C d push` is `git push`. Where the options before a subcommand are not all known,
@@ -64,7 +64,7 @@ def spellings(command: Simple) -> tuple[str, ...]:
         return ()
     found = [_bare(command.words, command.redirects)]
     name = found[0].words[0]
-    found += [Simple((name, *body), command.redirects) for body in _behind_options(name.value, command.words)]
+    found += [SimpleCommand((name, *body), command.redirects) for body in _behind_options(name.value, command.words)]
     if runs_what_follows(found[0].words):
         last = min(len(command.words), _MOST_WORDS)
         found += [_bare(command.words[at:], command.redirects) for at in range(1, last)]
@@ -73,11 +73,11 @@ def spellings(command: Simple) -> tuple[str, ...]:
     return tuple(texts)
 
 
-def _bare(words: tuple[Word, ...], redirects: tuple[Redirect, ...]) -> Simple:
+def _bare(words: tuple[Word, ...], redirects: tuple[Redirect, ...]) -> SimpleCommand:
     """Return a command with the bare name of its program, in small letters: some disks ignore case."""
     name = words[0]
-    short = known(name.value.rpartition("/")[2].lower() or name.value) if name.is_known else name
-    return Simple((short, *words[1:]), redirects)
+    short = make_word(name.value.rpartition("/")[2].lower() or name.value) if name.is_known else name
+    return SimpleCommand((short, *words[1:]), redirects)
 
 
 def _behind_options(name: str, words: tuple[Word, ...]) -> list[tuple[Word, ...]]:

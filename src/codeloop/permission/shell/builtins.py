@@ -27,7 +27,7 @@ def is_whole_variable(word: Word) -> bool:
     return word.value == ANY and word.source.startswith('"')
 
 
-def _known(words: Sequence[Word]) -> bool:
+def _are_known(words: Sequence[Word]) -> bool:
     return all(word.is_known for word in words)
 
 
@@ -70,7 +70,7 @@ def _bracket(words: Sequence[Word]) -> bool:
 
 def _goes(words: Sequence[Word]) -> bool:
     rest = words[1:] if words and words[0].value == "--" else words
-    return _known(rest) and len(rest) <= 1 and not any(word.value.startswith("-") for word in rest)
+    return _are_known(rest) and len(rest) <= 1 and not any(word.value.startswith("-") for word in rest)
 
 
 def _only(pattern: str) -> Callable[[Sequence[Word]], bool]:

@@ -38,7 +38,7 @@ class Redirect(Struct, frozen=True):
         return self.operator + self.target.possible if self.is_file else self.text
 
 
-class Simple(Struct, frozen=True):
+class SimpleCommand(Struct, frozen=True):
     """A simple command: its words (the name first), its redirections, the script given to its standard input."""
 
     words: tuple[Word, ...]

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from codeloop.permission.shell.command import Simple
+from codeloop.permission.shell.command import SimpleCommand
 from codeloop.permission.shell.git_read_only import check_git
 from codeloop.permission.shell.read_only import FOLLOWED, ROWS, SPECIAL, WITH_SUBCOMMANDS, Harmful, check
 from codeloop.permission.shell.words import Word
@@ -45,7 +45,7 @@ def why_it_changes(name: str, words: Sequence[Word], path: str = "") -> str:
     return ""
 
 
-def is_destructive(command: Simple) -> bool:
+def is_destructive(command: SimpleCommand) -> bool:
     """Return whether a command may delete or overwrite files wholesale, those that git ignores included."""
     name, *rest = [word.value for word in command.words]
     if name == "find":

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from codeloop.permission.shell.read_only import ANY_NUMBER, Harmful, Parsed, ReadOnlyRow, check, row
+from codeloop.permission.shell.read_only import ANY_NUMBER, Harmful, ParsedWords, ReadOnlyRow, check, row
 from codeloop.permission.shell.words import Word
 from codeloop.permission.shell.wrappers import Wrapper
 
@@ -146,7 +146,7 @@ def check_git(words: Sequence[Word]) -> None:
         raise Harmful(f"`git {subcommand}` with these words may change something")
 
 
-def _most_operands(subcommand: str, parsed: Parsed) -> int:
+def _most_operands(subcommand: str, parsed: ParsedWords) -> int:
     options = set(parsed.options)
     match subcommand:
         case "branch":

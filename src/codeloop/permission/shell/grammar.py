@@ -11,7 +11,7 @@ from typing import NoReturn
 from msgspec import Struct
 
 from codeloop.kit.wildcard import ANY
-from codeloop.permission.shell.command import KEYWORDS, RESERVED, Redirect, Simple
+from codeloop.permission.shell.command import KEYWORDS, RESERVED, Redirect, SimpleCommand
 from codeloop.permission.shell.words import Word
 from codeloop.schema.limits import BASH_COMMANDS, BASH_SIZE
 
@@ -80,10 +80,10 @@ _REASONS = {
 }
 
 
-class Reading(Struct, frozen=True):
+class ParsedLine(Struct, frozen=True):
     """A line as the grammar reads it: its simple commands in order, or why it is not in the grammar (`unread`)."""
 
-    commands: tuple[Simple, ...] = ()
+    commands: tuple[SimpleCommand, ...] = ()
     unread: str = ""
 
 
@@ -91,16 +91,16 @@ class _Unread(Exception):
     """The line is not in the grammar; the text says why."""
 
 
-def read_line(text: str) -> Reading:
+def read_line(text: str) -> ParsedLine:
     """Read a line. Linear; never fails."""
     if len(text) > BASH_SIZE.value:
-        return Reading(unread="it is too long to be read")
+        return ParsedLine(unread="it is too long to be read")
     if not text.replace("\n", "").replace("\t", "").isprintable():
-        return Reading(unread="it has control characters or invisible ones")
+        return ParsedLine(unread="it has control characters or invisible ones")
     try:
-        return Reading(tuple(_Reader(text).read()))
+        return ParsedLine(tuple(_Reader(text).read()))
     except _Unread as refusal:
-        return Reading(unread=str(refusal))
+        return ParsedLine(unread=str(refusal))
 
 
 def is_harmless(name: str, value: str) -> bool:
@@ -115,8 +115,8 @@ class _Reader:
         self.text = text
         self.at = 0
 
-    def read(self) -> list[Simple]:
-        commands: list[Simple] = []
+    def read(self) -> list[SimpleCommand]:
+        commands: list[SimpleCommand] = []
         self._skip(_GAP)
         while self.at < len(self.text):
             pipeline = [self._simple()]
@@ -125,7 +125,7 @@ class _Reader:
                 self._skip(_GAP)
                 pipeline.append(self._simple())
             is_step = len(pipeline) == 1
-            commands += [Simple(c.words, c.redirects, None, is_step, c.assigns) for c in pipeline]
+            commands += [SimpleCommand(c.words, c.redirects, None, is_step, c.assigns) for c in pipeline]
             if len(commands) > BASH_COMMANDS.value:
                 raise _Unread(f"it has more than {BASH_COMMANDS.value} commands")
             if self._is("&&") or self._is("||"):
@@ -159,7 +159,7 @@ class _Reader:
             raise _Unread("it has characters outside of ASCII that are not quoted")
         raise _Unread(_REASONS.get(char, f"`{char}` has a meaning of its own there" if char else "it ends too early"))
 
-    def _simple(self) -> Simple:
+    def _simple(self) -> SimpleCommand:
         words: list[Word] = []
         redirects: list[Redirect] = []
         assigns = False
@@ -183,7 +183,7 @@ class _Reader:
             if assigns:
                 raise _Unread("it sets variables")
             self._refuse()
-        return Simple(tuple(words), tuple(redirects), assigns=assigns)
+        return SimpleCommand(tuple(words), tuple(redirects), assigns=assigns)
 
     def _name(self) -> Word:
         """Read the name of a command, which has to be plain."""

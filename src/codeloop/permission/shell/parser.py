@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from codeloop.kit.wildcard import MARKS
 from codeloop.permission.shell import wrappers
 from codeloop.permission.shell.builtins import evaluates
-from codeloop.permission.shell.command import RESERVED, Redirect, Simple, program_name
+from codeloop.permission.shell.command import RESERVED, Redirect, SimpleCommand, program_name
 from codeloop.permission.shell.grammar import read_line
-from codeloop.permission.shell.words import Word, known, word_of
+from codeloop.permission.shell.words import Word, make_word, word_of
 from codeloop.schema.limits import BASH_COMMANDS, BASH_NESTING, BASH_NODES, BASH_SIZE
 from codeloop.schema.wire import replace
 
@@ -68,12 +68,12 @@ class Script:
     `variables`: what is given to each, with the number of commands before it; None: it can't be known.
     """
 
-    commands: list[Simple] = field(default_factory=list[Simple])
+    commands: list[SimpleCommand] = field(default_factory=list[SimpleCommand])
     is_unknown: bool = False
     deadline: float = 0.0
     variables: dict[str, Variable | None] = field(default_factory=dict[str, "Variable | None"])
 
-    def add(self, command: Simple, depth: int) -> None:
+    def add(self, command: SimpleCommand, depth: int) -> None:
         """Add a command and what it runs. Raises TooMuch."""
         if len(self.commands) >= BASH_COMMANDS.value or depth > BASH_NESTING.value:
             raise TooMuch
@@ -83,16 +83,18 @@ class Script:
             self.commands.append(command)
             return
         short = program_name(name.value)
-        words = (known(short), *command.words[1:])
-        self.commands.append(Simple(words, command.redirects, command.stdin, command.is_plain_step, command.assigns))
-        bare = (known(short.rpartition("/")[2] or short), *command.words[1:])
+        words = (make_word(short), *command.words[1:])
+        self.commands.append(
+            SimpleCommand(words, command.redirects, command.stdin, command.is_plain_step, command.assigns)
+        )
+        bare = (make_word(short.rpartition("/")[2] or short), *command.words[1:])
         if bare[0].value in wrappers.SHELLS | {".", "source"} and wrappers.reads_stdin(bare):
             self._read_stdin(command, depth)
             return
         inner = wrappers.unwrap(bare)
         self.is_unknown = self.is_unknown or inner.is_unknown
         for inside in inner.commands:
-            self.add(Simple(inside), depth + 1)
+            self.add(SimpleCommand(inside), depth + 1)
         for text in inner.scripts:
             self.read(text, depth + 1)
 
@@ -101,7 +103,7 @@ class Script:
         is_first = name not in self.variables and words
         self.variables[name] = (len(self.commands), tuple(words)) if is_first and words else None
 
-    def _read_stdin(self, command: Simple, depth: int) -> None:
+    def _read_stdin(self, command: SimpleCommand, depth: int) -> None:
         if command.stdin is not None:
             self.read(command.stdin, depth + 1)
         elif not any(redirect.operator == "<" and redirect.target.is_known for redirect in command.redirects):
@@ -202,11 +204,11 @@ class _Walk:
             case "command":
                 self._command(node)
             case "redirected_statement":
-                self._redirected(node)
+                self._add_redirects(node)
             case "declaration_command" | "unset_command":
                 parts = self._slice(node).split()
-                words = [known(part) if part.isalpha() else Word(part, part) for part in parts]
-                self.script.add(Simple(tuple(words)), self.nesting)
+                words = [make_word(part) if part.isalpha() else Word(part, part) for part in parts]
+                self.script.add(SimpleCommand(tuple(words)), self.nesting)
                 names = [self._slice(child) for child in node.named_children if child.type != "variable_assignment"]
                 self.script.is_unknown |= any(re.search(r"[\[$`'\"\\]|^[-+]\w*[aAin]", name) for name in names)
             case "variable_assignment":
@@ -239,10 +241,10 @@ class _Walk:
         children = [*node.children, *self.extra.get(node.id, ())]
         words, redirects, stdin = self._parts(children)
         assigns = any(child.type == "variable_assignment" for child in children)
-        simple = Simple(tuple(words) or (known(":"),), tuple(redirects), stdin, self.is_step, assigns)
+        simple = SimpleCommand(tuple(words) or (make_word(":"),), tuple(redirects), stdin, self.is_step, assigns)
         self.script.add(simple, self.nesting)
 
-    def _redirected(self, node: Node) -> None:
+    def _add_redirects(self, node: Node) -> None:
         """Assign a statement's redirections to their command, the last one of a pipeline or list."""
         redirects = [child for child in node.children if child.type.endswith("_redirect")]
         redirects += self.extra.get(node.id, ())
@@ -253,7 +255,7 @@ class _Walk:
             self.extra[body.id] = redirects
             return
         words, found, _ = self._parts(redirects)
-        self.script.add(Simple((known(":"), *words), tuple(found)), self.nesting)
+        self.script.add(SimpleCommand((make_word(":"), *words), tuple(found)), self.nesting)
 
     def _parts(self, children: Sequence[Node]) -> tuple[list[Word], list[Redirect], str | None]:
         words: list[Word] = []
@@ -273,7 +275,7 @@ class _Walk:
             elif first.type == "heredoc_redirect":
                 more, found, stdin = self._heredoc(first)
                 is_lost_dash = LOST_DASH.search(self.source[: first.start_byte][-64:])
-                words += [known("-")] if is_lost_dash and words and words[-1].value != "-" else []
+                words += [make_word("-")] if is_lost_dash and words and words[-1].value != "-" else []
                 words += more
                 redirects += found
         return words, redirects, stdin
@@ -332,7 +334,7 @@ class _Walk:
         """Add what `$(< file)` reads: a redirection without a command."""
         _, redirects, _ = self._parts([child for child in node.children if child.type == "file_redirect"])
         if redirects:
-            self.script.add(Simple((known(":"),), tuple(redirects)), self.nesting)
+            self.script.add(SimpleCommand((make_word(":"),), tuple(redirects)), self.nesting)
 
     def _loop(self, node: Node) -> None:
         name = next((self._slice(child) for child in node.children if child.type == "variable_name"), "")

@@ -95,7 +95,7 @@ _FIELDS = {
 }
 
 
-def touched(script: Script) -> Touches:
+def find_touches(script: Script) -> Touches:
     """Find the paths that a script's commands touch, in the order of the line, `cd` in it followed."""
     found: dict[str, dict[str, None]] = {field: {} for field in Touches.__struct_fields__}
     places: list[str] = [""]
@@ -113,14 +113,14 @@ def touched(script: Script) -> Touches:
             path = variables.without_home(text)
             for field in _FIELDS.get(role, ()):
                 for place in places:
-                    if whole := _joined(place, path):
+                    if whole := _join_path(place, path):
                         found[field][whole] = None
         if name in {"find", "fd", "fdfind"}:
             roots = tuple(dict.fromkeys(path for role, path in named if role == "n")) or (".",)
-        moved = _moved(name, words)
+        moved = _find_new_folder(name, words)
         if moved is not None:
             moved = variables.without_home(moved, enters=True)
-            there = [_joined(place, moved) for place in places]
+            there = [_join_path(place, moved) for place in places]
             is_certain = command.is_plain_step and name in {"cd", "pushd"}
             places = there if is_certain else list(dict.fromkeys([*places, *there]))
             places = places if len(places) <= MOST_PLACES else [ANYWHERE]
@@ -199,7 +199,7 @@ def _path(text: str, role: str) -> str:
     return text.partition("\0")[0]
 
 
-def _joined(place: str, path: str) -> str:
+def _join_path(place: str, path: str) -> str:
     """Put a path behind the place it is seen from. `..` stays: what it means depends on links before it."""
     if ANYWHERE in path or (ANYWHERE in place and not path.startswith(("/", "~", GIT_TOP))):
         return ANYWHERE
@@ -207,7 +207,7 @@ def _joined(place: str, path: str) -> str:
     return whole if whole == GIT_TOP else whole.rstrip("/") or "/"
 
 
-def _moved(name: str, words: Sequence[str]) -> str | None:
+def _find_new_folder(name: str, words: Sequence[str]) -> str | None:
     """Return the folder that a command goes on in, or has another command run in; None: it stays."""
     match name:
         case "cd" | "pushd":

@@ -13,14 +13,14 @@ from msgspec import Struct
 
 from codeloop.kit.wildcard import ANY
 from codeloop.permission.shell.builtins import BUILTINS, HARMLESS_FORMS, is_whole_variable
-from codeloop.permission.shell.command import Simple, program_name
+from codeloop.permission.shell.command import SimpleCommand, program_name
 from codeloop.permission.shell.effects import why_it_changes
 from codeloop.permission.shell.git_read_only import HARMLESS_OPTIONS
 from codeloop.permission.shell.grammar import is_harmless, read_line
 from codeloop.permission.shell.read_only import BUILTINS as SHELL_READS
 from codeloop.permission.shell.read_only import Harmful, check_sed_runs_nothing
 from codeloop.permission.shell.runners import is_runner
-from codeloop.permission.shell.words import Word, known
+from codeloop.permission.shell.words import Word, make_word
 from codeloop.permission.shell.wrappers import NOTHING, SPECIAL, STDIN, WRAPPERS, operand, unwrap
 from codeloop.schema.limits import BASH_COMMANDS, BASH_NESTING
 
@@ -70,18 +70,18 @@ class Facts(Struct, frozen=True):
     nothing can be proved at all. `program`: what runs by a bare name. `repository`: what git finds from a directory.
     """
 
-    places: tuple[str, ...] = ("/",)
+    directories: tuple[str, ...] = ("/",)
     home: str = "/"
     doubt: str = ""
     program: Callable[[str], ProgramFacts] = _certain
     repository: Callable[[str], GitFacts] = _plain_repository
 
 
-class Proved(Struct, frozen=True):
+class ProvedCommand(Struct, frozen=True):
     """A command of a proved line. `argv`: its words as bash makes them; the marks of `kit.wildcard` for variables."""
 
     argv: tuple[str, ...]
-    command: Simple
+    command: SimpleCommand
 
 
 class Proof(Struct, frozen=True):
@@ -92,7 +92,7 @@ class Proof(Struct, frozen=True):
 
     unproven: str = ""
     changes: str = ""
-    commands: tuple[Proved, ...] = ()
+    commands: tuple[ProvedCommand, ...] = ()
 
     @property
     def read_only(self) -> bool:
@@ -116,7 +116,7 @@ def prove(line: str, facts: Facts) -> Proof:
         judge.check_names(reading.commands)
     except _Unproven as reason:
         return Proof(str(reason), "what it does is not certain")
-    commands = tuple(Proved(tuple(_argument(word, facts.home) for word in c.words), c) for c in reading.commands)
+    commands = tuple(ProvedCommand(tuple(_argument(word, facts.home) for word in c.words), c) for c in reading.commands)
     return Proof("", judge.changes, commands)
 
 
@@ -133,13 +133,13 @@ class _Judge:
 
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
-        self.places = facts.places
+        self.places = facts.directories
         self.changes = ""
         self.count = 0
         self.is_lost = False
         self.behind = ""
 
-    def step(self, command: Simple, depth: int = 0) -> None:
+    def step(self, command: SimpleCommand, depth: int = 0) -> None:
         """Judge a command that the shell itself starts. Raises _Unproven."""
         self._command(command.words, depth, is_shell=True)
         for redirect in command.redirects:
@@ -148,7 +148,7 @@ class _Judge:
         if command.words[0].value == "cd":
             self._go(command)
 
-    def check_names(self, commands: Sequence[Simple]) -> None:
+    def check_names(self, commands: Sequence[SimpleCommand]) -> None:
         """Refuse a name whose program the line itself could put in front of it: in a pipeline all run at once."""
         if self.behind and self.changes and not all(command.is_plain_step for command in commands):
             raise _Unproven(_put_before(self.behind))
@@ -182,7 +182,7 @@ class _Judge:
             self._git(words)
             return
         kind = name.rpartition("/")[2] or name
-        words = (known(kind), *words[1:])
+        words = (make_word(kind), *words[1:])
         if kind == "find" or kind in WRAPPERS or kind in SPECIAL or is_runner(kind):
             self._runner(kind, words, depth)
         elif unwrap(words) != NOTHING:
@@ -260,14 +260,14 @@ class _Judge:
             if not word.is_known or not is_harmless(variable, value):
                 raise _Unproven(f"it assigns {variable}")
 
-    def _go(self, command: Simple) -> None:
+    def _go(self, command: SimpleCommand) -> None:
         """Follow `cd`, which may fail; within a pipeline it leads nowhere."""
         if not command.is_plain_step:
             return
         rest = [word for word in command.words[1:] if word.value != "--"]
         target = _argument(rest[0], self.facts.home) if rest else self.facts.home
         climbs = ".." in target.lstrip("./").split("/") or (
-            ".." in target.split("/") and self.places != self.facts.places
+            ".." in target.split("/") and self.places != self.facts.directories
         )
         self.is_lost = self.is_lost or climbs  # past a link: the shell tries both ways to go up
         moved = (normpath(join(place, target)) for place in self.places)

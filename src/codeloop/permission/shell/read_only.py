@@ -38,7 +38,7 @@ class ReadOnlyRow(Struct, frozen=True):
     is_apart: bool = False
 
 
-class Parsed(Struct, frozen=True):
+class ParsedWords(Struct, frozen=True):
     """A command's words told apart: the options without their values, and the operands."""
 
     options: tuple[str, ...]
@@ -269,7 +269,7 @@ _SED_EDITS = re.compile(rf"[;\s]*+{_SED_EDIT}(?:[ \t]*+[;\n][;\s]*+{_SED_EDIT})*
 """Scripts that change what they are given, and neither run a program nor name a file."""
 
 
-def parse(words: Sequence[Word], allowed: ReadOnlyRow) -> Parsed:
+def parse(words: Sequence[Word], allowed: ReadOnlyRow) -> ParsedWords:
     """Return a command's options, values and operands. Raises Harmful at an option that may not be allowed."""
     options: list[str] = []
     values: list[tuple[str, str]] = []
@@ -295,7 +295,7 @@ def parse(words: Sequence[Word], allowed: ReadOnlyRow) -> Parsed:
                 raise Harmful(f"the value of {option} may be an option")
             attached = following.value
         values.append((option, attached))
-    return Parsed(tuple(options), tuple(values), tuple(operands))
+    return ParsedWords(tuple(options), tuple(values), tuple(operands))
 
 
 def _option(text: str, allowed: ReadOnlyRow) -> tuple[str, str, bool]:
@@ -319,7 +319,7 @@ def _option(text: str, allowed: ReadOnlyRow) -> tuple[str, str, bool]:
     return text, "", False
 
 
-def check(words: Sequence[Word], allowed: ReadOnlyRow) -> Parsed:
+def check(words: Sequence[Word], allowed: ReadOnlyRow) -> ParsedWords:
     """Hold a command's words against a row. Raises Harmful."""
     parsed = parse(words, allowed)
     if parsed.count > allowed.most:
@@ -357,7 +357,7 @@ def check_sed_runs_nothing(words: Sequence[Word]) -> None:
     _check_sed_scripts(parse(words, _SED_EDITS_ROW), _SED_EDITS)
 
 
-def _check_sed_scripts(parsed: Parsed, harmless: re.Pattern[str]) -> None:
+def _check_sed_scripts(parsed: ParsedWords, harmless: re.Pattern[str]) -> None:
     scripts = [value for option, value in parsed.values if option in {"-e", "--expression"}]
     if not scripts:
         scripts = [parsed.operands[0].value] if parsed.operands else []

@@ -37,14 +37,14 @@ class Word(Struct, frozen=True):
     @property
     def text(self) -> str:
         """The word as rules see it: quoted only where it has to be, one spelling for all that mean the same."""
-        return quoted(self.value, self.source) if self.is_known else self.source
+        return quote_word(self.value, self.source) if self.is_known else self.source
 
     @property
     def possible(self) -> str:
         """The word with a blank before it, in what rules are compared with when it is known only in part."""
         if self.value == WORDS:
             return WORDS
-        return " " + (quoted(self.value, self.source) if self.is_known else self.value)
+        return " " + (quote_word(self.value, self.source) if self.is_known else self.value)
 
     @property
     def path(self) -> str:
@@ -58,12 +58,12 @@ class Word(Struct, frozen=True):
         return known if self.is_known else known[: known.rfind("/") + 1]
 
 
-def known(text: str) -> Word:
+def make_word(text: str) -> Word:
     """Return a word that stands for exactly this text."""
-    return Word(text, quoted(text))
+    return Word(text, quote_word(text))
 
 
-def quoted(value: str, source: str = "") -> str:
+def quote_word(value: str, source: str = "") -> str:
     """Return one spelling of a known word: bare where it can be, else as written if that is one pair of quotes."""
     if _PLAIN.fullmatch(value) or value in {"[", "]"}:
         return value
@@ -109,7 +109,7 @@ def _bare(node: Node) -> str:
 def _value(node: Node) -> str:
     match node.type:
         case "word" | "number":
-            return ANY if _EXPANDS.search(_bare(node)) else _unquoted(_source(node))
+            return ANY if _EXPANDS.search(_bare(node)) else _unescape(_source(node))
         case "command_name" if len(node.children) == 1:
             return _value(node.children[0])
         case "raw_string":
@@ -119,12 +119,12 @@ def _value(node: Node) -> str:
         case "ansi_c_string":
             return _ansi(_source(node)[2:-1])
         case "concatenation":
-            return _joined(node)
+            return _join_pieces(node)
         case _:
             return ANY
 
 
-def _unquoted(text: str) -> str:
+def _unescape(text: str) -> str:
     """Undo escapes; a part that the shell would replace by file names becomes a mark."""
     start = next((place for place in (text.find(char) for char in "*?[") if place >= 0), -1)
     if start < 0:
@@ -144,7 +144,7 @@ def _unquoted(text: str) -> str:
     return "".join(pieces)
 
 
-def _joined(node: Node) -> str:
+def _join_pieces(node: Node) -> str:
     """Join the pieces of one word. A gap or a bracket between pieces makes the rest unknown."""
     pieces: list[str] = []
     end = node.start_byte

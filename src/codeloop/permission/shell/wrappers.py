@@ -8,13 +8,13 @@ from msgspec import Struct
 from codeloop.kit.wildcard import ANY, MARKS, WORDS
 from codeloop.permission.shell.builtins import evaluates
 from codeloop.permission.shell.runners import GIT_RUNS, runs_by_option, runs_script
-from codeloop.permission.shell.words import Word, known
+from codeloop.permission.shell.words import Word, make_word
 
 MORE = Word(WORDS, "")
 STDIN = re.compile(r"-|/dev/stdin|/dev/fd/.*|/proc/.*/fd/.*", re.DOTALL)
 
 
-class Inner(Struct, frozen=True):
+class WrappedCommands(Struct, frozen=True):
     """What a wrapper runs: other commands (lists of words), scripts, and whether there is more that can't be known."""
 
     commands: tuple[tuple[Word, ...], ...] = ()
@@ -22,8 +22,8 @@ class Inner(Struct, frozen=True):
     is_unknown: bool = False
 
 
-NOTHING = Inner()
-UNKNOWN = Inner(is_unknown=True)
+NOTHING = WrappedCommands()
+UNKNOWN = WrappedCommands(is_unknown=True)
 
 
 class Wrapper(Struct, frozen=True):
@@ -122,7 +122,7 @@ def _width(option: str, valued: set[str], bare: set[str]) -> int | None:
     return 1
 
 
-def unwrap(words: Sequence[Word]) -> Inner:
+def unwrap(words: Sequence[Word]) -> WrappedCommands:
     """Find the command that another one runs. Its name is known."""
     name = words[0].value
     if name in WRAPPERS:
@@ -132,7 +132,7 @@ def unwrap(words: Sequence[Word]) -> Inner:
     return UNKNOWN if runs_by_option(words) or runs_script(words) or evaluates(words) else NOTHING
 
 
-def _behind(words: Sequence[Word], row: Wrapper) -> Inner:
+def _behind(words: Sequence[Word], row: Wrapper) -> WrappedCommands:
     if len(words) > 1 and words[1].is_known and words[1].value in row.ends.split():
         return NOTHING
     start = operand(words, row)
@@ -146,35 +146,35 @@ def _behind(words: Sequence[Word], row: Wrapper) -> Inner:
         rest = rest[1:]
     if row.skip and rest and rest[0].value == "-c":
         return _script(rest[1:2])
-    return Inner((tuple(rest),)) if rest else NOTHING
+    return WrappedCommands((tuple(rest),)) if rest else NOTHING
 
 
-def _script(words: Sequence[Word]) -> Inner:
+def _script(words: Sequence[Word]) -> WrappedCommands:
     """Return a script that is these words, joined."""
     if not all(word.is_known for word in words):
         return UNKNOWN
-    return Inner(scripts=(" ".join(word.value for word in words),)) if words else NOTHING
+    return WrappedCommands(scripts=(" ".join(word.value for word in words),)) if words else NOTHING
 
 
-def _eval(words: Sequence[Word]) -> Inner:
+def _eval(words: Sequence[Word]) -> WrappedCommands:
     rest = words[1:]
     return _script(rest[1:] if rest and rest[0].value == "--" else rest)
 
 
-def _trap(words: Sequence[Word]) -> Inner:
+def _trap(words: Sequence[Word]) -> WrappedCommands:
     rest = [word for word in words[1:] if word.value != "--"]
     if rest and rest[0].is_known and (rest[0].value.startswith("-") or len(rest) == 1):
         return NOTHING
     return _script(rest[:1])
 
 
-def _alias(words: Sequence[Word]) -> Inner:
+def _alias(words: Sequence[Word]) -> WrappedCommands:
     if not all(word.is_known for word in words):
         return UNKNOWN
-    return Inner(scripts=tuple(word.value.split("=", 1)[1] for word in words[1:] if "=" in word.value))
+    return WrappedCommands(scripts=tuple(word.value.split("=", 1)[1] for word in words[1:] if "=" in word.value))
 
 
-def _source(words: Sequence[Word]) -> Inner:
+def _source(words: Sequence[Word]) -> WrappedCommands:
     """Let a file that is named run as any program does; one that is not named could be anything."""
     rest = [word for word in words[1:] if word.value != "--"]
     if rest and rest[0].is_known and not STDIN.fullmatch(rest[0].value):
@@ -182,7 +182,7 @@ def _source(words: Sequence[Word]) -> Inner:
     return UNKNOWN
 
 
-def _shell(words: Sequence[Word]) -> Inner:
+def _shell(words: Sequence[Word]) -> WrappedCommands:
     """Read `sh -c script` and `sh file`. Without either, the shell reads its standard input: see `reads_stdin`."""
     is_script = False
     index = 1
@@ -215,23 +215,23 @@ def reads_stdin(words: Sequence[Word]) -> bool:
     return words[0].value in SHELLS and all(re.fullmatch(r"-[a-z]*|/dev/stdin", o) and "c" not in o for o in options)
 
 
-def _find(words: Sequence[Word]) -> Inner:
+def _find(words: Sequence[Word]) -> WrappedCommands:
     found: list[tuple[Word, ...]] = []
     index = 1
     while index < len(words):
         value = words[index].value
         if value == WORDS:
-            return Inner(tuple(found), is_unknown=True)
+            return WrappedCommands(tuple(found), is_unknown=True)
         index += 1
         if value == "-delete":
-            found.append((known("rm"), Word(ANY, "{}")))
+            found.append((make_word("rm"), Word(ANY, "{}")))
         elif value in {"-exec", "-execdir", "-ok", "-okdir"}:
             end = index
             while end < len(words) and not _ends_action(words[end - 1].value, words[end].value):
                 end += 1
-            found.append(tuple(_filled(word, "{}") for word in words[index:end]))
+            found.append(tuple(_fill_placeholder(word, "{}") for word in words[index:end]))
             index = end + 1
-    return Inner(tuple(command for command in found if command))
+    return WrappedCommands(tuple(command for command in found if command))
 
 
 def _ends_action(before: str, value: str) -> bool:
@@ -239,7 +239,7 @@ def _ends_action(before: str, value: str) -> bool:
     return value == ";" or (value == "+" and before == "{}")
 
 
-def _filled(word: Word, place: str) -> Word:
+def _fill_placeholder(word: Word, place: str) -> Word:
     """Return the word with a placeholder in it unknown."""
     return Word(word.value.replace(place, ANY), word.source) if place in word.value else word
 
@@ -248,7 +248,7 @@ _FD_RUNS = ("--exec", "--exec-batch")
 _FD_FILLED = re.compile(r"\{(?:/|//|\.|/\.)?\}")
 
 
-def _fd(words: Sequence[Word]) -> Inner:
+def _fd(words: Sequence[Word]) -> WrappedCommands:
     """`-x` and `-X` run what follows, up to `;`, for each file found, put behind it where no `{}` stands."""
     for index, word in enumerate(words[1:], 1):
         option, _, value = word.value.partition("=")
@@ -256,9 +256,9 @@ def _fd(words: Sequence[Word]) -> Inner:
         if option in _FD_RUNS or short:
             value = short[1] if short else value
             end = next((at for at in range(index, len(words)) if words[at].value == ";"), len(words))
-            command = [*([known(value)] if value else []), *words[index + 1 : end]]
+            command = [*([make_word(value)] if value else []), *words[index + 1 : end]]
             filled = [Word(_FD_FILLED.sub(ANY, each.value), each.source) for each in command]
-            return Inner((tuple(filled if filled != command else [*command, Word(ANY, "{}")]),))
+            return WrappedCommands((tuple(filled if filled != command else [*command, Word(ANY, "{}")]),))
     return UNKNOWN if any(word.value[:1] in MARKS for word in words[1:]) else NOTHING
 
 
@@ -275,13 +275,13 @@ LONGEST_SCRIPT = 2_000
 """Characters of a script for `awk` or `sed` that is looked through: one that is longer may do anything."""
 
 
-def _sed(words: Sequence[Word]) -> Inner:
+def _sed(words: Sequence[Word]) -> WrappedCommands:
     """Judge a script that runs a program by its `e`, as only the script says what that is."""
     texts = [word.value for word in words[1:]]
     return UNKNOWN if any(len(text) > LONGEST_SCRIPT or _SED_RUNS.search(text) for text in texts) else NOTHING
 
 
-def _awk(words: Sequence[Word]) -> Inner:
+def _awk(words: Sequence[Word]) -> WrappedCommands:
     """Judge a program that runs others: what they are is read where it is one text, and not known elsewhere."""
     found: list[str] = []
     for word in words[1:]:
@@ -291,7 +291,7 @@ def _awk(words: Sequence[Word]) -> Inner:
             if call[1] is None:
                 return UNKNOWN
             found.append(re.sub(r"\\(.)", r"\1", call[1].rpartition('"')[0][1:]))
-    return Inner(scripts=tuple(found))
+    return WrappedCommands(scripts=tuple(found))
 
 
 XARGS = Wrapper(
@@ -300,32 +300,32 @@ XARGS = Wrapper(
 )
 
 
-def _xargs(words: Sequence[Word]) -> Inner:
+def _xargs(words: Sequence[Word]) -> WrappedCommands:
     start = operand(words, XARGS)
     if start is None:
         return UNKNOWN
     rest = words[start:]
     if not rest:
-        return Inner(((known("echo"), MORE),))
+        return WrappedCommands(((make_word("echo"), MORE),))
     places = [words[i + 1].value for i in range(1, start - 1) if words[i].value in {"-I", "-J"}]
     places += [word.value[2:] for word in words[1:start] if re.match(r"-[IJ].", word.value)]
     places += [word.value.partition("=")[2] or "{}" for word in words[1:start] if word.value.startswith("--replace")]
     for place in places:
-        rest = [_filled(word, place) for word in rest]
-    return Inner((tuple(rest) if places else (*rest, MORE),))
+        rest = [_fill_placeholder(word, place) for word in rest]
+    return WrappedCommands((tuple(rest) if places else (*rest, MORE),))
 
 
-def _parallel(words: Sequence[Word]) -> Inner:
+def _parallel(words: Sequence[Word]) -> WrappedCommands:
     rest = [word.value for word in words[1:]]
-    return Inner(scripts=(" ".join(rest[: rest.index(":::")]),) if ":::" in rest else (), is_unknown=True)
+    return WrappedCommands(scripts=(" ".join(rest[: rest.index(":::")]),) if ":::" in rest else (), is_unknown=True)
 
 
-def _watch(words: Sequence[Word]) -> Inner:
+def _watch(words: Sequence[Word]) -> WrappedCommands:
     start = operand(words, Wrapper("-n --interval", "-d -t -b -e -g -c -x -p --no-title --differences --color --exec"))
     return UNKNOWN if start is None else _script(words[start:])
 
 
-def _with_script_option(words: Sequence[Word]) -> Inner:
+def _with_script_option(words: Sequence[Word]) -> WrappedCommands:
     """`su -c script`, `script -c script`: without the option they start a shell."""
     for index, word in enumerate(words[1:], 1):
         if word.value in {"-c", "--command"}:
@@ -333,7 +333,7 @@ def _with_script_option(words: Sequence[Word]) -> Inner:
     return UNKNOWN
 
 
-def _git(words: Sequence[Word]) -> Inner:
+def _git(words: Sequence[Word]) -> WrappedCommands:
     index = 1
     while index < len(words) and words[index].value.startswith("-"):
         value = words[index].value
@@ -349,7 +349,7 @@ def _git(words: Sequence[Word]) -> Inner:
         return UNKNOWN
     match [word.value for word in rest[:2]]:
         case ["bisect", "run"]:
-            return Inner((tuple(rest[2:]),))
+            return WrappedCommands((tuple(rest[2:]),))
         case ["submodule", "foreach"]:
             return _script([word for word in rest[2:] if word.value not in {"--recursive", "-q", "--quiet"}])
         case [sub, *_] if any(word.value.startswith(GIT_RUNS.get(sub, "\0")) for word in rest[1:]):
@@ -358,16 +358,16 @@ def _git(words: Sequence[Word]) -> Inner:
             return NOTHING
 
 
-def _unknown(_: Sequence[Word]) -> Inner:
+def _unknown(_: Sequence[Word]) -> WrappedCommands:
     return UNKNOWN
 
 
-def _shopt(words: Sequence[Word]) -> Inner:
+def _shopt(words: Sequence[Word]) -> WrappedCommands:
     """Options change how later words are read."""
     return UNKNOWN if len(words) > 1 else NOTHING
 
 
-SPECIAL: dict[str, Callable[[Sequence[Word]], Inner]] = {
+SPECIAL: dict[str, Callable[[Sequence[Word]], WrappedCommands]] = {
     ".": _source,
     "alias": _alias,
     "enable": _shopt,
@@ -387,7 +387,7 @@ SPECIAL: dict[str, Callable[[Sequence[Word]], Inner]] = {
     "xargs": _xargs,
     **dict.fromkeys(SHELLS, _shell),
 }
-SCRIPTED: dict[str, Callable[[Sequence[Word]], Inner]] = {
+SCRIPTED: dict[str, Callable[[Sequence[Word]], WrappedCommands]] = {
     **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), _awk),
     **dict.fromkeys(("fd", "fdfind"), _fd),
     **dict.fromkeys(("gsed", "sed"), _sed),

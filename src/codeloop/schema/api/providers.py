@@ -1,5 +1,6 @@
 """Providers and models, as clients list them."""
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import msgspec
@@ -115,6 +116,12 @@ class ProviderAuthMethod(Wire):
     label: str
     prompts: list[JSON] | None = None
     """What is to be asked for first: `type` (`text`, `select`), `key`, `message`, perhaps `placeholder`, `options`."""
+
+
+def is_due(prompt: JSON, answers: Mapping[str, str]) -> bool:
+    """Return whether what was answered so far asks for this prompt of a ProviderAuthMethod."""
+    when: JSON = prompt.get("when") or {}
+    return not when or (answers.get(str(when.get("key"))) == when.get("value")) == (when.get("op") == "eq")
 
 
 class ApiAuth(Wire, tag_field="type", tag="api"):

@@ -178,14 +178,26 @@ class NamedFigures(Wire):
     figures: Figures
 
 
+class BudgetUse(Wire):
+    """A budget of the configuration: its key below `budget`, and the dollars that it allows and that were spent."""
+
+    name: str
+    limit: float
+    spent: float
+
+
 class Stats(Wire):
-    """Sums in all, by day, model and project. `skipped`: databases that could not be read, and why."""
+    """Sums in all, by day, model and project, and the budgets that are set.
+
+    `skipped`: databases that could not be read, and why.
+    """
 
     total: Figures
     days: list[NamedFigures]
     models: list[NamedFigures]
     projects: list[NamedFigures]
     skipped: list[str] = []
+    budgets: list[BudgetUse] = []
 
 
 class ListAllSessions(Wire):

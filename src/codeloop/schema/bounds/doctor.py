@@ -1,4 +1,4 @@
-"""What bounds `codeloop doctor`: rows of the table in `limits.py`, and printed with them."""
+"""What bounds `codeloop doctor`."""
 
 from codeloop.kit.limit import Limit
 
@@ -6,8 +6,3 @@ DOCTOR_PROGRAM = Limit("doctor.program", 2_000, "ms", "a program says its versio
 DOCTOR_ONLINE = Limit("doctor.online", 30_000, "ms", "a model or an MCP server answers, else that is a problem")
 DOCTOR_SPACE = Limit("doctor.space", 1024**3, "bytes", "less room on the disk is a warning")
 DOCTOR_SPACE_LEAST = Limit("doctor.space_least", 100 * 1024**2, "bytes", "less room on the disk is a problem")
-
-
-def rows() -> dict[str, object]:
-    """Return the rows of this module, by name."""
-    return globals()

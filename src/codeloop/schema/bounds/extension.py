@@ -1,4 +1,4 @@
-"""What bounds extensions, their processes and tools of clients: rows of the table in `limits.py`, printed with them."""
+"""What bounds extensions, their processes and tools of clients."""
 
 from codeloop.kit.limit import Limit
 
@@ -19,6 +19,10 @@ HOST_EVENTS_MOST = Limit("host.events_most", 10_000, "count", "the same of other
 HOST_ENTRIES = Limit("host.entries", 200, "count", "extensions of a project; further files are named and left out")
 HOST_BESIDE = Limit("host.beside", 1_000, "count", "files beside an extension whose change loads it again")
 HOST_FILE = Limit("host.file", 4 * 1024 * 1024, "bytes", "of a file that is looked at for changes")
+PROGRAM_SCHEMA = Limit("program.schema", 10_000, "ms", "a program in tool/ answering --schema, then it is no tool")
+PROGRAM_OUTPUT = Limit(
+    "program.output", 10_000_000, "bytes", "what a program in tool/ prints; with more the call fails"
+)
 HOOK_STOPS = Limit("hooks.stops", 5, "count", "times that hooks send the model on in one turn, then it ends")
 HOOK_ANSWERS = Limit("hooks.answers", 2_000, "count", "answers about tools that are kept, so that each is asked once")
 HOOK_COMMAND = Limit("hooks.command", 60_000, "ms", "a command of `hooks`, unless it has a timeout; then it is ended")
@@ -52,8 +56,3 @@ CLIENT_TOOL_CALL = Limit(
 )
 CLIENT_OFFERS = Limit("client.offers", 16, "count", "clients that offer tools to a session; a further one is refused")
 PLUGIN_INSTALL = Limit("plugin.install", 900_000, "ms", "installing a plugin, then it is given up")
-
-
-def rows() -> dict[str, object]:
-    """Return the rows of this module, by name."""
-    return globals()

@@ -1,4 +1,4 @@
-"""What bounds formatters, watching and language servers: rows of the table in `limits.py`, printed with them."""
+"""What bounds formatters, watching and language servers."""
 
 from codeloop.kit.limit import Limit
 
@@ -40,8 +40,3 @@ LSP_FOUND = Limit("lsp.found", 100, "count", "places in the result of the tool `
 LSP_LINES = Limit("lsp.lines", 40, "lines", "of a definition that the tool `lsp` shows")
 LSP_OUTLINE = Limit("lsp.outline", 150, "lines", "of the outline that follows the start of a long file")
 LSP_INSTALL = Limit("lsp.install", 900_000, "ms", "installing a language server, then it is given up")
-
-
-def rows() -> dict[str, object]:
-    """Return the rows of this module, by name."""
-    return globals()

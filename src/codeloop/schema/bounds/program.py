@@ -1,10 +1,5 @@
-"""What bounds the programs that look at a project for us: rows of the table in `limits.py`, printed with them."""
+"""What bounds the programs that look at a project for us."""
 
 from codeloop.kit.limit import Limit
 
 PROGRAM_MEMORY = Limit("program.memory", 4 * 1024**3, "bytes", "memory of one ripgrep or git of ours; then it fails")
-
-
-def rows() -> dict[str, object]:
-    """Return the rows of this module, by name."""
-    return globals()

@@ -1,4 +1,4 @@
-"""What bounds sandboxed commands and what they leave: rows of the table in `limits.py`, printed with them."""
+"""What bounds sandboxed commands and what they leave."""
 
 from codeloop.kit.limit import Limit
 
@@ -16,8 +16,6 @@ NESTED_REPOSITORIES = Limit(
     "sandbox.repositories", 400, "count", "repositories in a project that the kernel protects; others are looked at"
 )
 DENIED_ENTRIES = Limit("sandbox.denied", 10_000, "count", "entries of a project in which denied files are looked for")
-
-
-def rows() -> dict[str, object]:
-    """Return the rows of this module, by name."""
-    return globals()
+SANDBOX_STRAYED = Limit(
+    "sandbox.strayed", 2_000, "count", "entries of the private home that are looked at after a command"
+)

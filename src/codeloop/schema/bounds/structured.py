@@ -1,4 +1,4 @@
-"""What bounds answers as JSON of a given schema: rows of the table in `limits.py`, printed with them."""
+"""What bounds answers as JSON of a given schema."""
 
 from codeloop.kit.limit import Limit
 
@@ -11,8 +11,3 @@ STRUCTURED_TOLD = Limit("structured.told", 10, "count", "mistakes that the model
 SCHEMA_BYTES = Limit("structured.schema", 256 * 1024, "bytes", "a longer schema is refused")
 SCHEMA_DEPTH = Limit("structured.depth", 64, "count", "a schema nested deeper is refused")
 SCHEMA_TIME = Limit("structured.check", 10_000, "ms", "checking an answer against its schema, then it counts as wrong")
-
-
-def rows() -> dict[str, object]:
-    """Return the rows of this module, by name."""
-    return globals()

@@ -1,4 +1,4 @@
-"""What bounds the terminals of clients: rows of the table in `limits.py`, printed with them."""
+"""What bounds the terminals of clients."""
 
 from codeloop.kit.limit import Limit
 
@@ -19,8 +19,3 @@ PTY_STALL = Limit(
 )
 PTY_TICKET = Limit("pty.ticket", 60_000, "ms", "a ticket for a terminal can be used, once")
 PTY_TICKETS = Limit("pty.tickets", 64, "count", "unused tickets of one project; the oldest makes place for one more")
-
-
-def rows() -> dict[str, object]:
-    """Return the rows of this module, by name."""
-    return globals()

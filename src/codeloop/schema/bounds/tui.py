@@ -1,4 +1,4 @@
-"""What bounds the terminal UI: rows of the table in `limits.py`, and printed with them."""
+"""What bounds the terminal UI."""
 
 from codeloop.kit.limit import Limit
 
@@ -17,8 +17,3 @@ PROMPT_FOUND = Limit("tui.prompt_found", 50, "count", "names of files that one c
 PICTURE_ASK = Limit("tui.picture_ask", 3_000, "ms", "tmux says which terminal is around it, else it gets no pictures")
 PICTURE_PIXELS = Limit("tui.picture_pixels", 16_000_000, "count", "a larger picture stays a line of text")
 PICTURES_KEPT = Limit("tui.pictures_kept", 32, "count", "pictures kept as they are drawn; others are made again")
-
-
-def rows() -> dict[str, object]:
-    """Return the rows of this module, by name."""
-    return globals()

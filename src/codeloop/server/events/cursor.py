@@ -14,7 +14,7 @@ Position = dict[str, int]
 """By project id the sequence number of the last event that was seen."""
 
 
-def written(position: Mapping[str, int]) -> str:
+def format_cursor(position: Mapping[str, int]) -> str:
     """Return the position in several projects as text."""
     return ",".join(f"{seq}@{project}" for project, seq in position.items()) or NOWHERE
 

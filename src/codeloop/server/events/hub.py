@@ -21,8 +21,8 @@ from codeloop.schema.limits import (
     SERVER_STREAMS,
 )
 from codeloop.schema.live_events import GlobalDisposed, ProjectUpdated, Resync, ServerConnected, ServerResync
-from codeloop.server.events.cursor import Position, written
-from codeloop.server.events.subscriber import Reader, enveloped, frame
+from codeloop.server.events.cursor import Position, format_cursor
+from codeloop.server.events.subscriber import Reader, frame, wrap_event
 from codeloop.store.follow import stored
 from codeloop.store.store import Store
 
@@ -93,7 +93,7 @@ class Hub:
         self._directories = Directories()
         self._disposed = ""
         self._is_closed = False
-        app.stores.subscribe(self._opened)
+        app.stores.subscribe(self._on_open)
         app.keep_open_while(self.is_watched)
 
     @property
@@ -203,7 +203,7 @@ class Hub:
                     continue
                 data = _encode(stamped.event)
                 if reader.directory is None:
-                    data = enveloped(directory, project, data)
+                    data = wrap_event(directory, project, data)
                 frames.append(frame(data, reader.place(reader.at)))
                 size += len(frames[-1])
                 if size > SERVER_STREAM_CHUNK.value:
@@ -227,7 +227,7 @@ class Hub:
         """Return whether somebody reads the events of a directory."""
         return any(reader.directory in {None, str(directory)} for reader in self._readers)
 
-    def _opened(self, store: Store) -> None:
+    def _on_open(self, store: Store) -> None:
         """Hear of a store that was not open."""
         self._begun.setdefault(project_of(store), store.last_seq())
         if self._readers:
@@ -242,9 +242,9 @@ class Hub:
         self._app.stores.open(store.path)
         task = asyncio.create_task(self._follow(source))
         self._tasks.add(task)
-        task.add_done_callback(lambda _: self._followed(source, task))
+        task.add_done_callback(lambda _: self._on_end(source, task))
 
-    def _followed(self, source: Source, task: asyncio.Task[None]) -> None:
+    def _on_end(self, source: Source, task: asyncio.Task[None]) -> None:
         """Let go of a store. Where following it failed, its readers are ended, and come again."""
         self._tasks.discard(task)
         self._app.stores.release(source.store)
@@ -294,14 +294,14 @@ class Hub:
                     if not whole:
                         where = "global" if isinstance(event, ProjectUpdated) else directory
                         position = None if seq is None else self._everywhere()
-                        whole = frame(enveloped(where, source.project, data), position)
+                        whole = frame(wrap_event(where, source.project, data), position)
                     reader.put(whole)
             elif reader.directory == directory:
                 own = own or frame(data, None if seq is None else str(seq))
                 reader.put(own)
 
     def _everywhere(self) -> str:
-        return written({project: source.seq for project, source in self._sources.items()})
+        return format_cursor({project: source.seq for project, source in self._sources.items()})
 
     def _is_told(self, event: Event) -> bool:
         """Return whether the readers of all directories have this already: each directory is told it."""

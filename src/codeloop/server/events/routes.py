@@ -55,7 +55,7 @@ class EventStream(Response):
 
     async def _stream(self, scope: Scope, receive: Receive, send: Send) -> None:
         writing = asyncio.create_task(self._write(send))
-        leaving = asyncio.create_task(_left(receive))
+        leaving = asyncio.create_task(_wait_disconnect(receive))
         try:
             await asyncio.wait((writing, leaving, self._reader.ended), return_when=asyncio.FIRST_COMPLETED)
             if writing.done() and writing.exception() is not None:
@@ -86,7 +86,7 @@ class EventStream(Response):
             scope["extensions"][CUT]["call"]()
 
 
-async def _left(receive: Receive) -> None:
+async def _wait_disconnect(receive: Receive) -> None:
     """Wait until the client has left, or the answer is complete."""
     while (await receive())["type"] != "http.disconnect":
         pass
@@ -103,10 +103,10 @@ def streams(app: App, hub: Hub) -> list[BaseRoute]:
     async def directory(request: Request) -> Response:
         project = await app.project(app.directory(directory_of(request)))
         place = project.settings.place
-        return _opened(request, hub, str(place.directory), place.project_id)
+        return _open_stream(request, hub, str(place.directory), place.project_id)
 
     async def everywhere(request: Request) -> Response:
-        return _opened(request, hub, None, None)
+        return _open_stream(request, hub, None, None)
 
     return [Route("/event", _refusing(directory)), Route("/global/event", _refusing(everywhere))]
 
@@ -121,7 +121,7 @@ def _refusing(endpoint: Endpoint) -> Endpoint:
     return refusing
 
 
-def _opened(request: Request, hub: Hub, directory: str | None, project: str | None) -> Response:
+def _open_stream(request: Request, hub: Hub, directory: str | None, project: str | None) -> Response:
     """Open a stream where the request says: after its `Last-Event-ID`, else its `after`, else from now on."""
     sent = request.headers.get("last-event-id")
     text = sent or request.query_params.get("after")

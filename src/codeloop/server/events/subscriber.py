@@ -8,7 +8,7 @@ import msgspec
 from codeloop.schema.event import Event
 from codeloop.schema.limits import SERVER_STREAM_BYTES, SERVER_STREAM_CHUNK, SERVER_STREAM_EVENTS
 from codeloop.schema.live_events import ServerHeartbeat
-from codeloop.server.events.cursor import Position, written
+from codeloop.server.events.cursor import Position, format_cursor
 
 _encode = msgspec.json.Encoder().encode
 
@@ -35,7 +35,7 @@ class Reader:
 
     def place(self, position: Position) -> str:
         """Return a position as this reader is told it: a number where there is only one project."""
-        return written(position) if self.project is None else str(position.get(self.project, 0))
+        return format_cursor(position) if self.project is None else str(position.get(self.project, 0))
 
     def tell(self, event: Event, place: str | None = None) -> None:
         """Add an event of the server itself to what waits."""
@@ -88,7 +88,7 @@ def frame(data: bytes, place: str | None) -> bytes:
     return b"data: %b\n\n" % data if place is None else b"id: %b\ndata: %b\n\n" % (place.encode(), data)
 
 
-def enveloped(directory: str | None, project: str, data: bytes) -> bytes:
+def wrap_event(directory: str | None, project: str, data: bytes) -> bytes:
     """Put an event into what the stream of all directories wraps it in."""
     where = b"" if directory is None else b'"directory":%b,' % _encode(directory)
     return b'{%b"project":%b,"payload":%b}' % (where, _encode(project), data)

@@ -103,7 +103,7 @@ def _operation(row: AnyOperation, taken: Schema, given: Schema) -> Schema:
     parameters = [_parameter(name, "path", fields[name], required=True) for name in in_path]
     if row is PTY_TICKET:
         parameters.append(_parameter("X-OpenCode-Ticket", "header", {"type": "string", "enum": ["1"]}, required=True))
-    operation = _named(row.id, taken["description"])
+    operation = _describe_operation(row.id, taken["description"])
     if row.method not in _WITH_BODY:
         parameters += [_parameter(name, "query", schema, required=name in needed) for name, schema in others.items()]
     elif row.body is not None:
@@ -119,7 +119,7 @@ def _operation(row: AnyOperation, taken: Schema, given: Schema) -> Schema:
     }
 
 
-def _named(operation_id: str, description: str) -> Schema:
+def _describe_operation(operation_id: str, description: str) -> Schema:
     return {"tags": [operation_id.partition(".")[0]], "operationId": operation_id, "description": description}
 
 
@@ -136,11 +136,13 @@ def _streams() -> dict[str, Schema]:
     pty = [_parameter("ptyID", "path", _STRING, required=True)]
     pty += [_parameter(name, "query", _STRING, required=False) for name in ("cursor", "ticket")]
     return {
-        "/event": _named("event.subscribe", "Events of one directory, as they happen.")
+        "/event": _describe_operation("event.subscribe", "Events of one directory, as they happen.")
         | {"parameters": resumed + place, "responses": _stream("Event") | failures("/event", "GET")},
-        "/global/event": _named("global.event", "Events of every directory, as they happen.")
+        "/global/event": _describe_operation("global.event", "Events of every directory, as they happen.")
         | {"parameters": resumed, "responses": _stream("GlobalEvent") | failures("/global/event", "GET")},
-        "/pty/{ptyID}/connect": _named("pty.connect", "A WebSocket to a terminal: its output, then its input as typed.")
+        "/pty/{ptyID}/connect": _describe_operation(
+            "pty.connect", "A WebSocket to a terminal: its output, then its input as typed."
+        )
         | {"parameters": pty + place, "responses": _upgrade() | failures("/pty/{ptyID}/connect", "GET")},
     }
 

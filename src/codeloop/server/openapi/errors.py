@@ -11,27 +11,27 @@ def _object(**fields: Schema) -> Schema:
     return {"type": "object", "properties": fields, "required": list(fields)}
 
 
-def _named(name: str, **more: Schema) -> Schema:
+def _define_error(name: str, **more: Schema) -> Schema:
     """Return an error that has a name and data; `more` of its data may be left out."""
     data = _object(message=_STRING)
     return _object(name={"const": name}, data=data | {"properties": data["properties"] | more})
 
 
-def _tagged(tag: str, *fields: str) -> Schema:
+def _define_tagged(tag: str, *fields: str) -> Schema:
     return _object(_tag={"const": tag}, message=_STRING, **dict.fromkeys(fields, _STRING))
 
 
 ERRORS: dict[str, Schema] = {
-    "BadRequestError": _named("BadRequest", kind={"type": "string", "enum": _KINDS}),
-    "NotFoundError": _named("NotFoundError"),
-    "Refused": _named("Refused"),
-    "SessionBusyError": _tagged("SessionBusyError", "sessionID"),
-    "PermissionNotFoundError": _tagged("PermissionNotFoundError", "requestID"),
-    "QuestionNotFoundError": _tagged("QuestionNotFoundError", "requestID"),
-    "PtyNotFoundError": _tagged("PtyNotFoundError", "ptyID"),
-    "PtyForbiddenError": _tagged("PtyForbiddenError"),
-    "McpServerNotFoundError": _tagged("McpServerNotFoundError", "name"),
-    "McpUnsupportedOAuthError": _tagged("McpUnsupportedOAuthError", "error"),
+    "BadRequestError": _define_error("BadRequest", kind={"type": "string", "enum": _KINDS}),
+    "NotFoundError": _define_error("NotFoundError"),
+    "Refused": _define_error("Refused"),
+    "SessionBusyError": _define_tagged("SessionBusyError", "sessionID"),
+    "PermissionNotFoundError": _define_tagged("PermissionNotFoundError", "requestID"),
+    "QuestionNotFoundError": _define_tagged("QuestionNotFoundError", "requestID"),
+    "PtyNotFoundError": _define_tagged("PtyNotFoundError", "ptyID"),
+    "PtyForbiddenError": _define_tagged("PtyForbiddenError"),
+    "McpServerNotFoundError": _define_tagged("McpServerNotFoundError", "name"),
+    "McpUnsupportedOAuthError": _define_tagged("McpUnsupportedOAuthError", "error"),
 }
 """What errors hold; a stored message's own `UnknownError` is that of the status 500."""
 

@@ -54,9 +54,9 @@ def shapes(taken: Sequence[Any], given: Sequence[Any]) -> Shapes:
     made, found = msgspec.json.schema_components(types, ref_template="{name}")
     unions = dict(zip(_UNIONS, made[-len(_UNIONS) :], strict=True))
     components = {**found, **unions}
-    asked = _reached(made[: len(taken)], components)
+    asked = _find_reachable(made[: len(taken)], components)
     asked |= {name for name, schema in unions.items() if _members(schema) <= asked}
-    tidy = _Tidy(
+    tidy = _SchemaNormalizer(
         {name: _public(name, schema) for name, schema in components.items()},
         {_members(schema): name for name, schema in unions.items()},
     )
@@ -72,7 +72,7 @@ def reference(name: str) -> Schema:
     return {"$ref": _REF + name}
 
 
-class _Tidy(msgspec.Struct, frozen=True):
+class _SchemaNormalizer(msgspec.Struct, frozen=True):
     """Puts schemas into the document's form. `names`: of components; `unions`: the name of one, by its members."""
 
     names: dict[str, str]
@@ -131,7 +131,7 @@ def _references(node: Any) -> list[str]:
     return re.findall(r'"\$ref":"([^"]+)"', msgspec.json.encode(node).decode())
 
 
-def _reached(schemas: Iterable[Schema], components: dict[str, Schema]) -> set[str]:
+def _find_reachable(schemas: Iterable[Schema], components: dict[str, Schema]) -> set[str]:
     """Return the names of the components that schemas refer to, directly or not."""
     reached: set[str] = set()
     waiting = _references(list(schemas))

@@ -10,7 +10,7 @@ from urllib.parse import quote, urljoin, urlsplit
 from msgspec import Struct
 
 from codeloop.net.address import NAT64
-from codeloop.net.origin import bracketed, is_local_name
+from codeloop.net.origin import add_brackets, is_local_name
 from codeloop.net.proxy import proxy_for
 from codeloop.schema.limits import WEB_URL
 from codeloop.schema.wire import replace
@@ -40,7 +40,7 @@ class WebUrl(Struct, frozen=True):
     @property
     def authority(self) -> str:
         """The host, with the port unless it is the scheme's own: what the header `Host` says."""
-        return bracketed(self.host) + ("" if self.port == PORTS[self.scheme] else f":{self.port}")
+        return add_brackets(self.host) + ("" if self.port == PORTS[self.scheme] else f":{self.port}")
 
     @property
     def url(self) -> str:
@@ -50,13 +50,13 @@ class WebUrl(Struct, frozen=True):
     @property
     def endpoint(self) -> str:
         """`host:port`, what a rule for private addresses names."""
-        return f"{bracketed(self.host)}:{self.port}"
+        return f"{add_brackets(self.host)}:{self.port}"
 
     def proxy(self, environment: Mapping[str, str]) -> str | None:
         """Return the URL of the proxy that the environment names for the URL, None for a direct connection."""
         return None if is_local_name(self.host) else proxy_for(self.scheme, self.host, self.port, environment)
 
-    def secured(self) -> "WebUrl":
+    def to_https(self) -> "WebUrl":
         """Return the same place over HTTPS."""
         return replace(self, scheme="https", port=PORTS["https"])
 
@@ -67,32 +67,32 @@ def parse(url: str) -> WebUrl:
     if len(text) > WEB_URL.value:
         raise ToolFailure(f"The URL is longer than {WEB_URL.value} characters.", advice="Give a shorter one.")
     if re.search(r"[\x00-\x1f\x7f\\]", text):
-        raise _refused(text, "it contains control characters or a backslash")
+        raise _refuse(text, "it contains control characters or a backslash")
     try:
         parts = urlsplit(text)
         port = parts.port
     except ValueError as error:
-        raise _refused(text, str(error)) from None
+        raise _refuse(text, str(error)) from None
     scheme = parts.scheme.lower()
     if scheme not in PORTS:
         what = f"the scheme {scheme}: can't be fetched" if scheme else "it has no scheme"
         hint = "; use the read tool for a file" if scheme == "file" else ""
-        raise _refused(text, f"{what}; only http:// and https:// can{hint}")
+        raise _refuse(text, f"{what}; only http:// and https:// can{hint}")
     if "@" in parts.netloc:
-        raise _refused(text, "it carries a user name or password, which are never sent; leave them out")
+        raise _refuse(text, "it carries a user name or password, which are never sent; leave them out")
     if port == 0:
-        raise _refused(text, "port 0 can't be connected to")
+        raise _refuse(text, "port 0 can't be connected to")
     raw = parts.netloc.rpartition(":")[0] if parts.port is not None else parts.netloc.rstrip(":")
     place = WebUrl(scheme, "", port or PORTS[scheme], _target(parts.path, parts.query), names_port=port is not None)
     return _with_host(place, raw, text)
 
 
-def redirected(place: WebUrl, location: str) -> WebUrl:
+def resolve_redirect(place: WebUrl, location: str) -> WebUrl:
     """Return where a redirect from `place` leads. Raises ToolFailure."""
     try:
         return parse(urljoin(place.url, location.strip()))
     except ValueError as error:
-        raise _refused(location, str(error)) from None
+        raise _refuse(location, str(error)) from None
 
 
 def _target(path: str, query: str) -> str:
@@ -105,16 +105,16 @@ def _with_host(place: WebUrl, raw: str, url: str) -> WebUrl:
         try:
             ip = IPv6Address(raw[1:-1])
         except ValueError:
-            raise _refused(url, f"{raw} is not an IPv6 address") from None
+            raise _refuse(url, f"{raw} is not an IPv6 address") from None
         if ip.scope_id is not None:
-            raise _refused(url, "a zone id is not allowed")
+            raise _refuse(url, "a zone id is not allowed")
         return replace(place, host=ip.compressed, literal=True, odd=ip in ip_network(NAT64))
     host = _ascii(raw, url).removesuffix(".")
     if _NUMBER.fullmatch(host.rpartition(".")[2]):
         address = str(IPv4Address(_ipv4(host, url)))
         return replace(place, host=address, literal=True, odd=raw != address)
     if len(host) > 253 or not _NAME.fullmatch(host):
-        raise _refused(url, f"{raw!r} is not a host name")
+        raise _refuse(url, f"{raw!r} is not a host name")
     return replace(place, host=host)
 
 
@@ -128,7 +128,7 @@ def _ascii(raw: str, url: str) -> str:
     try:
         return httpx2.URL(f"https://{host}/").raw_host.decode("ascii")
     except httpx2.InvalidURL:
-        raise _refused(url, f"{raw!r} is not a host name") from None
+        raise _refuse(url, f"{raw!r} is not a host name") from None
 
 
 def _ipv4(host: str, url: str) -> int:
@@ -136,11 +136,11 @@ def _ipv4(host: str, url: str) -> int:
     numbers = [_number(part) for part in host.split(".")]
     *first, last = numbers
     if len(numbers) > 4 or None in numbers or any((n or 0) > 255 for n in first):
-        raise _refused(url, f"{host} is not an IPv4 address")
+        raise _refuse(url, f"{host} is not an IPv4 address")
     rest = 8 * (4 - len(first))
     value = sum((n or 0) << (24 - 8 * index) for index, n in enumerate(first))
     if (last or 0) >= 1 << rest:
-        raise _refused(url, f"{host} is not an IPv4 address")
+        raise _refuse(url, f"{host} is not an IPv4 address")
     return value | (last or 0)
 
 
@@ -155,7 +155,7 @@ def _number(part: str) -> int | None:
         return None
 
 
-def _refused(url: str, why: str) -> ToolFailure:
+def _refuse(url: str, why: str) -> ToolFailure:
     shown = url.encode("unicode_escape").decode()[:200]
     if "@" in shown:
         shown = "***@" + shown.rpartition("@")[2]

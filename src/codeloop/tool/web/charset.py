@@ -59,7 +59,7 @@ def decode(data: bytes, content_type: str = "", *, is_cut: bool = False) -> tupl
             return data[len(mark) :].decode(name, "replace"), name
     named = _HEADER.search(content_type)
     label = _codec(named.group(1)) if named else None
-    label = label or _declared(data[:_LOOKED_AT])
+    label = label or _find_declared(data[:_LOOKED_AT])
     if label is not None:
         return data.decode(label, "replace"), label
     try:
@@ -68,7 +68,7 @@ def decode(data: bytes, content_type: str = "", *, is_cut: bool = False) -> tupl
         return data.decode("cp1252", "replace"), "cp1252"
 
 
-def _declared(head: bytes) -> str | None:
+def _find_declared(head: bytes) -> str | None:
     found = _XML.search(head) or _META.search(head)
     if found is None:
         return None

@@ -10,7 +10,7 @@ from codeloop.net.sse import EventTooLong, SseParser
 from codeloop.schema.limits import WEBSEARCH_BYTES
 from codeloop.schema.wire import JSON
 from codeloop.tool.tool import ToolFailure
-from codeloop.tool.web.search_service import SearchRequest, SearchResponse, SearchResults, SearchService, masked, send
+from codeloop.tool.web.search_service import SearchRequest, SearchResponse, SearchResults, SearchService, mask_key, send
 
 PROTOCOL = "2025-06-18"
 
@@ -67,7 +67,7 @@ async def _call(service: SearchService, name: str, arguments: JSON) -> SearchRes
         raise ToolFailure(f"{service.name} sent a response of an unknown form: {error}.") from None
     text = "\n\n".join(part.text for part in result.content if part.type == "text").strip()
     if result.failed:
-        raise ToolFailure(f"{service.name} could not search: {masked(service, text)[:500] or 'no reason given'}")
+        raise ToolFailure(f"{service.name} could not search: {mask_key(service, text)[:500] or 'no reason given'}")
     return SearchResults(text, len(re.findall(r"^URL: ", text, re.MULTILINE)) or bool(text))
 
 
@@ -89,7 +89,7 @@ async def _request(
         message = await _answer(service, response, number)
         session = response.headers.get("mcp-session-id", "")
     if message.error is not None:
-        why = masked(service, message.error.message)[:500]
+        why = mask_key(service, message.error.message)[:500]
         raise ToolFailure(f"{service.name} refused {method}: {why or 'no reason given'}")
     return message.result or {}, session
 

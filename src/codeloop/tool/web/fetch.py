@@ -13,14 +13,15 @@ from msgspec import field as struct_field
 
 from codeloop import __version__
 from codeloop.net.address import concern, look_up, same
-from codeloop.net.origin import bracketed, is_local_name
+from codeloop.net.offline import HINT, is_offline, is_reached_offline
+from codeloop.net.origin import add_brackets, is_local_name
 from codeloop.net.tls import tls_context
 from codeloop.schema.limits import WEB_ADDRESSES, WEB_BYTES, WEB_CONNECT, WEB_HOPS, WEB_UPGRADE
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON
 from codeloop.store.permission_records import ADDRESS
 from codeloop.tool.tool import ToolFailure
-from codeloop.tool.web.address import WebUrl, parse, redirected
+from codeloop.tool.web.address import WebUrl, parse, resolve_redirect
 from codeloop.tool.web.body import ENCODINGS, read_body
 
 if TYPE_CHECKING:
@@ -137,7 +138,7 @@ class _Fetch:
             if response.status_code not in REDIRECTS or not location:
                 return await self._receive(place, response)
             await response.aclose()
-            following = redirected(place, location)
+            following = resolve_redirect(place, location)
             if place.scheme == "https" and following.scheme == "http":
                 self._plain.add(following.host)
                 self._notes.append(f"{place.url} redirected from HTTPS to plain HTTP: {following.url}")
@@ -146,7 +147,9 @@ class _Fetch:
         raise ToolFailure(f"{self._wanted.url} redirects more than {WEB_HOPS.value} times.")
 
     async def _ask_url(self, place: WebUrl, spelled: str) -> None:
-        """Ask for a URL as it was given and, where that differs, as it will be requested."""
+        """Ask for a URL as it was given and, where that differs, as it will be requested. Raises ToolFailure."""
+        if is_offline(self._network.environment) and not is_reached_offline(place.host):
+            raise ToolFailure(f"{place.host} can't be reached: {HINT}.", advice="Work with what is on this machine.")
         usual = place.url if place.target != "/" or spelled.endswith("/") else place.url.removesuffix("/")
         patterns = dict.fromkeys((spelled.partition("#")[0], usual))
         if _may_be_secured(place):
@@ -170,7 +173,7 @@ class _Fetch:
             if is_public and _may_be_secured(place) and place.host not in self._plain:
                 try:
                     first = addresses[:_UPGRADE_ADDRESSES]
-                    return place.secured(), await self._connect(place.secured(), first, WEB_UPGRADE.seconds)
+                    return place.to_https(), await self._connect(place.to_https(), first, WEB_UPGRADE.seconds)
                 except _Unreachable:
                     self._plain.add(place.host)
             return place, await self._connect(place, addresses, WEB_CONNECT.seconds)
@@ -243,7 +246,7 @@ class _Fetch:
             "Connection": "close",
         }
         extensions = {"sni_hostname": place.host, "timeout": {"connect": seconds}}
-        url = f"{place.scheme}://{bracketed(to[0])}:{to[1]}{place.target}"
+        url = f"{place.scheme}://{add_brackets(to[0])}:{to[1]}{place.target}"
         try:
             request = httpx2.Request("GET", url, headers=headers, extensions=extensions)
             # A transport, not a client: it keeps no cookies, knows no netrc, and follows nothing.
@@ -253,11 +256,13 @@ class _Fetch:
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
             if proxy is None:
                 raise
-            raise _Unreachable(f"{place.url} can't be reached by the environment's proxy: {_worded(error)}.") from None
+            raise _Unreachable(
+                f"{place.url} can't be reached by the environment's proxy: {_describe_error(error)}."
+            ) from None
         except httpx2.ProxyError as error:
             raise _Unreachable(f"The proxy of the environment refused {place.endpoint}: {error}.") from None
         except (httpx2.HTTPError, httpx2.InvalidURL, ImportError, ValueError) as error:
-            raise ToolFailure(f"{place.url} sent no valid response: {_worded(error)}.") from None
+            raise ToolFailure(f"{place.url} sent no valid response: {_describe_error(error)}.") from None
 
     async def _receive(self, place: WebUrl, response: "Response") -> FetchResponse:
         import httpx2
@@ -268,7 +273,7 @@ class _Fetch:
                 body = await read_body(response.aiter_raw(), headers.get("content-encoding", ""), WEB_BYTES.value)
         except httpx2.HTTPError as error:
             raise ToolFailure(
-                f"The response of {place.url} was cut off: {_worded(error)}.", advice="Try again."
+                f"The response of {place.url} was cut off: {_describe_error(error)}.", advice="Try again."
             ) from None
         finally:
             await response.aclose()
@@ -289,5 +294,5 @@ def _may_be_secured(place: WebUrl) -> bool:
     return place.scheme == "http" and not (place.names_port or place.literal or is_local_name(place.host))
 
 
-def _worded(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     return str(error) or type(error).__name__

@@ -6,7 +6,7 @@ import msgspec
 
 from codeloop.schema.limits import WEBSEARCH_QUERY
 from codeloop.tool.tool import ToolFailure
-from codeloop.tool.web.search_service import Hit, SearchRequest, SearchResults, SearchService, rendered, send_for
+from codeloop.tool.web.search_service import Hit, SearchRequest, SearchResults, SearchService, format_hits, send_for
 
 BRAVE_QUERY = min(400, WEBSEARCH_QUERY.value)
 """Characters of a query; Brave refuses longer ones."""
@@ -46,7 +46,7 @@ async def tavily(service: SearchService, query: str, count: int) -> SearchResult
     """Search by Tavily."""
     headers = {"Content-Type": "application/json", "Authorization": f"Bearer {service.key}"}
     body = {"query": query, "max_results": count, "search_depth": "basic"}
-    return _rendered(
+    return _format_answer(
         await send_for(service, SearchRequest("POST", "/search", headers=headers, body=body), _Answer), count
     )
 
@@ -56,7 +56,7 @@ async def searxng(service: SearchService, query: str, count: int) -> SearchResul
     headers = {"Authorization": f"Bearer {service.key}"} if service.key else {}
     request = SearchRequest("GET", "/search", query={"q": query, "format": "json"}, headers=headers)
     try:
-        return _rendered(await send_for(service, request, _Answer), count)
+        return _format_answer(await send_for(service, request, _Answer), count)
     except ToolFailure as error:
         if " 403 " not in str(error):
             raise
@@ -72,11 +72,11 @@ async def brave(service: SearchService, query: str, count: int) -> SearchResults
     headers = {"X-Subscription-Token": service.key}
     answer = await send_for(service, SearchRequest("GET", "/web/search", parameters, headers), _BraveAnswer)
     results = answer.web.results if answer.web else []
-    return rendered([Hit(r.url, _plain(r.title), _excerpt(r), r.age or "") for r in results[:count]])
+    return format_hits([Hit(r.url, _plain(r.title), _excerpt(r), r.age or "") for r in results[:count]])
 
 
-def _rendered(answer: _Answer, count: int) -> SearchResults:
-    return rendered(
+def _format_answer(answer: _Answer, count: int) -> SearchResults:
+    return format_hits(
         [
             Hit(r.url, r.title or "", r.content or "", r.published_date or r.published or "")
             for r in answer.results[:count]

@@ -128,7 +128,7 @@ async def _document(source: PageSource, kind: str, environment: Mapping[str, str
     return Page(f"Image attached: {source.url} ({len(picture.data):,} bytes, {picture.note})", kind, image=picture)
 
 
-class _Said(Struct):
+class _ProgramOutput(Struct):
     text: str = ""
     deep: bool = False
     error: str = ""
@@ -146,7 +146,7 @@ async def _from_html(
     if not done.lines:
         why = f"that takes more than {most:g} s" if done.late else "that takes too much memory, or it is too long"
         raise ToolFailure(f"The page can't be converted: {why}.", advice="Fetch it with the format html.")
-    said = await asyncio.to_thread(msgspec.json.decode, done.lines[0], type=_Said)
+    said = await asyncio.to_thread(msgspec.json.decode, done.lines[0], type=_ProgramOutput)
     if said.error:
         raise ToolFailure(f"The page can't be converted ({said.error}).", advice="Fetch it with the format html.")
     note = "parts that are nested too deeply are left out; the format html has them" if said.deep else ""

@@ -15,7 +15,7 @@ _PROGRAM = Path(__file__).with_name("pdf_program.py")
 _LINE = 4 * PDF_TEXT.value * 6
 
 
-class _Said(msgspec.Struct):
+class _ProgramOutput(msgspec.Struct):
     pages: int = 0
     error: str = ""
     text: str | None = None
@@ -33,14 +33,14 @@ async def read_pdf(data: bytes, environment: Mapping[str, str], seconds: float =
     """Return the text of a PDF. Raises ToolFailure when it is encrypted, broken or only images."""
     limits = [limit.value for limit in (PDF_PAGES, PDF_TEXT, PDF_MEMORY)]
     done = await run_bounded(_PROGRAM, limits, data, environment, seconds, _LINE)
-    lines = list[_Said]()
+    lines = list[_ProgramOutput]()
     with suppress(msgspec.DecodeError):  # a half-written line ends the reading
         for line in done.lines:
-            lines.append(msgspec.json.decode(line, type=_Said))
+            lines.append(msgspec.json.decode(line, type=_ProgramOutput))
     return _pdf(lines, late=done.late, failed=done.failed)
 
 
-def _pdf(lines: Sequence[_Said], *, late: bool, failed: bool) -> Pdf:
+def _pdf(lines: Sequence[_ProgramOutput], *, late: bool, failed: bool) -> Pdf:
     if lines and lines[0].error:
         raise ToolFailure(
             "The PDF is encrypted with a password and can't be read.", advice="Ask the user for its content."

@@ -17,11 +17,11 @@ def tools_of(
 
     One without its key or address yields a tool whose calls report that.
     """
-    service = _configured(provider, settings, environment)
+    service = _configure(provider, settings, environment)
     return (websearch(service), *([codesearch(service, service.code)] if service.code is not None else []))
 
 
-def _configured(
+def _configure(
     provider: SearchProvider, settings: SearchConfig | None, environment: Mapping[str, str]
 ) -> SearchService:
     configured = settings.base_url if settings else None

@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec import field as struct_field
 
 from codeloop import __version__
+from codeloop.net.offline import HINT, is_offline, is_reached_offline
 from codeloop.net.origin import is_loopback
 from codeloop.net.tls import tls_context
 from codeloop.schema.limits import (
@@ -115,7 +116,9 @@ async def send(service: SearchService, request: SearchRequest) -> AsyncGenerator
     """Send a request and yield its response. Raises ToolFailure, whose text never holds the key."""
     import httpx2
 
-    base = _checked_url(service)
+    base = _check_url(service)
+    if is_offline(service.environment) and not is_reached_offline(base.host):
+        raise ToolFailure(f"{service.name} can't be reached: {HINT}.", advice="Work with what is on this machine.")
     url = base.url.rstrip("/") + request.path
     headers = {
         "User-Agent": f"codeloop/{__version__}",
@@ -146,7 +149,7 @@ async def send(service: SearchService, request: SearchRequest) -> AsyncGenerator
             finally:
                 await received.aclose()
     except (httpx2.HTTPError, httpx2.InvalidURL, ImportError, ValueError) as error:
-        why = masked(service, str(error)) or type(error).__name__
+        why = mask_key(service, str(error)) or type(error).__name__
         raise ToolFailure(f"{service.name} can't be reached: {why}.") from None
 
 
@@ -162,7 +165,7 @@ async def send_for(service: SearchService, request: SearchRequest, kind: type[T]
         raise ToolFailure(f"{service.name} sent a response that is not JSON.") from None
 
 
-def checked_query(query: str) -> str:
+def check_query(query: str) -> str:
     """Return a query without surrounding blanks. Raises ToolFailure for one that is empty or too long."""
     text = query.strip()
     if not text:
@@ -172,7 +175,7 @@ def checked_query(query: str) -> str:
     return text
 
 
-def rendered(hits: Sequence[Hit]) -> SearchResults:
+def format_hits(hits: Sequence[Hit]) -> SearchResults:
     """Return results as text: number, title, address, date, excerpt."""
     blocks: list[str] = []
     for number, hit in enumerate(hits, 1):
@@ -185,12 +188,12 @@ def rendered(hits: Sequence[Hit]) -> SearchResults:
     return SearchResults("\n\n".join(blocks), len(hits))
 
 
-def masked(service: SearchService, text: str) -> str:
+def mask_key(service: SearchService, text: str) -> str:
     """Return a text without the service's key."""
     return text.replace(service.key, "***") if service.key else text
 
 
-def _checked_url(service: SearchService) -> WebUrl:
+def _check_url(service: SearchService) -> WebUrl:
     """Return the service's base URL. Raises ToolFailure for a key that would be sent unencrypted."""
     url = parse(service.base_url)
     if service.key and url.scheme == "http" and not is_loopback(url.host):
@@ -200,7 +203,7 @@ def _checked_url(service: SearchService) -> WebUrl:
 
 async def _refusal(service: SearchService, status: int, reason: str, response: SearchResponse) -> str:
     body = await read_body(response.chunks, response.headers.get("content-encoding", ""), 4 * WEB_ERROR.value)
-    text = masked(service, " ".join(body.data.decode("utf-8", "replace").split()))[: WEB_ERROR.value]
+    text = mask_key(service, " ".join(body.data.decode("utf-8", "replace").split()))[: WEB_ERROR.value]
     hint = HINTS.get(status, "")
     if 300 <= status < 400:
         hint = "It redirects, and no search is sent elsewhere; correct the base URL."

@@ -7,39 +7,39 @@ from codeloop.schema.api.session_requests import SessionDiffQuery
 from codeloop.schema.message import SnapshotFileDiff
 from codeloop.schema.operation import SESSION_DIFF
 from codeloop.tui.actions.dialogs import ask
-from codeloop.tui.dialogs.parts.choices import Pick, PickSource
 from codeloop.tui.dialogs.parts.dialog import text_rows
-from codeloop.tui.dialogs.parts.reading import ReadingScreen
+from codeloop.tui.dialogs.parts.picks import Pick, PickSource
+from codeloop.tui.dialogs.parts.reader import ReadingScreen
 from codeloop.tui.dialogs.picker import Picker
-from codeloop.tui.questions.request_diff import diff_rows
 from codeloop.tui.render.canvas import Canvas, Row
 from codeloop.tui.ui import Ui
+from codeloop.tui.widgets.request_panel.request_diff import diff_rows
 
 
-async def show(ui: Ui, words: str) -> None:
+async def show_changes(ui: Ui, words: str) -> None:
     """List the changed files; Enter shows the diff of one over the whole screen. `words`: the one that is wanted."""
     client, session_id = ui.client, ui.session.id
     known: dict[str, SnapshotFileDiff] = {}
 
-    async def listed() -> Sequence[Pick[str]]:
+    async def list_files() -> Sequence[Pick[str]]:
         diffs = await client.call(SESSION_DIFF, SessionDiffQuery(session_id=session_id, whole=True))
         known.update({diff.file or "": diff for diff in diffs})
         return [Pick(name, name, hint=f"+{diff.additions} -{diff.deletions}") for name, diff in known.items()]
 
-    def drawn(name: str, width: int) -> Sequence[Row]:
+    def draw_diff(name: str, width: int) -> Sequence[Row]:
         styles, patch = ui.appearance.styles, known[name].patch or ""
         plain = inert(patch) or "Its content is not text, or too large to be shown."
         return diff_rows(patch, Canvas(width, styles, diff=ui.appearance.diff)) or text_rows(plain, styles, width)
 
     async def preview(name: str, width: int) -> Sequence[Row]:
-        return drawn(name, width)
+        return draw_diff(name, width)
 
     source = PickSource(
-        title="Changed files", load=listed, preview=preview, empty="No file was changed.", choose="show"
+        title="Changed files", load=list_files, preview=preview, empty="No file was changed.", choose="show"
     )
     if words:
-        await listed()
+        await list_files()
     chosen = words if words in known else await ask(ui, Picker(source, lambda: ui.appearance.styles))
     if chosen is not None:
         title = one_line(chosen, 200)
-        await ask(ui, ReadingScreen(title, lambda width: drawn(chosen, width), lambda: ui.appearance.styles))
+        await ask(ui, ReadingScreen(title, lambda width: draw_diff(chosen, width), lambda: ui.appearance.styles))

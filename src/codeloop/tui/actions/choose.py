@@ -7,8 +7,8 @@ from codeloop.schema.errors import UsageProblem
 from codeloop.schema.permission import PROFILES, Profile
 from codeloop.schema.wire import replace
 from codeloop.tui.actions.dialogs import ask
-from codeloop.tui.actions.sending import hold_profile
-from codeloop.tui.dialogs.parts.memory import reference
+from codeloop.tui.actions.send import hold_profile
+from codeloop.tui.dialogs.parts.model_memory import reference
 from codeloop.tui.dialogs.profiles import WORDS, profile_picker
 from codeloop.tui.ui import Ui
 
@@ -16,17 +16,17 @@ BY_NAME = "yolo"
 """The profile that is only chosen by its name: a key pressed once too often must not allow everything."""
 
 
-async def next_agent(ui: Ui, _words: str) -> None:
+async def switch_agent(ui: Ui, _words: str) -> None:
     """Switch the next prompts to the next agent."""
     _step_agent(ui, 1)
 
 
-async def previous_agent(ui: Ui, _words: str) -> None:
+async def switch_agent_back(ui: Ui, _words: str) -> None:
     """Switch the next prompts to the agent before."""
     _step_agent(ui, -1)
 
 
-async def next_variant(ui: Ui, _words: str) -> None:
+async def switch_variant(ui: Ui, _words: str) -> None:
     """Let the model think with the next of its efforts; after the last one, as it does by itself."""
     model = ui.choices.answering(ui.tab)
     variants = ui.choices.variants(ui.tab)
@@ -38,27 +38,27 @@ async def next_variant(ui: Ui, _words: str) -> None:
     ui.draw()
 
 
-async def next_recent(ui: Ui, _words: str) -> None:
+async def switch_recent(ui: Ui, _words: str) -> None:
     """Let the model answer that was chosen before the present one."""
     _step_model(ui, ui.choices.memory.read().recent, 1, "No other model was chosen lately.")
 
 
-async def previous_recent(ui: Ui, _words: str) -> None:
+async def switch_recent_back(ui: Ui, _words: str) -> None:
     """Let the model answer that was chosen after the present one."""
     _step_model(ui, ui.choices.memory.read().recent, -1, "No other model was chosen lately.")
 
 
-async def next_favourite(ui: Ui, _words: str) -> None:
+async def switch_favourite(ui: Ui, _words: str) -> None:
     """Let the next favourite answer."""
     _step_model(ui, ui.choices.memory.read().favourites, 1, "There is no other favourite.")
 
 
-async def previous_favourite(ui: Ui, _words: str) -> None:
+async def switch_favourite_back(ui: Ui, _words: str) -> None:
     """Let the favourite before answer."""
     _step_model(ui, ui.choices.memory.read().favourites, -1, "There is no other favourite.")
 
 
-async def profile(ui: Ui, words: str) -> None:
+async def choose_profile(ui: Ui, words: str) -> None:
     """Choose what needs no question in this session, or take the profile that is named."""
     tab, name = ui.tab, words.strip()
     if not name:
@@ -71,7 +71,7 @@ async def profile(ui: Ui, words: str) -> None:
     ui.say(f"From the next call on, profile {name} holds in this session.", "success")
 
 
-async def next_profile(ui: Ui, _words: str) -> None:
+async def switch_profile(ui: Ui, _words: str) -> None:
     """Let the next profile say what needs no question; the one that asks nothing is only taken by its name."""
     names: list[Profile] = [each for each in PROFILES if each != BY_NAME]
     now = ui.choices.profile_of(ui.tab) or "auto"
@@ -106,7 +106,7 @@ def _step_model(ui: Ui, refs: Sequence[str], by: int, none: str) -> None:
     names = [reference(each) for each in models]
     now = reference(model) if model is not None else ""
     if not [name for name in names if name != now]:
-        raise UsageProblem(f"{none} {ui.keys.shown('model_list')} lists all.")
+        raise UsageProblem(f"{none} {ui.keys.key_of('model_list')} lists all.")
     at = names.index(now) if now in names else -1 if by > 0 else 0
     ui.tab.model = models[(at + by) % len(models)]  # not the latest from now on: the next step would lead back
     ui.draw()

@@ -15,8 +15,9 @@ from codeloop.schema.errors import UsageProblem
 from codeloop.schema.message import NO_VARIANT, ModelRef
 from codeloop.schema.operation import SESSION_CHILDREN, SESSION_DELETE, SESSION_GET, SESSION_UPDATE
 from codeloop.schema.wire import replace
-from codeloop.tui.actions.beside import refresh
-from codeloop.tui.actions.own_settings import change, own_settings
+from codeloop.tui.actions.settings_page import change_setting, list_settings
+from codeloop.tui.actions.sidebar import refresh_sidebar
+from codeloop.tui.actions.view import show_item
 from codeloop.tui.choices import model_called
 from codeloop.tui.dialogs.agents import agent_picker
 from codeloop.tui.dialogs.export import export_session
@@ -25,17 +26,17 @@ from codeloop.tui.dialogs.models import ModelPicker, variant_picker
 from codeloop.tui.dialogs.palette import PaletteRow, help_list, palette
 from codeloop.tui.dialogs.parts.confirm import Confirm
 from codeloop.tui.dialogs.parts.context import DialogContext
-from codeloop.tui.dialogs.parts.pins import SessionPins
+from codeloop.tui.dialogs.parts.session_pins import SessionPins
 from codeloop.tui.dialogs.parts.text_input import TextInput
 from codeloop.tui.dialogs.providers.picker import ProviderPicker
 from codeloop.tui.dialogs.sessions import ChildPicker, ForkPicker, SessionPicker, deletion
 from codeloop.tui.dialogs.settings import SettingsPicker
 from codeloop.tui.dialogs.themes import ThemePicker
 from codeloop.tui.dialogs.timeline import Timeline, TimelineStep
-from codeloop.tui.prompt.bindings import BINDINGS
-from codeloop.tui.prompt.entry import PromptEntry
-from codeloop.tui.settings.keys import Keymap
+from codeloop.tui.keys.bindings import BINDINGS
+from codeloop.tui.keys.keymap import Keymap
 from codeloop.tui.ui import Ui
+from codeloop.tui.widgets.prompt.entry import PromptEntry
 
 T = TypeVar("T")
 ROOMY = 60
@@ -48,29 +49,29 @@ async def ask(ui: Ui, screen: Screen[T]) -> T | None:
     ui.push_screen(screen, answered.set_result)
     result = await answered
     ui.tab.take_focus()
-    if (task := asyncio.current_task()) in ui.commands:
-        ui.commands[task] = time.monotonic()
+    if (task := asyncio.current_task()) is not None and ui.tasks.get(task) is not None:
+        ui.tasks[task] = time.monotonic()
     return result
 
 
-def context_of(ui: Ui) -> DialogContext:
+def make_context(ui: Ui) -> DialogContext:
     """Make the context of dialogs. Raises UsageProblem before the project is open."""
 
-    async def shown(screen: Screen[Any]) -> Any:
+    async def ask_screen(screen: Screen[Any]) -> Any:
         return await ask(ui, screen)
 
-    return DialogContext(ui.client, lambda: ui.appearance.styles, shown)
+    return DialogContext(ui.client, lambda: ui.appearance.styles, ask_screen)
 
 
-async def sessions(ui: Ui, _words: str) -> None:
+async def choose_session(ui: Ui, _words: str) -> None:
     """Choose a session to show."""
     current = ui.tab.session.id if ui.tab.session else ""
-    chosen = await ask(ui, SessionPicker(context_of(ui), SessionPins(ui.launch.state_folder), current))
+    chosen = await ask(ui, SessionPicker(make_context(ui), SessionPins(ui.launch.state_folder), current))
     if chosen:
         await ui.open_tab(await ui.client.call(SESSION_GET, SessionId(session_id=chosen)))
 
 
-async def rename(ui: Ui, words: str) -> None:
+async def rename_session(ui: Ui, words: str) -> None:
     """Rename the session to the words given, else to what is then typed."""
     session, title = ui.session, words.strip()
     if not title:
@@ -81,28 +82,28 @@ async def rename(ui: Ui, words: str) -> None:
         ui.notify(f"The session is called “{one_line(title, 60)}”.", markup=False)
 
 
-async def children(ui: Ui, session_id: str) -> None:
+async def choose_child(ui: Ui, session_id: str) -> None:
     """Show a subagent's session: the one that is named, else one to choose."""
-    chosen = session_id or await ask(ui, ChildPicker(context_of(ui), ui.session.id))
+    chosen = session_id or await ask(ui, ChildPicker(make_context(ui), ui.session.id))
     if chosen:
         await ui.open_tab(await ui.client.call(SESSION_GET, SessionId(session_id=chosen)))
 
 
-async def forks(ui: Ui, _words: str) -> None:
+async def choose_fork(ui: Ui, _words: str) -> None:
     """Choose one of the sessions that this one was forked from, or that were forked from it."""
-    chosen = await ask(ui, ForkPicker(context_of(ui), ui.session))
+    chosen = await ask(ui, ForkPicker(make_context(ui), ui.session))
     if chosen:
         await ui.open_tab(await ui.client.call(SESSION_GET, SessionId(session_id=chosen)))
 
 
-async def timeline(ui: Ui, _words: str) -> None:
+async def show_timeline(ui: Ui, _words: str) -> None:
     """Go to a prompt; copy it, fork before it, or undo to it."""
-    await _take_step(ui, await ask(ui, Timeline(context_of(ui), ui.session.id)))
+    await _take_step(ui, await ask(ui, Timeline(make_context(ui), ui.session.id)))
 
 
 async def go_back(ui: Ui, _words: str) -> None:
     """Choose a prompt to go back to: what follows it is undone, and it can be changed and sent again."""
-    await _take_step(ui, await ask(ui, Timeline(context_of(ui), ui.session.id, goes_back=True)))
+    await _take_step(ui, await ask(ui, Timeline(make_context(ui), ui.session.id, goes_back=True)))
 
 
 async def _take_step(ui: Ui, step: TimelineStep | None) -> None:
@@ -111,7 +112,7 @@ async def _take_step(ui: Ui, step: TimelineStep | None) -> None:
         return
     if step.what == "jump":
         await ui.read_until(step.message_id)
-        ui.tab.transcript.show_item(step.message_id)
+        show_item(ui, step.message_id)
     elif step.what == "copy":
         ui.copy_to_clipboard(step.text)
         ui.notify("The prompt is copied.")
@@ -122,19 +123,19 @@ async def _take_step(ui: Ui, step: TimelineStep | None) -> None:
         ui.tab.prompt.set_entry(PromptEntry(step.text))
 
 
-async def models(ui: Ui, words: str) -> None:
+async def choose_model(ui: Ui, words: str) -> None:
     """Choose the model of the next prompts, or take the one that is named."""
     await ui.choices.look()
     if words:
         chosen: ModelRef | None = model_called(ui.choices, words)
     else:
-        chosen = await ask(ui, ModelPicker(context_of(ui), ui.choices.memory, ui.choices.answering(ui.tab)))
+        chosen = await ask(ui, ModelPicker(make_context(ui), ui.choices.memory, ui.choices.answering(ui.tab)))
     if chosen is not None:
         ui.choices.take(ui.tab, chosen)
         ui.draw()
 
 
-async def variants(ui: Ui, words: str) -> None:
+async def choose_variant(ui: Ui, words: str) -> None:
     """Choose how much the model thinks, or take the effort that is named."""
     model, names = ui.choices.answering(ui.tab), [NO_VARIANT, *ui.choices.variants(ui.tab)]
     if words and words not in names:
@@ -144,39 +145,39 @@ async def variants(ui: Ui, words: str) -> None:
     if model is not None and words:
         chosen = replace(model, variant=None if words == NO_VARIANT else words)
     else:
-        chosen = await ask(ui, variant_picker(context_of(ui), model)) if model is not None else None
+        chosen = await ask(ui, variant_picker(make_context(ui), model)) if model is not None else None
     if chosen is not None:
         ui.choices.take(ui.tab, chosen)
         ui.draw()
 
 
-async def agents(ui: Ui, words: str) -> None:
+async def choose_agent(ui: Ui, words: str) -> None:
     """Choose the agent of the next prompts, or take the one that is named."""
     names = [agent.name for agent in ui.choices.primary]
     if words and words not in names:
         raise UsageProblem(f"There is no agent {words}.{meant(near(words, names))} There are: {', '.join(names)}.")
-    chosen = words or await ask(ui, agent_picker(context_of(ui), ui.choices.agent_of(ui.tab) or ""))
+    chosen = words or await ask(ui, agent_picker(make_context(ui), ui.choices.agent_of(ui.tab) or ""))
     if chosen:
         ui.tab.agent = chosen
         ui.draw()
 
 
-async def providers(ui: Ui, _words: str) -> None:
+async def connect_provider(ui: Ui, _words: str) -> None:
     """Set up a provider of models, and take one of them for the next prompts."""
-    chosen = await ask(ui, ProviderPicker(context_of(ui)))
+    chosen = await ask(ui, ProviderPicker(make_context(ui)))
     await ui.choices.look()
     if chosen is not None:
         ui.choices.take(ui.tab, chosen)
     ui.draw()
 
 
-async def mcp(ui: Ui, _words: str) -> None:
+async def show_servers(ui: Ui, _words: str) -> None:
     """Show the MCP servers; connect them, and sign in."""
-    await ask(ui, McpPicker(context_of(ui)))
-    await refresh(ui)
+    await ask(ui, McpPicker(make_context(ui)))
+    await refresh_sidebar(ui)
 
 
-async def themes(ui: Ui, words: str) -> None:
+async def choose_theme(ui: Ui, words: str) -> None:
     """Choose a theme, which is shown while the cursor is on it."""
 
     def show(name: str) -> None:
@@ -193,21 +194,21 @@ async def themes(ui: Ui, words: str) -> None:
         ui.choices.keep("theme", chosen)
 
 
-async def settings(ui: Ui, _words: str) -> None:
+async def show_settings(ui: Ui, _words: str) -> None:
     """Show the settings, where they are set, and change them."""
-    await ask(ui, SettingsPicker(context_of(ui), partial(own_settings, ui), partial(change, ui)))
+    await ask(ui, SettingsPicker(make_context(ui), partial(list_settings, ui), partial(change_setting, ui)))
     await ui.choices.look()
     ui.draw()
 
 
-async def export(ui: Ui, _words: str) -> None:
+async def export_to_file(ui: Ui, _words: str) -> None:
     """Write the session to a file."""
-    written = await export_session(context_of(ui), ui.session.id, Path(ui.launch.directory))
+    written = await export_session(make_context(ui), ui.session.id, Path(ui.launch.directory))
     if written is not None:
         ui.say(f"Written: {written}", "success")
 
 
-async def delete(ui: Ui, _words: str) -> None:
+async def delete_session(ui: Ui, _words: str) -> None:
     """Delete the session, after asking."""
     session = ui.session
     children = await ui.client.call(SESSION_CHILDREN, SessionId(session_id=session.id))
@@ -216,14 +217,14 @@ async def delete(ui: Ui, _words: str) -> None:
         await ui.client.call(SESSION_DELETE, SessionId(session_id=session.id))
 
 
-def rows_of(ui: Ui) -> list[PaletteRow]:
+def list_commands(ui: Ui) -> list[PaletteRow]:
     """Return the commands as the palette lists them."""
-    return [PaletteRow(row.id, row.title, row.group, ui.keys.shown(row.id), row.slash) for row in ui.table]
+    return [PaletteRow(row.id, row.title, row.group, ui.keys.key_of(row.id), row.slash) for row in ui.table]
 
 
 async def show_palette(ui: Ui, _words: str) -> None:
     """Choose a command and run it."""
-    chosen = await ask(ui, palette(rows_of(ui), lambda: ui.appearance.styles))
+    chosen = await ask(ui, palette(list_commands(ui), lambda: ui.appearance.styles))
     if chosen:
         ui.run_command(next(row for row in ui.table if row.id == chosen))
 
@@ -234,10 +235,10 @@ async def show_help(ui: Ui, _words: str) -> None:
     commands = {row.id: row for row in ui.table}
 
     def keys(name: str) -> str:
-        shown = (ui.keys if name in commands else keymap).all_shown(name)
+        shown = (ui.keys if name in commands else keymap).keys_of(name)
         return ", ".join(shown[: None if ui.size.width >= ROOMY else 1])
 
-    rows = [replace(row, keys=keys(row.id)) for row in rows_of(ui)]
+    rows = [replace(row, keys=keys(row.id)) for row in list_commands(ui)]
     rows += [PaletteRow(row.id, row.text, "In the prompt", keys(row.id)) for row in BINDINGS if row.id not in commands]
     chosen = await ask(ui, help_list(rows, lambda: ui.appearance.styles))
     if chosen in commands:

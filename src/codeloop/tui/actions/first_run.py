@@ -4,9 +4,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from codeloop.kit.small_files import make_private, write_atomically
-from codeloop.tui.actions.dialogs import ask, context_of
+from codeloop.tui.actions.dialogs import ask, make_context
 from codeloop.tui.dialogs.providers.picker import ProviderPicker
-from codeloop.tui.terminal.tmux import ask_tmux
+from codeloop.tui.terminal.multiplexer import ask_tmux
 from codeloop.tui.ui import Ui
 
 TMUX = """tmux passes shift+enter on as enter: it would send a prompt instead of beginning a new line.
@@ -26,7 +26,7 @@ async def begin(ui: Ui) -> None:
 
 async def connect(ui: Ui) -> bool:
     """Let a provider be chosen; return whether a model can be used now. Words for the prompt go there."""
-    picker = ProviderPicker(context_of(ui), TITLE)
+    picker = ProviderPicker(make_context(ui), TITLE)
     chosen = await ask(ui, picker)
     await ui.choices.look()
     if chosen is not None:
@@ -62,7 +62,7 @@ def _is_first(seen: Path) -> bool:
 
 async def show_tour(ui: Ui, _words: str) -> None:
     """Show five keys to begin with, until something is sent or escape is pressed."""
-    shown = ui.keys.shown
+    shown = ui.keys.key_of
     rows = [
         (shown("command_list"), f"every command, with its keys; {shown('help') or '/help'} is the help"),
         ("@  /  !", "mention a file · run a command · run a shell command"),

@@ -10,9 +10,9 @@ from codeloop.tui.terminal.picture_view import show_picture
 from codeloop.tui.ui import Ui
 
 
-async def show(ui: Ui, part_id: str) -> None:
+async def show_picture_of_session(ui: Ui, part_id: str) -> None:
     """Show a picture of the conversation by its id, without one the latest."""
-    found = [*all_pictures(ui.tab.view)]
+    found = [*find_pictures(ui.tab.view)]
     chosen = [file for file in found if file.id == part_id] if part_id else found[-1:]
     if not chosen:
         raise UsageProblem("There is no picture in this conversation.")
@@ -21,7 +21,7 @@ async def show(ui: Ui, part_id: str) -> None:
         ui.say(told)
 
 
-def all_pictures(view: SessionView | None) -> Iterator[FilePart]:
+def find_pictures(view: SessionView | None) -> Iterator[FilePart]:
     """Yield the pictures of a conversation, the oldest first."""
     for message in view.log.messages.values() if view is not None else ():
         for part in message.parts.values():

@@ -10,30 +10,30 @@ from codeloop.schema.api.session_reports import PermissionQuery, RevokeGrant
 from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.operation import PERMISSION_REVOKE, PERMISSION_RULES, SESSION_CONTEXT, SESSION_COST
 from codeloop.tui.actions.dialogs import ask
-from codeloop.tui.dialogs.parts.choices import Pick, PickAction, PickSource
-from codeloop.tui.dialogs.parts.reading import ReadingScreen
+from codeloop.tui.dialogs.parts.picks import Pick, PickAction, PickSource
+from codeloop.tui.dialogs.parts.reader import ReadingScreen
 from codeloop.tui.dialogs.picker import Picker
 from codeloop.tui.render.canvas import Row
-from codeloop.tui.render.layout import wrap
+from codeloop.tui.render.cells import wrap
 from codeloop.tui.ui import Ui
 
 RULES = "Rules: the first that matches, from above, decides"
 LIMITS = "Every call must pass these as well"
 
 
-async def context(ui: Ui, _words: str) -> None:
+async def show_context(ui: Ui, _words: str) -> None:
     """Show what fills the window of the session's model."""
     found = await ui.client.call(SESSION_CONTEXT, SessionId(session_id=ui.session.id))
     await _read(ui, "Context", lambda width: context_lines(found, width))
 
 
-async def cost(ui: Ui, _words: str) -> None:
+async def show_cost(ui: Ui, _words: str) -> None:
     """Show what the session and its subagents have used."""
     found = await ui.client.call(SESSION_COST, SessionId(session_id=ui.session.id))
     await _read(ui, "Cost", lambda width: cost_lines(found, width))
 
 
-async def permissions(ui: Ui, _words: str) -> None:
+async def show_permissions(ui: Ui, _words: str) -> None:
     """Show the rules that count, what was always allowed and can be revoked here, and what was decided lately."""
     client, session = ui.client, ui.tab.session
     asked = PermissionQuery(session_id=session.id if session is not None else None, agent=ui.choices.agent_of(ui.tab))

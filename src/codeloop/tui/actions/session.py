@@ -8,8 +8,8 @@ from codeloop.schema.message import AssistantMessage, Session
 from codeloop.schema.operation import ABORT, SESSION_FORK, SESSION_GET, SUMMARIZE
 from codeloop.schema.part import TextPart
 from codeloop.tui.actions.dialogs import go_back
-from codeloop.tui.prompt.entry import PromptEntry
 from codeloop.tui.ui import Ui
+from codeloop.tui.widgets.prompt.entry import PromptEntry
 
 
 async def interrupt(ui: Ui, _words: str) -> None:
@@ -22,9 +22,9 @@ async def interrupt(ui: Ui, _words: str) -> None:
         ui.tab.forget_notices()
         ui.tab.sync()
         has_prompts = view is not None and bool(view.log.prompts()) and not ui.tab.prompt.entry.text
-        if has_prompts and ui.again(f"{ui.keys.shown('session_interrupt')} again to go back to a prompt"):
+        if has_prompts and ui.confirm_by_repeat(f"{ui.keys.key_of('session_interrupt')} again to go back to a prompt"):
             await go_back(ui, "")
-    elif ui.again(f"{ui.keys.shown('session_interrupt')} again to stop the turn"):
+    elif ui.confirm_by_repeat(f"{ui.keys.key_of('session_interrupt')} again to stop the turn"):
         prompt, waiting = ui.tab.prompt, [*ui.tab.prompt.queue.steered]
         await ui.client.call(ABORT, SessionId(session_id=view.session.id))
         unheard = [message for message in waiting if not view.log.turn(message.info.id)]
@@ -76,7 +76,7 @@ async def compact(ui: Ui, _words: str) -> None:
     if model is None:
         raise UsageProblem("No model can be used yet. /connect sets one up.")
     asked = Summarize(session_id=session.id, provider_id=model.provider_id, model_id=model.model_id)
-    ui.aside(ui.client.call(SUMMARIZE, asked))  # nobody waits for it: what is typed meanwhile is for the prompt
+    ui.start_task(ui.client.call(SUMMARIZE, asked))  # nobody waits for it: what is typed meanwhile is for the prompt
 
 
 async def fork(ui: Ui, _words: str) -> None:

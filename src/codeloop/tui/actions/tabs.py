@@ -5,8 +5,8 @@ import time
 from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.operation import SESSION_CHILDREN, SESSION_GET
-from codeloop.tui.prompt.entry import PromptEntry
 from codeloop.tui.ui import Ui
+from codeloop.tui.widgets.prompt.entry import PromptEntry
 
 MOST = 9
 """Tabs at a time."""
@@ -15,7 +15,7 @@ JUST_NOW = 1.0
 """Seconds after the end of a turn in which a key may still be meant to stop it."""
 
 
-async def new(ui: Ui, words: str) -> None:
+async def open_new(ui: Ui, words: str) -> None:
     """Show a new session, in a tab of its own if the shown one is in use; words are its first prompt."""
     await begin(ui, PromptEntry(words))
 
@@ -23,7 +23,7 @@ async def new(ui: Ui, words: str) -> None:
 async def begin(ui: Ui, entry: PromptEntry) -> None:
     """Show a new session, and send its first prompt if that is not empty."""
     if len(ui.tabs) >= MOST and all(tab.view is not None for tab in ui.tabs):
-        raise UsageProblem(f"There are {MOST} tabs already. Close one first ({ui.keys.shown('tab_close')}).")
+        raise UsageProblem(f"There are {MOST} tabs already. Close one first ({ui.keys.key_of('tab_close')}).")
     tab = await ui.open_tab(None)
     if entry.text:
         tab.prompt.set_entry(entry)
@@ -35,24 +35,24 @@ async def close(ui: Ui, _words: str) -> None:
     await ui.close_tab(ui.tab)
 
 
-async def gone(ui: Ui, session_id: str) -> None:
+async def close_deleted(ui: Ui, session_id: str) -> None:
     """Close the tab of a session that was deleted, here or elsewhere; what is written in it is put aside."""
     for tab in [tab for tab in ui.tabs if tab.session is not None and tab.session.id == session_id]:
-        tab.prompt.keeping.push()
+        tab.prompt.draft_keeper.push()
         await ui.close_tab(tab)
 
 
-async def following(ui: Ui, _words: str) -> None:
+async def show_next(ui: Ui, _words: str) -> None:
     """Show the next tab."""
     _step(ui, 1)
 
 
-async def preceding(ui: Ui, _words: str) -> None:
+async def show_previous(ui: Ui, _words: str) -> None:
     """Show the tab before."""
     _step(ui, -1)
 
 
-async def parent(ui: Ui, _words: str) -> None:
+async def show_parent(ui: Ui, _words: str) -> None:
     """Show the session whose subagent is shown."""
     session = ui.session
     if session.parent_id is None:
@@ -60,17 +60,12 @@ async def parent(ui: Ui, _words: str) -> None:
     await ui.open_tab(await ui.client.call(SESSION_GET, SessionId(session_id=session.parent_id)))
 
 
-async def child(ui: Ui, session_id: str) -> None:
-    """Show a subagent's session."""
-    await ui.open_tab(await ui.client.call(SESSION_GET, SessionId(session_id=session_id)))
-
-
-async def next_child(ui: Ui, _words: str) -> None:
+async def show_next_child(ui: Ui, _words: str) -> None:
     """Show the next subagent of the same session, or the first one of the session that is shown."""
     await _step_child(ui, 1)
 
 
-async def previous_child(ui: Ui, _words: str) -> None:
+async def show_previous_child(ui: Ui, _words: str) -> None:
     """Show the subagent before."""
     await _step_child(ui, -1)
 
@@ -87,7 +82,7 @@ async def leave(ui: Ui, key: str) -> None:
         question = "The turn is over: again to leave"
     else:
         question = f"Press {key} again to exit" if key else ""
-    if not question or ui.again(question, STOPS):
+    if not question or ui.confirm_by_repeat(question, STOPS):
         ui.exit(0)
 
 

@@ -12,42 +12,42 @@ from codeloop.tui.ui import Ui
 WIDTH = 80
 
 
-async def page_up(ui: Ui, _words: str) -> None:
+async def scroll_page_up(ui: Ui, _words: str) -> None:
     """Scroll a page up, but for one row."""
     ui.tab.transcript.by(1 - ui.tab.transcript.size.height)
 
 
-async def page_down(ui: Ui, _words: str) -> None:
+async def scroll_page_down(ui: Ui, _words: str) -> None:
     """Scroll a page down, but for one row."""
     ui.tab.transcript.by(ui.tab.transcript.size.height - 1)
 
 
-async def half_up(ui: Ui, _words: str) -> None:
+async def scroll_half_up(ui: Ui, _words: str) -> None:
     """Scroll half a page up."""
     ui.tab.transcript.by(-(ui.tab.transcript.size.height // 2))
 
 
-async def half_down(ui: Ui, _words: str) -> None:
+async def scroll_half_down(ui: Ui, _words: str) -> None:
     """Scroll half a page down."""
     ui.tab.transcript.by(ui.tab.transcript.size.height // 2)
 
 
-async def line_up(ui: Ui, _words: str) -> None:
+async def scroll_line_up(ui: Ui, _words: str) -> None:
     """Scroll one row up."""
     ui.tab.transcript.by(-1)
 
 
-async def line_down(ui: Ui, _words: str) -> None:
+async def scroll_line_down(ui: Ui, _words: str) -> None:
     """Scroll one row down."""
     ui.tab.transcript.by(1)
 
 
-async def first(ui: Ui, _words: str) -> None:
+async def show_first(ui: Ui, _words: str) -> None:
     """Scroll to the first message; what lies between it and what is known is read behind it."""
     view, sessions = ui.tab.view, ui.sessions
     if sessions is not None and view is not None and view.cursor is not None:
         await sessions.read_first(view)
-        ui.aside(_read_between(ui, sessions, view))
+        ui.start_task(_read_between(ui, sessions, view))
     ui.draw()
     ui.tab.transcript.by(-ui.tab.transcript.scroll_y)
 
@@ -59,26 +59,33 @@ async def _read_between(ui: Ui, sessions: OpenSessions, view: SessionView) -> No
     ui.draw()
 
 
-async def last(ui: Ui, _words: str) -> None:
+async def show_last(ui: Ui, _words: str) -> None:
     """Scroll to the end, and stay there."""
     ui.tab.transcript.to_end()
 
 
-async def previous_prompt(ui: Ui, _words: str) -> None:
+async def show_previous_prompt(ui: Ui, _words: str) -> None:
     """Scroll to the prompt above."""
     _to_prompt(ui, -1)
 
 
-async def next_prompt(ui: Ui, _words: str) -> None:
+async def show_next_prompt(ui: Ui, _words: str) -> None:
     """Scroll to the prompt below."""
     _to_prompt(ui, 1)
 
 
-async def last_prompt(ui: Ui, _words: str) -> None:
+async def show_last_prompt(ui: Ui, _words: str) -> None:
     """Scroll to the last prompt."""
     prompts = ui.tab.view.log.prompts() if ui.tab.view is not None else []
     if prompts:
-        ui.tab.transcript.show_item(prompts[-1].id)
+        show_item(ui, prompts[-1].id)
+
+
+def show_item(ui: Ui, key: str) -> None:
+    """Scroll to an item of the conversation, by its key; one that is not known is passed over."""
+    transcript = ui.tab.transcript
+    if (top := transcript.blocks.top_of(key)) is not None:
+        transcript.by(top - transcript.scroll_y)
 
 
 async def switch_mode(ui: Ui, _words: str) -> None:
@@ -87,14 +94,14 @@ async def switch_mode(ui: Ui, _words: str) -> None:
     ui.restyle()
 
 
-async def thinking(ui: Ui, _words: str) -> None:
+async def toggle_thinking(ui: Ui, _words: str) -> None:
     """Show or hide the model's thinking."""
     ui.appearance.thinking = not ui.appearance.thinking
     ui.restyle()
     ui.notify(f"Thinking is {_state(ui.appearance.thinking)}.", timeout=2)
 
 
-async def details(ui: Ui, _words: str) -> None:
+async def toggle_details(ui: Ui, _words: str) -> None:
     """Show or hide what calls gave."""
     ui.appearance.details = not ui.appearance.details
     ui.restyle()
@@ -111,7 +118,7 @@ async def toggle_lowest(ui: Ui, _words: str) -> None:
         ui.notify("No call is in sight that could be opened.")
 
 
-async def status(ui: Ui, _words: str) -> None:
+async def show_status(ui: Ui, _words: str) -> None:
     """Say where this is, who answers, and what it has cost."""
     session, model = ui.tab.session, ui.choices.answering(ui.tab)
     lines = [ui.launch.server, session.directory if session else ui.launch.directory]
@@ -132,6 +139,14 @@ async def suspend(ui: Ui, _words: str) -> None:
 
 
 def _to_prompt(ui: Ui, step: int) -> None:
-    view = ui.tab.view
-    if view is not None:
-        ui.tab.transcript.prompt_near(step, [prompt.id for prompt in view.log.prompts()])
+    """Scroll to the next (1) or the previous (-1) prompt, seen from the top of the screen."""
+    view, transcript = ui.tab.view, ui.tab.transcript
+    if view is None:
+        return
+    tops = [top for prompt in view.log.prompts() if (top := transcript.blocks.top_of(prompt.id)) is not None]
+    now = round(transcript.scroll_y)
+    found = [top for top in tops if (top > now if step > 0 else top < now)]
+    if found:
+        transcript.by((min(found) if step > 0 else max(found)) - transcript.scroll_y)
+    elif step > 0:
+        transcript.to_end()

@@ -1,10 +1,10 @@
-"""The agents that a person can work with."""
+"""The agents that the user can work with."""
 
 from collections.abc import Sequence
 
 from codeloop.schema.operation import AGENT_LIST, NoArguments
-from codeloop.tui.dialogs.parts.choices import Pick, PickSource
 from codeloop.tui.dialogs.parts.context import DialogContext
+from codeloop.tui.dialogs.parts.picks import Pick, PickSource
 from codeloop.tui.dialogs.picker import Picker
 
 _SHORT = 55
@@ -14,7 +14,7 @@ _SHORT = 55
 def agent_picker(context: DialogContext, current: str = "") -> Picker[str]:
     """Return a list that closes with an agent's name."""
 
-    async def listed() -> Sequence[Pick[str]]:
+    async def list_agents() -> Sequence[Pick[str]]:
         agents = await context.client.call(AGENT_LIST, NoArguments())
         return [
             Pick(
@@ -29,5 +29,7 @@ def agent_picker(context: DialogContext, current: str = "") -> Picker[str]:
             if agent.mode != "subagent" and not agent.hidden
         ]
 
-    source = PickSource(title="Agents", load=listed, start=current or None, empty="There is no agent.", choose="use it")
+    source = PickSource(
+        title="Agents", load=list_agents, start=current or None, empty="There is no agent.", choose="use it"
+    )
     return Picker(source, context.colours)

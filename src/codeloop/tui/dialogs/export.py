@@ -14,10 +14,10 @@ from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.message import Session
 from codeloop.schema.operation import SESSION_GET
-from codeloop.tui.dialogs.parts.choices import Pick, PickSource
 from codeloop.tui.dialogs.parts.confirm import Confirm
 from codeloop.tui.dialogs.parts.context import DialogContext
 from codeloop.tui.dialogs.parts.messages import read_messages
+from codeloop.tui.dialogs.parts.picks import Pick, PickSource
 from codeloop.tui.dialogs.parts.text_input import TextInput
 from codeloop.tui.dialogs.picker import Picker
 
@@ -31,11 +31,11 @@ FORMATS = (
 async def export_session(context: DialogContext, session_id: str, folder: Path) -> Path | None:
     """Ask for a format and a file, write it, and return it. Raises CodeloopError when it can't be written."""
 
-    async def listed() -> Sequence[Pick[str]]:
+    async def list_formats() -> Sequence[Pick[str]]:
         return [Pick(ending, name, about) for ending, name, about in FORMATS]
 
     session = await context.client.call(SESSION_GET, SessionId(session_id=session_id))
-    ending = await context.ask(Picker(PickSource(title="Export as", load=listed), context.colours))
+    ending = await context.ask(Picker(PickSource(title="Export as", load=list_formats), context.colours))
     if ending is None:
         return None
     about = "The file to write; a relative path begins in the project."

@@ -4,9 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
-from textual import events
-
-from codeloop.kit.terminal_text import inert, one_line
+from codeloop.kit.terminal_text import inert
 from codeloop.schema.api.project import McpAuthCode, McpName, MCPStatus
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.operation import (
@@ -19,39 +17,18 @@ from codeloop.schema.operation import (
     MCP_STATUS,
     NoArguments,
 )
-from codeloop.tui.dialogs.parts.choices import Pick, PickAction, PickSource
 from codeloop.tui.dialogs.parts.confirm import Confirm
 from codeloop.tui.dialogs.parts.context import DialogContext
-from codeloop.tui.dialogs.parts.dialog import Colours
-from codeloop.tui.dialogs.parts.text_input import TextInput
+from codeloop.tui.dialogs.parts.picks import Pick, PickAction, PickSource
+from codeloop.tui.dialogs.parts.sign_in import SignIn
 from codeloop.tui.dialogs.picker import Picker
-from codeloop.tui.screen.bare import app_of
 from codeloop.tui.state.servers import CONNECTING, HEALTH, ServerState, mcp_state
 
 _SHORT = 50
 """Characters of a state that a row has room for."""
 
 
-class SignIn(TextInput):
-    """Shows the address to sign in at; closes with what the browser ended at, or None."""
-
-    def __init__(self, server: str, url: str, colours: Colours) -> None:
-        about = (
-            f"Open this address in a browser:\n\n{inert(url)}\n\n"
-            "If that browser is on another machine, paste the address that it ends at, or the code in it."
-        )
-        super().__init__(f"Sign in at {one_line(server, 40)}", colours, about=about)
-        self.keys = (("enter", "continue"), ("ctrl+y", "copy the address"), ("esc", "cancel"))
-        self._url = url
-
-    def on_key(self, event: events.Key) -> None:
-        """Copy the address, or close."""
-        if event.key == "ctrl+y":
-            event.stop()
-            app_of(self).copy_to_clipboard(self._url)
-            self.notify("The address is copied.", markup=False)
-        else:
-            super().on_key(event)
+ELSEWHERE = "If that browser is on another machine, paste the address that it ends at, or the code in it."
 
 
 class McpPicker(Picker[str]):
@@ -63,7 +40,7 @@ class McpPicker(Picker[str]):
         self._connecting: set[str] = set()
         source = PickSource(
             title="MCP servers",
-            load=self._listed,
+            load=self._load_rows,
             actions=(
                 PickAction("ctrl+d", "disconnect", self._disconnect),
                 PickAction("ctrl+k", "sign in", self._sign_in),
@@ -74,7 +51,7 @@ class McpPicker(Picker[str]):
         )
         super().__init__(source, context.colours)
 
-    async def _listed(self) -> Sequence[Pick[str]]:
+    async def _load_rows(self) -> Sequence[Pick[str]]:
         self._now = await self._given.client.call(MCP_STATUS, NoArguments())
         return [self._pick(name, status) for name, status in self._now.items()]
 
@@ -92,14 +69,14 @@ class McpPicker(Picker[str]):
         self._carry_out(partial(self._sign_in if wants_sign_in else self._connect, value), value)
 
     def _carry_out(self, what: Callable[[], Awaitable[bool]], server: str) -> None:
-        async def carried_out() -> None:
+        async def run() -> None:
             try:
                 await what()
             except CodeloopError as error:
                 self.notify(inert(str(error)), severity="error", timeout=15, markup=False)
             self.reload()
 
-        self.run_worker(carried_out, exclusive=True, group=f"server {server}")
+        self.run_worker(run, exclusive=True, group=f"server {server}")
 
     async def _connect(self, name: str) -> bool:
         self._connecting.add(name)
@@ -118,7 +95,7 @@ class McpPicker(Picker[str]):
             return False
         client = self._given.client
         begun = await client.call(MCP_AUTH_START, McpName(name=name))
-        screen = SignIn(name, begun.authorization_url, self.colours)
+        screen = SignIn(name, begun.authorization_url, ELSEWHERE, self.colours)
         ended = asyncio.create_task(client.call(MCP_AUTH_AUTHENTICATE, McpName(name=name)))
 
         def over(task: asyncio.Task[MCPStatus]) -> None:

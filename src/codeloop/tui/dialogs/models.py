@@ -6,9 +6,9 @@ from codeloop.client.numbers import count
 from codeloop.schema.api.providers import Model, ProviderDetails
 from codeloop.schema.message import NO_VARIANT, ModelRef
 from codeloop.schema.operation import CONFIG_PROVIDERS, PROVIDER_LIST, NoArguments
-from codeloop.tui.dialogs.parts.choices import Pick, PickAction, PickSource
 from codeloop.tui.dialogs.parts.context import DialogContext
-from codeloop.tui.dialogs.parts.memory import ModelMemory, reference
+from codeloop.tui.dialogs.parts.model_memory import ModelMemory, reference
+from codeloop.tui.dialogs.parts.picks import Pick, PickAction, PickSource
 from codeloop.tui.dialogs.picker import Picker
 
 FAVOURITES, RECENT = "Favourites", "Used last"
@@ -29,7 +29,7 @@ class ModelPicker(Picker[ModelRef]):
         )
         source = PickSource(
             title="Models",
-            load=self._listed,
+            load=self._load_rows,
             actions=actions,
             start=current,
             empty="No model can be used yet: add a provider first, or start a local server.",
@@ -37,17 +37,17 @@ class ModelPicker(Picker[ModelRef]):
         )
         super().__init__(source, context.colours)
 
-    async def _listed(self) -> Sequence[Pick[ModelRef]]:
+    async def _load_rows(self) -> Sequence[Pick[ModelRef]]:
         client, none = self._given.client, NoArguments()
         usable = (await client.call(CONFIG_PROVIDERS, none)).providers
-        picks = list(self._picked(usable))
+        picks = list(self._group_picks(usable))
         if self._everything:
             known = await client.call(PROVIDER_LIST, none)
             others = [each for each in known.all if each.id not in known.connected]
             picks += [pick for provider in others for pick in self._of(provider, why_not(provider))]
         return picks
 
-    def _picked(self, providers: Sequence[ProviderDetails]) -> Iterator[Pick[ModelRef]]:
+    def _group_picks(self, providers: Sequence[ProviderDetails]) -> Iterator[Pick[ModelRef]]:
         """Yield favourites, then the latest ones, then all others by provider."""
         listed = {reference(pick.value): pick for provider in providers for pick in self._of(provider, "")}
         liked = self._memory.read()
@@ -97,7 +97,7 @@ class ModelPicker(Picker[ModelRef]):
 def variant_picker(context: DialogContext, model: ModelRef) -> Picker[ModelRef]:
     """Return a list of the thinking efforts of a model, which closes with the model in one of them."""
 
-    async def listed() -> Sequence[Pick[ModelRef]]:
+    async def list_variants() -> Sequence[Pick[ModelRef]]:
         usable = await context.client.call(CONFIG_PROVIDERS, NoArguments())
         found = [each.models.get(model.model_id) for each in usable.providers if each.id == model.provider_id]
         variants = [name for each in found if each is not None for name in each.variants or {}]
@@ -110,7 +110,7 @@ def variant_picker(context: DialogContext, model: ModelRef) -> Picker[ModelRef]:
 
     source = PickSource(
         title=f"Thinking effort of {model.model_id}",
-        load=listed,
+        load=list_variants,
         start=model,
         empty="This model has one way of thinking only.",
     )

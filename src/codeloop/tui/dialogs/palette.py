@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from codeloop.tui.dialogs.parts.choices import Pick, PickSource
 from codeloop.tui.dialogs.parts.dialog import Colours
+from codeloop.tui.dialogs.parts.picks import Pick, PickSource
 from codeloop.tui.dialogs.picker import Picker
 
 
@@ -34,7 +34,7 @@ def help_list(rows: Sequence[PaletteRow], colours: Colours) -> Picker[str]:
 def _list(rows: Sequence[PaletteRow], colours: Colours, title: str, choose: str) -> Picker[str]:
     groups = list(dict.fromkeys(row.group for row in rows))
 
-    async def listed() -> Sequence[Pick[str]]:
+    async def list_rows() -> Sequence[Pick[str]]:
         return [
             Pick(
                 row.id,
@@ -47,4 +47,4 @@ def _list(rows: Sequence[PaletteRow], colours: Colours, title: str, choose: str)
             for row in sorted(rows, key=lambda row: groups.index(row.group))
         ]
 
-    return Picker(PickSource(title=title, load=listed, choose=choose, finds_groups=False), colours)
+    return Picker(PickSource(title=title, load=list_rows, choose=choose, finds_groups=False), colours)

@@ -13,14 +13,14 @@ from textual.widgets import Input
 
 from codeloop.kit.terminal_text import inert, one_line
 from codeloop.schema.errors import CodeloopError
-from codeloop.tui.dialogs.parts.choices import Pick, PickAction, PickSource, T
 from codeloop.tui.dialogs.parts.dialog import Colours, Dialog, key_rows, text_rows, title_row
 from codeloop.tui.dialogs.parts.fuzzy import FuzzyIndex
-from codeloop.tui.dialogs.parts.line_input import LineInput
 from codeloop.tui.dialogs.parts.pick_rows import PickRows
-from codeloop.tui.dialogs.parts.rows_view import RowsView
+from codeloop.tui.dialogs.parts.picks import Pick, PickAction, PickSource, T
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.themes.styles import Styles
+from codeloop.tui.widgets.line_input import LineInput
+from codeloop.tui.widgets.rows_view import RowsView
 
 NARROW, WIDE = 92, 150
 """Cells of the box without and with a preview."""
@@ -248,7 +248,7 @@ class Picker(Dialog[T | None], Generic[T]):
             self.run_worker(partial(self._find_more, text), exclusive=True, group="search")
 
     async def _find_more(self, text: str) -> None:
-        """Add what is found elsewhere for what is typed, once the person pauses."""
+        """Add what is found elsewhere for what is typed, once the user pauses."""
         await sleep(_PAUSE)
         if self.source.search is None or len(text.strip()) < 3:
             return
@@ -265,8 +265,8 @@ class Picker(Dialog[T | None], Generic[T]):
     def _tell(self) -> None:
         """Report where the cursor is, and show the preview of that."""
         value = self.current
-        if self.source.moved is not None:
-            self.source.moved(value)
+        if self.source.on_move is not None:
+            self.source.on_move(value)
         if self.source.preview is not None and value != self._shown:
             self._shown = value
             self.run_worker(partial(self._preview, value), exclusive=True, group="preview")
@@ -285,7 +285,7 @@ class Picker(Dialog[T | None], Generic[T]):
         view.scroll_to_row(max(len(rows) - 1, 0), max(len(rows) - 1, 0))
 
     @on(RowsView.Pressed)
-    def _pressed(self, pressed: RowsView.Pressed) -> None:
+    def _choose_clicked(self, pressed: RowsView.Pressed) -> None:
         pressed.stop()
         place = self._rows.at(pressed.row) if pressed.view.id == "picker-list" and self._found else None
         if place is not None:

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from codeloop.schema.permission import PROFILES, Profile
-from codeloop.tui.dialogs.parts.choices import Pick, PickSource
 from codeloop.tui.dialogs.parts.dialog import Colours
+from codeloop.tui.dialogs.parts.picks import Pick, PickSource
 from codeloop.tui.dialogs.picker import Picker
 
 WORDS: dict[Profile, str] = {
@@ -18,8 +18,8 @@ WORDS: dict[Profile, str] = {
 def profile_picker(current: str, colours: Colours) -> Picker[str]:
     """Return a list that closes with a profile's name."""
 
-    async def listed() -> Sequence[Pick[str]]:
+    async def list_profiles() -> Sequence[Pick[str]]:
         return [Pick(name, name, WORDS[name], mark="●" if name == current else "") for name in PROFILES]
 
-    source = PickSource(title="Permission profile", load=listed, start=current or None, choose="use it")
+    source = PickSource(title="Permission profile", load=list_profiles, start=current or None, choose="use it")
     return Picker(source, colours)

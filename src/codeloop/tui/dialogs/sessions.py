@@ -34,12 +34,12 @@ from codeloop.schema.operation import (
     SESSION_UPDATE,
     NoArguments,
 )
-from codeloop.tui.dialogs.parts.choices import Pick, PickAction, PickSource
 from codeloop.tui.dialogs.parts.confirm import Confirm
 from codeloop.tui.dialogs.parts.context import DialogContext
-from codeloop.tui.dialogs.parts.messages import message_rows, said
-from codeloop.tui.dialogs.parts.pins import SessionPins
+from codeloop.tui.dialogs.parts.messages import message_rows, text_of
+from codeloop.tui.dialogs.parts.picks import Pick, PickAction, PickSource
 from codeloop.tui.dialogs.parts.rows import short_time
+from codeloop.tui.dialogs.parts.session_pins import SessionPins
 from codeloop.tui.dialogs.parts.text_input import TextInput
 from codeloop.tui.dialogs.picker import Picker
 from codeloop.tui.render.canvas import Row
@@ -68,7 +68,7 @@ class SessionPicker(Picker[str]):
         )
         source = PickSource(
             title="Sessions",
-            load=self._listed,
+            load=self._load_rows,
             actions=actions,
             search=self._search,
             preview=partial(latest, context),
@@ -78,7 +78,7 @@ class SessionPicker(Picker[str]):
         )
         super().__init__(source, context.colours)
 
-    async def _listed(self) -> Sequence[Pick[str]]:
+    async def _load_rows(self) -> Sequence[Pick[str]]:
         client = self._given.client
         listed = await client.call(SESSION_LIST, ListSessions(scope="project", roots=True, limit=_MOST))
         states = await _states(client)
@@ -183,14 +183,14 @@ class ForkPicker(Picker[str]):
         self._session = session
         source = PickSource(
             title="Forks",
-            load=self._listed,
+            load=self._load_rows,
             preview=partial(latest, context),
             start=session.id,
             choose="open",
         )
         super().__init__(source, context.colours)
 
-    async def _listed(self) -> Sequence[Pick[str]]:
+    async def _load_rows(self) -> Sequence[Pick[str]]:
         client = self._given.client
         listed = await client.call(SESSION_LIST, ListSessions(scope="project", roots=True, limit=_MOST))
         states = await _states(client)
@@ -223,7 +223,7 @@ class ForkPicker(Picker[str]):
             )
         except OperationError:
             return ""
-        return f"before “{one_line(said(message), 60)}”"
+        return f"before “{one_line(text_of(message), 60)}”"
 
 
 def _branch(depth: int) -> str:
@@ -249,7 +249,7 @@ class ChildPicker(Picker[str]):
         self._current = current
         source = PickSource(
             title="Subagents",
-            load=self._listed,
+            load=self._load_rows,
             preview=partial(latest, context),
             start=current or None,
             empty="No subagent was started here.",
@@ -257,7 +257,7 @@ class ChildPicker(Picker[str]):
         )
         super().__init__(source, context.colours)
 
-    async def _listed(self) -> Sequence[Pick[str]]:
+    async def _load_rows(self) -> Sequence[Pick[str]]:
         client = self._given.client
         states = await _states(client)
         picks: list[Pick[str]] = []

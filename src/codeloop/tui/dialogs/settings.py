@@ -14,11 +14,11 @@ from codeloop.schema.errors import CodeloopError, OperationError
 from codeloop.schema.operation import CONFIG_ORIGINS, CONFIG_UPDATE, NoArguments
 from codeloop.schema.permission import PROFILES
 from codeloop.schema.wire import JSON
-from codeloop.tui.dialogs.parts.choices import Pick, PickAction, PickSource
 from codeloop.tui.dialogs.parts.context import DialogContext
+from codeloop.tui.dialogs.parts.picks import Pick, PickAction, PickSource
 from codeloop.tui.dialogs.parts.text_input import TextInput
 from codeloop.tui.dialogs.picker import Picker
-from codeloop.tui.settings.configured import configuration_of
+from codeloop.tui.settings.configuration import configuration_of
 
 _PLACE = 34
 ON_OFF = ("true", "false")
@@ -75,13 +75,13 @@ class SettingsPicker(Picker[str]):
         self._settings: dict[str, Setting] = {}
         source = PickSource(
             title="Settings",
-            load=self._listed,
+            load=self._load_rows,
             actions=(PickAction("ctrl+d", "reset to default", self._clear),),
             choose="change",
         )
         super().__init__(source, context.colours)
 
-    async def _listed(self) -> Sequence[Pick[str]]:
+    async def _load_rows(self) -> Sequence[Pick[str]]:
         client, none = self._given.client, NoArguments()
         values, origins = await configuration_of(client), dict[str, str]()
         with suppress(OperationError):  # the reference's server doesn't tell
@@ -115,7 +115,7 @@ class SettingsPicker(Picker[str]):
         else:
             text = await self._given.ask(TextInput(setting.name, self.colours, setting.value, about=setting.about))
         if text is not None and text.strip() != setting.value:
-            await self._put(setting, _typed(setting, text.strip()))
+            await self._put(setting, _parse(setting, text.strip()))
 
     async def _clear(self, name: str | None) -> bool:
         if name is not None:
@@ -127,14 +127,14 @@ class SettingsPicker(Picker[str]):
             if setting.group != PROJECT and self._change is not None:
                 await self._change(setting, value)
             else:
-                await self._given.client.call(CONFIG_UPDATE, UpdateConfig(config=_nested(setting.keys, value)))
+                await self._given.client.call(CONFIG_UPDATE, UpdateConfig(config=_nest(setting.keys, value)))
         except CodeloopError as error:
             self.notify(str(error), severity="error", timeout=15, markup=False)
         self.reload()
 
 
 def _values(setting: Setting, context: DialogContext) -> Picker[str]:
-    async def listed() -> Sequence[Pick[str]]:
+    async def list_values() -> Sequence[Pick[str]]:
         now = setting.value or setting.default
         return [
             Pick(
@@ -147,7 +147,7 @@ def _values(setting: Setting, context: DialogContext) -> Picker[str]:
             for choice in setting.choices
         ]
 
-    source = PickSource(title=setting.name, load=listed, start=setting.value or setting.default or None)
+    source = PickSource(title=setting.name, load=list_values, start=setting.value or setting.default or None)
     return Picker(source, context.colours)
 
 
@@ -158,16 +158,16 @@ def _short(place: str) -> str:
     return place if len(place) <= _PLACE else f"…{place[1 - _PLACE :]}"
 
 
-def _typed(setting: Setting, text: str) -> object:
+def _parse(setting: Setting, text: str) -> object:
     """Return a typed value as JSON: empty takes it out."""
     if not text:
         return None
     return text == ON_OFF[0] if setting.choices == ON_OFF else text
 
 
-def _nested(keys: Sequence[str], value: object) -> JSON:
+def _nest(keys: Sequence[str], value: object) -> JSON:
     first, *rest = keys
-    return {first: _nested(rest, value) if rest else value}
+    return {first: _nest(rest, value) if rest else value}
 
 
 def _value(values: JSON, keys: Sequence[str]) -> str:

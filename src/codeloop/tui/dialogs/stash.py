@@ -3,17 +3,17 @@
 from collections.abc import Sequence
 
 from codeloop.schema.errors import UsageProblem
-from codeloop.tui.dialogs.parts.choices import Pick, PickAction, PickSource
 from codeloop.tui.dialogs.parts.dialog import Colours
+from codeloop.tui.dialogs.parts.picks import Pick, PickAction, PickSource
 from codeloop.tui.dialogs.parts.rows import short_time
 from codeloop.tui.dialogs.picker import Picker
-from codeloop.tui.prompt.store import PromptStore
+from codeloop.tui.widgets.prompt.history.prompt_store import PromptStore
 
 
 def stash_list(store: PromptStore, colours: Colours) -> Picker[int]:
     """Return a list that closes with the index of a prompt in the stash, the latest first."""
 
-    async def listed() -> Sequence[Pick[int]]:
+    async def list_prompts() -> Sequence[Pick[int]]:
         kept = list(enumerate(store.stash()))
         return [Pick(at, prompt.text, hint=short_time(prompt.at) if prompt.at else "") for at, prompt in reversed(kept)]
 
@@ -25,7 +25,7 @@ def stash_list(store: PromptStore, colours: Colours) -> Picker[int]:
 
     source = PickSource(
         title="Stashed prompts",
-        load=listed,
+        load=list_prompts,
         actions=(PickAction("ctrl+d", "delete", forget),),
         empty="No prompt is stashed.",
         choose="restore",

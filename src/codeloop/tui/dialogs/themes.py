@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
-from codeloop.tui.dialogs.parts.choices import Pick, PickSource
 from codeloop.tui.dialogs.parts.dialog import Colours
+from codeloop.tui.dialogs.parts.picks import Pick, PickSource
 from codeloop.tui.dialogs.picker import Picker
 
 NARROWEST = 36
@@ -24,7 +24,12 @@ class ThemePicker(Picker[str]):
         self._show = show
         self._on_screen = current
         source = PickSource(
-            title="Themes", load=self._listed, moved=self._moved, start=current, choose="use it", empty="No theme."
+            title="Themes",
+            load=self._load_rows,
+            on_move=self._show_theme,
+            start=current,
+            choose="use it",
+            empty="No theme.",
         )
         super().__init__(source, colours)
 
@@ -32,10 +37,10 @@ class ThemePicker(Picker[str]):
         """Return how wide the box may be: most of the conversation is in sight."""
         return super().box_width(min(most, NARROWEST))
 
-    async def _listed(self) -> Sequence[Pick[str]]:
+    async def _load_rows(self) -> Sequence[Pick[str]]:
         return [Pick(name, name, mark="●" if name == self._first else "") for name in self._names]
 
-    def _moved(self, name: str | None) -> None:
+    def _show_theme(self, name: str | None) -> None:
         if name is not None and name != self._on_screen:
             self._on_screen = name
             self._show(name)

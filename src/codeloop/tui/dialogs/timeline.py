@@ -18,10 +18,10 @@ from codeloop.schema.api.session_requests import (
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.message import UserMessage
 from codeloop.schema.operation import SESSION_DIFF, SESSION_FORK, SESSION_REVERT
-from codeloop.tui.dialogs.parts.choices import Pick, PickAction, PickSource
 from codeloop.tui.dialogs.parts.confirm import Confirm
 from codeloop.tui.dialogs.parts.context import DialogContext
-from codeloop.tui.dialogs.parts.messages import message_rows, read_messages, said
+from codeloop.tui.dialogs.parts.messages import message_rows, read_messages, text_of
+from codeloop.tui.dialogs.parts.picks import Pick, PickAction, PickSource
 from codeloop.tui.dialogs.parts.rows import between, short_time
 from codeloop.tui.dialogs.picker import Picker
 from codeloop.tui.render.canvas import Row
@@ -60,7 +60,7 @@ class Timeline(Picker[TimelineStep]):
         )
         source = PickSource(
             title="Go back to a prompt" if goes_back else "Timeline",
-            load=self._listed,
+            load=self._load_rows,
             actions=actions,
             preview=self._look,
             empty="Nothing was said yet.",
@@ -81,11 +81,11 @@ class Timeline(Picker[TimelineStep]):
         except CodeloopError as error:
             self.notify(inert(str(error)), severity="error", markup=False)
 
-    async def _listed(self) -> Sequence[Pick[TimelineStep]]:
+    async def _load_rows(self) -> Sequence[Pick[TimelineStep]]:
         self._messages = await read_messages(self._given.client, self._session_id)
         picks: list[Pick[TimelineStep]] = []
         for message in self._messages:
-            text = said(message)
+            text = text_of(message)
             if isinstance(message.info, UserMessage) and text:
                 step = TimelineStep("jump", message.info.id, text, self._session_id)
                 picks.append(Pick(step, text, hint=short_time(message.info.time.created)))

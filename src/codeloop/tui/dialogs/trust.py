@@ -10,9 +10,9 @@ from textual.containers import Vertical
 from codeloop.kit.terminal_text import inert
 from codeloop.tui.dialogs.parts.dialog import Colours, Dialog, key_rows, text_rows, title_row
 from codeloop.tui.dialogs.parts.rows import wrap
-from codeloop.tui.dialogs.parts.rows_view import RowsView
+from codeloop.tui.keys.typing_rhythm import LEAST
 from codeloop.tui.render.canvas import Row
-from codeloop.tui.state.typing_rhythm import LEAST
+from codeloop.tui.widgets.rows_view import RowsView
 
 TITLE = "Trust this project?"
 MEANING = (

@@ -9,9 +9,9 @@ from rich.style import Style
 
 from codeloop.kit.terminal_text import inert
 from codeloop.tui.render.canvas import Row
-from codeloop.tui.render.layout import expand_tabs
+from codeloop.tui.render.cells import expand_tabs
 from codeloop.tui.themes.styles import Styles
-from codeloop.tui.themes.themes import numbered
+from codeloop.tui.themes.themes import colour_number
 
 _SEQUENCE = re.compile(
     r"\x1b\[([0-9;:]*)m"  # colours
@@ -54,7 +54,7 @@ class AnsiText:
             self._add(row, line[at : found.start()])
             at = found.end()
             if found[1] is not None:
-                self._pen = _changed(self._pen, found[1])
+                self._pen = _apply_codes(self._pen, found[1])
         self._add(row, line[at:])
         return row
 
@@ -90,7 +90,7 @@ def _overwritten(line: str) -> str:
     return line
 
 
-def _changed(pen: Pen, codes: str) -> Pen:
+def _apply_codes(pen: Pen, codes: str) -> Pen:
     numbers = [int(code) if code.isdigit() else 0 for code in re.split("[;:]", codes)] if codes else [0]
     at = 0
     while at < len(numbers):
@@ -112,18 +112,18 @@ def _changed(pen: Pen, codes: str) -> Pen:
             case 49:
                 pen = replace(pen, ground="")
             case 38 | 48:
-                colour, at = _extended(numbers, at)
+                colour, at = _read_colour(numbers, at)
                 pen = replace(pen, colour=colour) if code == 38 else replace(pen, ground=colour)
             case _:
                 pass
     return pen
 
 
-def _extended(numbers: list[int], at: int) -> tuple[str, int]:
+def _read_colour(numbers: list[int], at: int) -> tuple[str, int]:
     """Return a colour of the 256 or of all, and where the next code is."""
     if at < len(numbers) and numbers[at] == 5 and at + 1 < len(numbers):
         number = numbers[at + 1]
-        return _NAMED[number % 8] if number < 16 else numbered(min(number, 255)), at + 2
+        return _NAMED[number % 8] if number < 16 else colour_number(min(number, 255)), at + 2
     if at < len(numbers) and numbers[at] == 2 and at + 3 < len(numbers):
         parts = [min(part, 255) for part in numbers[at + 1 : at + 4]]
         return "#" + "".join(f"{part:02x}" for part in parts), at + 4

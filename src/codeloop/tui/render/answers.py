@@ -6,7 +6,7 @@ from rich.style import Style
 from codeloop.client.numbers import duration, span
 from codeloop.kit.terminal_text import as_block, inert_answer
 from codeloop.tui.render.canvas import Canvas, Row
-from codeloop.tui.render.layout import cut
+from codeloop.tui.render.cells import cut
 from codeloop.tui.render.markdown.document import MarkdownDocument
 from codeloop.tui.render.markdown.looks import ProseStyles
 from codeloop.tui.state.items import ReasoningItem, SummaryItem, TextItem
@@ -29,7 +29,7 @@ class LiveTexts:
         text = item.part.text if item.is_live else as_block(item.part.text)
         return self._rows(item.key, text, self._answer, is_live=item.is_live)
 
-    def thought(self, item: ReasoningItem) -> list[Row]:
+    def reasoning(self, item: ReasoningItem) -> list[Row]:
         """Return all of the thinking as rows."""
         return self._rows(item.key, item.part.text, self._thought, is_live=item.is_live)
 
@@ -67,7 +67,7 @@ def reasoning_rows(item: ReasoningItem, canvas: Canvas, texts: LiveTexts) -> lis
     head = Segment(f"{'▾' if item.is_open else '▸'} ", canvas.styles.of("text_muted") + click)
     title = f"Thought{took}" if time.end is not None else "Thinking"
     if item.is_open:
-        return [cut([head, Segment(title, muted + click)], canvas.width), *texts.thought(item)]
+        return [cut([head, Segment(title, muted + click)], canvas.width), *texts.reasoning(item)]
     lines = text.count("\n") + 1
     more = f"  {lines} lines" if lines > 1 else ""
     label = Segment(f"{title}: ", muted + click)

@@ -1,4 +1,4 @@
-"""What rows are drawn for: a width, the colours, and what the person wants to see."""
+"""What rows are drawn for: a width, the colours, and what the user wants to see."""
 
 from typing import Literal
 

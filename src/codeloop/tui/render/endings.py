@@ -7,7 +7,7 @@ from codeloop.client.numbers import count, dollars, duration
 from codeloop.kit.terminal_text import inert, one_line
 from codeloop.schema.errors import MessageAbortedError, error_message
 from codeloop.tui.render.canvas import Canvas, Row
-from codeloop.tui.render.layout import framed, wrap
+from codeloop.tui.render.cells import prefix_rows, wrap
 from codeloop.tui.state.items import EndItem, Look, NoticeItem
 
 _COLOURS: dict[Look, str] = {"info": "info", "success": "success", "warning": "warning", "error": "error"}
@@ -20,20 +20,20 @@ def end_rows(item: EndItem, canvas: Canvas) -> list[Row]:
     rows: list[Row] = []
     if error is not None and not isinstance(error, MessageAbortedError):
         message = error_message(error)
-        rows += _said(f"{message}\n{_advice(message)}", "error", canvas)
+        rows += _text_rows(f"{message}\n{_advice(message)}", "error", canvas)
     style, room = canvas.styles.of("text_muted"), max(canvas.width - 2, 4)
     sums = [row for line in _lines(*_sums(item), room) for row in wrap([Segment(line, style)], room)]
-    return [*rows, *framed(sums, Segment("  "))]
+    return [*rows, *prefix_rows(sums, Segment("  "))]
 
 
 def _lines(who: list[str], used: list[str], room: int) -> list[str]:
     """Return words with points between in one line, or in lines of each kind that end after a whole one."""
     if cell_len(whole := " · ".join([*who, *used])) <= room:
         return [whole]
-    return [*_filled(who, room), *_filled(used, room)]
+    return [*_fill(who, room), *_fill(used, room)]
 
 
-def _filled(words: list[str], room: int) -> list[str]:
+def _fill(words: list[str], room: int) -> list[str]:
     lines = words[:1]
     for word in words[1:]:
         longer = f"{lines[-1]} · {word}"
@@ -71,14 +71,14 @@ def _advice(message: str) -> str:
 
 def notice_rows(item: NoticeItem, canvas: Canvas) -> list[Row]:
     """Return something that the program says."""
-    return _said(item.text, _COLOURS[item.look], canvas)
+    return _text_rows(item.text, _COLOURS[item.look], canvas)
 
 
-def _said(text: str, colour: str, canvas: Canvas) -> list[Row]:
+def _text_rows(text: str, colour: str, canvas: Canvas) -> list[Row]:
     style = canvas.styles.of("text")
     rows = [
         row
         for line in inert(text.strip("\n")).split("\n")
         for row in wrap([Segment(line.expandtabs(4), style)], max(canvas.width - 2, 4))
     ]
-    return framed(rows, Segment("▌ ", canvas.styles.of(colour)))
+    return prefix_rows(rows, Segment("▌ ", canvas.styles.of(colour)))

@@ -46,7 +46,7 @@ class PictureStore(Protocol):
         """Have a picture, which is in sight, drawn as soon as it can be."""
         ...
 
-    def drawn(self, row: PictureRow) -> list[Segment]:
+    def draw_row(self, row: PictureRow) -> list[Segment]:
         """Return the segments of a row of a picture: the same object as long as they are the same."""
         ...
 
@@ -69,7 +69,7 @@ def picture_rows(
     if not 0 < width * height <= PICTURE_PIXELS.value:
         return []
     left, most = sum(segment.cell_length for segment in before), store.room
-    box = PictureBox(max(min(most.columns, room - left), 1), most.rows, most.cell).fitted(width, height)
+    box = PictureBox(max(min(most.columns, room - left), 1), most.rows, most.cell).fit(width, height)
     empty = Segment(" " * box.columns, fill + Style(meta={"image": file.id}))
     row = [*before, empty, Segment(" " * (room - left - box.columns), fill)]
     return [PictureRow(row, PicturePlace(file.id, box.columns, box.rows, line, left)) for line in range(box.rows)]

@@ -1,4 +1,4 @@
-"""What a person said: a bar on the left, the text as it was typed, and what is attached."""
+"""What the user said: a bar on the left, the text as it was typed, and what is attached."""
 
 from rich.segment import Segment
 from rich.style import Style
@@ -6,7 +6,7 @@ from rich.style import Style
 from codeloop.kit.terminal_text import inert_answer, one_line
 from codeloop.schema.part import AgentPart, FilePart, Part, SubtaskPart, TextPart
 from codeloop.tui.render.canvas import Canvas, Row
-from codeloop.tui.render.layout import cut, expand_tabs, padded, wrap
+from codeloop.tui.render.cells import cut, expand_tabs, pad, wrap
 from codeloop.tui.render.pictures import PictureRow, is_picture, picture_rows
 from codeloop.tui.state.items import PromptItem
 from codeloop.tui.terminal.images import placeholder
@@ -41,8 +41,8 @@ def prompt_rows(item: PromptItem, canvas: Canvas) -> list[Row]:
     before = [Segment(BAR, styles.of(bar, "", ground)), Segment(" ", fill)]
     chips = [chip for part in item.parts for chip in _chip(part, muted)]
     chip_rows = wrap(chips, inner) if chips else []
-    shown: list[Row] = [padded([*before, *row], canvas.width, fill) for row in rows or ([] if chips else [[]])]
-    words = [padded([*before, *row], canvas.width, fill) for row in chip_rows]
+    shown: list[Row] = [pad([*before, *row], canvas.width, fill) for row in rows or ([] if chips else [[]])]
+    words = [pad([*before, *row], canvas.width, fill) for row in chip_rows]
     pictures = [part for part in item.parts if isinstance(part, FilePart) and is_picture(part) and not item.is_undone]
     shown += [PictureRow(row) for row in words] if pictures else words
     for part in pictures:

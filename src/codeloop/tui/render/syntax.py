@@ -82,7 +82,7 @@ class CodeHighlighter:
         """Return the next line in colours."""
         if not text or self._name in _PLAIN or len(text) > LONGEST or text.isspace():
             return [Segment(text, self._base)] if text else []
-        return _joined((self._style(kind), value) for kind, value in self._tokens(text))
+        return _merge((self._style(kind), value) for kind, value in self._tokens(text))
 
     def peek(self, text: str) -> list[Segment]:
         """Return a line in colours that is not complete yet."""
@@ -106,9 +106,9 @@ class CodeHighlighter:
         start = text.rfind("/*") if _has_block_comments(self._name) else -1
         before = text[: max(start, 0)]
         if start == -1 or "*/" in text[start:] or "//" in before or before.count('"') % 2 or before.count("'") % 2:
-            yield from _lexed(self._name, self._stack, text)
+            yield from _lex(self._name, self._stack, text)
             return
-        yield from _lexed(self._name, self._stack, before)
+        yield from _lex(self._name, self._stack, before)
         self._in_comment = True
         yield ("Comment",), text[start:]
 
@@ -149,7 +149,7 @@ def _rules(name: str) -> dict[str, list[tuple[Any, Any, Any]]] | None:
     return getattr(lexer, "_tokens", None)
 
 
-def _lexed(name: str, stack: list[str], text: str) -> Iterator[Token]:
+def _lex(name: str, stack: list[str], text: str) -> Iterator[Token]:
     lexer = _lexer(name)
     if lexer is None or not text:
         yield (), text
@@ -201,7 +201,7 @@ def _enter(stack: list[str], then: Any) -> None:
             stack.append(stack[-1] if state == "#push" else state)
 
 
-def _joined(tokens: Iterable[tuple[Style, str]]) -> list[Segment]:
+def _merge(tokens: Iterable[tuple[Style, str]]) -> list[Segment]:
     """Return tokens as segments; what looks the same is one, spaces go with what is before them."""
     segments: list[Segment] = []
     text, last = "", None

@@ -1,1 +1,1 @@
-"""What a person can set, and what the program is started with."""
+"""What the user can set, and what the program is started with."""

@@ -1,4 +1,4 @@
-"""What the terminal UI is started with: how to reach a project, and where a person's settings are."""
+"""What the terminal UI is started with: how to reach a project, and where the user's settings are."""
 
 import hashlib
 import os
@@ -13,7 +13,7 @@ from codeloop.client.target import Target
 from codeloop.schema.message import ModelRef, Session
 
 AskTrust = Callable[[str], Awaitable[bool]]
-"""Shows why a project wants to be trusted, and returns whether the person trusts it."""
+"""Shows why a project wants to be trusted, and returns whether the user trusts it."""
 
 
 class UiLaunch(Struct, frozen=True, kw_only=True):
@@ -30,7 +30,7 @@ class UiLaunch(Struct, frozen=True, kw_only=True):
     directory: str
     """What is known of it before the project is open, for the first screen."""
     state_folder: Path
-    """The choices of the person are kept here; drafts and history of the project in `prompt_folder` below it."""
+    """The choices of the user are kept here; drafts and history of the project in `prompt_folder` below it."""
     settings_files: tuple[Path, ...] = ()
     """Settings of the UI; a later one takes precedence."""
     own_settings: Path | None = None

@@ -11,7 +11,7 @@ Look = Literal["info", "success", "warning", "error"]
 
 
 class PromptItem(Struct, frozen=True):
-    """What a person (or the program in their name) said; `key` is the message's id.
+    """What the user (or the program in their name) said; `key` is the message's id.
 
     `is_undone`: it was taken back and can be redone. `is_open`: all of it is shown, however long it is.
     """
@@ -52,9 +52,9 @@ class Child(Struct, frozen=True):
 
 
 class ToolItem(Struct, frozen=True):
-    """A tool call; `key` is the part's id. `is_open`: all of its output is shown. `is_asking`: a person is asked.
+    """A tool call; `key` is the part's id. `is_open`: all of its output is shown. `is_asking`: the user is asked.
 
-    `resumed`: when a person answered, in ms since the epoch.
+    `resumed`: when the user answered, in ms since the epoch.
     """
 
     key: str

@@ -46,7 +46,7 @@ class MessageLog:
 
     @property
     def context_used(self) -> int:
-        """The tokens of the newest answer that says how many; a command that a person ran is none."""
+        """The tokens of the newest answer that says how many; a command that the user ran is none."""
         infos = (self.messages[message_id].info for _, message_id in reversed(self._order))
         return next((used for info in infos if isinstance(info, AssistantMessage) and (used := info.tokens.all)), 0)
 

@@ -26,7 +26,7 @@ from codeloop.schema.permission import PermissionRequest
 from codeloop.schema.question import QuestionRequest
 from codeloop.tui.state.children import Children
 from codeloop.tui.state.items import Item
-from codeloop.tui.state.layout import Showing, items_of
+from codeloop.tui.state.message_items import Showing, items_of
 from codeloop.tui.state.message_log import MessageLog
 
 _FILE = re.compile(r"^Index: (.+)$", re.MULTILINE)
@@ -45,11 +45,11 @@ class SessionView:
         """When the turn that runs began, or the last one ended, as it was seen here: on the monotonic clock."""
         self.todos: list[Todo] = []
         self.requests: dict[str, Request] = {}
-        """What waits for a person, of this session and its subagents, oldest first."""
+        """What waits for the user, of this session and its subagents, oldest first."""
         self.opened: set[str] = set()
-        """The keys of items that the person has opened."""
+        """The keys of items that the user has opened."""
         self.resumed: dict[str, int] = {}
-        """When calls went on that a person was asked about, by call: ms since the epoch."""
+        """When calls went on that the user was asked about, by call: ms since the epoch."""
         self.cursor: str | None = None
         """What the next page of older messages is asked with; None: there are none."""
         self._queued: frozenset[str] = frozenset()
@@ -101,10 +101,10 @@ class SessionView:
         self._look_for_queued()
 
     def add_requests(self, requests: Iterable[Request]) -> None:
-        """Take in what waits for a person."""
+        """Take in what waits for the user."""
         for request in requests:
             if self.owns(request.session_id):
-                self._asked(request)
+                self._add_request(request)
 
     def owns(self, session_id: str | None) -> bool:
         """Return whether a session is this one or a subagent of it."""
@@ -119,9 +119,9 @@ class SessionView:
             return False
         match event:
             case PermissionAsked(properties=request) | QuestionAsked(properties=request):
-                self._asked(request)
+                self._add_request(request)
             case PermissionReplied(properties=p) | QuestionReplied(properties=p) | QuestionRejected(properties=p):
-                self._answered(p.request_id)
+                self._remove_request(p.request_id)
             case _ if session_id != self.session.id:
                 self._child(event, session_id or "")
             case StatusChanged(properties=p):
@@ -172,11 +172,11 @@ class SessionView:
         if (message_id := self.children.message_of(session_id, self.log)) is not None:
             self.log.changed.add(message_id)
 
-    def _asked(self, request: Request) -> None:
+    def _add_request(self, request: Request) -> None:
         self.requests[request.id] = request
         self._touch_request(request)
 
-    def _answered(self, request_id: str) -> None:
+    def _remove_request(self, request_id: str) -> None:
         if (request := self.requests.pop(request_id, None)) is not None:
             if request.tool is not None:
                 self.resumed[request.tool.call_id] = round(time.time() * 1000)

@@ -12,15 +12,16 @@ from codecs import getincrementaldecoder
 from collections.abc import Iterable
 from contextlib import suppress
 from queue import Full
+from typing import Any, TextIO, cast
 
 from textual import constants
-from textual.drivers import linux_driver
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
-from codeloop.tui.terminal.arrivals import Arrival, Arrivals
-from codeloop.tui.terminal.bursts import Bursts
+from codeloop.kit.small_files import write_all
+from codeloop.tui.terminal.input_parser import Arrival, Arrivals
 from codeloop.tui.terminal.input_queue import InputQueue
+from codeloop.tui.terminal.paste_detector import Bursts
 from codeloop.tui.terminal.sequences import (
     ANY_CURSOR,
     HELD_KEYS,
@@ -29,8 +30,64 @@ from codeloop.tui.terminal.sequences import (
     needs_cursor,
 )
 from codeloop.tui.terminal.terminal_app import MUTE, TerminalApp
+from codeloop.tui.terminal.textual_private import WriterThread, use_writer
 from codeloop.tui.terminal.watcher import FORMER_NAME, TerminalWatcher
-from codeloop.tui.terminal.writer import PatientWriter
+
+STALLED = 0.5
+"""Seconds without reading after which a terminal is not waited for any more."""
+_AT_ONCE = 1 << 16
+"""Characters that are written at a time."""
+
+
+class PatientWriter(WriterThread):
+    """The library's thread, whose caller is told of a terminal that reads nothing, instead of waiting for it."""
+
+    def __init__(self, file: TextIO) -> None:
+        super().__init__(cast("Any", _LastingFile(file.fileno(), file.encoding)))
+
+    def write(self, text: str) -> None:
+        """Write soon. Raises Full when the terminal reads nothing."""
+        self._queue.put(text, timeout=STALLED)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether everything was handed to the terminal, but for the last text perhaps."""
+        return self._queue.empty()
+
+    def stop(self) -> None:
+        """Write what waits, and end, unless the terminal reads nothing."""
+        with suppress(Full):
+            self._queue.put(None, timeout=STALLED)
+        self.join(STALLED)
+
+
+class _LastingFile:
+    """Output that may be lost: the thread that writes must not end with the terminal, because others wait for it.
+
+    It takes no lock of `sys.stderr`, which the end of the program needs.
+    """
+
+    def __init__(self, descriptor: int, encoding: str) -> None:
+        self._descriptor = descriptor
+        self._encoding = encoding
+        self._texts: list[str] = []
+        self._length = 0
+
+    def fileno(self) -> int:
+        return self._descriptor
+
+    def write(self, text: str) -> None:
+        self._texts.append(text)
+        self._length += len(text)
+        if self._length > _AT_ONCE:
+            self.flush()
+
+    def flush(self) -> None:
+        data = "".join(self._texts).encode(self._encoding, "replace")
+        self._texts, self._length = [], 0
+        with suppress(OSError):
+            write_all(self._descriptor, data)
+
 
 ASK_GROUND = "\x1b]11;?\x1b\\"
 """Asks the terminal for its background colour; the answer comes back under the same number."""
@@ -46,11 +103,11 @@ _LOOK = 0.1
 """Seconds between two looks whether a terminal reads again."""
 
 
-class TerminalGone(Message):
+class TerminalClosed(Message):
     """The terminal was closed."""
 
 
-class TerminalSaid(Message):
+class TerminalAnswered(Message):
     """What the terminal has answered: `command` is the number of the question."""
 
     def __init__(self, command: str, text: str) -> None:
@@ -74,7 +131,7 @@ class WatchedDriver(LinuxDriver):
 
     def start_application_mode(self) -> None:
         """Take the terminal, at the start and after a stop."""
-        linux_driver.__dict__["WriterThread"] = PatientWriter
+        use_writer(PatientWriter)
         self.is_stalled = False
         self._wake = self._wake or os.pipe()
         super().start_application_mode()
@@ -134,7 +191,7 @@ class WatchedDriver(LinuxDriver):
         self._loop.call_soon_threadsafe(self._stop)
 
     def _sigcont_application(self, *_: object) -> None:
-        self._loop.call_soon_threadsafe(self._continued)
+        self._loop.call_soon_threadsafe(self._resume)
 
     def _stop(self) -> None:
         """Stop as a job of a shell does: with what started us, and not at all where nobody could continue it."""
@@ -151,7 +208,7 @@ class WatchedDriver(LinuxDriver):
             self._must_signal_resume = True
             self.resume_application_mode()
 
-    def _continued(self) -> None:
+    def _resume(self) -> None:
         """Take the terminal again after a stop that could not be seen: a shell has had it since."""
         if self._writer_thread is not None:
             self.suspend_application_mode()
@@ -174,10 +231,10 @@ class WatchedDriver(LinuxDriver):
                 return
             if not ready:
                 if is_rest := now - last >= PATIENCE:  # an escape that nothing followed is a key
-                    self._arrived(bursts.take(arrivals.rest(), now), queue)
+                    self._dispatch(bursts.take(arrivals.rest(), now), queue)
                     queue.rest()
                 if bursts.wait(now) == 0:
-                    self._arrived(bursts.rest(), queue)
+                    self._dispatch(bursts.rest(), queue)
                 held = bursts.wait(now)
                 wait = None if is_rest and arrivals.is_whole and held is None else min(held or PATIENCE, PATIENCE)
                 continue
@@ -185,13 +242,13 @@ class WatchedDriver(LinuxDriver):
             with suppress(OSError):
                 data = os.read(self.fileno, READ)
             if not data:
-                self.send_message(TerminalGone())
+                self.send_message(TerminalClosed())
                 return
             if early:  # until just now the terminal made a line feed of Enter
                 data = data[:early].replace(b"\n", b"\r") + data[early:]
                 early = max(early - len(data), 0)
             last = now
-            self._arrived(bursts.take(arrivals.take(decode(data)), now), queue)
+            self._dispatch(bursts.take(arrivals.take(decode(data)), now), queue)
             wait = min(bursts.wait(now) or PATIENCE, PATIENCE)
 
     def send_message(self, message: Message) -> None:
@@ -201,10 +258,10 @@ class WatchedDriver(LinuxDriver):
         else:
             super().send_message(message)
 
-    def _arrived(self, arrivals: Iterable[Arrival], queue: InputQueue) -> None:
+    def _dispatch(self, arrivals: Iterable[Arrival], queue: InputQueue) -> None:
         for arrival in arrivals:
             if arrival.kind == "answer":
-                self.process_message(TerminalSaid(arrival.command, arrival.text))
+                self.process_message(TerminalAnswered(arrival.command, arrival.text))
             else:
                 queue.put(arrival)
 

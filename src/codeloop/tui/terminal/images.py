@@ -35,7 +35,7 @@ class PictureBox(Struct, frozen=True):
     rows: int
     cell: tuple[int, int] = _CELL
 
-    def fitted(self, width: int, height: int) -> "PictureBox":
+    def fit(self, width: int, height: int) -> "PictureBox":
         """Return the room that a picture takes within this one, of its own shape and at most of its own size."""
         wide, high = self.columns * self.cell[0], self.rows * self.cell[1]
         share = min(wide / max(width, 1), high / max(height, 1), 1.0)
@@ -48,7 +48,7 @@ def data_of(part: FilePart) -> bytes:
     """Return the bytes of an attachment; none, when they are not to be had here."""
     try:
         if part.url.startswith("data:"):
-            return _decoded(part.url.partition(",")[2])[:MOST_BYTES]
+            return _decode(part.url.partition(",")[2])[:MOST_BYTES]
         place = urlsplit(part.url)
         if place.scheme == "file" and place.netloc in {"", "localhost"}:
             return read_start(Path(unquote(place.path)), MOST_BYTES)
@@ -62,7 +62,7 @@ def placeholder(part: FilePart) -> str:
     kind = "image" if part.mime.startswith("image/") else "PDF" if part.mime == "application/pdf" else "file"
     name = part.filename or ("" if part.url.startswith("data:") else unquote(urlsplit(part.url).path))
     facts: list[str] = []
-    if encoded := _encoded(part):
+    if encoded := _base64_of(part):
         width, height = pixels_of(part)
         facts = [*([f"{width}x{height}"] if width else []), size_text(len(encoded.rstrip("=")) * 3 // 4)]
     words = [word for word in (kind, one_line(name, _NAME) if name else "", ", ".join(facts)) if word]
@@ -71,15 +71,15 @@ def placeholder(part: FilePart) -> str:
 
 def pixels_of(part: FilePart) -> tuple[int, int]:
     """Return the width and height of a picture that is in its part; 0 where it is not, or does not say."""
-    encoded = _encoded(part)
-    return dimensions(_decoded(encoded[:_HEAD])) if encoded else (0, 0)
+    encoded = _base64_of(part)
+    return dimensions(_decode(encoded[:_HEAD])) if encoded else (0, 0)
 
 
-def _encoded(part: FilePart) -> str:
+def _base64_of(part: FilePart) -> str:
     return part.url.partition(",")[2] if part.url.startswith("data:") else ""
 
 
-def _decoded(encoded: str) -> bytes:
+def _decode(encoded: str) -> bytes:
     try:
         return base64.b64decode(encoded)
     except (ValueError, binascii.Error):

@@ -9,8 +9,8 @@ from contextlib import suppress
 from textual import events
 from textual.message import Message
 
-from codeloop.tui.terminal.arrivals import Arrival
-from codeloop.tui.terminal.bursts import STOPS
+from codeloop.tui.terminal.input_parser import Arrival
+from codeloop.tui.terminal.paste_detector import STOPS
 from codeloop.tui.terminal.sequences import KeyParser
 from codeloop.tui.terminal.terminal_app import TerminalApp
 

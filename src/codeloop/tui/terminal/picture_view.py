@@ -17,7 +17,7 @@ from codeloop.kit.processes import start_outside, which
 from codeloop.kit.terminal_text import inert
 from codeloop.schema.part import FilePart
 from codeloop.tui.terminal.images import PictureBox, Protocol, data_of, placeholder, protocol_of
-from codeloop.tui.terminal.pictures.encode import drawn
+from codeloop.tui.terminal.pictures.encode import draw_picture
 
 _CLEAR = "\x1b[2J\x1b[H"
 _OWN_SCREEN, _MAIN_SCREEN = "\x1b[?1049h", "\x1b[?1049l"
@@ -29,19 +29,19 @@ _SUFFIXES = {"image/png": ".png", "image/jpeg": ".jpg", "image/gif": ".gif", "im
 async def show_picture(app: App[Any], part: FilePart) -> str:
     """Show a picture until a key is pressed, in a window of its own where the terminal can't.
 
-    Returns what a person has to be told; empty, if it was shown.
+    Returns what the user has to be told; empty, if it was shown.
     """
     data = await asyncio.to_thread(data_of, part)
     if not data:
         return f"{placeholder(part)} is not here any more."
     protocol = protocol_of(os.environ)
     if not protocol:
-        return await _opened(part, data)
+        return await _open_elsewhere(part, data)
     try:
         with app.suspend():
-            await asyncio.to_thread(_shown_until_key, part, data, protocol)
+            await asyncio.to_thread(_show_until_key, part, data, protocol)
     except SuspendNotSupported:
-        return await _opened(part, data)
+        return await _open_elsewhere(part, data)
     except OSError as error:
         return f"{placeholder(part)} can't be shown: {error.strerror}."
     except ValueError as error:
@@ -51,7 +51,7 @@ async def show_picture(app: App[Any], part: FilePart) -> str:
     return ""
 
 
-def _shown_until_key(part: FilePart, data: bytes, protocol: Protocol) -> None:
+def _show_until_key(part: FilePart, data: bytes, protocol: Protocol) -> None:
     with Path("/dev/tty").open("r+b", buffering=0) as terminal:
         screen = picture_screen(part, data, protocol, _room(terminal.fileno()))
         before = termios.tcgetattr(terminal.fileno())
@@ -65,7 +65,7 @@ def _shown_until_key(part: FilePart, data: bytes, protocol: Protocol) -> None:
 def picture_screen(part: FilePart, data: bytes, protocol: Protocol, box: PictureBox) -> str:
     """Return a cleared screen with the picture and how to go back. Raises ValueError when it is no picture."""
     room = PictureBox(box.columns, max(box.rows - _BELOW, 1), box.cell)
-    picture = drawn(data, protocol, room)
+    picture = draw_picture(data, protocol, room)
     return f"{_CLEAR}{inert(placeholder(part))}  Press any key to go back.\r\n\r\n{picture}\r\n"
 
 
@@ -78,7 +78,7 @@ def _room(descriptor: int) -> PictureBox:
     return PictureBox(columns, rows, cell) if all(cell) else PictureBox(columns, rows)
 
 
-async def _opened(part: FilePart, data: bytes) -> str:
+async def _open_elsewhere(part: FilePart, data: bytes) -> str:
     """Have the desktop's own program open a copy of the picture, which stays in the temporary folder."""
     opener = which("open" if sys.platform == "darwin" else "xdg-open", os.environ.get("PATH"))
     has_screen = sys.platform == "darwin" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")

@@ -4,8 +4,9 @@ import re
 from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
-from textual import _ansi_sequences, events
-from textual._xterm_parser import XTermParser
+from textual import events
+
+from codeloop.tui.terminal.textual_private import XTermParser, add_sequences
 
 HELD_KEYS = "\x1b[?1036;1039s\x1b[?1036;1039h\x1b[>4;1m\x1b[0m"
 """Has xterm and its like write Enter with Shift otherwise than Enter, and a letter with Alt behind an escape.
@@ -20,7 +21,7 @@ LETTERS_AS_THEY_ARE = "\x1b[=1u"
 Where the library has it report every key, some forget the text of a dead key or of an input method.
 """
 UNDERLINE, ANY_CURSOR = "\x1b[4 q", "\x1b[0 q"
-"""The terminal's cursor as a line, which covers nothing of the one that the app draws; and as the person has it."""
+"""The terminal's cursor as a line, which covers nothing of the one that the app draws; and as the user has it."""
 SHOWN, HIDDEN = "\x1b[?25h", "\x1b[?25l"
 """The terminal's cursor."""
 _AS_BYTES = {"\x1b[91;5u": "\x1b[27u", "\x1b[105;5u": "\x1b[9u", "\x1b[109;5u": "\x1b[13u"}
@@ -50,8 +51,7 @@ _SEQUENCES = {
 
 def learn_keys() -> None:
     """Have the library read these keys, too: without that they would send what is being written, or leave."""
-    known: dict[str, object] = vars(_ansi_sequences)["ANSI_SEQUENCES_KEYS"]
-    known.update({sequence: (HeldKey(key),) for sequence, key in _SEQUENCES.items()})
+    add_sequences({sequence: (HeldKey(key),) for sequence, key in _SEQUENCES.items()})
 
 
 class KeyParser(XTermParser):

@@ -1,26 +1,25 @@
-"""An app that reaches the person beyond its own screen, and writes to it no more than it has to."""
+"""An app that reaches the user beyond its own screen, and writes to it no more than it has to."""
 
 import os
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from operator import attrgetter, methodcaller
+from operator import methodcaller
 from typing import Any, Protocol
 
 from rich.console import Console, RenderableType
-from textual._compositor import ChopsUpdate, LayoutUpdate
 from textual.app import App, ScreenStackError
 from textual.css.query import QueryError
 from textual.geometry import Offset
 from textual.screen import Screen
-from textual.signal import Signal
 from textual.strip import Strip
 from textual.widget import MountError
 from textual.worker import WorkerFailed
 
 from codeloop.kit.terminal_text import inert, inert_answer, one_line
-from codeloop.tui.terminal.in_place import Whole, in_place
-from codeloop.tui.terminal.outward import clipboard_sequence, copy_programs, give, notification, opened, opener
+from codeloop.tui.terminal.desktop import clipboard_sequence, copy_programs, give, notification, open_link, opener
 from codeloop.tui.terminal.sequences import HIDDEN, SHOWN, UNDERLINE, needs_cursor
+from codeloop.tui.terminal.textual_private import ChopsUpdate, LayoutUpdate, resume_signal
+from codeloop.tui.terminal.uncertain_widths import ScreenPart, render_at
 
 MUTE = {"linux", "dumb"}
 """Terminals that would show what they are told."""
@@ -47,14 +46,14 @@ class Changes(ChopsUpdate):
     def render_segments(self, console: Console) -> str:
         """Return the terminal output of the update."""
         return "".join(
-            f"\x1b[{y + 1};{x + 1}H{in_place(strip.crop(0, end - x), x, console)}" for y, x, end, strip in self.parts()
+            f"\x1b[{y + 1};{x + 1}H{render_at(strip.crop(0, end - x), x, console)}" for y, x, end, strip in self.parts()
         )
 
 
 class PicturePainter(Protocol):
     """Draws pictures above the text."""
 
-    def erased(self, update: Any) -> None:
+    def erase(self, update: Any) -> None:
         """Take in that an update of the screen is written, which takes away what it goes over."""
         ...
 
@@ -64,7 +63,7 @@ class PicturePainter(Protocol):
 
 
 class TerminalApp(App[int], inherit_bindings=False):
-    """Copies to the desktop's clipboard, and calls a person who looks elsewhere."""
+    """Copies to the desktop's clipboard, and calls the user who looks elsewhere."""
 
     painter: PicturePainter | None = None
     """Draws pictures above the text; None: there are none, or they are text themselves."""
@@ -109,16 +108,16 @@ class TerminalApp(App[int], inherit_bindings=False):
         return bool(getattr(self._driver, "is_stalled", False))
 
     def copy_to_clipboard(self, text: str) -> None:
-        """Copy a text in each way that may reach the person's desktop."""
+        """Copy a text in each way that may reach the user's desktop."""
         self._clipboard = text
         self.tell_terminal(clipboard_sequence(text, os.environ))
         if programs := copy_programs(os.environ):
             self.run_worker(give(text, programs, TERMINAL_FIRST), exit_on_error=False)
 
     async def visit(self, link: str) -> None:
-        """Open a link on the person's desktop; where that can't be, copy it."""
+        """Open a link on the user's desktop; where that can't be, copy it."""
         program = opener(link, os.environ)
-        if not program or not await opened(program):
+        if not program or not await open_link(program):
             self.copy_to_clipboard(link)
             self.notify("The link is copied.")
 
@@ -128,7 +127,7 @@ class TerminalApp(App[int], inherit_bindings=False):
         super().notify(inert(message), title=inert(title), markup=False, **how)
 
     def call_back(self, title: str, text: str, *, has_bell: bool, has_notice: bool) -> None:
-        """Have a person look here, who looks elsewhere as far as the terminal knows."""
+        """Have the user look here, who looks elsewhere as far as the terminal knows."""
         if self.app_focus:
             return
         if has_notice:
@@ -138,8 +137,7 @@ class TerminalApp(App[int], inherit_bindings=False):
 
     async def on_mount(self) -> None:
         """Hear of the end of a stop, and of another program that had the terminal."""
-        resumed: Signal[object] = attrgetter("app_resume_signal")(self)
-        resumed.subscribe(self, self._begin_anew)
+        resume_signal(self).subscribe(self, self._begin_anew)
 
     def _begin_anew(self, _app: object) -> None:
         """Draw everything: nothing of ours is on the screen that the terminal gives us now."""
@@ -151,9 +149,9 @@ class TerminalApp(App[int], inherit_bindings=False):
         if isinstance(renderable, ChopsUpdate):
             renderable = Changes(renderable.chops, renderable.spans, renderable.chop_ends)
         elif isinstance(renderable, LayoutUpdate):
-            renderable = Whole(renderable.strips, renderable.region)
+            renderable = ScreenPart(renderable.strips, renderable.region)
         if self.painter is not None and renderable is not None:
-            self.painter.erased(renderable)
+            self.painter.erase(renderable)
         if (place := self.writing_at) is not None:
             self.cursor_position = place
         methodcaller("_display", screen, renderable)(super())  # the library leaves its type open

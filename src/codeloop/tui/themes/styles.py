@@ -22,13 +22,13 @@ class Styles:
         key = (colour, look, on)
         style = self._made.get(key)
         if style is None:
-            named = self._named(colour)
+            named = self._colour_of(colour)
             faint = " dim" if named is None and colour in _MUTED else ""
             style = self._made[key] = Style.parse(f"{look}{faint}".strip() or "none") + Style(
-                color=named, bgcolor=self._named(on)
+                color=named, bgcolor=self._colour_of(on)
             )
         return style
 
-    def _named(self, colour: str) -> str | None:
+    def _colour_of(self, colour: str) -> str | None:
         value = getattr(self.theme, colour) if colour else ""
         return value.removeprefix("ansi_") or None

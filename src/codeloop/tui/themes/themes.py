@@ -1,4 +1,4 @@
-"""Themes by name: those that come with the program, and files of a person or a project, in the reference's format."""
+"""Themes by name: those that come with the program, and files of the user or a project, in the reference's format."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -78,7 +78,7 @@ class ThemeError(CodeloopError):
 
 
 def names(folders: Iterable[Path] = ()) -> list[str]:
-    """Return the names of all themes, in order; `folders`: where themes of the person and the project are."""
+    """Return the names of all themes, in order; `folders`: where themes of the user and the project are."""
     return sorted({file.stem for folder in (BUILT_IN, *folders) for file in folder.glob("*.json")})
 
 
@@ -127,7 +127,7 @@ class _Resolver:
             case bool():
                 pass
             case int() if 0 <= value < 256:
-                return numbered(value)
+                return colour_number(value)
             case dict():
                 modes = cast("dict[str, object]", value)
                 if self._mode in modes:
@@ -159,7 +159,7 @@ class _Resolver:
         )
 
 
-def numbered(number: int) -> str:
+def colour_number(number: int) -> str:
     """Return a colour of the terminal by its number, 0 to 255: the first 16 by name, as they are the terminal's own."""
     if number < 16:
         return f"ansi_{'bright_' if number > 7 else ''}{_ANSI[number % 8]}"

@@ -21,7 +21,7 @@ from codeloop.workspace.edit.matchers import (
     fold,
     whitespace_normalised,
 )
-from codeloop.workspace.edit.splice import replaced_lines, splice
+from codeloop.workspace.edit.splice import find_replaced_lines, splice
 from codeloop.workspace.files.encoding import NormalizedText, check_new
 
 MOST_EFFORT = 1_000_000_000
@@ -37,6 +37,7 @@ _AROUND = 2  # lines before and after them
 _WIDTH = 200  # characters of each
 _NEAR = 55  # how alike the nearest line must be to be shown, 0 to 100
 _TELLING = 6  # characters of a line that tells where a text was meant
+_SAYING = 20  # characters of a text that is no accident where it stands
 _TAKEN = 0.6  # how alike lines that an approximate match takes out must be to what the model remembers, 0 to 1
 
 
@@ -76,12 +77,21 @@ def apply(content: str, edit: Edit) -> EditResult:
         return EditResult(replaced)
     matcher, spans = find(source.text, old, CASCADE, every=edit.every)
     if not spans or matcher is None:
-        at = source.text.find(new) if new.strip() else -1
-        done = f"newString is already there, at line {source.text.count(chr(10), 0, at) + 1}. " if at >= 0 else ""
+        line = _find_lines(source.text, new)
+        done = f"newString is already there, at line {line}. " if line else ""
         raise EditRefused("The text to replace was not found.", f"{done}{nearest(source.text, old)}")
     if len(spans) > 1 and (not edit.every or matcher in APPROXIMATE):
         raise ambiguous(source.text, spans, exactly=matcher is exact)
     return put(source, spans, matcher, Edit(old, new))
+
+
+def _find_lines(text: str, new: str) -> int:
+    """Return the line (from 1) where the whole lines of a new text stand; 0: nowhere, or it says too little."""
+    wanted = new.strip("\n")
+    if len(wanted.strip()) < _SAYING:
+        return 0
+    at = f"\n{text}\n".find(f"\n{wanted}\n")
+    return text.count("\n", 0, at) + 1 if at >= 0 else 0
 
 
 def effort_of(content: str, how: str) -> int:
@@ -190,7 +200,7 @@ def _check_taken(text: str, start: int, segment: str, edit: Edit) -> None:
     from rapidfuzz.distance import Levenshtein
 
     budget = Comparisons()
-    for change in replaced_lines(segment, edit.old, edit.new):
+    for change in find_replaced_lines(segment, edit.old, edit.new):
         wanted = "\n".join(line.strip() for line in change.wanted)
         there = "\n".join(line.strip() for line in change.there)
         try:
@@ -217,11 +227,11 @@ def ambiguous(text: str, spans: Sequence[Span], *, exactly: bool, or_else: str =
     return EditRefused(
         f"The text to replace was found {least}{len(spans)} times{how}, at lines {', '.join(lines)}{more}.",
         f"Add surrounding lines{or_else or ' to make it unique, or set replaceAll to change every place'}.\n"
-        f"{_places(text, spans[:_QUOTED])}",
+        f"{_quote_spans(text, spans[:_QUOTED])}",
     )
 
 
-def _places(text: str, spans: Sequence[Span]) -> str:
+def _quote_spans(text: str, spans: Sequence[Span]) -> str:
     """Show the first and last lines of places and what stands around them, numbered as a search shows them."""
     lines = text.split("\n")
     shown: dict[int, str] = {}

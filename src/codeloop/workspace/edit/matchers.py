@@ -122,7 +122,7 @@ def escape_normalised(content: str, old: str) -> Iterator[Span]:
                 return
 
 
-def trimmed_boundary(content: str, old: str) -> Iterator[Span]:
+def match_trimmed_ends(content: str, old: str) -> Iterator[Span]:
     """Yield places of the text without the blanks and blank lines at its two ends."""
     inner = old.strip()
     if not inner or inner == old:
@@ -204,7 +204,7 @@ CASCADE: tuple[Matcher, ...] = (
     exact,
     line_trimmed,
     escape_normalised,
-    trimmed_boundary,
+    match_trimmed_ends,
     whitespace_normalised,
     block_anchor,
     context_aware,
@@ -223,7 +223,7 @@ LINEWISE: tuple[Matcher, ...] = (
 HOW: dict[Matcher, str] = {
     line_trimmed: "ignoring indentation",
     escape_normalised: "without its escapes, entities or line numbers",
-    trimmed_boundary: "without the blanks at its ends",
+    match_trimmed_ends: "without the blanks at its ends",
     whitespace_normalised: "ignoring blanks and the kind of quotes and dashes",
     block_anchor: "by its first and last line; those between differ a little",
     context_aware: "by most of its lines; the others differ a little",

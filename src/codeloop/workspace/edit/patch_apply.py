@@ -34,14 +34,14 @@ class Hunk(Struct, frozen=True):
     source: int = 0
 
 
-def patched(content: str, hunks: tuple[Hunk, ...]) -> EditResult:
+def apply_hunks(content: str, hunks: tuple[Hunk, ...]) -> EditResult:
     """Return a text with the hunks applied in order. Raises EditRefused with the hunk that does not fit."""
     for hunk in hunks:
         check_new("\n".join(hunk.new))
     done, effort, how = 0, 0, list[str]()
     for number, hunk in enumerate(hunks, 1):
         try:
-            result, done = _applied(content, hunk, done)
+            result, done = _apply_hunk(content, hunk, done)
         except EditRefused as error:
             reason = str(error).replace("oldString", "the hunk")
             where = f"hunk {number} of {len(hunks)} (line {hunk.source} of the patch)"
@@ -54,13 +54,13 @@ def patched(content: str, hunks: tuple[Hunk, ...]) -> EditResult:
     return EditResult(content, "; ".join(how))
 
 
-def _applied(content: str, hunk: Hunk, done: int) -> tuple[EditResult, int]:
+def _apply_hunk(content: str, hunk: Hunk, done: int) -> tuple[EditResult, int]:
     """Apply one hunk after offset `done` of the text; returns the result and the offset after the hunk."""
     source = NormalizedText(content)
     text = source.text
     start, after = _after_sections(text, hunk, done)
     if not hunk.old:
-        return _inserted(source, hunk, after)
+        return _insert_lines(source, hunk, after)
     if hunk.old == hunk.new:
         raise EditRefused("it changes nothing")
     old, new = "\n".join(hunk.old), "\n".join(hunk.new)
@@ -99,11 +99,11 @@ def _after_sections(text: str, hunk: Hunk, done: int) -> Span:
 
     The first of them must be unique; each further one is the first after the one before.
     """
-    place = (done, done)
+    span = (done, done)
     if hunk.line:
-        return place
+        return span
     for index, section in enumerate(hunk.sections):
-        begin = place[1]
+        begin = span[1]
         matcher, spans = find(text[begin:], section, LINEWISE[:3])
         if matcher is None:
             spans = list(islice(exact(text[begin:], section), 1_000))
@@ -114,11 +114,11 @@ def _after_sections(text: str, hunk: Hunk, done: int) -> Span:
             raise EditRefused(
                 f"the line `@@ {section}` occurs at several lines: {lines}.", "Use a line that is unique."
             )
-        place = (begin + spans[0][0], begin + spans[0][1])
-    return place
+        span = (begin + spans[0][0], begin + spans[0][1])
+    return span
 
 
-def _inserted(source: NormalizedText, hunk: Hunk, start: int) -> tuple[EditResult, int]:
+def _insert_lines(source: NormalizedText, hunk: Hunk, start: int) -> tuple[EditResult, int]:
     """Insert lines: after the `@@` line, before the line that the hunk names, else at the end of the file."""
     text = source.text
     if hunk.sections and not hunk.line:

@@ -43,7 +43,7 @@ Operation = Add | Delete | Update
 
 def parse(text: str) -> list[Operation]:
     """Read a patch of either format. Raises BadPatch with the line that can't be read."""
-    lines = _unwrapped(text.replace("\r\n", "\n").split("\n"))
+    lines = _unwrap(text.replace("\r\n", "\n").split("\n"))
     begin = next((index for index, line in enumerate(lines) if line.strip() == "*** Begin Patch"), None)
     if begin is not None:
         operations = _Envelope(lines, begin + 1).operations()
@@ -56,7 +56,7 @@ def parse(text: str) -> list[Operation]:
     return operations
 
 
-def _unwrapped(lines: list[str]) -> list[str]:
+def _unwrap(lines: list[str]) -> list[str]:
     """Take a code fence or a shell here-document away that models put around a patch; line numbers stay."""
     solid = [index for index, line in enumerate(lines) if line.strip()]
     if len(solid) >= 2:
@@ -106,13 +106,13 @@ class _Envelope:
     def _operation(self, kind: str, path: str) -> Operation:
         match kind:
             case "*** Add File":
-                return Add(path, self._added())
+                return Add(path, self._read_added())
             case "*** Delete File":
                 return Delete(path)
             case _:
                 return self._update(path)
 
-    def _added(self) -> str:
+    def _read_added(self) -> str:
         kept: list[str] = []
         while self._at < len(self._lines) and not self._lines[self._at].startswith("*** "):
             line = self._lines[self._at]

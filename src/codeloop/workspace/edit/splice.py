@@ -50,7 +50,7 @@ def splice(source: NormalizedText, span: tuple[int, int], old: str, new: str) ->
     return "".join(text + ending for text, ending in pieces[:-1]) + (pieces[-1][0] if pieces else "")
 
 
-def replaced_lines(segment: str, old: str, new: str) -> list[LineChange]:
+def find_replaced_lines(segment: str, old: str, new: str) -> list[LineChange]:
     """Return the lines that an edit would take out of a place that is only like the old text, for a last comparison."""
     have, old_lines = segment.split("\n"), old.split("\n")
     edges = _edges(old_lines, have)

@@ -19,7 +19,7 @@ from codeloop.workspace.files.safe_open import (
     open_file,
     open_folder,
 )
-from codeloop.workspace.files.temp_files import new_name, noted
+from codeloop.workspace.files.temp_files import new_name, note_temporary
 
 
 class FileChanged(FileRefused):
@@ -52,7 +52,7 @@ def replace_files(replacements: Sequence[Replacement], notes: Path | None = None
     """
     names = [(new_name(), new_name()) for _ in replacements]
     paths = [change.real.with_name(name) for change, both in zip(replacements, names, strict=True) for name in both]
-    with noted(notes, paths):
+    with note_temporary(notes, paths):
         return _replace_files([*zip(replacements, names, strict=True)])
 
 

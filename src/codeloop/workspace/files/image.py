@@ -56,7 +56,7 @@ def fit_image(data: bytes, side: int = READ_PIXELS.value, size: int = READ_IMAGE
         raise ImageRefused(f"it begins like {media.mime}, but is broken")
     _check_size(media.size)
     try:
-        image, original = _opened(data, media.mime, side)
+        image, original = _decode(data, media.mime, side)
     except ImageRefused:
         sound = without_optional_chunks(data) if media.mime == "image/png" else None
         if sound is None or sound == data:
@@ -72,7 +72,7 @@ def fit_image(data: bytes, side: int = READ_PIXELS.value, size: int = READ_IMAGE
             from PIL import ImageOps
 
             image = ImageOps.exif_transpose(image)
-        return _encoded(image, original, media.mime, size)
+        return _fit_size(image, original, media.mime, size)
     except (OSError, ValueError, KeyError, MemoryError) as error:  # what the library can't do with this kind
         raise ImageRefused(f"its kind of pixels ({image.mode}) can't be scaled: {error}. Convert it first") from error
 
@@ -103,7 +103,7 @@ def _check_size(size: Size) -> None:
         )
 
 
-def _opened(data: bytes, mime: str, side: int) -> tuple["Image", Size]:
+def _decode(data: bytes, mime: str, side: int) -> tuple["Image", Size]:
     """Decode the whole picture, so that a broken one is found here and not by the service. Returns its full size, too.
 
     A JPEG is decoded at half, a quarter or an eighth when that is still at least `side` a side.
@@ -135,12 +135,12 @@ def _opened(data: bytes, mime: str, side: int) -> tuple["Image", Size]:
     return image, size
 
 
-def _encoded(image: "Image", original: Size, mime: str, size: int) -> FittedImage:
+def _fit_size(image: "Image", original: Size, mime: str, size: int) -> FittedImage:
     forms = {"image/jpeg": ("JPEG",), "image/webp": ("WEBP", "JPEG")}.get(mime, ("PNG", "JPEG"))
     while True:
         for form in forms:
             for quality in _QUALITIES if form != "PNG" else (0,):
-                data = _saved(image, form, quality)
+                data = _encode(image, form, quality)
                 if len(data) <= size:
                     return FittedImage(f"image/{form.lower()}", data, image.size, original)
         if min(image.size) < 2:
@@ -148,7 +148,7 @@ def _encoded(image: "Image", original: Size, mime: str, size: int) -> FittedImag
         image.thumbnail((max(1, image.width // 2), max(1, image.height // 2)))
 
 
-def _saved(image: "Image", form: str, quality: int) -> bytes:
+def _encode(image: "Image", form: str, quality: int) -> bytes:
     has_alpha = "A" in image.getbands() or "transparency" in image.info
     if form == "JPEG" and has_alpha:
         image = _on_white(image)

@@ -44,7 +44,7 @@ def read_lines(real: Path, first: int, limit: int) -> LineRange:
         sample = os.pread(fd, _SAMPLE, 0)
         if is_binary(sample):
             raise NotText(f"{real} is a binary file.", "Look at it with a command instead.")
-        encoding = _sampled(sample)
+        encoding = _detect_encoding(sample)
         hashed = blake2b(digest_size=16)
         chunks = _chunks(fd, encoding, hashed.update)
         reader = _Reader(first, limit)
@@ -54,11 +54,11 @@ def read_lines(real: Path, first: int, limit: int) -> LineRange:
         whole = os.lseek(fd, 0, os.SEEK_CUR) >= info.st_size
         stamp = Stamp(info.st_mtime_ns, info.st_size, hashed.digest() if whole else None)
     codec = encoding.codec if encoding.codec in {"gb18030", "cp1252", "latin-1"} else "utf-8"
-    lines = tuple(_shown(line, codec) for line in reader.lines)
+    lines = tuple(_cut_line(line, codec) for line in reader.lines)
     return LineRange(lines, first, reader.count if whole else None, reader.cut, stamp)
 
 
-def _sampled(sample: bytes) -> Encoding:
+def _detect_encoding(sample: bytes) -> Encoding:
     """Return the encoding from the first bytes, which may end within a character."""
     for size in range(4):
         try:
@@ -154,7 +154,7 @@ class _Reader:
         self.lines.append(line)
 
 
-def _shown(line: bytes, codec: str) -> str:
+def _cut_line(line: bytes, codec: str) -> str:
     text = line.decode(codec, "replace")
     if len(text) <= READ_LINE.value:
         return text

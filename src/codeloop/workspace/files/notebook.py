@@ -46,18 +46,18 @@ def render(data: bytes) -> str | None:
 
 def _cell(number: int, cell: _Cell) -> Iterator[str]:
     yield f"[cell {number}: {cell.cell_type}]"
-    yield _joined(cell.source)
+    yield _join(cell.source)
     for output in cell.outputs:
-        text = _shown(output)
+        text = _format_output(output)
         if text:
             yield f"[output of cell {number}]"
             yield text
 
 
-def _shown(output: _Output) -> str:
+def _format_output(output: _Output) -> str:
     if output.output_type == "error":
         return f"{output.ename}: {output.evalue}"
-    text = _joined(output.text) or _joined(output.data.plain)
+    text = _join(output.text) or _join(output.data.plain)
     kinds = [kind for kind, there in (("PNG", output.data.png), ("JPEG", output.data.jpeg)) if there]
     if kinds:
         text = f"{text}\n({', '.join(kinds)} picture, not shown)".strip()
@@ -65,5 +65,5 @@ def _shown(output: _Output) -> str:
     return text if len(text) <= _OUTPUT else f"{text[:_OUTPUT]}\n({len(text) - _OUTPUT} more characters, not shown)"
 
 
-def _joined(lines: Lines) -> str:
+def _join(lines: Lines) -> str:
     return lines if isinstance(lines, str) else "".join(lines)

@@ -26,11 +26,14 @@ class ReadLog:
         self._told: dict[tuple[str, Path], _State] = {}
         self._waiting: dict[str, dict[Path, _State]] = {}
         self._own: set[str] = set()
+        self._unseen: set[tuple[str, Path]] = set()
+        self._refused: set[tuple[str, Path]] = set()
         self._instructions: set[tuple[str, Path]] = set()
         self._locks: WeakValueDictionary[Path, asyncio.Lock] = WeakValueDictionary()
 
     def record(self, session_id: str, real: Path, stamp: Stamp) -> None:
         """Record that the session knows the file as it is now."""
+        self._unseen.discard((session_id, real))
         self._seen.pop((session_id, real), None)  # the one read last is the last
         self._seen[session_id, real] = stamp
         self._told.pop((session_id, real), None)
@@ -38,6 +41,7 @@ class ReadLog:
 
     def forget(self, session_id: str, real: Path) -> None:
         """Record that the file is gone."""
+        self._unseen.discard((session_id, real))
         self._seen.pop((session_id, real), None)
         self._told.pop((session_id, real), None)
         self._waiting.get(session_id, {}).pop(real, None)
@@ -47,11 +51,29 @@ class ReadLog:
         """Return whether no session has read any file."""
         return not self._seen
 
-    def seen(self, session_id: str, real: Path) -> Stamp | None:
+    def last_stamp(self, session_id: str, real: Path) -> Stamp | None:
         """Return the session's last stamp of the file; None: it was not read."""
         return self._seen.get((session_id, real))
 
-    def changed(self, session_id: str) -> dict[Path, bool]:
+    def note_unseen(self, session_id: str, real: Path) -> None:
+        """Record that the file holds changes that the session has not read, though it edited the file since."""
+        self._unseen.add((session_id, real))
+
+    def is_unseen(self, session_id: str, real: Path) -> bool:
+        """Return whether the file holds changes that the session has not read, though it edited the file since."""
+        return (session_id, real) in self._unseen
+
+    def note_refusal(self, session_id: str, real: Path) -> None:
+        """Record that a change of the file was refused: the next read is to show its lines."""
+        self._refused.add((session_id, real))
+
+    def take_refusal(self, session_id: str, real: Path) -> bool:
+        """Return whether a change of the file was refused since it was read last, and forget it."""
+        was_refused = (session_id, real) in self._refused
+        self._refused.discard((session_id, real))
+        return was_refused
+
+    def take_changed(self, session_id: str) -> dict[Path, bool]:
         """Return the files that others changed since the session read them, each with whether it is still there.
 
         A change is returned once. Looks at the disk: one `stat` for each file, of the 500 that were read last.
@@ -93,7 +115,7 @@ class ReadLog:
                 else:
                     yield key[1], state
 
-    def known(self) -> list[Path]:
+    def list_files(self) -> list[Path]:
         """Return the files that any session has read, the latest first."""
         return list(dict.fromkeys(real for _, real in self._latest()))
 

@@ -5,9 +5,9 @@ import os
 import stat
 import time
 from pathlib import Path
+from secrets import token_hex
 
 from codeloop.kit.small_files import CREATE, make_private, write_all
-from codeloop.schema.ids import new_id
 from codeloop.schema.limits import SCRATCH_AGE, SCRATCH_DELAY, SCRATCH_SIZE
 
 _FRESH = 3600.0  # seconds: what was written just now may belong to a command that still runs
@@ -16,8 +16,12 @@ _FRESH = 3600.0  # seconds: what was written just now may belong to a command th
 def create(folder: Path) -> tuple[Path, int]:
     """Make a new empty file that only its owner can read. Returns its path and a descriptor; raises OSError."""
     make_private(folder)
-    path = folder / new_id("tool")
-    return path, os.open(path, CREATE, 0o600)
+    while True:
+        path = folder / f"tool_{token_hex(4)}"  # short, since the model is told of it and tells of it
+        try:
+            return path, os.open(path, CREATE, 0o600)
+        except FileExistsError:
+            continue
 
 
 def save(folder: Path, data: bytes) -> Path:
@@ -39,11 +43,11 @@ async def prune_in_background(folder: Path, delay: float = SCRATCH_DELAY.seconds
     Cancel it to leave the rest for another time.
     """
     await asyncio.sleep(delay)
-    for each in await asyncio.to_thread(_beside, folder):
+    for each in await asyncio.to_thread(_list_siblings, folder):
         await asyncio.to_thread(prune, each)
 
 
-def _beside(folder: Path) -> list[Path]:
+def _list_siblings(folder: Path) -> list[Path]:
     """Return the folders of all directories, and the one that they are in."""
     try:
         return [folder.parent, *(each for each in folder.parent.iterdir() if each.is_dir() and not each.is_symlink())]

@@ -27,7 +27,7 @@ def new_name() -> str:
 
 
 @contextmanager
-def noted(folder: Path | None, paths: Sequence[Path]) -> Generator[None]:
+def note_temporary(folder: Path | None, paths: Sequence[Path]) -> Generator[None]:
     """Note, in a folder of our own, which temporary names are about to be made, until they are gone again.
 
     Without a folder, or when it can't be written, nothing is noted: the write itself is what matters.
@@ -35,7 +35,7 @@ def noted(folder: Path | None, paths: Sequence[Path]) -> Generator[None]:
     note = None
     if folder is not None:
         with suppress(OSError):
-            note = _written(folder, paths)
+            note = _write_note(folder, paths)
     try:
         yield
     finally:
@@ -44,7 +44,7 @@ def noted(folder: Path | None, paths: Sequence[Path]) -> Generator[None]:
                 note.unlink()
 
 
-def _written(folder: Path, paths: Sequence[Path]) -> Path:
+def _write_note(folder: Path, paths: Sequence[Path]) -> Path:
     note = folder / f"{os.getpid()}-{start_time(os.getpid())}-{os.urandom(8).hex()}"
     text = b"".join(os.fsencode(each) + b"\0" for each in (pid_scope(), *paths))
     try:

@@ -78,42 +78,42 @@ class Formatters:
         if self._is_off or not self._workspace.contains(real) or is_protected(name) or is_secret(name):
             return []
         configured = [
-            self._made(row, config, real, self._workspace.directory)
-            for row, config in self._named()
+            self._make(row, config, real, self._workspace.directory)
+            for row, config in self._iterate_configured()
             if real.suffix in _extensions(row, config) and not config.disabled
         ]
-        return configured or [*self._found(real)][:1]
+        return configured or [*self._discover(real)][:1]
 
     def states(self) -> list[FormatterState]:
         """Return all formatters: those that are known, then those that are configured, for a file of the directory."""
         folder = self._workspace.directory
-        named = {row.name: (row, config) for row, config in self._named()}
+        named = {row.name: (row, config) for row, config in self._iterate_configured()}
         rows = {row.name: (row, _NOTHING) for row in ROWS}
         states: list[FormatterState] = []
         for name, (row, config) in {**rows, **named}.items():
             extensions = _extensions(row, config)
             is_on = bool(extensions) and not self._is_off and not config.disabled
-            if is_on and (name in named or self._marked(row, folder) is not None):
-                is_on = not self._made(row, config, folder / "a", folder).missing
+            if is_on and (name in named or self._find_marker(row, folder) is not None):
+                is_on = not self._make(row, config, folder / "a", folder).missing
             else:
                 is_on = False
             states.append(FormatterState(name, extensions, is_on))
         return states
 
-    def _named(self) -> Iterator[tuple[FormatterRow, FormatterConfig]]:
+    def _iterate_configured(self) -> Iterator[tuple[FormatterRow, FormatterConfig]]:
         """Yield the configured formatters, each with the row of its name; an unknown name has an empty one."""
         known = {row.name: row for row in ROWS}
         for name, config in self._configured.items():
             yield known.get(name, FormatterRow(name, (), (), ())), config
 
-    def _found(self, real: Path) -> Iterator[Formatter]:
+    def _discover(self, real: Path) -> Iterator[Formatter]:
         for row in ROWS:
             if real.suffix in row.extensions and row.name not in self._configured:
-                folder = self._marked(row, real.parent)
-                if folder is not None and not (made := self._made(row, _NOTHING, real, folder)).missing:
+                folder = self._find_marker(row, real.parent)
+                if folder is not None and not (made := self._make(row, _NOTHING, real, folder)).missing:
                     yield made
 
-    def _marked(self, row: FormatterRow, start: Path) -> Path | None:
+    def _find_marker(self, row: FormatterRow, start: Path) -> Path | None:
         """Return the nearest folder that says that a formatter is used, from `start` up to the work tree's top."""
         for folder in self._above(start):
             for marker in row.found:
@@ -128,7 +128,7 @@ class Formatters:
                 return
             yield folder
 
-    def _made(self, row: FormatterRow, config: FormatterConfig, real: Path, folder: Path) -> Formatter:
+    def _make(self, row: FormatterRow, config: FormatterConfig, real: Path, folder: Path) -> Formatter:
         values = {EDITION: self._edition(real.parent)} if EDITION in row.command else {}
         words = tuple(config.command or row.command)
         fine = (0, 1) if any(Path(word).name in MEND for word in words) else (0,)

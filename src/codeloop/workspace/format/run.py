@@ -55,7 +55,7 @@ async def _format(
         return done
     for formatter in formatters:
         try:
-            now = await _formatted(workspace, formatter, real, done.now, deadline)
+            now = await _run_formatter(workspace, formatter, real, done.now, deadline)
         except _Failed as error:
             done = replace(done, problems=(*done.problems, f"{formatter.name} {error}"))
         else:
@@ -64,7 +64,7 @@ async def _format(
     return done
 
 
-async def _formatted(
+async def _run_formatter(
     workspace: Workspace, formatter: Formatter, real: Path, before: LoadedFile, deadline: float
 ) -> LoadedFile:
     if formatter.missing:

@@ -52,7 +52,7 @@ def read_diff(data: bytes, *, whole: bool = True) -> list[ChangedFile]:
     ]
 
 
-def joined(files: Iterable[ChangedFile]) -> list[ChangedFile]:
+def join_rows(files: Iterable[ChangedFile]) -> list[ChangedFile]:
     """Return one row a file, by name: what is deleted from the index and still lies on the disk is modified."""
     found: dict[str, ChangedFile] = {}
     for file in files:
@@ -85,10 +85,10 @@ def _name(header: bytes) -> bytes:
     """Return the file of `a/NAME b/NAME`, where either may be quoted. Without renames, both are the same."""
     if not header.startswith(b'"'):
         return header[2 : (len(header) - 5) // 2 + 2]
-    return _ESCAPE.sub(_unescaped, header[1 : (len(header) - 1) // 2 - 1])[2:]
+    return _ESCAPE.sub(_unescape, header[1 : (len(header) - 1) // 2 - 1])[2:]
 
 
-def _unescaped(found: re.Match[bytes]) -> bytes:
+def _unescape(found: re.Match[bytes]) -> bytes:
     code = found[1]
     return bytes([int(code, 8)]) if len(code) == 3 else _LETTERS.get(code, code)
 

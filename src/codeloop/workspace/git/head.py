@@ -16,7 +16,7 @@ class Head:
         self._root = root
         self._last = self._read()
 
-    def moved(self) -> bool:
+    def take_move(self) -> bool:
         """Return whether another branch is checked out than at the last look."""
         before, self._last = self._last, self._read()
         return self._last != before

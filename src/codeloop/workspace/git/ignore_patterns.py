@@ -41,8 +41,8 @@ class _Run:
         self._names = frozenset(line.plain for line in lines if line.plain and not line.anchored)
         self._paths = frozenset(line.plain for line in lines if line.plain and line.anchored)
         self._endings = tuple(line.ending for line in lines if line.ending)
-        self._name = _joined([line.regex for line in lines if line.regex and not line.anchored])
-        self._path = _joined([line.regex for line in lines if line.regex and line.anchored])
+        self._name = _join([line.regex for line in lines if line.regex and not line.anchored])
+        self._path = _join([line.regex for line in lines if line.regex and line.anchored])
 
     def matches(self, inside: str, name: str) -> bool:
         """Return whether any line matches a path relative to the folder, or its name."""
@@ -130,7 +130,7 @@ def _runs(lines: Sequence[Pattern]) -> list[_Run]:
     return [_Run(negated, list(group)) for negated, group in groupby(lines, key=lambda line: line.negated)][::-1]
 
 
-def _joined(regexes: list[str]) -> re.Pattern[str] | None:
+def _join(regexes: list[str]) -> re.Pattern[str] | None:
     return re.compile("|".join(f"(?:{regex})" for regex in regexes), re.DOTALL) if regexes else None
 
 

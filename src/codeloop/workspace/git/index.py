@@ -87,7 +87,7 @@ def open_repository(top: Path, *, with_index: bool) -> Repository | None:
     return Repository(folder, common, tracked, trees)
 
 
-def tracked_files(top: Path) -> dict[str, dict[str, Tracked]]:
+def read_tracked_files(top: Path) -> dict[str, dict[str, Tracked]]:
     """Return the tracked files of the work tree with its top here, by folder and name; {} where it can't be read."""
     folder = git_folder(top)
     try:
@@ -96,11 +96,11 @@ def tracked_files(top: Path) -> dict[str, dict[str, Tracked]]:
         return {}
     if folder is None or info is None or info.st_size > _LARGEST:
         return {}
-    return _tracked(folder / "index", info.st_mtime_ns, info.st_size, info.st_ino)
+    return _read_index(folder / "index", info.st_mtime_ns, info.st_size, info.st_ino)
 
 
 @lru_cache(maxsize=4)
-def _tracked(index: Path, looked: int, *_stamp: int) -> dict[str, dict[str, Tracked]]:
+def _read_index(index: Path, looked: int, *_stamp: int) -> dict[str, dict[str, Tracked]]:
     try:
         return parse_index(read_whole(index, _LARGEST), looked)[0]
     except (OSError, ValueError, IndexError):

@@ -21,7 +21,7 @@ class Repositories:
         self._with_index = with_index
         self._found: dict[str, Repository] = {}
         self._excludes: dict[str, Patterns] = {}
-        self._global = _filled(*(parse(read_small(path, _RULES_BYTES), "") for path in excludes))
+        self._global = _drop_empty(*(parse(read_small(path, _RULES_BYTES), "") for path in excludes))
         self._tracked: dict[str, dict[str, Tracked]] = {}
         self._above: set[str] = set()
 
@@ -40,7 +40,7 @@ class Repositories:
         self._found[path] = repository
         self._excludes[path] = parse(read_small(repository.common / "info" / "exclude", _RULES_BYTES), path)
         words = read_small(repository.common / "info" / "attributes", _RULES_BYTES)
-        folder.converted = (*_filled(parse_attributes(words, path, _CONVERTING)), *folder.converted)
+        folder.converted = (*_drop_empty(parse_attributes(words, path, _CONVERTING)), *folder.converted)
         for below, names in repository.tracked.items():
             here = join(path, below) if below else path
             self._tracked[here] = names
@@ -49,7 +49,7 @@ class Repositories:
                 here = here.rpartition("/")[0]
         return True
 
-    def seeded(self) -> None:
+    def drop_index(self) -> None:
         """Forget what is tracked: the table knows it now."""
         self._with_index = False
         self._tracked.clear()
@@ -59,7 +59,7 @@ class Repositories:
         """Return whether a folder that is ignored holds tracked files."""
         return path in self._above
 
-    def tracked(self, path: str, name: str) -> Tracked | None:
+    def index_entry(self, path: str, name: str) -> Tracked | None:
         """Return the index entry of a file that is looked at for the first time; None: it is not tracked."""
         return self._tracked.get(path, {}).get(name) if self._tracked else None
 
@@ -88,17 +88,17 @@ class Repositories:
             return False
         outer = self._global if above is None else above.rules
         if path in self._excludes:
-            outer = (*_filled(self._excludes[path]), *outer)
+            outer = (*_drop_empty(self._excludes[path]), *outer)
         folder.rules = outer if own is None else (own, *outer)
         if self._tracked:
             if ".gitattributes" in names:
                 words = read_small(Path(self._root, path, ".gitattributes"), _RULES_BYTES)
-                folder.converted = (*_filled(parse_attributes(words, path, _CONVERTING)), *folder.converted)
+                folder.converted = (*_drop_empty(parse_attributes(words, path, _CONVERTING)), *folder.converted)
             folder.converted = (*folder.converted, *(above.converted if above is not None else ()))
         return changed
 
 
-def _filled(*patterns: Patterns) -> tuple[Patterns, ...]:
+def _drop_empty(*patterns: Patterns) -> tuple[Patterns, ...]:
     """Leave out those without a line."""
     return tuple(each for each in patterns if each.lines)
 

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from codeloop.kit.lazy import load
 from codeloop.kit.small_files import read_start
 from codeloop.workspace.git.ignore_patterns import Patterns, is_ignored, parse, user_excludes
 from codeloop.workspace.git.index import Repository, Tracked, open_repository, read_small
@@ -59,8 +58,10 @@ def tree_state(root: Path, environment: Mapping[str, str]) -> TreeState | None:
 
 def _staged(repository: Repository) -> list[str] | None:
     """Return the files that differ between index and commit, in folders that git has not written since."""
-    objects = load("workspace.git.objects:GitObjects")(repository.common)
-    commit: bytes | None = load("workspace.git.objects:head_commit")(repository.folder, repository.common)
+    from codeloop.workspace.git.objects import GitObjects, head_commit
+
+    objects = GitObjects(repository.common)
+    commit = head_commit(repository.folder, repository.common)
     if commit is None:
         return None
     if not commit:

@@ -16,14 +16,14 @@ from pathlib import Path
 
 from codeloop.schema.limits import VCS_FILE, VCS_FILES, VCS_INDEX, VCS_PATCH, VCS_PATCHES, VCS_TIME
 from codeloop.workspace.files.safe_open import FileRefused, load
-from codeloop.workspace.git.diff_parser import ChangedFile, joined, read_diff
+from codeloop.workspace.git.diff_parser import ChangedFile, join_rows, read_diff
 from codeloop.workspace.git.index import read_small
 from codeloop.workspace.git.repository import Git, GitFailed, GitOutput
 from codeloop.workspace.snapshot.blob import LINK, blob_name, git_mode
 from codeloop.workspace.snapshot.object_store import EMPTY_TREE
 
 _EMPTY_TREE_256 = "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"
-_PLACES = ("objects", "index", "info/exclude")
+_PATHS = ("objects", "index", "info/exclude")
 # What says how bytes on the disk and in the repository relate; none of it names a program.
 _SETTINGS = r"^(core\.(autocrlf|eol|filemode|symlinks|ignorecase|excludesfile)|extensions\.objectformat)$"
 _FORMAT = "extensions.objectformat"
@@ -40,7 +40,7 @@ _SAMPLE = 8_000  # bytes in which git looks for a NUL
 _QUOTED = {7: "\\a", 8: "\\b", 9: "\\t", 10: "\\n", 11: "\\v", 12: "\\f", 13: "\\r", 34: '\\"', 92: "\\\\"}
 
 
-async def changed(git: Git, base: str | None, context: int | None) -> list[ChangedFile]:
+async def list_changes(git: Git, base: str | None, context: int | None) -> list[ChangedFile]:
     """Compare the work tree with a commit (None: with nothing), by file name. `context` None: without patches.
 
     Takes up to a few times VCS_TIME. Raises GitFailed: git failed or took too long, or there is too much.
@@ -59,8 +59,8 @@ async def changed(git: Git, base: str | None, context: int | None) -> list[Chang
     new = [name for name in os.fsdecode(names.data).split("\0") if name and not name.endswith("/")]
     if len(known) + len(new) > VCS_FILES.value:
         raise _too_many(git)
-    added = await asyncio.to_thread(_untracked, git.root, new, with_patches=context is not None)
-    return _bounded(joined([*known, *added]))
+    added = await asyncio.to_thread(_read_untracked, git.root, new, with_patches=context is not None)
+    return _bound_patches(join_rows([*known, *added]))
 
 
 def _too_many(git: Git) -> GitFailed:
@@ -69,7 +69,7 @@ def _too_many(git: Git) -> GitFailed:
     )
 
 
-def _bounded(files: list[ChangedFile]) -> list[ChangedFile]:
+def _bound_patches(files: list[ChangedFile]) -> list[ChangedFile]:
     """Leave patches out that are too long, alone or together with those before them."""
     room, kept = VCS_PATCHES.value, list[ChangedFile]()
     for file in files:
@@ -132,11 +132,11 @@ class _Apart:
 
 @asynccontextmanager
 async def _apart(git: Git) -> AsyncGenerator[_Apart]:
-    words = [word for place in _PLACES for word in ("--git-path", place)]
+    words = [word for path in _PATHS for word in ("--git-path", path)]
     found, settings = await asyncio.gather(
         git.ask("rev-parse", *words), git.setting("--null", "--get-regexp", _SETTINGS)
     )
-    if found.code != 0 or len(found.lines) != len(_PLACES):
+    if found.code != 0 or len(found.lines) != len(_PATHS):
         raise GitFailed(f"git can't find the repository of {git.root}: {' '.join(found.errors.split())}")
     rows = [row.partition("\n") for row in os.fsdecode(settings.data).split("\0") if row]
     objects, index, exclude = (git.root / line for line in found.lines)
@@ -152,7 +152,7 @@ async def _apart(git: Git) -> AsyncGenerator[_Apart]:
         await asyncio.to_thread(temporary.cleanup)
 
 
-def _untracked(root: Path, names: Sequence[str], *, with_patches: bool) -> list[ChangedFile]:
+def _read_untracked(root: Path, names: Sequence[str], *, with_patches: bool) -> list[ChangedFile]:
     """Return the files (relative to `root`) as added; those that are gone or can't be read are left out. Blocks.
 
     Raises GitFailed when it takes longer than VCS_TIME.
@@ -164,7 +164,7 @@ def _untracked(root: Path, names: Sequence[str], *, with_patches: bool) -> list[
         if time.monotonic() > end:
             raise GitFailed(f"Reading the untracked files in {root} takes too long; ignore some of them in .gitignore.")
         try:
-            file = _added(root, name)
+            file = _read_added(root, name)
         except (OSError, FileRefused):
             continue
         room -= len(file.patch or "")
@@ -172,19 +172,19 @@ def _untracked(root: Path, names: Sequence[str], *, with_patches: bool) -> list[
     return found
 
 
-def _added(root: Path, name: str) -> ChangedFile:
+def _read_added(root: Path, name: str) -> ChangedFile:
     """Read a file. Raises OSError, FileRefused: it was deleted, or is no longer a file."""
     path = root / name
     info = path.lstat()
     if stat.S_ISLNK(info.st_mode):
-        return _shown(name, LINK, os.fsencode(path.readlink()))
+        return _format_added(name, LINK, os.fsencode(path.readlink()))
     if stat.S_ISREG(info.st_mode) and info.st_size > VCS_FILE.value:
         return _binary(name, git_mode(info.st_mode), "0" * 40)
     loaded = load(path, VCS_FILE.value)
-    return _shown(name, git_mode(info.st_mode), loaded.data)
+    return _format_added(name, git_mode(info.st_mode), loaded.data)
 
 
-def _shown(name: str, mode: int, data: bytes) -> ChangedFile:
+def _format_added(name: str, mode: int, data: bytes) -> ChangedFile:
     blob = blob_name(data)
     if b"\0" in data[:_SAMPLE]:
         return _binary(name, mode, blob)
@@ -199,29 +199,29 @@ def _shown(name: str, mode: int, data: bytes) -> ChangedFile:
     body = "+" + text.removesuffix("\n").replace("\n", "\n+") + "\n"
     if not text.endswith("\n"):
         body += "\\ No newline at end of file\n"
-    named = _quoted(f"b/{name}") + ("\t" if " " in name else "")
+    named = _quote(f"b/{name}") + ("\t" if " " in name else "")
     return ChangedFile(name, "added", lines, 0, f"{head}--- /dev/null\n+++ {named}\n@@ -0,0 {span} @@\n{body}")
 
 
 def _binary(name: str, mode: int, blob: str) -> ChangedFile:
-    patch = f"{_head(name, mode, blob)}Binary files /dev/null and {_quoted(f'b/{name}')} differ\n"
+    patch = f"{_head(name, mode, blob)}Binary files /dev/null and {_quote(f'b/{name}')} differ\n"
     return ChangedFile(name, "added", 0, 0, patch)
 
 
 def _head(name: str, mode: int, blob: str) -> str:
     kept = 0o100755 if mode & 0o111 and mode != LINK else LINK if mode == LINK else 0o100644
-    names = f"{_quoted(f'a/{name}')} {_quoted(f'b/{name}')}"
+    names = f"{_quote(f'a/{name}')} {_quote(f'b/{name}')}"
     return f"diff --git {names}\nnew file mode {kept:o}\nindex 0000000..{blob[:7]}\n"
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     """Write a name as git does in a patch: as a C string when it holds quotes, backslashes or control characters."""
     shown = name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     if not any(ord(char) < 32 or char in '"\\\x7f' for char in shown):
         return shown
-    return '"' + "".join(_escaped(char) for char in shown) + '"'
+    return '"' + "".join(_escape(char) for char in shown) + '"'
 
 
-def _escaped(char: str) -> str:
+def _escape(char: str) -> str:
     code = ord(char)
     return _QUOTED.get(code) or (f"\\{code:03o}" if code < 32 or code == 127 else char)

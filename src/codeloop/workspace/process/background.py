@@ -62,8 +62,8 @@ class Job:
             cut=taken.is_cut,
             status=self.status,
             code=self.code,
-            notes=self.running.notes(taken.text),
-            set_aside=self.running.taken_aside(),
+            notes=self.running.notes(taken.text, self.code),
+            set_aside=self.running.take_stashed(),
             warnings=self.running.warnings(),
         )
 

@@ -40,7 +40,7 @@ async def run_bounded(
     late = False
     try:
         async with asyncio.timeout(max(seconds, 0)):
-            async for line in _exchanged(process, data):
+            async for line in _exchange(process, data):
                 lines.append(line)
             await process.wait()
     except TimeoutError:
@@ -53,7 +53,7 @@ async def run_bounded(
     return BoundedRun(tuple(lines), late, process.returncode != 0)
 
 
-async def _exchanged(process: asyncio.subprocess.Process, data: bytes) -> AsyncIterator[bytes]:
+async def _exchange(process: asyncio.subprocess.Process, data: bytes) -> AsyncIterator[bytes]:
     if process.stdin is None or process.stdout is None:
         return
     with suppress(ConnectionError):

@@ -10,7 +10,7 @@ from codeloop.schema.limits import SHELL_GRACE, SHELL_STATE
 from codeloop.workspace.files.scratch import save
 from codeloop.workspace.process.child_process import Pipe
 from codeloop.workspace.process.output_buffer import OutputBuffer
-from codeloop.workspace.process.shell_state import ShellState, exported
+from codeloop.workspace.process.shell_state import ShellState, parse_exports
 from codeloop.workspace.sandbox.process_launcher import MARK, Forker, Launch, LaunchedProcess, to_the_end
 from codeloop.workspace.sandbox.protected_files import ProtectedFiles, SetAside
 
@@ -35,12 +35,13 @@ _LONGEST = 100_000  # bytes: Linux allows 128 KiB in one argument
 class RunningCommand:
     """One command. `start` it first; `finish` waits for its natural end, `stop` ends it.
 
-    `protected`: files put back then as they were. `blocked` finds in output what the command was kept from.
+    `protected`: files put back then as they were. `find_blocked` finds in output, with the exit code, what the
+    command was kept from.
     """
 
     def __init__(self, text: str, capture: OutputBuffer, protected: ProtectedFiles | None = None) -> None:
         self.capture = capture
-        self.blocked: Callable[[str], list[str]] = lambda _output: []
+        self.find_blocked: Callable[[str, int | None], list[str]] = lambda _output, _code: []
         self._notes: list[str] = []
         self._set_aside: list[SetAside] = []
         self._warnings: list[str] = []
@@ -111,9 +112,9 @@ class RunningCommand:
         if self._left.count(b"\0") != 2 or not self._left.endswith(b"\0") or len(self._left) > SHELL_STATE.value:
             return None
         directory, printed, _ = bytes(self._left).split(b"\0")
-        return ShellState(Path(os.fsdecode(directory)), exported(os.fsdecode(printed)))
+        return ShellState(Path(os.fsdecode(directory)), parse_exports(os.fsdecode(printed)))
 
-    def taken_aside(self) -> tuple[SetAside, ...]:
+    def take_stashed(self) -> tuple[SetAside, ...]:
         """Return the planted files that were moved away while it ran and not yet reported."""
         found, self._set_aside = self._set_aside, []
         return tuple(found)
@@ -123,13 +124,16 @@ class RunningCommand:
         found, self._warnings = self._warnings, []
         return tuple(found)
 
-    def notes(self, output: str) -> tuple[str, ...]:
-        """Return the sandbox's refusals not yet reported: found in the output, and in the files that were put back."""
-        told, self._notes = self._notes, []
+    def notes(self, output: str, code: int | None) -> tuple[str, ...]:
+        """Return the sandbox's refusals not yet reported: found in the output, and in the files that were put back.
+
+        `code`: the exit code; None while it runs, and for one that was ended.
+        """
+        notes, self._notes = self._notes, []
         if self._child is not None and (bound := self._child.exceeded):
             self._child.exceeded = ""
-            told.insert(0, f"The command was ended: it used more than {bound}, which is all that it may here.")
-        return (*self.blocked(output), *told)
+            notes.insert(0, f"The command was ended: it used more than {bound}, which is all that it may here.")
+        return (*self.find_blocked(output, code), *notes)
 
     async def _silent(self) -> bool:
         """Return whether all pipes end within the grace: then no process that could write to them is left."""

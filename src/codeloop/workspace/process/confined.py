@@ -11,7 +11,7 @@ from codeloop.schema.wire import replace
 from codeloop.workspace.process.child_process import Pipe
 from codeloop.workspace.process.program_boxes import boxes_of
 from codeloop.workspace.process.shells import Shells
-from codeloop.workspace.sandbox.policy import NOTHING, SandboxGrants, SandboxPlace, SandboxPolicy
+from codeloop.workspace.sandbox.policy import NOTHING, PolicyInput, SandboxGrants, SandboxPolicy
 from codeloop.workspace.sandbox.process_launcher import Launch, LaunchedProcess, keep_from, to_the_end
 from codeloop.workspace.sandbox.program_profile import ProgramProfile
 from codeloop.workspace.sandbox.protected_files import ProtectedFiles
@@ -31,12 +31,12 @@ class ConfinedResult(Struct, frozen=True):
 
 def policy_of(workspace: Workspace, grants: SandboxGrants = NOTHING) -> SandboxPolicy:
     """Return the sandbox policy of a work tree's commands. Looks at the disk."""
-    return workspace.shared(Shells).policy(place_of(workspace), workspace.sandbox, grants)
+    return workspace.shared(Shells).policy(policy_input_of(workspace), workspace.sandbox, grants)
 
 
-def place_of(workspace: Workspace) -> SandboxPlace:
+def policy_input_of(workspace: Workspace) -> PolicyInput:
     """Return the folders and variables from which a work tree's sandbox policies are made."""
-    return SandboxPlace(workspace.root, workspace.directory, workspace.scratch, workspace.environment, workspace.own)
+    return PolicyInput(workspace.root, workspace.directory, workspace.scratch, workspace.environment, workspace.own)
 
 
 def profile_in_project(workspace: Workspace, name: str) -> ProgramProfile:
@@ -52,7 +52,7 @@ async def sandbox_of(workspace: Workspace, grants: SandboxGrants = NOTHING) -> S
     if workspace.sandbox.mode == "off":
         return None
     shells = workspace.shared(Shells)
-    await shells.survey(place_of(workspace), workspace.sandbox)
+    await shells.survey(policy_input_of(workspace), workspace.sandbox)
     try:
         return await shells.sandboxes.enter(policy_of(workspace, grants))
     except SandboxRefused:

@@ -78,10 +78,10 @@ class RunningProgram:
     async def memory(self) -> int:
         """Return the bytes of memory that it and what it started use; 0 where that can't be seen."""
         if not _PROC.is_dir():
-            return await asyncio.to_thread(_told_by_ps, self._process.pid)
+            return await asyncio.to_thread(_ask_ps, self._process.pid)
         if not self._pid and not self._looked:
             self._looked = True
-            self._pid = _marked(self._mark)
+            self._pid = _find_marked(self._mark)
         found, waiting = 0, [self._pid] if self._pid else []
         for pid in waiting:
             found += _resident(pid)
@@ -153,7 +153,7 @@ async def start_program(
     return program
 
 
-def _marked(mark: str) -> int:
+def _find_marked(mark: str) -> int:
     """Return the number of the oldest process that was started with a mark; 0 for none. In a sandbox it has another."""
     wanted = f"{MARK}={mark}".encode()
     with suppress(OSError):
@@ -177,7 +177,7 @@ def _resident(pid: int) -> int:
     return 0
 
 
-def _told_by_ps(top: int) -> int:
+def _ask_ps(top: int) -> int:
     """Return the bytes of memory of a process and all below it, where there is no /proc; it is in no sandbox there."""
     try:
         rows = subprocess.run(["ps", "-axo", "pid=,ppid=,rss="], capture_output=True, timeout=_PS, check=True).stdout

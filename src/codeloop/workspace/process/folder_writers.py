@@ -93,7 +93,7 @@ def _acl(folder: Path) -> list[tuple[int, int, int]]:
 @cache
 def _foreign_user(number: int) -> str:
     """Return a user by name if it is another one than this user and root."""
-    if number in {0, os.geteuid()} or (number == _unmapped_user() and _is_namespace()):
+    if number in {0, os.geteuid()} or (number == _read_unmapped_user() and _is_namespace()):
         return ""
     import pwd
 
@@ -117,7 +117,7 @@ def _foreign_group(number: int) -> str:
 
 
 @cache
-def _unmapped_user() -> int:
+def _read_unmapped_user() -> int:
     """Return the number that stands for all users that a namespace does not know."""
     with suppress(OSError, ValueError):
         return int(Path("/proc/sys/kernel/overflowuid").read_text())

@@ -9,11 +9,15 @@ from codeloop.kit.terminal_output import PlainOutput, plain
 from codeloop.kit.truncate import byte_length, count_lines, cut
 from codeloop.schema.limits import SHELL_FILE, SHELL_OUTPUT, TOOL_OUTPUT_BYTES, TOOL_OUTPUT_LINES
 from codeloop.workspace.files.scratch import create
+from codeloop.workspace.process.condensed_output import condense
 
 _RECENT = 4 * SHELL_OUTPUT.value  # bytes: what that many characters can take in UTF-8
 _ROOM = 512 * 1024  # bytes of the head, and of the tail, that are made readable; of which much may be progress
 _LINES = TOOL_OUTPUT_LINES.value - 20  # these two leave room for the notes around the output
 _BYTES = TOOL_OUTPUT_BYTES.value - 4096
+
+
+_WRITTEN_OVER = "of what was written over, the last state is shown"
 
 
 class TakenOutput(NamedTuple):
@@ -73,25 +77,29 @@ class OutputBuffer:
         gap = self.total - self._seen - len(self._head) - len(self._tail)
         start = plain(_decode(self._head if gap else self._head + self._tail))
         end = plain(_decode(_whole_lines(self._tail))) if gap else PlainOutput("")
-        is_long = len(start.text) > SHELL_OUTPUT.value or byte_length(start.text) > _BYTES
-        is_cut = bool(gap) or is_long or count_lines(start.text) > _LINES
-        is_reduced = start.is_reduced or end.is_reduced
+        begin, is_shorter = condense(start.text)
+        close, is_shorter_too = condense(end.text)
+        is_long = len(begin) > SHELL_OUTPUT.value or byte_length(begin) > _BYTES
+        is_cut = bool(gap) or is_long or count_lines(begin) > _LINES
+        is_condensed = is_shorter or is_shorter_too
+        is_reduced = start.is_reduced or end.is_reduced or is_condensed
         if (is_cut or is_reduced) and self.path is None and not self._failure:
             self._open()
             self.close()
         printed = self.recent()
         self._forget()
         if is_cut:
-            head = cut(start.text, _LINES // 3, SHELL_OUTPUT.value // 3, "head").head
-            rest = end.text if gap else start.text[len(head) :]
+            head = cut(begin, _LINES // 3, SHELL_OUTPUT.value // 3, "head").head
+            rest = close if gap else begin[len(head) :]
             tail = cut(rest, _LINES // 3 * 2, _RECENT // 6, "tail")
             last = tail.tail if tail.is_cut else tail.head
             missing = gap + byte_length(start.text) + byte_length(end.text) - byte_length(head) - byte_length(last)
-            text = f"{head.rstrip()}\n\n[... {missing} bytes left out; {self._saved()} ...]\n\n{last}"
+            text = f"{head.rstrip()}\n\n[... {missing} bytes left out; {self._name_file()} ...]\n\n{last}"
         elif is_reduced:
-            text = f"{start.text.rstrip()}\n\n[of what was written over, the last state is shown; {self._saved()}]"
+            how = "where it says `...` lines were left out" if is_condensed else _WRITTEN_OVER
+            text = f"{begin.rstrip()}\n\n[{how}; {self._name_file()}]"
         else:
-            text = start.text
+            text = begin
         return TakenOutput(text, printed, is_cut, self.path if is_cut or is_reduced else None)
 
     def close(self) -> None:
@@ -105,7 +113,7 @@ class OutputBuffer:
         self._head.clear()
         self._tail.clear()
 
-    def _saved(self) -> str:
+    def _name_file(self) -> str:
         capped = f", up to its first {SHELL_FILE.value} bytes" if self.total > SHELL_FILE.value else ""
         return f"the whole is in {self.path}{capped}" if self.path else f"not saved: {self._failure}"
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from codeloop.schema.config import ProgramSandboxConfig, SandboxConfig
 from codeloop.schema.wire import replace
-from codeloop.workspace.sandbox.policy import SandboxPlace
+from codeloop.workspace.sandbox.policy import PolicyInput
 from codeloop.workspace.sandbox.process_launcher import Launch, LaunchedProcess, ProcessLauncher, keep_from
 from codeloop.workspace.sandbox.program_profile import ProfilePolicies, ProgramProfile
 from codeloop.workspace.sandbox.sandbox import Sandboxes, SandboxRefused
@@ -22,10 +22,10 @@ def boxes_of(workspace: Workspace) -> "ProgramBoxes":
     """Return those of a work tree, which end with it."""
     found = workspace.part(ProgramBoxes)
     if found is None:
-        place = SandboxPlace(
+        given = PolicyInput(
             workspace.root, workspace.directory, workspace.scratch, workspace.environment, workspace.own
         )
-        found = ProgramBoxes(place, workspace.sandbox)
+        found = ProgramBoxes(given, workspace.sandbox)
         workspace.adopt(found)
     return found
 
@@ -36,11 +36,9 @@ class ProgramBoxes:
     `warn` hears so, once.
     """
 
-    def __init__(
-        self, place: SandboxPlace, config: SandboxConfig, warn: Callable[[str], None] = lambda _: None
-    ) -> None:
+    def __init__(self, given: PolicyInput, config: SandboxConfig, warn: Callable[[str], None] = lambda _: None) -> None:
         self.refused = ""
-        self._place = place
+        self._input = given
         self._config = config
         self._warn = warn
         self._launcher = ProcessLauncher()
@@ -57,7 +55,7 @@ class ProgramBoxes:
             return
         boxes = Sandboxes(self._launcher)
         try:
-            await boxes.enter(self._policies_of(ProgramProfile(self._place.scratch)).policy())
+            await boxes.enter(self._policies_of(ProgramProfile(self._input.scratch)).policy())
         except SandboxRefused as error:
             self.refused = str(error)
         finally:
@@ -73,7 +71,7 @@ class ProgramBoxes:
             return await self._launcher.start(launch)
         boxes = self._boxes.setdefault(profile.own, Sandboxes(self._launcher))
         try:
-            async with boxes.used(self._policies_of(profile).policy()) as sandbox:
+            async with boxes.use(self._policies_of(profile).policy()) as sandbox:
                 environment = await boxes.environment(sandbox, _SESSION, launch.environment)
                 return await sandbox.forker.start(replace(launch, environment=environment))
         except SandboxRefused as error:
@@ -86,7 +84,7 @@ class ProgramBoxes:
     def _policies_of(self, profile: ProgramProfile) -> ProfilePolicies:
         found = self._policies.get(profile)
         if found is None:
-            found = self._policies[profile] = ProfilePolicies(profile, self._place, self._config)
+            found = self._policies[profile] = ProfilePolicies(profile, self._input, self._config)
         return found
 
     @property

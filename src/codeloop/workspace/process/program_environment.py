@@ -61,10 +61,10 @@ def program_environment(
     `kept_from`: folders that nothing of ours leads into: what lies there must not decide what the program runs.
     """
     passed = {name: value for name, value in environment.items() if name in ALLOWED or name.startswith(_STARTS)}
-    return {**_outside(passed, kept_from), **own}
+    return {**_drop_paths(passed, kept_from), **own}
 
 
-def _outside(passed: dict[str, str], kept_from: Iterable[Path]) -> dict[str, str]:
+def _drop_paths(passed: dict[str, str], kept_from: Iterable[Path]) -> dict[str, str]:
     """Return variables without what leads into folders."""
     # A project that is the home itself has all tools of the user's in it.
     home = os.path.realpath(passed.get("HOME") or "/")
@@ -82,12 +82,12 @@ def tool_environment(
 ) -> dict[str, str]:
     """Return the environment of a program that works with tools of developers: as above, and where these are."""
     more = {name: value for name, value in environment.items() if name in _OF_TOOLS}
-    return program_environment(environment, {**_outside(more, kept_from), **own}, kept_from)
+    return program_environment(environment, {**_drop_paths(more, kept_from), **own}, kept_from)
 
 
-def _leads_into(place: str, folders: Iterable[str]) -> bool:
+def _leads_into(value: str, folders: Iterable[str]) -> bool:
     """Return whether one folder of a list is relative, so wherever a program runs, or in one of these."""
-    return not place.startswith("/") or _is_in(place, folders)
+    return not value.startswith("/") or _is_in(value, folders)
 
 
 def _is_in(value: str, folders: Iterable[str]) -> bool:

@@ -48,12 +48,12 @@ class SearchPath:
         A folder of the PATH that anybody could put a program into makes every name behind it uncertain; one of the
         project's (an environment that is activated) makes those uncertain that are in it.
         """
-        place, _, name = name.rpartition("/")
+        above, _, name = name.rpartition("/")
         for variable in _STEERED.get(name, ()):
             if _leads_inside(self._environment.get(variable, ""), self._roots):
                 return FoundProgram(doubt=f"{variable} has `{name}` load what lies in the project")
         is_behind = False
-        for folder in [place] if place else self._folders:
+        for folder in [above] if above else self._folders:
             path = f"{folder}/{name}"
             if _is_inside(folder, self._roots) or _is_inside(os.path.realpath(folder), self._roots):
                 if os.path.lexists(path):

@@ -50,7 +50,7 @@ async def run_program(
             command, directory=folder, environment=environment, output=output.writer, errors=errors_pipe.writer
         )
         child.append(started)
-        _bound_memory(started.pid)
+        _limit_memory(started.pid)
         output.listen()
         errors_pipe.listen()
         try:
@@ -69,7 +69,7 @@ async def run_program(
         errors_pipe.close()
 
 
-def _bound_memory(pid: int) -> None:
+def _limit_memory(pid: int) -> None:
     """Bound what a program keeps in memory of its own; files that it maps to read them do not count."""
     if sys.platform == "linux":  # elsewhere a limit can be set only from inside the process
         with suppress(OSError):  # it has ended already

@@ -37,7 +37,7 @@ class ShellState(Struct, frozen=True):
 
     directory: Path
     variables: dict[str, str] | None = None
-    outside: dict[str, str] | None = None
+    unsandboxed_variables: dict[str, str] | None = None
 
 
 def for_bash(environment: Mapping[str, str]) -> dict[str, str]:
@@ -45,7 +45,7 @@ def for_bash(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environment.items() if not READING.fullmatch(name)}
 
 
-def changed_variables(left: Mapping[str, str] | None, environment: Mapping[str, str]) -> dict[str, str]:
+def find_changed_variables(left: Mapping[str, str] | None, environment: Mapping[str, str]) -> dict[str, str]:
     """Return a session's variables that differ from those that it began with ("": not set)."""
     if left is None:
         return {}
@@ -60,7 +60,7 @@ def with_changes(of: Mapping[str, str], before: Mapping[str, str], after: Mappin
 
 
 @lru_cache(maxsize=4)
-def exported(printed: str) -> dict[str, str]:
+def parse_exports(printed: str) -> dict[str, str]:
     """Return the variables that `export -p` printed, but for those that change how bash reads a line.
 
     A command may have written anything in its place: what is not understood is left out, and nothing of it is run. Most

@@ -18,10 +18,10 @@ from codeloop.workspace.git.planted.repositories import PlantedRepositories
 from codeloop.workspace.process.background import Job, Jobs
 from codeloop.workspace.process.command import RunningCommand
 from codeloop.workspace.process.output_buffer import OutputBuffer
-from codeloop.workspace.process.shell_state import ShellState, changed_variables, for_bash, with_changes
-from codeloop.workspace.sandbox.blocked import blocked, find_strayed_writes
+from codeloop.workspace.process.shell_state import ShellState, find_changed_variables, for_bash, with_changes
+from codeloop.workspace.sandbox.blocked import find_blocked, find_strayed_writes
 from codeloop.workspace.sandbox.locations import SOCKETS
-from codeloop.workspace.sandbox.policy import NOTHING, Policies, SandboxGrants, SandboxPlace, SandboxPolicy
+from codeloop.workspace.sandbox.policy import NOTHING, Policies, PolicyInput, SandboxGrants, SandboxPolicy
 from codeloop.workspace.sandbox.process_launcher import ProcessLauncher, keep_from
 from codeloop.workspace.sandbox.protected_files import ProtectedFiles, SetAside
 from codeloop.workspace.sandbox.sandbox import AllowedHosts, Sandbox, Sandboxes
@@ -97,34 +97,36 @@ class Shells:
         self.warned: set[str] = set()
         """What the person was told of these commands, once."""
 
-    def directory(self, place: ShellContext) -> Path:
+    def directory(self, context: ShellContext) -> Path:
         """Return where the session's next command runs."""
-        state = self._states.get(place.session)
-        return state.directory if state is not None and os.access(state.directory, os.X_OK) else place.directory
+        state = self._states.get(context.session)
+        return state.directory if state is not None and os.access(state.directory, os.X_OK) else context.directory
 
-    def list_changed_variables(self, place: ShellContext, *, outside: bool) -> dict[str, str]:
+    def list_changed_variables(self, context: ShellContext, *, outside: bool) -> dict[str, str]:
         """Return the variables that earlier commands of the session changed, as `changed_variables` does.
 
         `outside`: as a command that does not run in a sandbox gets them.
         """
-        state = self._states.get(place.session, ShellState(place.directory))
-        left = state.outside if outside else state.variables
-        changed = changed_variables(left, for_bash(place.environment))
-        return {name: value for name, value in changed.items() if name not in self._own | place.given}
+        state = self._states.get(context.session, ShellState(context.directory))
+        left = state.unsandboxed_variables if outside else state.variables
+        changed = find_changed_variables(left, for_bash(context.environment))
+        return {name: value for name, value in changed.items() if name not in self._own | context.given}
 
     def reset(self, session: str) -> None:
         """Forget the session's working directory and environment."""
         self._states.pop(session, None)
 
-    async def run(self, place: ShellContext, command: ShellCommand, on_output: Callable[[str], None]) -> CommandResult:
+    async def run(
+        self, context: ShellContext, command: ShellCommand, on_output: Callable[[str], None]
+    ) -> CommandResult:
         """Run a command to its end or its timeout.
 
         `on_output` hears the latest output while it runs, throttled, and once more when the command is cancelled.
         Raises OSError when the shell or the directory can't be used; when cancelled, every process is ended first.
         """
-        capture = OutputBuffer(place.scratch)
+        capture = OutputBuffer(context.scratch)
         try:
-            running = await self._start(place, command, capture)
+            running = await self._start(context, command, capture)
         except asyncio.CancelledError:
             on_output(capture.recent())
             raise
@@ -144,7 +146,7 @@ class Shells:
             raise
         finally:
             meter.close()
-        self._carry(place, command, running.state())
+        self._carry(context, command, running.state())
         taken = running.capture.take()
         named = _signal_name(code)
         return CommandResult(
@@ -158,19 +160,19 @@ class Shells:
             lines=running.capture.lines + (bool(taken.printed) and not taken.printed.endswith("\n")),
             path=taken.path,
             duration=time.monotonic() - began,
-            notes=running.notes(taken.text),
-            set_aside=running.taken_aside(),
+            notes=running.notes(taken.text, None if timed_out else code),
+            set_aside=running.take_stashed(),
             warnings=running.warnings(),
         )
 
-    async def start(self, place: ShellContext, command: ShellCommand) -> Job:
+    async def start(self, context: ShellContext, command: ShellCommand) -> Job:
         """Start a command in the background. Raises OSError as `run` does, ValueError when too many run."""
         if self.jobs.running() >= SHELL_JOBS.value:
             raise ValueError(
                 f"{SHELL_JOBS.value} background commands are running already; stop one with bash_kill first"
             )
-        running = await self._start(place, command, OutputBuffer(place.scratch, at_once=True))
-        return self.jobs.add(place.session, command.text, running)
+        running = await self._start(context, command, OutputBuffer(context.scratch, at_once=True))
+        return self.jobs.add(context.session, command.text, running)
 
     @property
     def is_busy(self) -> bool:
@@ -185,68 +187,70 @@ class Shells:
         for each in self._repositories.values():
             each.close()
 
-    async def _start(self, place: ShellContext, command: ShellCommand, capture: OutputBuffer) -> RunningCommand:
-        state = self._states.get(place.session, ShellState(place.directory))
-        directory = command.directory or self.directory(place)
-        keep_from(place.environment)
-        shell = find_shell(place.environment)
-        given = for_bash(place.environment)
+    async def _start(self, context: ShellContext, command: ShellCommand, capture: OutputBuffer) -> RunningCommand:
+        state = self._states.get(context.session, ShellState(context.directory))
+        directory = command.directory or self.directory(context)
+        keep_from(context.environment)
+        shell = find_shell(context.environment)
+        given = for_bash(context.environment)
         is_apart = command.policy is None or command.has_grants
-        state = ShellState(directory, state.outside if is_apart else state.variables)
+        state = ShellState(directory, state.unsandboxed_variables if is_apart else state.variables)
         if command.policy is None:
             running = RunningCommand(command.text, capture)
-            await running.start(self.launcher, shell, state, given, self._own | place.given)
+            await running.start(self.launcher, shell, state, given, self._own | context.given)
             return running
-        async with self.sandboxes.used(command.policy) as sandbox:
-            aside = place.scratch.with_name("set-aside")
+        async with self.sandboxes.use(command.policy) as sandbox:
+            aside = context.scratch.with_name("set-aside")
             repositories = await self.begin_repositories(command.policy)
             protected = ProtectedFiles(command.policy, aside, repositories, keep=sandbox.backend == "landlock")
             running = RunningCommand(command.text, capture, protected)
-            environment = await self.sandboxes.environment(sandbox, place.session, given)
+            environment = await self.sandboxes.environment(sandbox, context.session, given)
             names = environment.keys() | given.keys()
             self._own |= {name for name in names if environment.get(name) != given.get(name)}
-            running.blocked = partial(self._blocked, place, sandbox, directory, self.sandboxes.now(sandbox))
-            await running.start(sandbox.forker, shell, state, environment, self._own | place.given)
+            running.find_blocked = partial(self._find_blocked, context, sandbox, directory, self.sandboxes.now(sandbox))
+            await running.start(sandbox.forker, shell, state, environment, self._own | context.given)
             return running
 
-    def _blocked(self, place: ShellContext, sandbox: Sandbox, directory: Path, since: int, output: str) -> list[str]:
+    def _find_blocked(
+        self, context: ShellContext, sandbox: Sandbox, directory: Path, since: int, output: str, code: int | None
+    ) -> list[str]:
         """Return a line for each thing that the sandbox refused, found in the output, the files and the proxy."""
         hosts, refused = self.sandboxes.hosts(sandbox), None
         if hosts is not None:
             seen = self._refused.setdefault(hosts, {})
-            refused = hosts.refused(place.session, seen.get(place.session, 0))
-            seen[place.session] = hosts.count
-        home = Path(place.environment.get("HOME") or "/nonexistent")
+            refused = hosts.list_refused(context.session, seen.get(context.session, 0))
+            seen[context.session] = hosts.count
+        home = Path(context.environment.get("HOME") or "/nonexistent")
         own = self.sandboxes.private_home(sandbox)
-        return blocked(output, sandbox.policy, directory, home, refused) + (
+        return find_blocked(output, code, sandbox.policy, directory, home, refused) + (
             find_strayed_writes(own, since) if own else []
         )
 
-    def policy(self, place: SandboxPlace, config: SandboxConfig, grants: SandboxGrants = NOTHING) -> SandboxPolicy:
+    def policy(self, given: PolicyInput, config: SandboxConfig, grants: SandboxGrants = NOTHING) -> SandboxPolicy:
         """Return the sandbox policy of a work tree's commands. Looks at the disk."""
-        repositories = self._repositories.get(Path(os.path.realpath(place.root)))
+        repositories = self._repositories.get(Path(os.path.realpath(given.root)))
         more = repositories.list_guarded() if repositories is not None else ()
-        return self._find_policies(place, config).policy(grants, more)
+        return self._find_policies(given, config).policy(grants, more)
 
-    def _find_policies(self, place: SandboxPlace, config: SandboxConfig) -> Policies:
-        key = (place.root, place.directory)
+    def _find_policies(self, given: PolicyInput, config: SandboxConfig) -> Policies:
+        key = (given.root, given.directory)
         found = self._policies.get(key)
         if found is None or found.config != config:
-            found = self._policies[key] = Policies(place, config)
+            found = self._policies[key] = Policies(given, config)
         return found
 
-    async def survey(self, place: SandboxPlace, config: SandboxConfig) -> None:
+    async def survey(self, given: PolicyInput, config: SandboxConfig) -> None:
         """Look at a work tree before a command, beside the loop: for repositories, at first for what is hidden, too.
 
         Its policies protect these from then on.
         """
-        policies = self._find_policies(place, config)
+        policies = self._find_policies(given, config)
         if not policies.is_prepared:
             await asyncio.to_thread(policies.prepare)
-        root, directory = (Path(os.path.realpath(path)) for path in (place.root, place.directory))
+        root, directory = (Path(os.path.realpath(path)) for path in (given.root, given.directory))
         if root not in self._repositories:
             roots = (root,) if directory.is_relative_to(root) else (root, directory)
-            made = PlantedRepositories(roots, place.scratch.with_name("set-aside"), place.environment)
+            made = PlantedRepositories(roots, given.scratch.with_name("set-aside"), given.environment)
             await asyncio.to_thread(made.begin)
             await asyncio.to_thread(made.end)
             self._repositories.setdefault(root, made)
@@ -260,18 +264,18 @@ class Shells:
             await asyncio.to_thread(found.begin)
         return found
 
-    def _carry(self, place: ShellContext, command: ShellCommand, left: ShellState | None) -> None:
+    def _carry(self, context: ShellContext, command: ShellCommand, left: ShellState | None) -> None:
         if left is None or left.variables is None:
             return
-        before = self._states.get(place.session, ShellState(place.directory))
-        directory = left.directory if command.directory is None else self.directory(place)
-        inside, outside = left.variables, before.outside
+        before = self._states.get(context.session, ShellState(context.directory))
+        directory = left.directory if command.directory is None else self.directory(context)
+        inside, outside = left.variables, before.unsandboxed_variables
         if command.policy is None or command.has_grants:
-            began = for_bash(place.environment)
+            began = for_bash(context.environment)
             inside = with_changes(before.variables or began, outside or began, left.variables)
         if command.policy is None:
             outside = left.variables
-        self._states[place.session] = ShellState(directory, inside, outside)
+        self._states[context.session] = ShellState(directory, inside, outside)
 
 
 class _Meter:

@@ -1,82 +1,87 @@
-"""What the sandbox kept a command from, found in the command's own words, as the model is told."""
+"""What the sandbox kept a command from, found in the command's own words, for the model.
+
+A failure of the project must not be called a refusal: the model would ask to leave the sandbox, and fail again. So only
+words count that tools use for a refusal, as whole words and in the spelling that they have, and of these only what the
+policy really forbids.
+"""
 
 import os
 import re
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from codeloop.schema.bounds.sandbox import SANDBOX_STRAYED
 from codeloop.schema.limits import SANDBOX_BLOCKED
 from codeloop.workspace.sandbox.policy import SandboxPolicy
 from codeloop.workspace.sandbox.surroundings import is_below_any
 
 _REFUSAL = re.compile(
-    r"read-only file system|permission denied|operation not permitted|device or resource busy|EROFS|EACCES|EPERM|EBUSY",
-    re.IGNORECASE,
+    r"\b(?:[Rr]ead-only file ?system|[Pp]ermission denied|[Oo]peration not permitted|[Dd]evice or resource busy"
+    r"|[Aa]ccess to the path .{1,300} is denied|AccessDeniedException|EROFS|EACCES|EPERM|EBUSY)\b"
 )
-_MISSING = re.compile(r"No such file or directory|ENOENT|not found|does not exist|cannot find", re.IGNORECASE)
+_MISSING = re.compile(r"\b(?:[Nn]o such file or directory|ENOENT|[Nn]ot found|does not exist|[Cc]annot find)\b")
 _PATH = re.compile(r"""(?:["'`(\u2018\u201c]|(?<=[\s:=])|^)([~.\w@%+-]*/?[^\s"'`():;,\u2018\u2019\u201c\u201d]+)""")
+# Package managers "resolve" versions and bundlers modules: only the resolution of host names counts.
 _NETWORK = re.compile(
-    r"could not resolve|name resolution|network is unreachable|ENOTFOUND|EAI_AGAIN|ENETUNREACH|no such host|"
-    r"failed to lookup address|temporary failure resolving|nodename nor servname",
-    re.IGNORECASE,
+    r"\b(?:[Cc]ould not resolve (?:(?:host|hostname|proxy)\b|'[\w-]+(?:\.[\w-]+)+'(?! (?:from|imported)))"
+    r"|[Ff]ailure in name resolution|NameResolutionError|[Nn]ame or service not known|nodename nor servname"
+    r"|[Nn]etwork is unreachable|lookup \S+: no such host|No such host is known|UnknownHostException"
+    r"|[Ff]ailed to lookup address|[Tt]emporary failure resolving|getaddrinfo failed"
+    r"|(?:getaddrinfo|connect|code|errno|network)\W{1,3}(?:ENOTFOUND|EAI_AGAIN|ENETUNREACH)\b)"
 )
-_UNREACHED = re.compile(r"connection refused|ECONNREFUSED|couldn't connect|failed to connect", re.IGNORECASE)
+_UNREACHED = re.compile(r"\b(?:[Cc]onnection refused|ECONNREFUSED|[Cc]ouldn't connect|[Ff]ailed to connect)\b")
 _PORT = re.compile(r"(?:localhost|127\.0\.0\.1|::1)[^\d\n]{0,20}?(\d{2,5})(?!\d|\.\d)")
 _LISTENS = "0A"  # in /proc/net/tcp
 _SERVICES = (
     (
-        r"gpg failed to sign|no (?:default )?secret key",
+        r"^error: gpg failed to sign|^gpg: .*\b[Nn]o (?:default )?secret key",
         "signing with your keys, which are hidden from sandboxed commands",
     ),
     (
-        r"\(publickey|host key verification failed|connection to your authentication agent",
+        r"\(publickey|^Host key verification failed|^Could not open a connection to your authentication agent",
         "your SSH keys and their agent, which sandboxed commands can't reach",
     ),
     (
-        r"could not read (?:username|password) for|terminal prompts disabled",
+        r"\bcould not read (?:Username|Password) for '|\bterminal prompts disabled$",
         "your passwords for git, which are hidden from sandboxed commands",
     ),
     (
-        r"connect to the docker daemon|podman socket|docker\.sock",
+        r"[Cc]onnect to (?:the Docker daemon|Podman)|unix:/\S*docker\.sock|podman socket:",
         "the service that runs containers, which sandboxed commands can't reach",
     ),
 )
 """What tools say that lack a secret or a socket, and what that is."""
 _TAIL = 20_000  # characters
 _LINES = 400
+_LONGEST = 2_000  # characters of a line; in a longer one, of a bundle say, anything may stand
+_NOT_EXECUTABLE = 126
+"""The shell's exit code where a file is not a program: what it prints of it is no refusal."""
 _OFF = "the network, which is off for sandboxed commands"
 _DIRECT = "a direct connection; programs reach hosts through the proxy that HTTPS_PROXY names, or not at all"
 _NAME_IT = "To write there, name the path in the command itself, or use `outside` with the reason."
 ASK_OUTSIDE = "If it must be done, call bash again with `outside` and the reason."
 
 
-def blocked(
-    output: str, policy: SandboxPolicy, directory: Path, home: Path, refused: list[str] | None = None
+def find_blocked(
+    output: str, code: int | None, policy: SandboxPolicy, directory: Path, home: Path, refused: list[str] | None = None
 ) -> list[str]:
-    """Return a note for each place that the output says was refused, and that the policy does not allow.
+    """Return a note for each thing that the sandbox refused: a path, a host, a port of this machine, a service.
 
-    `refused`: the connections that the proxy refused, a line each; None where there is no proxy.
+    `code`: the exit code; what a command that succeeded printed is no refusal. None: it runs, or was ended. `refused`:
+    the connections that the proxy refused, a line each, which it knows for certain; None where there is no proxy.
     """
-    found: dict[str, None] = {}
-    for line in output.splitlines()[-_LINES:]:
-        if len(line) >= 2000:
-            continue
-        if _MISSING.search(line):
-            for named in _PATH.findall(line):
-                found |= dict.fromkeys(_missing(named, policy, directory, home))
-        if _REFUSAL.search(line):
-            for named in _PATH.findall(line):
-                # git names its own files as seen from the top.
-                for place in (directory, policy.writable[0]):
-                    found |= dict.fromkeys(_refused(named, policy, place, home))
-    places = list(found)[: SANDBOX_BLOCKED.value]
-    places += [line.removeprefix("blocked: ") for line in (refused or ())[: SANDBOX_BLOCKED.value]]
-    end = output[-_TAIL:]
-    places += [what for words, what in _SERVICES if re.search(words, end, re.IGNORECASE)]
-    if policy.network != "on" and not refused and _NETWORK.search(end):
-        places.append(_OFF if refused is None else _DIRECT)
-    places += [f"connection to localhost:{port}, a service outside the sandbox" for port in _unreached(end, policy)]
-    return [f"blocked: {place}. {ASK_OUTSIDE}" if place is places[-1] else f"blocked: {place}." for place in places]
+    found = [] if code == 0 else list(_refused_paths(output, code, policy, directory, home))
+    found = list(dict.fromkeys(found))[: SANDBOX_BLOCKED.value]
+    found += [line.removeprefix("blocked: ") for line in (refused or ())[: SANDBOX_BLOCKED.value]]
+    if code != 0:
+        end = output[-_TAIL:]
+        found += [what for words, what in _SERVICES if re.search(words, end, re.MULTILINE)]
+        if policy.network != "on" and not refused and _NETWORK.search(end):
+            found.append(_OFF if refused is None else _DIRECT)
+        ports = _find_unreached_ports(end, policy)
+        found += [f"connection to localhost:{port}, a service outside the sandbox" for port in ports]
+    return [f"blocked: {each}. {ASK_OUTSIDE}" if each is found[-1] else f"blocked: {each}." for each in found]
 
 
 def find_strayed_writes(home: Path, since: int) -> list[str]:
@@ -84,30 +89,57 @@ def find_strayed_writes(home: Path, since: int) -> list[str]:
 
     `since`: a time of files, in ns. What tools write there has a name with a dot, and is of no interest.
     """
-    try:
-        with os.scandir(home) as entries:
-            rows = [(entry.name, entry.stat(follow_symlinks=False).st_mtime_ns) for entry in entries]
-    except OSError:
+    found = sorted(_find_changed(str(home), since, iter(range(SANDBOX_STRAYED.value))))
+    if not found:
         return []
-    names = sorted(name for name, changed in rows if changed > since and not name.startswith("."))
-    if not names:
-        return []
-    shown = ", ".join(f"~/{name}" for name in names[: SANDBOX_BLOCKED.value])
+    shown = ", ".join(f"~/{os.path.relpath(path, home)}" for path in found[: SANDBOX_BLOCKED.value])
     return [f"blocked: write to {shown} in the user's home: only sandboxed commands see it. {_NAME_IT}"]
 
 
-def _unreached(output: str, policy: SandboxPolicy) -> list[int]:
+def _find_changed(folder: str, since: int, left: Iterator[int]) -> Iterator[str]:
+    """Yield the files below a folder that are newer, and the folders with nothing in them but that are newer.
+
+    `left`: one number for each entry that may yet be looked at.
+    """
+    try:
+        with os.scandir(folder) as entries:
+            rows = [(entry, entry.stat(follow_symlinks=False)) for entry in entries if not entry.name.startswith(".")]
+    except OSError:
+        return
+    for (entry, state), _ in zip(rows, left, strict=False):
+        below = list(_find_changed(entry.path, since, left)) if entry.is_dir(follow_symlinks=False) else []
+        yield from below
+        if state.st_mtime_ns > since and not below:
+            yield entry.path
+
+
+def _refused_paths(output: str, code: int | None, policy: SandboxPolicy, directory: Path, home: Path) -> Iterator[str]:
+    """Yield the policy's reasons against the paths of the lines that speak of a refusal, or of what is missing."""
+    for line in output.splitlines()[-_LINES:]:
+        if len(line) >= _LONGEST:
+            continue
+        if _MISSING.search(line):
+            for word in _PATH.findall(line):
+                yield from _explain_missing(word, policy, directory, home)
+        if code != _NOT_EXECUTABLE and _REFUSAL.search(line):
+            for word in _PATH.findall(line):
+                # git names its own files as seen from the top.
+                for folder in (directory, policy.writable[0]):
+                    yield from _explain_refusal(word, policy, folder, home)
+
+
+def _find_unreached_ports(output: str, policy: SandboxPolicy) -> list[int]:
     """Return the ports of this machine that a command did not reach, and where something listens outside."""
     if policy.network == "on":
         return []
-    rows = [line[:2000] for line in output.splitlines()[-_LINES:] if _UNREACHED.search(line[:2000])]
+    rows = [line[:_LONGEST] for line in output.splitlines()[-_LINES:] if _UNREACHED.search(line[:_LONGEST])]
     named = dict.fromkeys(int(port) for row in rows for port in _PORT.findall(row))
     named = {port: None for port in named if f"localhost:{port}" not in policy.hosts}
-    outside = _listening() if named else set[int]()
-    return [port for port in named if port in outside][: SANDBOX_BLOCKED.value]
+    listening = _list_listening() if named else set[int]()
+    return [port for port in named if port in listening][: SANDBOX_BLOCKED.value]
 
 
-def _listening() -> set[int]:
+def _list_listening() -> set[int]:
     """Return the ports of this machine at which something listens; none where that can't be seen."""
     found: set[int] = set()
     for name in ("tcp", "tcp6"):
@@ -117,12 +149,12 @@ def _listening() -> set[int]:
     return found
 
 
-def _refused(named: str, policy: SandboxPolicy, directory: Path, home: Path) -> list[str]:
-    """Return the policy's reasons against a path, in words; empty when it has none, or it is no path at all."""
-    path = _named(named, directory, home)
+def _explain_refusal(word: str, policy: SandboxPolicy, directory: Path, home: Path) -> list[str]:
+    """Return the policy's reason against a path, in words; empty when it has none, or the word is no path at all."""
+    path = _resolve(word, directory, home)
     if path is None:
         return []
-    shown = _shown(path, home)
+    shown = _shorten(path, home)
     if is_below_any(path, policy.hidden):
         return [f"read of {shown}, which is hidden from sandboxed commands"]
     if any(path.is_relative_to(each) for each in policy.protected):
@@ -131,26 +163,30 @@ def _refused(named: str, policy: SandboxPolicy, directory: Path, home: Path) -> 
         return [f"replacing {shown}, which may be written here, but not be renamed or removed"]
     if any(path.is_relative_to(each) for each in policy.writable) or not os.access(path.parent, os.F_OK):
         return []
-    return [f"write to {shown}, outside the project"]
+    if not policy.shows(path) and os.path.lexists(path):  # Landlock refuses what the others keep out of sight
+        return [f"read of {shown}, which sandboxed commands don't see"]
+    # What the user may not write either is refused by the system, outside the sandbox as well.
+    may_write = os.access(path if os.path.lexists(path) else path.parent, os.W_OK)
+    return [f"write to {shown}, outside the project"] if may_write else []
 
 
-def _missing(named: str, policy: SandboxPolicy, directory: Path, home: Path) -> list[str]:
+def _explain_missing(word: str, policy: SandboxPolicy, directory: Path, home: Path) -> list[str]:
     """Return that a path is out of sight, in words, when it is there and the sandbox does not show it."""
-    path = _named(named, directory, home)
+    path = _resolve(word, directory, home)
     if path is None or not is_below_any(path, policy.replaced) or policy.shows(path) or not os.path.lexists(path):
         return []
-    return [f"read of {_shown(path, home)}, which sandboxed commands don't see"]
+    return [f"read of {_shorten(path, home)}, which sandboxed commands don't see"]
 
 
-def _named(named: str, directory: Path, home: Path) -> Path | None:
+def _resolve(word: str, directory: Path, home: Path) -> Path | None:
     """Resolve a word of a message to a path; None when it is none."""
-    if "/" not in named and not os.path.lexists(directory / named):
+    if "/" not in word and not os.path.lexists(directory / word):
         return None
     try:
-        return (directory / (home / named[2:] if named.startswith("~/") else Path(named))).resolve()
+        return (directory / (home / word[2:] if word.startswith("~/") else Path(word))).resolve()
     except (OSError, RuntimeError):
         return None
 
 
-def _shown(path: Path, home: Path) -> str:
+def _shorten(path: Path, home: Path) -> str:
     return f"~/{path.relative_to(home)}" if path.is_relative_to(home) and path != home else str(path)

@@ -1,4 +1,4 @@
-"""A sandbox made by bubblewrap, where it may make namespaces and we may not: the same places, as its options."""
+"""A sandbox made by bubblewrap, where it may make namespaces and we may not: the same points, as its options."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -48,9 +48,9 @@ def wrap(program: Sequence[str], policy: SandboxPolicy, own: OwnFolders) -> list
     visible = [str(path) for path in policy.visible]
     command = [bubblewrap(), *_ALONE, *(() if policy.network == "on" else ("--unshare-net",))]
     command += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", *_proc(), *_run()]
-    for place in TEMPORARY:
-        if os.path.realpath(place) == place and Path(place).is_dir():
-            command += ["--bind", str(own.temporary), place]
+    for point in TEMPORARY:
+        if os.path.realpath(point) == point and Path(point).is_dir():
+            command += ["--bind", str(own.temporary), point]
     emptied = [path for path in sorted(replaced) if path != str(policy.home) and Path(path).is_dir()]
     emptied = [path for path in emptied if not is_below(str(Path(path).parent), emptied)]
     for path in sorted((*emptied, *filter(None, (str(policy.home or ""),)))):
@@ -83,28 +83,28 @@ def wrap(program: Sequence[str], policy: SandboxPolicy, own: OwnFolders) -> list
 
 
 def _link(path: Path, target: str, policy: SandboxPolicy, own: OwnFolders) -> Iterable[str]:
-    """Make a link in our own folder for its place, where there is one; elsewhere return the option that makes it."""
-    place = _own_place(path, policy, own)
-    if place is None:
+    """Make a link in our own folder for its point, where there is one; elsewhere return the option that makes it."""
+    point = _find_replacement(path, policy, own)
+    if point is None:
         return ("--symlink", target, str(path))
-    make_link(str(place), target)
+    make_link(str(point), target)
     return ()
 
 
 def _make_point(path: Path, policy: SandboxPolicy, own: OwnFolders) -> None:
     """Make what a path is bound to in our own folders: bubblewrap would follow a link that a command left there."""
-    place = _own_place(path, policy, own)
-    if place is not None:
-        os.close(open_point(str(place), is_folder=path.is_dir(), is_ours=True))
+    point = _find_replacement(path, policy, own)
+    if point is not None:
+        os.close(open_point(str(point), is_folder=path.is_dir(), is_ours=True))
 
 
-def _own_place(path: Path, policy: SandboxPolicy, own: OwnFolders) -> Path | None:
+def _find_replacement(path: Path, policy: SandboxPolicy, own: OwnFolders) -> Path | None:
     """Return where a path lies in our own folders, which stand for the home and for `/tmp`."""
-    places = {policy.home: own.private / HOME} if policy.home and own.private else {}
-    places |= {Path(place): own.temporary for place in TEMPORARY}
-    for place, folder in places.items():
-        if path.is_relative_to(place) and path != place:
-            return folder / path.relative_to(place)
+    points = {policy.home: own.private / HOME} if policy.home and own.private else {}
+    points |= {Path(point): own.temporary for point in TEMPORARY}
+    for point, folder in points.items():
+        if path.is_relative_to(point) and path != point:
+            return folder / path.relative_to(point)
     return None
 
 

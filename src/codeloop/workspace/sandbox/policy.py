@@ -18,11 +18,11 @@ from codeloop.workspace.sandbox.surroundings import (
     Surroundings,
     SurroundingsInput,
     is_below_any,
+    list_watched_paths,
     look_around,
     outermost,
     real,
     times_of,
-    watched_paths,
 )
 
 _FRESH = 10.0  # seconds
@@ -84,7 +84,7 @@ class SandboxGrants(Struct, frozen=True):
 NOTHING = SandboxGrants()
 
 
-class SandboxPlace(Struct, frozen=True):
+class PolicyInput(Struct, frozen=True):
     """What a policy is made for. `own`: our folders, of which `scratch` alone may be read. `home`: the person's."""
 
     root: Path
@@ -115,13 +115,13 @@ class _Usual(NamedTuple):
 class Policies:
     """Makes the policies of one work tree. What lies outside the project is looked at again when it changed."""
 
-    def __init__(self, place: SandboxPlace, config: SandboxConfig) -> None:
-        self._place = place
+    def __init__(self, given: PolicyInput, config: SandboxConfig) -> None:
+        self._source = given
         self.config = config
-        self._roots = tuple(dict.fromkeys(real(path) for path in (place.root, place.directory)))
+        self._roots = tuple(dict.fromkeys(real(path) for path in (given.root, given.directory)))
         self._secrets = [ProjectSecrets(root) for root in self._roots]
         self._given = self._input()
-        self._watched = watched_paths(self._given)
+        self._watched = list_watched_paths(self._given)
         self._around: Surroundings | None = None
         self._seen: tuple[int, ...] = ()
         self._looked = 0.0
@@ -139,7 +139,7 @@ class Policies:
         made_from = (around, secrets, grants, tuple(more))
         if is_usual and usual is not None and usual.made_from == made_from and usual.states.are_same():
             return usual.policy
-        git = [real(path) for path in git_folders(self._place.root)]
+        git = [real(path) for path in git_folders(self._source.root)]
         guarded = [folder / name for folder in git for name in GIT_NAMES]
         guarded += [root / name for root in self._roots for name in (*OWN_NAMES, *VCS_NAMES)]
         guarded += [root / ".git" for root in self._roots if (root / ".git").is_file()]
@@ -161,11 +161,11 @@ class Policies:
         secrets: frozenset[Path],
     ) -> SandboxPolicy:
         """Make a policy. `guarded`: what may not change or appear; `git`: the project's git directories."""
-        place, roots = self._place, self._roots
+        given, roots = self._source, self._roots
         # What has become a link since it was allowed would lead to somewhere else.
         granted = [path for path in grants.writable if real(path) == path]
-        opened, neighbours = _opened(granted, guarded, (*roots, *git, *around.writable), real(place.home))
-        kept = [path for path in map(_kept, guarded) if not is_below_any(path, granted)]
+        opened, neighbours = _find_opened(granted, guarded, (*roots, *git, *around.writable), real(given.home))
+        kept = [path for path in map(_resolve_parents, guarded) if not is_below_any(path, granted)]
         free = {*granted, *(path for path in grants.readable if real(path) == path)}
         writable = _there((*roots, *git, *around.writable, *opened))
         layered = [path for path in around.layered if not is_below_any(path, writable)]
@@ -179,7 +179,7 @@ class Policies:
         # What stands in a writable folder is there already, and may be written.
         unseen = (path for path in free if is_below_any(path, around.replaced) and not is_below_any(path, writable))
         visible += [*unseen, *(path for path in free if is_below_any(path, hidden))]
-        visible += [path for path in (real(place.scratch), *around.visible) if is_below_any(path, hidden)]
+        visible += [path for path in (real(given.scratch), *around.visible) if is_below_any(path, hidden)]
         return SandboxPolicy(
             writable=tuple(writable),
             protected=tuple(_there((*kept, *neighbours))),
@@ -193,7 +193,7 @@ class Policies:
             replaced=around.replaced,
             links=tuple(link for link in around.links if not is_below_any(link[0], shown)),
             home=around.home,
-            private=place.private,
+            private=given.private,
         )
 
     @property
@@ -220,20 +220,20 @@ class Policies:
         return frozenset[Path]().union(*(each.find() for each in self._secrets))
 
     def _input(self) -> SurroundingsInput:
-        place, config = self._place, self.config
+        given, config = self._source, self.config
         return SurroundingsInput(
             roots=self._roots,
-            home=real(place.home),
-            environment=place.environment,
-            own=place.own,
-            scratch=place.scratch,
-            writable=tuple(_expanded(path, place) for path in config.writable),
-            readable=tuple(_expanded(path, place) for path in config.readable),
-            hidden=tuple(_expanded(path, place) for path in config.hidden),
+            home=real(given.home),
+            environment=given.environment,
+            own=given.own,
+            scratch=given.scratch,
+            writable=tuple(_expand(path, given) for path in config.writable),
+            readable=tuple(_expand(path, given) for path in config.readable),
+            hidden=tuple(_expand(path, given) for path in config.hidden),
         )
 
 
-def _opened(
+def _find_opened(
     granted: Iterable[Path], guarded: Sequence[Path], writable: Sequence[Path], home: Path
 ) -> tuple[list[Path], list[Path]]:
     """Return the paths that a grant makes writable, and those among them that stay protected.
@@ -287,7 +287,7 @@ def _neighbours(folder: Path) -> list[Path]:
         return []
 
 
-def _kept(path: Path) -> Path:
+def _resolve_parents(path: Path) -> Path:
     """Return a path whose parents are real; a link at its end is itself what must not change."""
     return real(path.parent) / path.name if not path.is_symlink() else real(path)
 
@@ -297,6 +297,6 @@ def _there(paths: Iterable[Path]) -> list[Path]:
     return [path for path in dict.fromkeys(paths) if os.access(path, os.F_OK)]
 
 
-def _expanded(path: str, place: SandboxPlace) -> Path:
+def _expand(path: str, given: PolicyInput) -> Path:
     """Return a path of the configuration: absolute, from the home with `~`, or else from the project's root."""
-    return place.home / path[2:] if path.startswith("~/") else place.root / path
+    return given.home / path[2:] if path.startswith("~/") else given.root / path

@@ -73,7 +73,7 @@ class LaunchedProcess:
         self.exited: asyncio.Future[int] = self._loop.create_future()
         self._loop.add_reader(channel, self._ready)
 
-    async def started(self, launch: Launch) -> None:
+    async def wait_started(self, launch: Launch) -> None:
         """Wait until it runs. Raises OSError when it can't be started."""
         try:
             async with asyncio.timeout(LAUNCHER_LOST.seconds):
@@ -112,7 +112,7 @@ class LaunchedProcess:
         for line in lines:
             self._hear(line)
         if not chunk or len(self._answers) > _ANSWERS:
-            self._gone()
+            self._settle_all()
 
     def _hear(self, line: bytes) -> None:
         """Take one answer. It may come from inside a sandbox, so anything may be in it."""
@@ -126,21 +126,21 @@ class LaunchedProcess:
                 _settle(self._started, (0, b""))
             case b"failed":
                 _settle(self._started, (value, found[3]))
-                self._gone()
+                self._settle_all()
             case b"stopped":
                 self.exceeded = _BOUNDS.get(found[3] or b"", "").format(value)
             case b"exit":
                 _settle(self.exited, value)
             case _:
                 _settle(self._ended, value)
-                self._gone()
+                self._settle_all()
 
     async def _give_up(self) -> None:
         """Have it killed from outside: what it runs under does not answer, since it was stopped or starved."""
         await self._abandon()
-        self._gone()
+        self._settle_all()
 
-    def _gone(self) -> None:
+    def _settle_all(self) -> None:
         """Settle what was not answered: the supervisor has ended, and with it all that it watched over."""
         if self._channel.fileno() >= 0:
             self._loop.remove_reader(self._channel)
@@ -166,7 +166,7 @@ class Forker:
         self._processes: set[LaunchedProcess] = set()
 
     @contextmanager
-    def used(self) -> Generator[None, None, None]:
+    def hold(self) -> Generator[None, None, None]:
         """Keep it from being idle, for who is about to start something; `start` does so by itself."""
         self._users += 1
         try:
@@ -195,12 +195,12 @@ class Forker:
             *launch.arguments,
             *(f"{name}={value}" for name, value in launch.environment.items()),
         )
-        with self.used():
+        with self.hold():
             channel = await self._ask(b"c", request, tuple(launch.descriptors.values()))
             process = LaunchedProcess(channel, self.abandon)
             self._processes = {each for each in self._processes if not each.is_gone} | {process}
         try:
-            await process.started(launch)
+            await process.wait_started(launch)
         except asyncio.CancelledError:
             await to_the_end(process.end())
             raise

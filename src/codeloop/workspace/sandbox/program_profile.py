@@ -10,7 +10,7 @@ from msgspec import Struct
 from codeloop.kit.small_files import from_home, make_private
 from codeloop.schema.config import ProgramSandboxConfig, SandboxConfig
 from codeloop.schema.wire import replace
-from codeloop.workspace.sandbox.policy import Policies, SandboxGrants, SandboxPlace, SandboxPolicy
+from codeloop.workspace.sandbox.policy import Policies, PolicyInput, SandboxGrants, SandboxPolicy
 from codeloop.workspace.sandbox.surroundings import is_below_any, leads_out
 
 _TOPS = (".git", "package.json", "pyproject.toml", "pyvenv.cfg", "Cargo.toml", "go.mod")
@@ -51,9 +51,11 @@ class ProfilePolicies:
     a command, could have put there. Makes the folders that may be written and are not there; raises OSError.
     """
 
-    def __init__(self, profile: ProgramProfile, place: SandboxPlace, config: SandboxConfig) -> None:
-        self._roots = tuple(Path(os.path.realpath(each)) for each in (place.root, place.directory))
-        own, *writable = map(_made, (profile.own, *(each for each in profile.writable if not self._leads_out(each))))
+    def __init__(self, profile: ProgramProfile, given: PolicyInput, config: SandboxConfig) -> None:
+        self._roots = tuple(Path(os.path.realpath(each)) for each in (given.root, given.directory))
+        own, *writable = map(
+            _make_folder, (profile.own, *(each for each in profile.writable if not self._leads_out(each)))
+        )
         readable = [str(each) for each in profile.readable if not self._leads_out(each)]
         settings = SandboxConfig(
             network=profile.network,
@@ -64,8 +66,8 @@ class ProfilePolicies:
         )
         self._writable = (own, *writable)
         free = (Path(os.path.realpath(each)) for each in readable)
-        self._free = tuple(path for path in free if not Path(os.path.realpath(place.home)).is_relative_to(path))
-        self._policies = Policies(replace(place, scratch=own), settings)
+        self._free = tuple(path for path in free if not Path(os.path.realpath(given.home)).is_relative_to(path))
+        self._policies = Policies(replace(given, scratch=own), settings)
 
     def _leads_out(self, path: Path) -> bool:
         return leads_out(path, self._roots)
@@ -105,7 +107,7 @@ def _top(file: Path, home: Path) -> Path:
     return next((each for each in reversed(tops) if each != home and each.is_relative_to(home)), folder)
 
 
-def _made(folder: Path) -> Path:
+def _make_folder(folder: Path) -> Path:
     if not folder.exists():
         make_private(folder)
     return Path(os.path.realpath(folder))

@@ -69,7 +69,7 @@ class ProtectedFiles:
         if self._repositories is not None:
             found, self._repositories = self._repositories.end(), None
             self.warnings += [found] if found else []
-        self.set_aside += [SetAside(path, moved) for path in self._appeared() if (moved := self._move(path))]
+        self.set_aside += [SetAside(path, moved) for path in self._list_new() if (moved := self._move(path))]
         if not self._protected:
             return notes
         now = self._contents(self._protected)
@@ -86,7 +86,7 @@ class ProtectedFiles:
             notes.append(f"{shown} could not be put back: look at it before anything runs in this repository.")
         return notes
 
-    def _appeared(self) -> list[Path]:
+    def _list_new(self) -> list[Path]:
         """Return paths that were absent, exist now, and must not; of a folder with allowed entries, the other entries.
 
         What is protected stays so where it is moved to with a folder above it; what is in its place then is new.
@@ -98,9 +98,9 @@ class ProtectedFiles:
         rest = [path for path in below if not any(map(path.is_relative_to, self._granted))]
         return [*(path for path in found if path not in open_), *rest]
 
-    def _contents(self, places: tuple[Path, ...]) -> dict[Path, tuple[int, bytes]]:
-        """Return the files at or below the places but those that may be written this time."""
-        found = _contents(places)
+    def _contents(self, paths: tuple[Path, ...]) -> dict[Path, tuple[int, bytes]]:
+        """Return the files at or below the paths but those that may be written this time."""
+        found = _contents(paths)
         return {path: each for path, each in found.items() if not any(map(path.is_relative_to, self._free))}
 
     def _move(self, path: Path) -> Path | None:
@@ -133,12 +133,12 @@ def _is_real(path: Path) -> bool:
     return os.path.realpath(path.parent) == str(path.parent)
 
 
-def _contents(places: tuple[Path, ...]) -> dict[Path, tuple[int, bytes]]:
-    """Return mode and bytes of each file at or below the places, of a link where it leads."""
+def _contents(paths: tuple[Path, ...]) -> dict[Path, tuple[int, bytes]]:
+    """Return mode and bytes of each file at or below the paths, of a link where it leads."""
     found: dict[Path, tuple[int, bytes]] = {}
-    for place in places:
-        below = (Path(top) / name for top, _, names in os.walk(place) for name in names)
-        for path in itertools.islice((place, *below), _MOST):
+    for start in paths:
+        below = (Path(top) / name for top, _, names in os.walk(start) for name in names)
+        for path in itertools.islice((start, *below), _MOST):
             try:
                 status = path.lstat()
                 if stat.S_ISLNK(status.st_mode):

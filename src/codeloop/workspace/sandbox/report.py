@@ -11,7 +11,7 @@ from msgspec import Struct
 from codeloop.schema.config import SandboxConfig
 from codeloop.schema.wire import replace
 from codeloop.workspace.process.shells import ShellCommand, ShellContext, Shells
-from codeloop.workspace.sandbox.policy import SandboxPlace
+from codeloop.workspace.sandbox.policy import PolicyInput
 from codeloop.workspace.sandbox.sandbox import SandboxRefused
 
 _CONTENT = "what no command may read"
@@ -46,18 +46,18 @@ class SandboxReport(Struct, frozen=True):
         return bool(self.backend) and all(attempt.ok for attempt in self.attempts)
 
 
-async def report_on(place: SandboxPlace, config: SandboxConfig, *, is_brief: bool = False) -> SandboxReport:
-    """Try the sandbox in a project made for that. Returns what came of it, and what a policy says of this place.
+async def report_on(given: PolicyInput, config: SandboxConfig, *, is_brief: bool = False) -> SandboxReport:
+    """Try the sandbox in a project made for that. Returns what came of it, and what a policy says of this given.
 
     `is_brief`: with two attempts, one that has to fail and one that has to work.
     """
     shells = Shells()
-    policy = shells.policy(place, config)
+    policy = shells.policy(given, config)
     backend = ""
     attempts: list[Attempt] = []
     try:
         with tempfile.TemporaryDirectory(prefix="codeloop-try-") as folder:
-            tried = _Trial(shells, place, config, Path(os.path.realpath(folder)))
+            tried = _Trial(shells, given, config, Path(os.path.realpath(folder)))
             backend = (await shells.sandboxes.enter(tried.policy)).backend
             attempts = await (tried.brief() if is_brief else tried.attempts(is_cut_off=config.network != "on"))
     except SandboxRefused:
@@ -83,21 +83,21 @@ async def report_on(place: SandboxPlace, config: SandboxConfig, *, is_brief: boo
 class _Trial:
     """A project that is there only to try the sandbox, beside a secret and a socket that commands may not reach."""
 
-    def __init__(self, shells: Shells, place: SandboxPlace, config: SandboxConfig, folder: Path) -> None:
+    def __init__(self, shells: Shells, given: PolicyInput, config: SandboxConfig, folder: Path) -> None:
         root, self._hidden = folder / "project", folder / "hidden"
         for each in (root, self._hidden):
             each.mkdir()
         (self._hidden / "secret").write_text(_CONTENT)
         self._shells = shells
-        self._home = place.home
+        self._home = given.home
         self._root = root
-        made = replace(place, root=root, directory=root, scratch=folder / "scratch")
-        self._context = ShellContext("debug", root, place.environment, made.scratch)
+        made = replace(given, root=root, directory=root, scratch=folder / "scratch")
+        self._context = ShellContext("debug", root, given.environment, made.scratch)
         self.policy = shells.policy(made, replace(config, hidden=[*config.hidden, str(self._hidden)]))
 
     async def attempts(self, *, is_cut_off: bool) -> list[Attempt]:
         """Make each attempt and return its result."""
-        found = [await self._outside()]
+        found = [await self._try_unsandboxed()]
         found += await self._read_home(self._home / f".codeloop-try-{os.getpid()}")
         found += await self._change_caches(f".codeloop-try-{os.getpid()}")
         found += await self._reach_terminals()
@@ -112,9 +112,9 @@ class _Trial:
 
     async def brief(self) -> list[Attempt]:
         """Try to write outside of the project and in it."""
-        return [await self._outside(), await self._inside()]
+        return [await self._try_unsandboxed(), await self._inside()]
 
-    async def _outside(self) -> Attempt:
+    async def _try_unsandboxed(self) -> Attempt:
         outside = self._home / f".codeloop-try-{os.getpid()}"
         await self._run(f"echo x > '{outside}'; echo x > '/proc/self/root{outside}'")
         is_kept = not outside.exists()

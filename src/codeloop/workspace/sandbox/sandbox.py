@@ -6,15 +6,14 @@ import shutil
 import socket
 import sys
 import tempfile
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 from msgspec import Struct
 
-from codeloop.kit.lazy import load
 from codeloop.schema.limits import SANDBOX_BOXES, SANDBOX_MEMORY, SANDBOX_PROCESSES
 from codeloop.schema.wire import replace
 from codeloop.workspace.sandbox.launcher.libc import identity
@@ -57,7 +56,7 @@ class AllowedHosts(Protocol):
         """Return the variables that lead a session's commands to it."""
         ...
 
-    def refused(self, session: str, after: int) -> list[str]:
+    def list_refused(self, session: str, after: int) -> list[str]:
         """Return the refused connections of a session's commands since the count was `after`."""
         ...
 
@@ -76,7 +75,7 @@ class Sandbox(Struct, frozen=True):
     backend: Backend
     policy: SandboxPolicy
     forker: Forker
-    places: tuple[bytes, ...]
+    identities: tuple[bytes, ...]
 
     @property
     def network(self) -> Forker | None:
@@ -119,10 +118,10 @@ class Sandboxes:
         """Two that make the first sandbox at once would make two, and the network of one of them would be lost."""
 
     @asynccontextmanager
-    async def used(self, policy: SandboxPolicy) -> AsyncGenerator[Sandbox, None]:
+    async def use(self, policy: SandboxPolicy) -> AsyncGenerator[Sandbox, None]:
         """Enter a sandbox to start something in it; it is not ended meanwhile. Raises SandboxRefused as `enter`."""
         sandbox = await self.enter(policy)
-        with sandbox.forker.used():
+        with sandbox.forker.hold():
             yield sandbox
 
     def find(self, policy: SandboxPolicy) -> Sandbox | None:
@@ -140,13 +139,13 @@ class Sandboxes:
 
     async def _enter_alone(self, policy: SandboxPolicy) -> Sandbox:
         # Where a file was replaced by another, what was mounted over it is gone.
-        places = _places(policy)
+        identities = _identify_paths(policy)
         for lost in [one for one in self._open if one.forker.is_lost]:
             self._open.remove(lost)
             await self._forget_hosts(lost.forker)
-        found = next((one for one in self._open if one.policy == policy and one.places == places), None)
+        found = next((one for one in self._open if one.policy == policy and one.identities == identities), None)
         if found is None:
-            found = await self._make(policy, places)
+            found = await self._make(policy, identities)
         else:
             self._open.remove(found)
         self._open.append(found)  # the one used last is the last
@@ -157,7 +156,7 @@ class Sandboxes:
                 await each.forker.end()
         return found
 
-    def meant(self, sandbox: Sandbox, path: Path) -> Path | None:
+    def resolve_inside(self, sandbox: Sandbox, path: Path) -> Path | None:
         """Resolve a path as commands in a sandbox see it; None for what is in their private temporary folder.
 
         `path` is a resolved one of this machine. Looks at the disk, since links in the private folder lead out again.
@@ -199,7 +198,7 @@ class Sandboxes:
         kept = self.own_environment(sandbox, environment)
         if sandbox.backend == "landlock":
             return kept
-        hosts = await self._allowed(sandbox, environment)
+        hosts = await self._allow_hosts(sandbox, environment)
         return kept if hosts is None else {**kept, **await hosts.environment(session)}
 
     def own_environment(self, sandbox: Sandbox, environment: Mapping[str, str]) -> dict[str, str]:
@@ -225,7 +224,7 @@ class Sandboxes:
         """Return the network of a sandbox with a list of hosts; None when it was not needed yet, or never is."""
         return self._hosts.get(sandbox.network)
 
-    async def _allowed(self, sandbox: Sandbox, environment: Mapping[str, str]) -> AllowedHosts | None:
+    async def _allow_hosts(self, sandbox: Sandbox, environment: Mapping[str, str]) -> AllowedHosts | None:
         """Return the network to the policy's hosts; None where it has no list. A changed list ends the one before.
 
         Raises OSError for an entry that names no host.
@@ -237,15 +236,16 @@ class Sandboxes:
             self._listed = listed
         if listed is not None and sandbox.network not in self._hosts:
             home, root = Path(environment.get("HOME") or "/nonexistent"), policy.writable[0]
-            read: Callable[..., Any] = load("workspace.sandbox.network.hosts:read_hosts")
-            of_user: Callable[..., list[str]] = load("workspace.sandbox.network.user_hosts:user_hosts")
-            network: Callable[..., AllowedHosts] = load("workspace.sandbox.network.host_network:HostNetwork")
+            from codeloop.workspace.sandbox.network.host_network import HostNetwork
+            from codeloop.workspace.sandbox.network.hosts import read_hosts
+            from codeloop.workspace.sandbox.network.user_hosts import user_hosts
+
             try:
-                hosts = read(listed, of_user(home, environment, root))
+                hosts = read_hosts(listed, user_hosts(home, environment, root))
             except ValueError as error:
                 raise OSError(0, f"the hosts of the sandbox are wrong: {error}") from None
             listen = sandbox.network.listener if sandbox.network is not None else self.listener
-            self._hosts[sandbox.network] = network(hosts, environment, listen)
+            self._hosts[sandbox.network] = HostNetwork(hosts, environment, listen)
         return self.hosts(sandbox)
 
     async def _forget_hosts(self, *networks: Forker | None) -> None:
@@ -254,14 +254,14 @@ class Sandboxes:
             if hosts := self._hosts.pop(network, None):
                 await hosts.close()
 
-    async def _make(self, policy: SandboxPolicy, places: tuple[bytes, ...]) -> Sandbox:
+    async def _make(self, policy: SandboxPolicy, identities: tuple[bytes, ...]) -> Sandbox:
         if self._temporary is None:
             self._temporary = Path(os.path.realpath(tempfile.mkdtemp(prefix="codeloop-")))
         for backend in self._backends:
             if backend in self.refused:
                 continue
             try:
-                return Sandbox(backend, policy, await self._enter(backend, policy), places)
+                return Sandbox(backend, policy, await self._enter(backend, policy, self._temporary), identities)
             except (OSError, TimeoutError) as error:
                 if any(sandbox.backend == backend for sandbox in self._open):
                     raise  # it can be had: it is this policy that is wrong, a file of which is gone, say
@@ -269,14 +269,14 @@ class Sandboxes:
         tried = "; ".join(f"{backend}: {reason}" for backend, reason in self.refused.items())
         raise SandboxRefused(f"No sandbox can be had on this machine ({tried or 'none is known for this system'}).")
 
-    async def _enter(self, backend: Backend, policy: SandboxPolicy) -> Forker:
+    async def _enter(self, backend: Backend, policy: SandboxPolicy, temporary: Path) -> Forker:
         private = self._private.take(policy)
         if backend in {"landlock", "sandbox-exec"} and private is not None:
             # What can't be layered is read, and written elsewhere, where variables lead tools.
             visible, own = (*policy.visible, *policy.layered), private.path / OWN_CACHES
             policy = replace(policy, writable=(*policy.writable, own), visible=visible, layered=())
         rows = [f"kind {backend}", f"network {'on' if policy.network == 'on' else 'off'}"]
-        rows += [f"temporary {self._temporary}", f"home {policy.home or ''}"]
+        rows += [f"temporary {temporary}", f"home {policy.home or ''}"]
         rows += [f"processes {self._bounds.processes}", f"memory {self._bounds.memory}"]
         for name in ("writable", "protected", "visible", "hidden", "replaced"):
             rows += [f"{name} {path}" for path in getattr(policy, name)]
@@ -284,11 +284,21 @@ class Sandboxes:
         if private is not None:
             rows += [f"private {private.path}", *(f"layered {layer_name(path)} {path}" for path in policy.layered)]
         if backend == "bubblewrap":
-            wrap: Callable[..., Sequence[str]] = load("workspace.sandbox.bubblewrap:wrap")
-            own = load("workspace.sandbox.bubblewrap:OwnFolders")(self._temporary, private and private.path)
-            return await self._launcher.enter_by(partial(wrap, policy=policy, own=own), rows)
+            from codeloop.workspace.sandbox.bubblewrap import OwnFolders, wrap
+
+            own = OwnFolders(temporary, private and private.path)
+            hidden = [path for path in policy.hidden if os.path.lexists(path)]
+            wrapped = partial(wrap, policy=policy, own=own)
+            try:
+                return await self._launcher.enter_by(wrapped, rows)
+            except OSError:
+                if all(map(os.path.lexists, hidden)):
+                    raise
+                return await self._launcher.enter_by(wrapped, rows)  # a socket went while it was about to be covered
         if backend == "sandbox-exec":
-            forker = load("workspace.sandbox.seatbelt:SeatbeltForker")(self._launcher, policy, self._temporary)
+            from codeloop.workspace.sandbox.seatbelt import SeatbeltForker
+
+            forker = SeatbeltForker(self._launcher, policy, temporary)
             await forker.prove(rows)
             return forker
         if backend == "landlock":
@@ -309,7 +319,7 @@ class Sandboxes:
         return self._network
 
 
-def _places(policy: SandboxPolicy) -> tuple[bytes, ...]:
+def _identify_paths(policy: SandboxPolicy) -> tuple[bytes, ...]:
     """Return the identity of each file that a policy's paths name now."""
     return tuple(identity(path) for path in (*policy.writable, *policy.protected, *policy.hidden))
 

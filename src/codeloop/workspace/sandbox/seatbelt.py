@@ -46,18 +46,18 @@ def profile(policy: SandboxPolicy, temporary: Path, ports: Iterable[int] = ()) -
     rules = [(path, 0, _REPLACED) for path in policy.replaced]
     rules += [(path, 1, _SEEN) for path in policy.visible]
     rules += [(path, 2, _WRITABLE) for path in (*policy.writable, *policy.granted, temporary)]
-    rules += [(path, 3, _KEPT) for path in (*policy.protected, *_refused(policy))]
+    rules += [(path, 3, _KEPT) for path in (*policy.protected, *_list_absent(policy))]
     rules += [(path, 4, _HIDDEN) for path in policy.hidden]
     lines = [_BASE.strip()]
     lines += [_INTERNET.strip()] if policy.network == "on" else [_PORT.format(port=port) for port in sorted(ports)]
-    lines += [_SOCKETS.format(path=_quoted(path)) for path in (policy.writable[0], temporary)]
+    lines += [_SOCKETS.format(path=_quote(path)) for path in (policy.writable[0], temporary)]
     ordered = sorted(dict.fromkeys(rules), key=lambda rule: (rule[0].parts, rule[1]))
-    lines += [rule.format(path=_quoted(path)) for path, _, rule in ordered]
-    lines += [_PINNED.format(path=_quoted(path)) for path in _pinned(policy)]
+    lines += [rule.format(path=_quote(path)) for path, _, rule in ordered]
+    lines += [_PINNED.format(path=_quote(path)) for path in _list_pinned(policy)]
     return "\n".join(lines) + "\n"
 
 
-def wrapped(program: Sequence[str], text: str) -> list[str]:
+def wrap_command(program: Sequence[str], text: str) -> list[str]:
     """Return the command that runs a program under a profile. Raises FileNotFoundError without `sandbox-exec`."""
     if not os.access(PROGRAM, os.X_OK):
         raise FileNotFoundError(f"{PROGRAM} is not there")
@@ -82,12 +82,12 @@ class SeatbeltForker(Forker):
     async def prove(self, rows: Sequence[str]) -> None:
         """Have a process under the profile attempt what it may not do. Raises OSError, which says what went wrong."""
         text = profile(self._policy, self._temporary)
-        await (await self._launcher.enter_by(lambda program: wrapped(program, text), rows)).end()
+        await (await self._launcher.enter_by(lambda program: wrap_command(program, text), rows)).end()
 
     async def start(self, launch: Launch) -> LaunchedProcess:
         """Start a program under the profile. Raises OSError."""
-        arguments = wrapped(launch.arguments, profile(self._policy, self._temporary, self.ports))
-        with self.used():
+        arguments = wrap_command(launch.arguments, profile(self._policy, self._temporary, self.ports))
+        with self.hold():
             process = await self._launcher.start(replace(launch, arguments=arguments))
             self._processes = {each for each in self._processes if not each.is_gone} | {process}
         return process
@@ -105,16 +105,16 @@ class SeatbeltForker(Forker):
         return listener
 
 
-def _refused(policy: SandboxPolicy) -> Iterator[Path]:
+def _list_absent(policy: SandboxPolicy) -> Iterator[Path]:
     """Yield the paths that may not appear."""
     yield from (path for path in policy.absent if path not in policy.granted)
 
 
-def _pinned(policy: SandboxPolicy) -> list[Path]:
+def _list_pinned(policy: SandboxPolicy) -> list[Path]:
     """Return the folders that must keep their names, since there are rules for what is in them."""
     above = {folder for path in (*policy.protected, *policy.absent, *policy.hidden) for folder in path.parents}
     return sorted(folder for folder in above if any(map(folder.is_relative_to, policy.writable)))
 
 
-def _quoted(path: Path) -> str:
+def _quote(path: Path) -> str:
     return '"' + str(path).translate(_ESCAPES) + '"'

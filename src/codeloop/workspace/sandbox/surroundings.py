@@ -116,7 +116,7 @@ def look_around(given: SurroundingsInput) -> Surroundings:
     )
 
 
-def watched_paths(given: SurroundingsInput) -> tuple[str, ...]:
+def list_watched_paths(given: SurroundingsInput) -> tuple[str, ...]:
     """Return the folders and files that change when something is installed, or settings are replaced: about thirty."""
     home = given.home
     folders = [home, *(home / name for name in (".config", ".local", ".local/share", ".local/bin", ".cache", ".cargo"))]
@@ -196,9 +196,9 @@ def _tools(given: SurroundingsInput, home: Path) -> Iterator[Path]:
         base = given.environment.get(name, "")
         yield from (Path(base, part) for part in parts if base.startswith("/"))
     folders = {real(Path(folder)): Path(folder) for folder in reversed(_path_of(given.environment))}
-    for place, folder in folders.items():  # `/bin` is `/usr/bin` on most machines, and has a thousand links
-        if not any(is_below_any(each, given.roots) for each in (place, folder)):
-            yield from _installed_with(folder, home, roots=given.roots)
+    for resolved, folder in folders.items():  # `/bin` is `/usr/bin` on most machines, and has a thousand links
+        if not any(is_below_any(each, given.roots) for each in (resolved, folder)):
+            yield from _list_installed(folder, home, roots=given.roots)
 
 
 def _tools_of_project(root: Path, given: SurroundingsInput, home: Path) -> Iterator[Path]:
@@ -217,10 +217,10 @@ def _tools_of_project(root: Path, given: SurroundingsInput, home: Path) -> Itera
             yield from (top / each for each in ("bin", "lib", "lib64", "pyvenv.cfg") if _is_there(top / each))
         base = _base_of(top / "pyvenv.cfg")
         if base is not None and any(real(base).parent.glob("lib/python3*/os.py")):
-            yield from _installed_with(real(base), home, follow=False)
+            yield from _list_installed(real(base), home, follow=False)
 
 
-def _installed_with(folder: Path, home: Path, *, roots: Sequence[Path] = (), follow: bool = True) -> Iterator[Path]:
+def _list_installed(folder: Path, home: Path, *, roots: Sequence[Path] = (), follow: bool = True) -> Iterator[Path]:
     """Yield a folder of programs and what was installed with it: an environment, a prefix, what links lead to."""
     if not folder.is_dir():
         return
@@ -233,7 +233,7 @@ def _installed_with(folder: Path, home: Path, *, roots: Sequence[Path] = (), fol
         else:
             yield from (top / name for name in markers)
         if follow and "pyvenv.cfg" in markers and (base := _base_of(top / "pyvenv.cfg")):
-            yield from _installed_with(base, home, follow=False)
+            yield from _list_installed(base, home, follow=False)
     for name in ("lib/node_modules", "../node_modules") if folder.name in PROGRAMS else ():
         yield from (each for each in (top / name,) if _is_there(each))
     if folder.name == ".bin":
@@ -244,13 +244,13 @@ def _installed_with(folder: Path, home: Path, *, roots: Sequence[Path] = (), fol
         if "node_modules" in parts:
             yield Path(*parts[: parts.index("node_modules") + 1])
         elif target.parent.name in PROGRAMS and target.parent != folder:
-            yield from _installed_with(target.parent, home, follow=False)
+            yield from _list_installed(target.parent, home, follow=False)
 
 
 def _holds_work(folder: Path, home: Path) -> bool:
     """Return whether a folder holds more than what was installed: the home, what is above it, `~/.local`."""
-    place = real(folder)
-    return home.is_relative_to(place) or place in {home / ".local", home / ".cargo"} or len(place.parts) < _DEPTH + 1
+    path = real(folder)
+    return home.is_relative_to(path) or path in {home / ".local", home / ".cargo"} or len(path.parts) < _DEPTH + 1
 
 
 def _base_of(configuration: Path) -> Path | None:
@@ -298,9 +298,9 @@ def _caches(given: SurroundingsInput, home: Path) -> Iterator[Path]:
         else:
             folder = home / cache.folder
         # A cache that leads elsewhere, or holds the home, is not one.
-        place = tracer.trace(folder)
-        if place is not None and place.is_dir() and not home.is_relative_to(place) and os.access(place, os.W_OK):
-            yield place
+        path = tracer.trace(folder)
+        if path is not None and path.is_dir() and not home.is_relative_to(path) and os.access(path, os.W_OK):
+            yield path
 
 
 def _sockets(roots: tuple[Path, ...], home: Path) -> Iterator[Path]:

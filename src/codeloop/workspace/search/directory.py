@@ -36,9 +36,9 @@ def entries(root: Path, folder: Path, excludes: Iterable[Path]) -> list[Director
     path = "" if folder == root else str(folder.relative_to(root))
     found: list[DirectoryEntry] = []
     deadline = time.monotonic() + SEARCH_TIME.seconds
-    with open_folder(folder) as place:
+    with open_folder(folder) as parent:
         rules, all_ignored = _rules(root, path, excludes)
-        fd = os.open(".", _READ, dir_fd=place)
+        fd = os.open(".", _READ, dir_fd=parent)
         try:
             with os.scandir(fd) as rows:
                 for row in rows:

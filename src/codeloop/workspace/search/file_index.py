@@ -51,7 +51,7 @@ class FileIndex:
         started = time.monotonic()
         found = await ripgrep.files(directory, None, environment)
         start = len(f"{directory}/".replace("//", "/"))
-        self._names = await asyncio.to_thread(listed, [path[start:] for path in found.paths])
+        self._names = await asyncio.to_thread(index_names, [path[start:] for path in found.paths])
         self._made = started
 
 
@@ -61,7 +61,7 @@ def _retrieve_error(renewal: asyncio.Task[None]) -> None:
         renewal.exception()
 
 
-def listed(files: Iterable[str]) -> list[IndexedName]:
+def index_names(files: Iterable[str]) -> list[IndexedName]:
     """Return the names of files and of the folders they are in, as `FileIndex.names` does."""
     paths = set(files)
     folders: set[str] = set()

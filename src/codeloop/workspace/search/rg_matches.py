@@ -155,7 +155,7 @@ class LineReader:
         collected = self.matches if self._query.mode == "content" else len(self.files)
         return collected >= SEARCH_MATCHES.value
 
-    def found(self) -> list[FileMatches]:
+    def list_found(self) -> list[FileMatches]:
         """Return the files with something in them, in the order of coming."""
         return [hits for hits in self.files.values() if hits is not None]
 

@@ -49,14 +49,14 @@ class RecordReader:
         del self._tail[: at if at >= 0 else -len(_MARK)]
 
     def _finish(self) -> None:
-        found = _found(bytes(self._head), bytes(self._tail))
+        found = _parse_line(bytes(self._head), bytes(self._tail))
         if found is not None:
             self.found.append(found)
         self._head.clear()
         self._tail.clear()
 
 
-def _found(head: bytes, tail: bytes) -> FoundLine | None:
+def _parse_line(head: bytes, tail: bytes) -> FoundLine | None:
     start = _START.match(head)
     if start is None:
         return None
@@ -69,7 +69,7 @@ def _found(head: bytes, tail: bytes) -> FoundLine | None:
     shown = line.decode("utf-8", "replace")
     submatches = [each for each in _submatches(rest[numbers.end() :]) if each.end <= len(line)]
     if shown.encode() != line:  # not UTF-8: the offsets are to fit the text that is shown
-        submatches = [_moved(each, line) for each in submatches]
+        submatches = [_move(each, line) for each in submatches]
     path = _value(start[1], start[2]).decode("utf-8", "replace").removeprefix("./")
     return FoundLine(
         path=FoundText(text=path),
@@ -116,6 +116,6 @@ def _submatches(data: bytes) -> Iterator[Submatch]:
             return
 
 
-def _moved(submatch: Submatch, line: bytes) -> Submatch:
+def _move(submatch: Submatch, line: bytes) -> Submatch:
     start, end = (len(line[:at].decode("utf-8", "replace").encode()) for at in (submatch.start, submatch.end))
     return Submatch(match=submatch.match, start=start, end=end)

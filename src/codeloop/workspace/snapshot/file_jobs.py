@@ -63,7 +63,7 @@ class FileJobs:
                 return Failed(f"scanning the work tree takes longer than {SNAPSHOT_TIME.seconds:g} s")
             return result[0]
 
-    async def beside(self, job: Callable[[], T], limit: Limit = SNAPSHOT_TIME) -> T | Failed:
+    async def run_in_background(self, job: Callable[[], T], limit: Limit = SNAPSHOT_TIME) -> T | Failed:
         """Do something with the store and single files only, which need not wait for a look at the work tree."""
         result: list[T | Failed] = []
         if self._is_quick:
@@ -72,7 +72,7 @@ class FileJobs:
             await asyncio.wait([_on_thread(job, result)], timeout=limit.seconds)
         return result[0] if result else Failed(f"it takes longer than {limit.seconds:g} s")
 
-    async def ended(self) -> None:
+    async def wait_idle(self) -> None:
         """Wait until a look that goes on in the background has ended, SNAPSHOT_SCAN at most."""
         if self._busy is not None:
             await asyncio.wait([self._busy], timeout=SNAPSHOT_SCAN.seconds)

@@ -74,7 +74,7 @@ class Watch:
         waiting.register(self._fd, select.POLLIN)
         return bool(waiting.poll(0))
 
-    def changed(self) -> set[str]:
+    def take_changed(self) -> set[str]:
         """Return the folders in which something happened since the last call."""
         return {folder for folder, _, _ in self.events()}
 

@@ -135,7 +135,7 @@ class ObjectStore:
     def _path(self, name: str) -> Path:
         return self._objects / name[:2] / name[2:]
 
-    def stored(self) -> Iterator[tuple[str, int, float]]:
+    def iterate_objects(self) -> Iterator[tuple[str, int, float]]:
         """Return the name, size in bytes and age (time in s since the epoch) of every object that is here."""
         with suppress(FileNotFoundError), os.scandir(self._objects) as folders:
             for folder in folders:
@@ -152,7 +152,7 @@ class ObjectStore:
 
         Those last wanted before `older` (s since the epoch) all go, others until at most `size` bytes are left.
         """
-        rows = sorted(self.stored(), key=lambda row: row[2])
+        rows = sorted(self.iterate_objects(), key=lambda row: row[2])
         total = sum(row[1] for row in rows)
         removed = 0
         for name, length, wanted in rows:

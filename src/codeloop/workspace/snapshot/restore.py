@@ -12,7 +12,7 @@ from codeloop.schema.limits import SNAPSHOT_TRACKED
 from codeloop.schema.wire import replace
 from codeloop.workspace.files.atomic_write import FileChanged, Replacement, replace_file
 from codeloop.workspace.files.safe_open import FileRefused, load, open_folder
-from codeloop.workspace.files.temp_files import new_name, noted
+from codeloop.workspace.files.temp_files import new_name, note_temporary
 from codeloop.workspace.snapshot.blob import LINK, Unreadable, blob_name, git_mode, tree_entry_of
 from codeloop.workspace.snapshot.object_store import MissingObject, ObjectStore, TreeEntry
 from codeloop.workspace.snapshot.tree_diff import TreeChange
@@ -123,7 +123,7 @@ def _restore(objects: ObjectStore, root: Path, move: Restoration, notes: Path | 
         if TreeEntry(git_mode(before.mode), blob_name(before.data)) != move.expected:
             raise FileChanged(str(real))
         if desired is not None:
-            before = replace(before, mode=_changed_mode(before.mode, desired))
+            before = replace(before, mode=_change_mode(before.mode, desired))
         replace_file(Replacement(real, before, data), notes)
     if desired is None:
         _remove_empty(root, real.parent)
@@ -136,7 +136,7 @@ def _new_mode(desired: TreeEntry | None) -> int | None:
     return stat.S_IMODE(desired.mode)
 
 
-def _changed_mode(mode: int, desired: TreeEntry) -> int:
+def _change_mode(mode: int, desired: TreeEntry) -> int:
     """Return a mode that becomes what git would call `desired`, with as few bits changed as possible."""
     if git_mode(stat.S_IFREG | mode) == desired.mode:
         return mode
@@ -150,25 +150,25 @@ def _swap(real: Path, move: Restoration, data: bytes | None, notes: Path | None)
     desired = move.desired
     temporary = new_name()
     with (
-        noted(notes, [real.with_name(temporary)]),
+        note_temporary(notes, [real.with_name(temporary)]),
         open_folder(real.parent, create=desired is not None) as folder,
     ):
-        place = _Place(folder, real.name, temporary)
+        destination = _Destination(folder, real.name, temporary)
         if desired is None or data is None:
             _check(real, move)
-            os.unlink(place.name, dir_fd=folder)
+            os.unlink(destination.name, dir_fd=folder)
             return
-        make: Callable[[_Place], None] = _linking(data) if desired.mode == LINK else _writing(data, desired)
-        make(place)
+        make: Callable[[_Destination], None] = _linking(data) if desired.mode == LINK else _writing(data, desired)
+        make(destination)
         try:
             _check(real, move)
-            os.replace(place.temporary, place.name, src_dir_fd=folder, dst_dir_fd=folder)
+            os.replace(destination.temporary, destination.name, src_dir_fd=folder, dst_dir_fd=folder)
         except (OSError, FileRefused, Unreadable):
-            os.unlink(place.temporary, dir_fd=folder)
+            os.unlink(destination.temporary, dir_fd=folder)
             raise
 
 
-class _Place(msgspec.Struct, frozen=True):
+class _Destination(msgspec.Struct, frozen=True):
     """A folder's descriptor, the name that is wanted in it, and one to prepare it under."""
 
     folder: int
@@ -176,14 +176,14 @@ class _Place(msgspec.Struct, frozen=True):
     temporary: str
 
 
-def _linking(target: bytes) -> Callable[[_Place], None]:
-    return lambda place: os.symlink(target, place.temporary, dir_fd=place.folder)
+def _linking(target: bytes) -> Callable[[_Destination], None]:
+    return lambda destination: os.symlink(target, destination.temporary, dir_fd=destination.folder)
 
 
-def _writing(data: bytes, desired: TreeEntry) -> Callable[[_Place], None]:
-    def write(place: _Place) -> None:
+def _writing(data: bytes, desired: TreeEntry) -> Callable[[_Destination], None]:
+    def write(destination: _Destination) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-        fd = os.open(place.temporary, flags, 0o666 if desired.mode & 0o077 else 0o600, dir_fd=place.folder)
+        fd = os.open(destination.temporary, flags, 0o666 if desired.mode & 0o077 else 0o600, dir_fd=destination.folder)
         with os.fdopen(fd, "wb") as file:
             file.write(data)
             mode = _new_mode(desired)

@@ -84,7 +84,7 @@ class Scanner:
     def look(self, *, everything: bool = False) -> None:
         """Update the table; `everything`: with ignored files, as far as they fit. Raises ScanRefused, OSError."""
         look = _Look(time.monotonic() + SNAPSHOT_SCAN.seconds, everything)
-        heard = self.watch.changed() if self.watch is not None and self.looked and not everything else None
+        heard = self.watch.take_changed() if self.watch is not None and self.looked and not everything else None
         if heard is None or "" in heard or (self.watch is not None and self.watch.broken):
             if self.watch is not None and self.watch.broken:
                 self.close()
@@ -94,7 +94,7 @@ class Scanner:
             look.waiting += sorted(heard)
         self._run(look, whole=heard is None)
         self.looked = True
-        self._repositories.seeded()
+        self._repositories.drop_index()
 
     def look_at(self, paths: Iterable[str]) -> None:
         """Read these files, and all below these folders, whatever git ignores. Paths are relative to the work tree."""
@@ -169,7 +169,7 @@ class Scanner:
         if path in self.table.folders and path:
             self._forget_folder(path)
         if info is None:
-            self._gone(folder, name)
+            self._drop(folder, name)
             return
         self._enter(folder)
         self._file(folder, name, info, look)
@@ -224,7 +224,7 @@ class Scanner:
             seen.add(name)
             self._file(path, name, info, look)
         for name in [name for name in folder.entries if name not in seen]:
-            self._gone(path, name)
+            self._drop(path, name)
         for name in folder.folders - below:
             self._forget_folder(join(path, name))
         return changed and not whole
@@ -254,10 +254,10 @@ class Scanner:
             return
         kind = stat.S_IFMT(info.st_mode)
         if kind not in {stat.S_IFREG, stat.S_IFLNK}:
-            self._gone(path, name)
+            self._drop(path, name)
             self._skip(path, name, _OTHER.get(kind, "not a regular file"))
             return
-        known = self._repositories.tracked(path, name) if old is None else None
+        known = self._repositories.index_entry(path, name) if old is None else None
         if known is not None and not look.force and self._repositories.is_clean(known, folder, path, name, info):
             item = TreeEntry(git_mode(info.st_mode), known.blob.hex())
             stamp = (info.st_mtime_ns, info.st_ctime_ns, info.st_size, info.st_ino)
@@ -288,7 +288,7 @@ class Scanner:
                 raise Unreadable(f"more than {SNAPSHOT_BYTES.value:,} bytes to read at once")
             data, info = read_contents(f"{self._at(path)}/{name}", cap)
         except (Unreadable, OSError) as error:
-            self._gone(path, name)
+            self._drop(path, name)
             if not isinstance(error, FileNotFoundError):
                 self._skip(
                     path, name, str(error) if isinstance(error, Unreadable) else f"can't be read: {error.strerror}"
@@ -306,7 +306,7 @@ class Scanner:
         if old is not None and old.borrowed:
             self.replaced[old.item.blob] = old.size
 
-    def _gone(self, path: str, name: str) -> None:
+    def _drop(self, path: str, name: str) -> None:
         if path in self.table.folders:
             self._note_replaced(path, name)
             self.table.drop(path, name)

@@ -67,7 +67,7 @@ class Snapshots:
         self.notes = folder.with_name(FOLDER)
         """Where undo notes the writes under way."""
         self.objects = ObjectStore(folder / sha1(os.fsencode(self.root), usedforsecurity=False).hexdigest()[:16])
-        self.jobs = FileJobs(self._counted)
+        self.jobs = FileJobs(self._count_files)
         self._cache_file = StatCacheFile(self.root, self.objects.folder / "files.msgpack")
         self._own = tuple(Path(os.path.realpath(path)) for path in (*own, folder))
         self._off = _too_wide(self.root, environment)
@@ -148,7 +148,7 @@ class Snapshots:
 
     def stats(self) -> SnapshotStats:
         """Return figures for a person. Blocks: reads the store's folder."""
-        stored = list(self.objects.stored())
+        stored = list(self.objects.iterate_objects())
         table = self._scan.table if self._scan is not None else self._cache_file.load()
         return SnapshotStats(
             folder=self.objects.folder,
@@ -156,7 +156,7 @@ class Snapshots:
             objects=len(stored),
             bytes=sum(row[1] for row in stored),
             watched=self._scan is not None and self._scan.watch is not None,
-            left=_left(self._scan) if self._scan is not None and not self.jobs.is_busy else (),
+            left=_list_omitted(self._scan) if self._scan is not None and not self.jobs.is_busy else (),
             off=self._off,
         )
 
@@ -177,7 +177,7 @@ class Snapshots:
         self._cache_file.note(scan.table)
         tree = scan.tree()
         self._cache_file.save_soon(scan.table)
-        return Snapshot(tree, _left(scan))
+        return Snapshot(tree, _list_omitted(scan))
 
     def _put_away(self) -> None:
         scan = self._scan
@@ -192,7 +192,7 @@ class Snapshots:
             mark.touch()
             self.prune()
 
-    def _counted(self) -> int:
+    def _count_files(self) -> int:
         return self._scan.table.files if self._scan is not None else 0
 
     def _skip(self, reason: str) -> Skipped:
@@ -202,7 +202,7 @@ class Snapshots:
         return Skipped(reason, first)
 
 
-def _left(scan: Scanner) -> tuple[Omitted, ...]:
+def _list_omitted(scan: Scanner) -> tuple[Omitted, ...]:
     found = [
         Omitted(f"{folder}/{name}".strip("/"), reason)
         for folder, names in scan.skipped.items()

@@ -1,12 +1,10 @@
 """What one step changed: the state before its first change, the state after its last, and the files in between."""
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
-from typing import Protocol
 
 import msgspec
 
-from codeloop.kit.lazy import load
 from codeloop.schema.limits import SNAPSHOT_COMPARE, SNAPSHOT_DIFF, SNAPSHOT_DIFFS, SNAPSHOT_SHARED
 from codeloop.schema.message import SnapshotFileDiff
 from codeloop.workspace.snapshot.blob import Unreadable
@@ -14,14 +12,6 @@ from codeloop.workspace.snapshot.file_jobs import Failed
 from codeloop.workspace.snapshot.object_store import EMPTY_TREE, MissingObject, ObjectStore, TreeEntry
 from codeloop.workspace.snapshot.snapshots import Skipped, Snapshot, Snapshots
 from codeloop.workspace.snapshot.tree_diff import TreeChange, differences, lookup, overlaid
-
-
-class _TextDiff(Protocol):
-    """A diff as `kit.diff` makes it."""
-
-    patch: str
-    additions: int
-    deletions: int
 
 
 class StepChanges(msgspec.Struct, frozen=True):
@@ -59,7 +49,7 @@ class StepRecorder:
             await self._before_anything(everything=everything)
             return
         named = {name for path in paths if (name := self._snapshots.relative(path)) is not None}
-        kept = await self._snapshots.jobs.beside(lambda: self._keep(named))
+        kept = await self._snapshots.jobs.run_in_background(lambda: self._keep(named))
         if isinstance(kept, Failed):
             self._notes.append(f"What this step writes can't be undone: {kept.reason}.")
 
@@ -76,7 +66,7 @@ class StepRecorder:
                 self._left |= {each.path for each in taken.left}
             else:
                 self._notes.append(f"What the shell changed in this step can't be undone: {taken.reason}.")
-        made = await self._snapshots.jobs.beside(lambda: self._compare(after), SNAPSHOT_COMPARE)
+        made = await self._snapshots.jobs.run_in_background(lambda: self._compare(after), SNAPSHOT_COMPARE)
         if isinstance(made, Failed):
             self._notes.append(f"This step can't be undone: {made.reason}.")
             return None
@@ -113,11 +103,11 @@ class StepRecorder:
             return
         objects = self._snapshots.objects
 
-        def joined() -> str:
+        def join() -> str:
             more = {each.path: each.after for each in differences(objects, plain.tree, whole.tree) if not each.before}
             return overlaid(objects, base, more)
 
-        made = await self._snapshots.jobs.beside(joined)
+        made = await self._snapshots.jobs.run_in_background(join)
         self._base = base if isinstance(made, Failed) else made
         self._left |= {each.path for each in whole.left}
         self._note_left(whole)
@@ -187,7 +177,8 @@ def _file_diff(objects: ObjectStore, change: TreeChange, *, shown: bool) -> Snap
     before, after = (_text(objects, item) if shown else None for item in (change.before, change.after))
     if before is None or after is None:
         return SnapshotFileDiff(file=change.path, additions=0, deletions=0, patch="", status=status)
-    unified: Callable[[str, str, str], _TextDiff] = load("kit.diff:unified")  # 2 ms, and most steps change no file
+    from codeloop.kit.diff import unified  # 2 ms, and most steps change no file
+
     made = unified(change.path, before, after)
     return SnapshotFileDiff(
         file=change.path, additions=made.additions, deletions=made.deletions, patch=made.patch, status=status

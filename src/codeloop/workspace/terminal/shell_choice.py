@@ -36,11 +36,11 @@ def program_of(asked: CreatePty, directory: Path, environment: Mapping[str, str]
     inherited = {name: value for name, value in environment.items() if name not in _UNWANTED}
     whole = {**inherited, "TERM": "xterm-256color", **asked.env}
     _check(asked, whole)
-    place = Path(os.path.normpath(directory / (asked.cwd or "")))
-    if not place.is_dir():
-        raise ValueError(f"there is no directory {place}")
+    folder = Path(os.path.normpath(directory / (asked.cwd or "")))
+    if not folder.is_dir():
+        raise ValueError(f"there is no directory {folder}")
     command = asked.command or user_shell(environment)
-    path = os.path.normpath(place / command) if "/" in command else which(command, whole.get("PATH"))
+    path = os.path.normpath(folder / command) if "/" in command else which(command, whole.get("PATH"))
     if path is None or not os.access(path, os.X_OK) or Path(path).is_dir():
         raise ValueError(f"{command!r} is not a program that can be run")
     login = Path(command).name in _LOGIN and not {"-l", "--login"} & set(asked.args)
@@ -48,7 +48,7 @@ def program_of(asked: CreatePty, directory: Path, environment: Mapping[str, str]
         command=command,
         path=path,
         args=(*asked.args, "-l") if login else tuple(asked.args),
-        directory=place,
+        directory=folder,
         environment=whole,
     )
 
@@ -66,12 +66,12 @@ def shells(environment: Mapping[str, str]) -> list[PtyShell]:
     """Return the shells that are installed: those that the system lists, then others on the PATH."""
     path = environment.get("PATH")
     named = (which(name, path) for name in sorted(_SHELLS))
-    found = dict.fromkeys(each for each in (*_listed(), *_only(named)) if os.access(each, os.X_OK))
+    found = dict.fromkeys(each for each in (*_read_shells(), *_only(named)) if os.access(each, os.X_OK))
     names = {each: Path(each).name for each in found}
     return [PtyShell(path=each, name=name, acceptable=name in _SHELLS) for each, name in names.items()]
 
 
-def _listed() -> list[str]:
+def _read_shells() -> list[str]:
     try:
         lines = _LISTED.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

@@ -115,7 +115,7 @@ class Terminals:
         if len(self._running) + self._opening >= PTY_COUNT.value:
             raise ValueError(f"{PTY_COUNT.value} terminals are already open; close one first")
 
-        def exited(terminal: Terminal, code: int) -> None:
+        def finish(terminal: Terminal, code: int) -> None:
             self._running.pop(terminal.id, None)
             on_exit(terminal, code)
 
@@ -132,7 +132,7 @@ class Terminals:
             finally:
                 self._opening -= 1
             on_failure.pop_all()
-        terminal = Terminal(program, child, master, exited)
+        terminal = Terminal(program, child, master, finish)
         self._running[terminal.id] = terminal
         return terminal
 

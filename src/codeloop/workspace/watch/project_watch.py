@@ -88,7 +88,7 @@ class ProjectWatch:
         """Look at the branch, and at the files that any session has read, now and then."""
         known: dict[Path, tuple[int, int] | None] = {}
         while True:
-            now = await asyncio.to_thread(lambda: dict(_states(self._workspace.read_log.known())))
+            now = await asyncio.to_thread(lambda: dict(_states(self._workspace.read_log.list_files())))
             self._tell_all([event for path, state in now.items() if (event := _event(path, known, state))], None)
             known = now
             self._look_at_branch()

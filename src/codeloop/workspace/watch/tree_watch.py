@@ -80,9 +80,9 @@ class TreeWatch:
 
     def _check_root(self) -> None:
         if not self._root.is_dir():
-            raise self._gone()
+            raise self._root_gone()
 
-    def _gone(self) -> RootGone:
+    def _root_gone(self) -> RootGone:
         return RootGone(2, "the folder is gone", str(self._root))
 
     async def _readable(self) -> None:
@@ -127,7 +127,7 @@ class TreeWatch:
         gone: list[str] = []
         for folder, mask, name in self._watch.events():
             if not name and not folder:  # it was deleted or moved; there may be another one by now
-                raise self._gone()
+                raise self._root_gone()
             if not name or (folder == _GIT and name != "HEAD"):
                 continue
             if not mask & FOLDER:

@@ -16,7 +16,7 @@ from codeloop.app.models.open_models import OneModel
 from codeloop.app.project import Project, open_project
 from codeloop.app.settings import Startup
 from codeloop.client.local import LocalClient
-from codeloop.config.edit_file import NotPlain, changed_settings, edited
+from codeloop.config.edit_file import NotPlain, edit_text, find_changed_settings
 from codeloop.config.redact import permission_form
 from codeloop.model.testing.scripted import ScriptedModel
 from codeloop.schema.api.project import UpdateConfig
@@ -261,13 +261,13 @@ async def test_a_changed_rule_comes_last_so_that_it_counts(tmp_path: Path) -> No
 
 
 def test_a_single_rule_for_everything_stays_when_another_is_added() -> None:
-    after = json.loads(edited('{"permission": "ask"}', {"permission": {"bash": "deny"}}))
+    after = json.loads(edit_text('{"permission": "ask"}', {"permission": {"bash": "deny"}}))
     assert after == {"permission": {"*": "ask", "bash": "deny"}}
 
 
 def test_what_is_so_already_is_no_news() -> None:
     now = {"a": {"b": 1, "c": [1]}, "permission": {"x": "ask", "y": "deny"}}
-    assert changed_settings({"a": {"b": 1, "c": [1, 2]}, "permission": {"x": "ask"}, "d": {}}, now) == {
+    assert find_changed_settings({"a": {"b": 1, "c": [1, 2]}, "permission": {"x": "ask"}, "d": {}}, now) == {
         "a": {"c": [1, 2]},
         "permission": {"x": "ask"},
         "d": {},
@@ -277,7 +277,7 @@ def test_what_is_so_already_is_no_news() -> None:
 @pytest.mark.parametrize("text", ["{", "[]", "5", '{"a": NaN}', ""])
 async def test_a_file_that_would_lose_something_is_left_to_its_owner(tmp_path: Path, text: str) -> None:
     with pytest.raises(NotPlain):
-        edited(text, {"model": "a/b"})
+        edit_text(text, {"model": "a/b"})
     async with opened(tmp_path) as it:
         it.file.write_text(text)
         message = await it.refused(model="a/b")

@@ -74,7 +74,7 @@ async def speak(it: Rig) -> None:
     servers = it.project.workspace.made("Languages")
     (news,) = servers.servers.values()
     news.server.client.connection.notify("scripted/speak", {})
-    await servers.settled()
+    await servers.wait_idle()
 
 
 async def test_a_rename_shows_its_diffs_and_is_undone(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ async def test_what_a_server_says_late_goes_with_the_next_prompt(
     script = [write("fine\n", 1), DONE, write("bad1\n", 2), DONE, calls(call("glob", pattern="*.x")), DONE, DONE]
     async with rig(tmp_path, script, lsp=scripted(tmp_path, "held"), sandbox={"mode": "off"}) as it:
         await it.prompt("one")
-        await it.project.workspace.made("Languages").settled()
+        await it.project.workspace.made("Languages").wait_idle()
         monkeypatch.setattr(languages, "LSP_WAIT", Limit("test", 300, "ms", "for a test"))
         await it.prompt("two")
         assert "error" not in it.results()[1]

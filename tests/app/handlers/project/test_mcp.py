@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.extend.mcp.offer import prompt_values
+from codeloop.extend.mcp.tools import prompts
 from codeloop.kit.limit import Limit
 from codeloop.model.testing.script import Count, ScriptedAnswer
 from codeloop.schema.api.project import (
@@ -157,7 +157,7 @@ COMPLETED = (
 
 
 async def test_arguments_of_prompts_are_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prompt_values, "MCP_COMPLETE", Limit("test", 300, "ms", "for a test"))
+    monkeypatch.setattr(prompts, "MCP_COMPLETE", Limit("test", 300, "ms", "for a test"))
     async with rig(tmp_path, [], mcp={"p": WORKS}) as it:
         await it.client.call(MCP_CONNECT, McpName(name="p"))
         for typed, argument, replaces, values in COMPLETED:

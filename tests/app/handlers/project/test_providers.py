@@ -166,7 +166,7 @@ async def test_a_server_on_this_machine_is_listed_when_it_answers(tmp_path: Path
         local = [LocalServer("here", "Here", f"{url}/v1"), LocalServer("gone", "Gone", "http://127.0.0.1:1/v1")]
         table = Providers(Config(), Catalog(), Credentials(tmp_path / "auth.json"), {}, local)
         listing = ProviderList(table, OpenModels(table))
-        usable, known = await listing.usable(), await listing.known()
+        usable, known = await listing.usable(), await listing.list_known()
     assert [(provider.id, list(provider.models)) for provider in usable.providers] == [
         ("here", ["qwen3-coder:30b", "nomic-embed"])
     ]

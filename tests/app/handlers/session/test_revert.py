@@ -9,9 +9,7 @@ from typing import Any
 import pytest
 
 from codeloop.app.handlers.session import revert
-from codeloop.app.runs import Runs
 from codeloop.client.undo_redo import redo_last, undo_last
-from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.api.session_requests import RevertSession, UnrevertSession
 from codeloop.schema.errors import OperationError, UsageProblem
 from codeloop.schema.event import Stamped, message_updated, part_updated, session_updated
@@ -27,7 +25,6 @@ from codeloop.schema.message import (
     UserTime,
 )
 from codeloop.schema.operation import (
-    SESSION_MESSAGES,
     SESSION_REVERT,
     SESSION_UNREVERT,
     AnyOperation,
@@ -39,7 +36,6 @@ from codeloop.schema.part import PatchPart, StepFinishPart, TextPart
 from codeloop.schema.wire import replace
 from codeloop.store.store import Store
 from codeloop.workspace.snapshot.restore import RestoreResult, put_back
-from codeloop.workspace.snapshot.snapshots import Snapshots
 from codeloop.workspace.snapshot.step_recorder import StepRecorder
 from tests.support.project import Rig, both_clients, rig
 from tests.workspace.snapshot.trees_on_disk import snapshots_of, visible, write
@@ -56,15 +52,16 @@ class Place:
     """A session whose turns are played without a model, and a client that reaches the handlers."""
 
     rig: Rig
-    store: Store
-    runs: Runs
-    snapshots: Snapshots
     clock: int = 1_000
     users: list[str] = field(default_factory=list[str])
 
     @property
     def root(self) -> Path:
         return self.rig.work
+
+    @property
+    def store(self) -> Store:
+        return self.rig.project.store
 
     def session(self) -> Session:
         return self.store.session(self.rig.session_id)
@@ -99,7 +96,7 @@ class Place:
             tokens=replace(NO_TOKENS, input=7),
             time=AssistantTime(created=self.clock, completed=self.clock),
         )
-        recorder = StepRecorder(self.snapshots)
+        recorder = StepRecorder(self.rig.project.snapshots)
         await recorder.before()
         write(self.root, files)
         found = await recorder.finish()
@@ -122,19 +119,7 @@ class Place:
             await self.step(files)
 
     async def call(self, operation: Operation[Takes, Gives], args: Takes) -> Gives:
-        """Reach the handlers as a client does."""
-        return await self._answer(operation, args)
-
-    async def _answer(self, operation: AnyOperation, given: Any) -> Any:
-        match given:
-            case RevertSession():
-                return await revert.revert(self, given)
-            case UnrevertSession():
-                return await revert.unrevert(self, given)
-            case _:
-                assert operation is SESSION_MESSAGES
-                entries = self.store.conversation(self.rig.session_id).entries
-                return [MessageWithParts(info=entry.info, parts=list(entry.parts)) for entry in entries]
+        return await self.rig.client.call(operation, args)
 
     async def follow(self, after: int | None = None) -> AsyncIterator[Stamped]:
         async for each in self.store.follow(after):
@@ -148,7 +133,8 @@ class Place:
 async def place(tmp_path: Path) -> AsyncIterator[Place]:
     async with rig(tmp_path, []) as it:
         write(it.work, {"a": "0", "b": "0"})
-        yield Place(it, it.project.store, it.project.runs, snapshots_of(it.work, tmp_path))
+        it.project.snapshots = snapshots_of(it.work, tmp_path)
+        yield Place(it)
 
 
 async def test_turns_are_undone_and_redone_one_by_one(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
@@ -275,7 +261,7 @@ async def test_a_new_prompt_makes_an_undo_final(place: Place) -> None:
 
 async def test_a_contents_store_that_is_gone_is_said_and_breaks_nothing(place: Place) -> None:
     await place.turn("one", {"a": "1"})
-    place.snapshots = snapshots_of(place.root, place.root.parent / "elsewhere")
+    place.rig.project.snapshots = snapshots_of(place.root, place.root.parent / "elsewhere")
     answer = await place.call(SESSION_REVERT, RevertSession(session_id=place.rig.session_id, message_id=place.users[0]))
     assert answer.outcome is not None
     assert [each.path for each in answer.outcome.conflicts] == ["a"]

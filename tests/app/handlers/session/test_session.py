@@ -11,7 +11,7 @@ import pytest
 
 from codeloop.app.project import open_project
 from codeloop.client.local import LocalClient
-from codeloop.model.chat import ModelEvent, ModelRequest, Retrying
+from codeloop.model.chat import ModelEvent, ModelRequest, RetryScheduled
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.model.testing.scripted import SCRIPTED
 from codeloop.schema.api.session_inputs import Prompt, TextPartInput
@@ -202,7 +202,7 @@ class Overloaded:
     info = SCRIPTED
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
-        yield Retrying(attempt=1, message="overloaded", at=123)
+        yield RetryScheduled(attempt=1, message="overloaded", at=123)
         await asyncio.Event().wait()
 
 

@@ -127,7 +127,7 @@ async def test_a_running_turn_refuses_a_command_and_a_running_command_another(tm
         await until((it.work / "second").exists)
         assert (await refused(run(it, "echo hi"))).kind == "SessionBusyError"
         (it.work / "go").touch()
-        assert state(await first).output == "(no output)"
+        assert state(await first).output == "(no output, exit code 0)"
 
 
 async def test_a_prompt_sent_while_a_command_runs_is_answered_after_it(tmp_path: Path) -> None:

@@ -8,12 +8,14 @@ import pytest
 
 from codeloop.app.project import open_project
 from codeloop.client.local import LocalClient
+from codeloop.model.testing.script import ScriptedAnswer
+from codeloop.schema.api.session_inputs import Prompt, TextPartInput
 from codeloop.schema.api.session_requests import ForkSession, Stats, StatsQuery
 from codeloop.schema.errors import OperationError
 from codeloop.schema.event import PartInfo, PartUpdated, StoredEvent, message_updated, session_created
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.message import CacheTokens, Session, SessionTime, Tokens
-from codeloop.schema.operation import SESSION_FORK, SESSION_STATS
+from codeloop.schema.operation import PROMPT, SESSION_FORK, SESSION_STATS
 from codeloop.schema.part import ToolPart, ToolStatePending
 from codeloop.schema.wire import replace
 from codeloop.store.store import Store
@@ -128,3 +130,25 @@ async def test_a_running_turn_does_not_wait_for_sums(tmp_path: Path) -> None:
             assert (await LocalClient(project).call(SESSION_STATS, StatsQuery(everything=True))).total.steps == 1
         finally:
             await project.close()
+
+
+async def test_a_budget_that_is_used_up_ends_a_turn_before_its_request(tmp_path: Path) -> None:
+    budget = {"month": 9.0, "project": {"day": 0.7}}
+    async with rig(tmp_path, [ScriptedAnswer(text="Hello.")], budget=budget) as it:
+        filled(it)
+        asked = Prompt(session_id=it.session_id, parts=[TextPartInput(text="go")])
+        first = await it.client.call(PROMPT, asked)
+        assert first.stop is not None
+        assert first.stop.reason == "done"
+        filled(it)
+        filled(it, days_ago=40)
+        refused = await it.client.call(PROMPT, asked)
+        assert refused.stop is not None
+        assert refused.stop.reason == "limit"
+        assert refused.stop.message.startswith("`budget.project.day` is used up: $1.00 of $0.70 spent.")
+        assert len(it.model.requests) == 1
+        stats = await it.client.call(SESSION_STATS, StatsQuery())
+    assert [(each.name, each.limit, each.spent) for each in stats.budgets] == [
+        ("month", 9.0, 1.0),
+        ("project.day", 0.7, 1.0),
+    ]

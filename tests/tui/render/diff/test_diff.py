@@ -7,7 +7,7 @@ import pytest
 from codeloop.kit.diff import unified
 from codeloop.tui.render.diff.patch import file_patches
 from codeloop.tui.render.diff.rows import DiffRows
-from codeloop.tui.render.diff.words import changed_words
+from codeloop.tui.render.diff.words import compare_words
 from tests.tui.drawing import canvas, check, plain, styled
 
 OLD = "def f():\n    return one\n\nlast\n"
@@ -70,7 +70,7 @@ def test_nothing_in_a_diff_steers_the_terminal() -> None:
     ],
 )
 def test_words_that_differ(old: str, new: str, words: tuple[list[str], list[str]]) -> None:
-    before, after = changed_words(old, new)
+    before, after = compare_words(old, new)
     assert ([old[a:z] for a, z in before], [new[a:z] for a, z in after]) == words
 
 

@@ -8,7 +8,7 @@ from rich.color import ColorSystem
 from rich.style import Style
 
 from codeloop.tui.terminal.images import PictureBox, Protocol
-from codeloop.tui.terminal.pictures.encode import rows_of, uploaded
+from codeloop.tui.terminal.pictures.encode import rows_of, upload_picture
 from codeloop.tui.terminal.pictures.kitty import MARKS, MOST, cells
 from tests.tui.terminal.drawn import DrawingTerminal
 
@@ -53,7 +53,7 @@ def test_the_rows_together_are_the_picture(protocol: Protocol, most: float) -> N
 
 def test_kitty_shows_it_in_cells() -> None:
     terminal = DrawingTerminal(40, 10)
-    terminal.feed("".join(uploaded(gradient(), BOX, 0x123456)))
+    terminal.feed("".join(upload_picture(gradient(), BOX, 0x123456)))
     for line in range(BOX.rows):
         segment = cells(0x123456, line, BOX.columns, Style(bgcolor="#101010"))
         assert segment.style is not None

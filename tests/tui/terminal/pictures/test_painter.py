@@ -59,13 +59,13 @@ def test_only_rows_that_were_written_over_are_drawn_again(clock: Clock) -> None:
     sight.painter.frame()
     clock.now += 1
     for update in (cells(2, 14, 20), cells(2, 0, 4), cells(5, 0, 80)):
-        sight.painter.erased(update)
+        sight.painter.erase(update)
         assert sight.painter.frame() == ""
     for update in (cells(3, 13, 20), cells(3, 0, 5)):
-        sight.painter.erased(update)
+        sight.painter.erase(update)
         assert sight.painter.frame() == f"\x1b7\x1b[4;5H{'x' * 10}\x1b8"
         clock.now += 1
-    sight.painter.erased(LayoutUpdate([], Region(0, 0, 80, 24)))
+    sight.painter.erase(LayoutUpdate([], Region(0, 0, 80, 24)))
     assert sight.painter.frame().count("H") == 2
 
 
@@ -84,5 +84,5 @@ def test_what_is_no_longer_in_sight_is_not_drawn(clock: Clock) -> None:
     sight = Sight(2)
     sight.painter.frame()
     sight.rows = ()
-    sight.painter.erased(cells(2, 0, 80))
+    sight.painter.erase(cells(2, 0, 80))
     assert sight.painter.frame() == ""

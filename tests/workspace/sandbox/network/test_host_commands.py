@@ -11,7 +11,7 @@ import pytest
 
 from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, Shells
-from codeloop.workspace.sandbox.policy import SandboxPlace
+from codeloop.workspace.sandbox.policy import PolicyInput
 from codeloop.workspace.sandbox.sandbox import Sandboxes, SandboxRefused
 
 GET = """
@@ -34,7 +34,7 @@ import socket, sys
 try:
     print(socket.create_connection((sys.argv[1], int(sys.argv[2])), 20).recv(100))
 except OSError as error:
-    print(error)
+    sys.exit(str(error))
 """
 
 
@@ -51,7 +51,7 @@ class Session:
         self.shells = shells
         self.config = config
         self._place = ShellContext("ses_1", root, environment, root.with_name("scratch"))
-        self._sandbox = SandboxPlace(root, root, self._place.scratch, environment)
+        self._sandbox = PolicyInput(root, root, self._place.scratch, environment)
 
     async def run(self, text: str, *, outside: bool = False) -> CommandResult:
         policy = None if outside else self.shells.policy(self._sandbox, self.config)
@@ -71,7 +71,7 @@ async def session(tmp_path: Path, *hosts: str, network: str = "hosts", **variabl
     found = Session(shells, root, config, environment)
     try:
         try:
-            sandbox = await shells.sandboxes.enter(shells.policy(SandboxPlace(root, root, root, environment), config))
+            sandbox = await shells.sandboxes.enter(shells.policy(PolicyInput(root, root, root, environment), config))
         except SandboxRefused as error:
             pytest.skip(str(error))
         assert sandbox.backend != "landlock"
@@ -122,7 +122,7 @@ async def test_a_named_service_of_the_machine_is_reached_as_localhost(tmp_path: 
         assert (await commands.program(DIRECTLY, "localhost", str(port))).output == "b'hello'\n"
 
 
-async def test_a_command_sees_its_own_place_after_one_that_ran_elsewhere(tmp_path: Path) -> None:
+async def test_a_command_sees_its_own_variables_after_one_that_ran_elsewhere(tmp_path: Path) -> None:
     own = "http://proxy.of.the.user:1"
     async with session(tmp_path, HTTPS_PROXY=own, SSH_AUTH_SOCK="/run/agent") as commands:
         show = 'echo "$HTTPS_PROXY|$http_proxy|$SSH_AUTH_SOCK|$MINE"'

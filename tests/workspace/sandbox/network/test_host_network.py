@@ -29,11 +29,11 @@ async def test_a_session_has_a_port_of_its_own_and_hears_of_its_own_refusals() -
         assert (await network.environment("one"))["https_proxy"] == one
         before = network.count
         assert b"403 blocked: connection to evil.example:443" in await ask(one)
-        assert network.refused("one", before) == [
+        assert network.list_refused("one", before) == [
             "blocked: connection to evil.example:443, not among the hosts of the sandbox"
         ]
-        assert network.refused("two", before) == []
-        assert network.refused("one", network.count) == []
+        assert network.list_refused("two", before) == []
+        assert network.list_refused("one", network.count) == []
     finally:
         await network.close()
 
@@ -66,5 +66,5 @@ async def test_nothing_listens_before_a_command_needs_it() -> None:
         raise AssertionError
 
     network = HostNetwork(read_hosts(["localhost:1"]), {}, never)
-    assert (network.count, network.refused("one", 0)) == (0, [])
+    assert (network.count, network.list_refused("one", 0)) == (0, [])
     await network.close()

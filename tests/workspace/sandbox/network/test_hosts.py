@@ -28,8 +28,8 @@ LITERALS = [
 def test_any_but_the_plain_spelling_of_a_host_is_refused(text: str) -> None:
     with pytest.raises(Blocked) as caught:
         read_host_port(text)
-    assert caught.value.place.isascii()
-    assert caught.value.place.isprintable()
+    assert caught.value.authority.isascii()
+    assert caught.value.authority.isprintable()
 
 
 @pytest.mark.parametrize("text", LITERALS)
@@ -152,4 +152,4 @@ def test_any_text_is_a_plain_target_or_refused(text: str) -> None:
         return
     assert target.host.isascii()
     assert target.host.islower() or not any(letter.isalpha() for letter in target.host)
-    assert read_host_port(target.place) == target
+    assert read_host_port(target.authority) == target

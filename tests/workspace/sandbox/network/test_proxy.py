@@ -131,7 +131,7 @@ async def test_a_request_is_sent_on_to_the_address_that_was_checked() -> None:
             assert await net.talk(head("GET http://good.test/a HTTP/1.1", "Host: good.test")) == OK
             assert (net.looked_up, net.dialled) == (["good.test"], [(PUBLIC, 80)])
             assert server.got == [b"GET /a HTTP/1.1\r\nHost: good.test\r\nConnection: close\r\n\r\n"]
-            assert proxy.refused(0, net.port) == []
+            assert proxy.list_refused(0, net.port) == []
 
 
 async def test_a_tunnel_carries_tls_for_the_host_and_its_bytes_as_they_are() -> None:
@@ -142,7 +142,7 @@ async def test_a_tunnel_carries_tls_for_the_host_and_its_bytes_as_they_are() -> 
             got = await net.talk(connect("good.test:443"), greeting + b"more")
             assert got == b"HTTP/1.1 200 Connection established\r\n\r\n" + b"anything" * 100_000
             assert server.got == [greeting + b"more"]
-            assert proxy.refused(0, net.port) == []
+            assert proxy.list_refused(0, net.port) == []
 
 
 @pytest.mark.parametrize("where", [*TRICKS, *LITERALS, "evil.example:443", "localhost:443", "good.test:22"])
@@ -175,7 +175,7 @@ async def test_a_refusal_says_what_was_blocked_and_how_it_could_be_allowed() -> 
         assert first.startswith(f"HTTP/1.1 403 {line}\r\n")
         assert text.startswith(f"{line}.\nTo allow a host, ")
         assert '"hosts": ["example.com"]' in text
-        assert proxy.refused(0, net.port) == [line]
+        assert proxy.list_refused(0, net.port) == [line]
 
 
 async def test_refusals_are_kept_for_whoever_was_refused() -> None:
@@ -192,10 +192,10 @@ async def test_refusals_are_kept_for_whoever_was_refused() -> None:
             f"blocked: connection to {name}, not among the hosts of the sandbox"
             for name in ("one.test:443", "two.test:80")
         )
-        assert proxy.refused(count, net.port) == [one]
-        assert proxy.refused(count, other.getsockname()[1]) == [two]
-        assert len(proxy.refused(0, net.port)) == 2
-        assert proxy.refused(proxy.count, net.port) == []
+        assert proxy.list_refused(count, net.port) == [one]
+        assert proxy.list_refused(count, other.getsockname()[1]) == [two]
+        assert len(proxy.list_refused(0, net.port)) == 2
+        assert proxy.list_refused(proxy.count, net.port) == []
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,7 @@ async def test_a_tunnel_carries_nothing_but_tls_for_its_host(sent: bytes) -> Non
             got = await net.talk(connect("good.test:443"), sent)
             assert got == b"HTTP/1.1 200 Connection established\r\n\r\n\x15\x03\x03\x00\x02\x02\x31"
             assert [
-                line.startswith("blocked: connection to good.test:443, ") for line in proxy.refused(0, net.port)
+                line.startswith("blocked: connection to good.test:443, ") for line in proxy.list_refused(0, net.port)
             ] == [True]
             assert server.got in ([], [b""])
 
@@ -252,7 +252,7 @@ async def test_a_name_with_an_address_that_is_not_public_is_refused(addresses: l
     net = Net(names={"pypi.org": addresses})
     async with proxying(net) as proxy:
         assert b" 403 blocked: " in await net.talk(connect("pypi.org:443"))
-        assert proxy.refused(0, net.port) == [f"blocked: connection to pypi.org:443, whose address {why}"]
+        assert proxy.list_refused(0, net.port) == [f"blocked: connection to pypi.org:443, whose address {why}"]
         assert net.dialled == []
 
 

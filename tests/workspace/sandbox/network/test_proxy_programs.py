@@ -110,7 +110,7 @@ async def run(registry: Registry, place: Path, *command: str) -> Command:
         )
         async with asyncio.timeout(60):
             output, _ = await child.communicate()
-        return Command(child.returncode or 0, output.decode(), proxy.refused(0, port))
+        return Command(child.returncode or 0, output.decode(), proxy.list_refused(0, port))
 
 
 async def test_curl_gets_what_is_allowed_and_is_told_what_is_not(registry: Registry, tmp_path: Path) -> None:

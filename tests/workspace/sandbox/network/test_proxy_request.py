@@ -62,11 +62,11 @@ def test_a_url_becomes_a_path_and_a_host(line: str, first: str, host: str) -> No
 
 
 REFUSED = [
-    (["CONNECT pypi.org:443 HTTP/1.1", "Host: evil.example"], "Host names another place: evil.example"),
-    (["CONNECT pypi.org:443 HTTP/1.1", "Host: pypi.org:80"], "Host names another place"),
-    (["CONNECT pypi.org:443 HTTP/1.1", "Host: pypi.org", "Host: pypi.org"], "Host names another place"),
-    (["CONNECT pypi.org:443 HTTP/1.1", "Host:"], "Host names another place"),
-    (["CONNECT pypi.org:443 HTTP/1.1", "Host: pypi.org."], "Host names another place"),
+    (["CONNECT pypi.org:443 HTTP/1.1", "Host: evil.example"], "Host names another host: evil.example"),
+    (["CONNECT pypi.org:443 HTTP/1.1", "Host: pypi.org:80"], "Host names another host"),
+    (["CONNECT pypi.org:443 HTTP/1.1", "Host: pypi.org", "Host: pypi.org"], "Host names another host"),
+    (["CONNECT pypi.org:443 HTTP/1.1", "Host:"], "Host names another host"),
+    (["CONNECT pypi.org:443 HTTP/1.1", "Host: pypi.org."], "Host names another host"),
     (["CONNECT pypi.org:443 HTTP/1.1", "Host : pypi.org"], "header of the request is malformed"),
     (["CONNECT pypi.org:443 HTTP/1.1", "Host: pypi.org", " evil.example"], "malformed"),
     (["CONNECT pypi.org:443 HTTP/1.1", "Host: pypi.org\nX: y"], "malformed"),
@@ -94,7 +94,7 @@ REFUSED = [
     (["GET http://evil.example\\@pypi.org/ HTTP/1.1"], "user name"),
     (["GET http://pypi.org@evil.example/ HTTP/1.1"], "user name"),
     (["GET http://pypi.org\\.evil.example/ HTTP/1.1"], "not the name of a host"),
-    (["GET http://pypi.org/ HTTP/1.1", "Host: evil.example"], "Host names another place"),
+    (["GET http://pypi.org/ HTTP/1.1", "Host: evil.example"], "Host names another host"),
     (["POST http://a.b/ HTTP/1.1", "Content-Length: 1", "Content-Length: 1"], "length of its body twice"),
     (["POST http://a.b/ HTTP/1.1", "Content-Length: 1", "Transfer-Encoding: chunked"], "length of its body twice"),
     (["POST http://a.b/ HTTP/1.1", "Transfer-Encoding: chunked", "transfer-encoding: identity"], "twice"),

@@ -6,18 +6,20 @@ import os
 import re
 from pathlib import Path
 
+from codeloop.app.handlers import handles
 from codeloop.app.project import Project
 from codeloop.app.settings import ProjectSettings, Startup, find_settings
-from codeloop.config.edit_file import NotPlain, changed_settings, edited
+from codeloop.config.edit_file import NotPlain, edit_text, find_changed_settings
 from codeloop.config.files import reason
 from codeloop.config.known_keys import unknown_keys
 from codeloop.config.normalise import normalise
-from codeloop.config.redact import shown, shown_whole
-from codeloop.config.sources import PROJECT_FILES, Layer, dotted
-from codeloop.config.trust.filter import narrowed
+from codeloop.config.redact import redact_config, redact_whole_config
+from codeloop.config.sources import PROJECT_FILES, Layer, format_keys
+from codeloop.config.trust.filter import filter_layer
 from codeloop.config.trust.store import amend
 from codeloop.kit.jsonc import Document, parse
 from codeloop.kit.suggest import meant
+from codeloop.schema import operation
 from codeloop.schema.api.project import UpdateConfig
 from codeloop.schema.errors import OperationError
 from codeloop.schema.limits import CONFIG_BYTES, CONFIG_DEPTH
@@ -27,26 +29,31 @@ from codeloop.workspace.files.atomic_write import Replacement, replace_file
 from codeloop.workspace.files.safe_open import load_if_there
 
 
+@handles(operation.CONFIG_GET)
 async def get(project: Project, _args: NoArguments) -> JSON:
     """Return the merged configuration in the form of a file, without secrets."""
     return _shown(project, project.settings)
 
 
+@handles(operation.CONFIG_SETTINGS)
 async def whole(project: Project, _args: NoArguments) -> JSON:
     """Return the configuration as `get` does, with the settings that only codeloop knows."""
     return _whole(project, project.settings)
 
 
+@handles(operation.CONFIG_ORIGINS)
 async def origins(project: Project, _args: NoArguments) -> dict[str, str]:
     """Return which file and line set each value that is set, by its dotted path."""
     return {path: str(origin) for path, origin in project.settings.loaded.provenance.items()}
 
 
+@handles(operation.CONFIG_WARNINGS)
 async def warnings(project: Project, _args: NoArguments) -> list[str]:
     """Return the warnings on the configuration, one a line: errors, unsupported keys, keys that need trust."""
     return list(project.settings.loaded.warnings)
 
 
+@handles(operation.CONFIG_UPDATE)
 async def update(project: Project, args: UpdateConfig) -> JSON:
     """Merge settings into the project's own file and return the configuration as it is then; null takes one out.
 
@@ -56,11 +63,11 @@ async def update(project: Project, args: UpdateConfig) -> JSON:
     _check_size(args.config)
     unknown = next((each for each in unknown_keys(args.config) if each.is_dropped), None)
     if unknown is not None:
-        raise OperationError("BadRequest", f"There is no setting {dotted(unknown.keys)}.{meant(unknown.near)}")
+        raise OperationError("BadRequest", f"There is no setting {format_keys(unknown.keys)}.{meant(unknown.near)}")
     file = _own_file(project.settings.place.root)
     async with project.workspace.read_log.lock(file):
         before = await asyncio.to_thread(find_settings, project.settings.startup)
-        change = changed_settings(args.config, _whole(project, before))
+        change = find_changed_settings(args.config, _whole(project, before))
         if not change:
             return _shown(project, before)
         await asyncio.to_thread(_write, before, project.settings.startup, file, change)
@@ -81,11 +88,11 @@ def _check_size(config: JSON) -> None:
 
 
 def _shown(project: Project, settings: ProjectSettings) -> JSON:
-    return shown(settings.loaded, _user(project))
+    return redact_config(settings.loaded, _user(project))
 
 
 def _whole(project: Project, settings: ProjectSettings) -> JSON:
-    return shown_whole(settings.loaded, _user(project))
+    return redact_whole_config(settings.loaded, _user(project))
 
 
 def _user(project: Project) -> str:
@@ -104,7 +111,7 @@ def _write(settings: ProjectSettings, startup: Startup, file: Path, change: JSON
         _check_effect(settings, file, change)
     try:
         before = load_if_there(file)
-        text = edited(None if before is None else before.data.decode("utf-8-sig"), change)
+        text = edit_text(None if before is None else before.data.decode("utf-8-sig"), change)
         if len(text.encode()) > CONFIG_BYTES.value:
             raise OperationError("BadRequest", f"{file} would be larger than {CONFIG_BYTES.value:,} bytes.")
         layer = Layer("project", str(file), file.parent, parse(text, depth=CONFIG_DEPTH.value), is_project=True)
@@ -129,8 +136,8 @@ def _check_effect(settings: ProjectSettings, file: Path, change: JSON) -> None:
     loaded = settings.loaded
     own = {path for path, origin in loaded.provenance.items() if origin.layer.source == str(file)}
     tops = {re.split(r"[.\[]", path, maxsplit=1)[0] for path in own}
-    others = {key: value for key, value in shown(loaded, "").items() if key not in tops}
-    _, ignored = narrowed(normalise(layer, wanted), others)
+    others = {key: value for key, value in redact_config(loaded, "").items() if key not in tops}
+    _, ignored = filter_layer(normalise(layer, wanted), others)
     if ignored:
         raise OperationError(
             "BadRequest",

@@ -2,11 +2,13 @@
 
 import asyncio
 
+from codeloop.app.handlers import handles
 from codeloop.app.project import Project
-from codeloop.lsp.brought import ServerNews
 from codeloop.lsp.client.connection import ErrorAnswer, ServerGone
 from codeloop.lsp.languages import Languages
+from codeloop.lsp.new_diagnostics import ServerDiagnostics
 from codeloop.lsp.symbols import workspace_symbols
+from codeloop.schema import operation
 from codeloop.schema.api.files import FindSymbols, Symbol
 from codeloop.schema.api.project import LSPStatus
 from codeloop.schema.operation import NoArguments
@@ -17,11 +19,12 @@ _KINDS = (5, 6, 10, 11, 12, 13, 14, 23)
 """Classes, methods, enums, interfaces, functions, variables, constants, structs."""
 
 
-def _running(project: Project) -> list[ServerNews]:
+def _running(project: Project) -> list[ServerDiagnostics]:
     languages: Languages | None = project.workspace.made("Languages")
     return list(languages.servers.values()) if languages is not None else []
 
 
+@handles(operation.LSP_STATUS)
 async def status(project: Project, _args: NoArguments) -> list[LSPStatus]:
     """Return the servers that run, and those that were given up."""
     rows = [(news.server, project.workspace.relative(news.server.root)) for news in _running(project)]
@@ -38,6 +41,7 @@ async def status(project: Project, _args: NoArguments) -> list[LSPStatus]:
     ]
 
 
+@handles(operation.FIND_SYMBOLS)
 async def symbols(project: Project, args: FindSymbols) -> list[Symbol]:
     """Return the symbols whose names fit, by the servers that run; those that fail know none."""
     clients = [news.server.client for news in _running(project)]

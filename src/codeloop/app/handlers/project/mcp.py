@@ -1,13 +1,15 @@
 """MCP servers: what they are doing, added, switched on and off; their resources."""
 
 from codeloop.app.extended.mcp import find_server_tools, table_of
+from codeloop.app.handlers import handles
 from codeloop.app.project import Project
-from codeloop.extend.mcp.known.definition import definition_of
-from codeloop.extend.mcp.known.table import McpTable
-from codeloop.extend.mcp.link.failures import ServerFailed
-from codeloop.extend.mcp.offer.prompt_values import argument_values
-from codeloop.extend.mcp.server import McpServer, State, is_boxed
-from codeloop.extend.mcp.servers import McpServers
+from codeloop.extend.mcp.cache.definition import definition_of
+from codeloop.extend.mcp.cache.table import McpTable
+from codeloop.extend.mcp.mcp_server import McpServer, State, is_boxed
+from codeloop.extend.mcp.mcp_servers import McpServers
+from codeloop.extend.mcp.tools.prompts import argument_values
+from codeloop.extend.mcp.transport.failures import ServerFailed
+from codeloop.schema import operation
 from codeloop.schema.api.project import (
     AddMcp,
     CompleteMcpPrompt,
@@ -39,11 +41,13 @@ def servers_in(project: Project) -> McpServers:
     return table.running
 
 
+@handles(operation.MCP_STATUS)
 async def status(project: Project, _args: NoArguments) -> dict[str, MCPStatus]:
     """Return the state of each MCP server, by name."""
     return _statuses(servers_in(project)) if _has_any(project) else {}
 
 
+@handles(operation.MCP_ADD)
 async def add(project: Project, args: AddMcp) -> dict[str, MCPStatus]:
     """Add a server for as long as the project is open, and connect it; its status says how that went.
 
@@ -62,6 +66,7 @@ async def add(project: Project, args: AddMcp) -> dict[str, MCPStatus]:
     return _statuses(servers)
 
 
+@handles(operation.MCP_CONNECT)
 async def connect(project: Project, args: McpName) -> bool:
     """Switch a server on and connect it; whether that worked. Raises OperationError: there is no such server."""
     server = server_named(project, args.name)
@@ -69,6 +74,7 @@ async def connect(project: Project, args: McpName) -> bool:
     return await _connected(server)
 
 
+@handles(operation.MCP_DISCONNECT)
 async def disconnect(project: Project, args: McpName) -> bool:
     """End a server and switch it off. Raises OperationError: there is no such server."""
     server = server_named(project, args.name)
@@ -77,6 +83,7 @@ async def disconnect(project: Project, args: McpName) -> bool:
     return True
 
 
+@handles(operation.RESOURCE_LIST)
 async def resources(project: Project, _args: NoArguments) -> dict[str, McpResource]:
     """Return the resources of the servers that are known."""
     table = project.workspace.part(McpTable)
@@ -94,6 +101,7 @@ async def resources(project: Project, _args: NoArguments) -> dict[str, McpResour
     }
 
 
+@handles(operation.MCP_COMPLETE)
 async def complete(project: Project, args: CompleteMcpPrompt) -> McpPromptCompletion:
     """Complete an argument of a server's prompt; empty where the server offers nothing, or not in time."""
     table = project.workspace.part(McpTable)

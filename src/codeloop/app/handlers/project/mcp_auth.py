@@ -2,16 +2,18 @@
 
 from urllib.parse import parse_qs, urlsplit
 
+from codeloop.app.handlers import handles
 from codeloop.app.handlers.project.mcp import server_named, servers_in, status_of
 from codeloop.app.project import Project
 from codeloop.extend.mcp.sign_in.callback import open_browser
-from codeloop.extend.mcp.sign_in.login import SignInImpossible
-from codeloop.extend.mcp.sign_in.open_sign_in import OpenSignIn
+from codeloop.extend.mcp.sign_in.login import BackgroundSignIn, SignInImpossible
+from codeloop.schema import operation
 from codeloop.schema.api.project import McpAuthCode, McpAuthRemoved, McpAuthStart, McpName, MCPStatus
 from codeloop.schema.errors import OperationError
 from codeloop.schema.live_events import McpAddress, McpBrowserOpenFailed
 
 
+@handles(operation.MCP_AUTH_START)
 async def start(project: Project, args: McpName) -> McpAuthStart:
     """Begin to sign in at a server, or return the address of the sign-in that goes on.
 
@@ -21,6 +23,7 @@ async def start(project: Project, args: McpName) -> McpAuthStart:
     return McpAuthStart(authorization_url=url, oauth_state=parse_qs(urlsplit(url).query).get("state", [""])[0])
 
 
+@handles(operation.MCP_AUTH_CALLBACK)
 async def callback(project: Project, args: McpAuthCode) -> MCPStatus:
     """Finish a sign-in with the code that it gave, and connect the server; its status says how that went."""
     server = server_named(project, args.name)
@@ -29,10 +32,11 @@ async def callback(project: Project, args: McpAuthCode) -> MCPStatus:
         raise OperationError("BadRequest", f"Nobody is signing in at {args.name}. Begin it: POST /mcp/{args.name}/auth")
     if not going_on.is_over:
         going_on.paste(args.code)
-    await going_on.finished()
+    await going_on.wait()
     return status_of(server)
 
 
+@handles(operation.MCP_AUTH_AUTHENTICATE)
 async def authenticate(project: Project, args: McpName) -> MCPStatus:
     """Sign in at a server with the browser of this machine, and wait for that.
 
@@ -43,21 +47,22 @@ async def authenticate(project: Project, args: McpName) -> MCPStatus:
     url = await _address(going_on)
     if not await open_browser(url):
         project.tell(McpBrowserOpenFailed(properties=McpAddress(mcp_name=args.name, url=url)))
-    await going_on.finished()
+    await going_on.wait()
     return status_of(server)
 
 
+@handles(operation.MCP_AUTH_REMOVE)
 async def remove(project: Project, args: McpName) -> McpAuthRemoved:
     """Forget the sign-in at a server. Raises OperationError: there is no such server."""
     await servers_in(project).sign_out(server_named(project, args.name))
     return McpAuthRemoved(success=True)
 
 
-def _begun(project: Project, args: McpName) -> OpenSignIn:
-    return servers_in(project).signing_in(server_named(project, args.name))
+def _begun(project: Project, args: McpName) -> BackgroundSignIn:
+    return servers_in(project).begin_sign_in(server_named(project, args.name))
 
 
-async def _address(going_on: OpenSignIn) -> str:
+async def _address(going_on: BackgroundSignIn) -> str:
     try:
         return await going_on.address()
     except SignInImpossible as error:

@@ -3,12 +3,14 @@
 import asyncio
 import re
 
+from codeloop.app.handlers import handles
 from codeloop.app.project import Project
 from codeloop.config.entry import entry_file, write_entry
 from codeloop.model.catalog.server_models import ask_models
 from codeloop.model.credentials.store import is_key
 from codeloop.model.errors import ModelUnavailable
 from codeloop.model.origin import bare_url, origin
+from codeloop.schema import operation
 from codeloop.schema.api.providers import AddProvider, ServerAddress, ServerModels
 from codeloop.schema.errors import CodeloopError, OperationError
 from codeloop.schema.wire import JSON
@@ -17,6 +19,7 @@ _ID = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 _LENGTH = 200
 
 
+@handles(operation.PROVIDER_MODELS)
 async def models(_project: Project, args: ServerAddress) -> ServerModels:
     """Ask a server for its models. Raises OperationError: nothing answers there, or that is no address."""
     _check_key(args.key)
@@ -27,6 +30,7 @@ async def models(_project: Project, args: ServerAddress) -> ServerModels:
     return ServerModels(base_url=found.base_url, models=list(found.models), needs_key=found.needs_key)
 
 
+@handles(operation.PROVIDER_ADD)
 async def add(project: Project, args: AddProvider) -> bool:
     """Put a server into the person's own configuration, and store its key; it counts from the next request on.
 

@@ -1,8 +1,10 @@
 """Questions that wait for an answer."""
 
+from codeloop.app.handlers import handles
 from codeloop.app.project import Project
 from codeloop.kit.wildcard import is_within
 from codeloop.permission.rules import RuleLayers
+from codeloop.schema import operation
 from codeloop.schema.api.session_inputs import AnswerPermission, RespondPermission
 from codeloop.schema.api.session_reports import PermissionQuery, PermissionsInForce, RevokeGrant, RuleInForce
 from codeloop.schema.errors import OperationError, SessionNotFound
@@ -14,12 +16,14 @@ _DECISIONS = 50
 """The latest decisions, at most."""
 
 
+@handles(operation.PERMISSION_LIST)
 async def pending(project: Project, _args: NoArguments) -> list[PermissionRequest]:
     """Return the questions that wait; those of a process that has ended wait for nobody."""
     is_held = project.store.leases.is_held
     return [request for request in project.store.pending_permissions() if is_held(request.session_id)]
 
 
+@handles(operation.PERMISSION_REPLY)
 async def reply(project: Project, args: AnswerPermission) -> bool:
     """Answer a question. Refuses an edited "always" that allows more than was offered, unless that was seen."""
     waiting = [request for request in await pending(project, NoArguments()) if request.id == args.request_id]
@@ -34,11 +38,13 @@ async def reply(project: Project, args: AnswerPermission) -> bool:
     return True
 
 
+@handles(operation.PERMISSION_RESPOND)
 async def respond(project: Project, args: RespondPermission) -> bool:
     """Answer a question; the older form."""
     return await reply(project, AnswerPermission(request_id=args.permission_id, reply=args.response))
 
 
+@handles(operation.PERMISSION_RULES)
 async def in_force(project: Project, args: PermissionQuery) -> PermissionsInForce:
     """Return the permission rules in force in a session, or in a new one. Raises OperationError: no such session."""
     engine, store = project.engine, project.store
@@ -68,6 +74,7 @@ async def in_force(project: Project, args: PermissionQuery) -> PermissionsInForc
     )
 
 
+@handles(operation.PERMISSION_REVOKE)
 async def revoke(project: Project, args: RevokeGrant) -> bool:
     """Take an "always" back. Raises OperationError when there is none of that id."""
     if all(grant.id != args.grant_id for grant in project.store.permissions.grants()):

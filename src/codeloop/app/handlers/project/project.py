@@ -4,9 +4,11 @@ import asyncio
 from contextlib import closing, suppress
 from pathlib import Path
 
-from codeloop.app.handlers.session.session import databases
+from codeloop.app.handlers import handles
+from codeloop.app.handlers.reports.databases import find_databases
 from codeloop.app.project import Project
-from codeloop.config.project_root import GLOBAL, recorded_root
+from codeloop.config.project_root import GLOBAL, read_root
+from codeloop.schema import operation
 from codeloop.schema.api.project import (
     LocatedProject,
     LocationInfo,
@@ -23,6 +25,7 @@ from codeloop.store.database import StoreError
 from codeloop.store.queries import UsedDirectory, open_queries
 
 
+@handles(operation.PATH_GET)
 async def path(project: Project, _args: NoArguments) -> PathInfo:
     """Return where things are."""
     paths, place = project.settings.paths, project.settings.place
@@ -35,16 +38,18 @@ async def path(project: Project, _args: NoArguments) -> PathInfo:
     )
 
 
+@handles(operation.PROJECT_LIST)
 async def projects(project: Project, _args: NoArguments) -> list[ProjectInfo]:
     """Return the projects that were ever opened on this machine, newest change first, without unreadable ones."""
 
     def read() -> list[ProjectInfo]:
-        found = ((file.parent.name, _held_or_opened(file)) for file in databases(project))
+        found = ((file.parent.name, _held_or_opened(file)) for file in find_databases(project))
         return sorted((_info(name, held) for name, held in found if held), key=lambda each: -each.time.updated)
 
     return await asyncio.to_thread(read)
 
 
+@handles(operation.PROJECT_CURRENT)
 async def current(project: Project, _args: NoArguments) -> ProjectInfo:
     """Return the project of the directory; without sessions its times are those of its folder."""
     place = project.settings.place
@@ -55,15 +60,17 @@ async def current(project: Project, _args: NoArguments) -> ProjectInfo:
     return replace(_info(place.project_id, held), worktree="/" if is_global else str(place.root))
 
 
+@handles(operation.PROJECT_DIRECTORIES)
 async def directories(project: Project, args: ProjectId) -> list[ProjectDirectory]:
     """Return the directories in which sessions of a project were held. Raises OperationError: no such project."""
-    files = {file.parent.name: file for file in databases(project)}
+    files = {file.parent.name: file for file in find_databases(project)}
     file = files.get(args.project_id)
     if file is None:
         raise OperationError("NotFoundError", f"Project not found: {args.project_id}")
     return [ProjectDirectory(directory=each.directory) for each in await asyncio.to_thread(_held, file) or []]
 
 
+@handles(operation.LOCATION_GET)
 async def location(project: Project, _args: NoArguments) -> LocationInfo:
     """Return where the directory is."""
     place = project.settings.place
@@ -80,7 +87,7 @@ def _held(file: Path) -> list[UsedDirectory] | None:
 
 def _held_or_opened(file: Path) -> list[UsedDirectory] | None:
     """Find the directories as `_held` does; a project without sessions gives the folder it was opened in. Blocks."""
-    held, root = _held(file), recorded_root(file.parent)
+    held, root = _held(file), read_root(file.parent)
     return [_opened(file, root)] if held == [] and root is not None else held
 
 

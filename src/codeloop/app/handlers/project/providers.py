@@ -1,18 +1,18 @@
 """Providers, models and keys."""
 
 import asyncio
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
+from codeloop.app.handlers import handles
 from codeloop.app.handlers.session.prompt import extensions_ready
 from codeloop.app.models.provider_list import ProviderList
 from codeloop.app.project import Project
-from codeloop.kit.lazy import load
 from codeloop.model.credentials.store import is_key
 from codeloop.model.errors import UnknownModel
-from codeloop.model.provider import resolved_url
+from codeloop.model.provider import address_of
+from codeloop.schema import operation
 from codeloop.schema.api.providers import (
     ApiAuth,
     FinishSignIn,
@@ -35,22 +35,27 @@ def _listing(project: Project) -> ProviderList:
     return ProviderList(project.providers, project.models)
 
 
+@handles(operation.CONFIG_PROVIDERS)
 async def usable(project: Project, _args: NoArguments) -> UsableProviders:
     """Return the providers that can be used now, with the models that we can speak to."""
     return await project.shared(_listing).usable()
 
 
+@handles(operation.PROVIDER_LIST)
 async def known(project: Project, _args: NoArguments) -> KnownProviders:
     """Return every provider there is."""
-    return await project.shared(_listing).known()
+    return await project.shared(_listing).list_known()
 
 
+@handles(operation.PROVIDER_AUTH)
 async def methods(project: Project, _args: NoArguments) -> dict[str, list[ProviderAuthMethod]]:
     """Return how each provider is got at: as a plugin says, or by a key where it is known which address that is for."""
     by_key = {
         provider.id: _BY_KEY
         for provider in project.providers.all()
-        if provider.env and resolved_url(provider.url, project.settings.environment) is not None
+        if provider.env
+        and address_of(provider, project.settings.environment) is not None
+        and not project.providers.is_unspoken(provider)
     }
     sign_ins = await _sign_ins(project)
     return by_key if sign_ins is None else by_key | sign_ins.methods()
@@ -61,10 +66,12 @@ async def _sign_ins(project: Project) -> Any:
     if not project.settings.extensions:
         return None
     await extensions_ready(project)
-    made: Callable[[Project], Any] = load("app.extended.sign_ins:sign_ins_of")
-    return project.shared(made)
+    from codeloop.app.extended.sign_ins import sign_ins_of
+
+    return project.shared(sign_ins_of)
 
 
+@handles(operation.PROVIDER_AUTHORIZE)
 async def authorize(project: Project, args: StartSignIn) -> StartedSignIn:
     """Start to sign in with a plugin. Raises OperationError: none signs in there, or it could not."""
     sign_ins = await _sign_ins(project)
@@ -73,6 +80,7 @@ async def authorize(project: Project, args: StartSignIn) -> StartedSignIn:
     return await sign_ins.authorize(args.provider_id, args.method, args.inputs or {})
 
 
+@handles(operation.PROVIDER_CALLBACK)
 async def callback(project: Project, args: FinishSignIn) -> bool:
     """Wait for a sign-in that was started, or end it with its code. Raises OperationError: it failed."""
     sign_ins = await _sign_ins(project)
@@ -82,6 +90,7 @@ async def callback(project: Project, args: FinishSignIn) -> bool:
     return True
 
 
+@handles(operation.AUTH_SET)
 async def set_auth(project: Project, args: SetAuth) -> bool:
     """Store a key for a provider's own address, as `codeloop auth login` does; it counts from the next request on.
 
@@ -102,7 +111,7 @@ async def set_auth(project: Project, args: SetAuth) -> bool:
         raise OperationError("NotFoundError", str(error)) from error
     if project.providers.is_unspoken(provider):
         raise OperationError("BadRequest", f"The protocol of {provider.name} ({provider.npm}) is not spoken yet.")
-    url = resolved_url(provider.url, project.settings.environment)
+    url = address_of(provider, project.settings.environment)
     if url is None:
         raise OperationError(
             "BadRequest",
@@ -115,6 +124,7 @@ async def set_auth(project: Project, args: SetAuth) -> bool:
     return True
 
 
+@handles(operation.AUTH_REMOVE)
 async def remove_auth(project: Project, args: ProviderId) -> bool:
     """Remove the stored key of a provider, if there is one. Raises OperationError: nobody knows the provider."""
     if await asyncio.to_thread(project.providers.credentials.remove, args.provider_id):

@@ -1,6 +1,8 @@
 """What the model asks a person."""
 
+from codeloop.app.handlers import handles
 from codeloop.app.project import Project
+from codeloop.schema import operation
 from codeloop.schema.api.session_inputs import AnswerQuestion, RejectQuestion
 from codeloop.schema.errors import OperationError
 from codeloop.schema.event import QuestionAnswers, QuestionRefusal, QuestionRejected, QuestionReplied
@@ -8,11 +10,13 @@ from codeloop.schema.operation import NoArguments
 from codeloop.schema.question import QuestionRequest
 
 
+@handles(operation.QUESTION_LIST)
 async def pending(project: Project, _args: NoArguments) -> list[QuestionRequest]:
     """Return the questions that wait; those of a process that has ended wait for nobody."""
     return _pending(project)
 
 
+@handles(operation.QUESTION_REPLY)
 async def reply(project: Project, args: AnswerQuestion) -> bool:
     """Answer a question."""
     request = _waiting(project, args.request_id)
@@ -23,6 +27,7 @@ async def reply(project: Project, args: AnswerQuestion) -> bool:
     return True
 
 
+@handles(operation.QUESTION_REJECT)
 async def reject(project: Project, args: RejectQuestion) -> bool:
     """Refuse to answer."""
     request = _waiting(project, args.request_id)

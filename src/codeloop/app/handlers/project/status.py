@@ -5,6 +5,7 @@ import logging
 
 import msgspec
 
+from codeloop.app.handlers import handles
 from codeloop.app.language.after_edit import formatters_of
 from codeloop.app.models.open_models import OneModel
 from codeloop.app.project import Project
@@ -12,6 +13,7 @@ from codeloop.kit.terminal_text import one_line
 from codeloop.model.chat import ModelInfo
 from codeloop.permission.defaults import guards
 from codeloop.permission.rules import RuleLayer
+from codeloop.schema import operation
 from codeloop.schema.api.project import (
     FormatterStatus,
     ToolListItem,
@@ -25,6 +27,7 @@ _LOG = logging.getLogger("codeloop.client")
 _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warn": logging.WARNING, "error": logging.ERROR}
 
 
+@handles(operation.LOG)
 async def log(_project: Project, args: WriteLog) -> bool:
     """Put a client's line into the log, on one line and cut where it is too long."""
     extra = f" {msgspec.json.encode(args.extra).decode()}" if args.extra else ""
@@ -33,17 +36,20 @@ async def log(_project: Project, args: WriteLog) -> bool:
     return True
 
 
+@handles(operation.FORMATTER_STATUS)
 async def formatters(project: Project, _args: NoArguments) -> list[FormatterStatus]:
     """Return the formatters, each with whether it would format such a file of the directory after an edit."""
     states = await asyncio.to_thread(formatters_of(project.settings, project.workspace).states)
     return [FormatterStatus(name=s.name, extensions=list(s.extensions), enabled=s.is_enabled) for s in states]
 
 
+@handles(operation.TOOL_IDS)
 async def tool_ids(project: Project, _args: NoArguments) -> list[str]:
     """Return the names of all tools."""
     return [tool.name for tool in project.engine.toolbox.tools]
 
 
+@handles(operation.TOOL_LIST)
 async def tool_list(project: Project, args: ToolListQuery) -> list[ToolListItem]:
     """Return the tools that a model is offered when the default agent works. Raises CodeloopError: no such model."""
     info = _model(project, args)

@@ -2,7 +2,9 @@
 
 from collections.abc import Awaitable, Callable
 
+from codeloop.app.handlers import handles
 from codeloop.app.project import Project
+from codeloop.schema import operation
 from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.api.tui import AppendPrompt, ExecuteCommand, PublishTui, ShowToast
 from codeloop.schema.ids import new_id
@@ -42,18 +44,21 @@ _OLDER = {
 _COMMANDS = {**_OLDER, **{name: name for name in (*_OLDER.values(), "help.show", "model.list", "theme.list")}}
 
 
+@handles(operation.TUI_APPEND_PROMPT)
 async def append_prompt(project: Project, args: AppendPrompt) -> bool:
     """Put text into the input."""
     project.tell(PromptAppended(properties=PromptText(text=args.text)))
     return True
 
 
+@handles(operation.TUI_EXECUTE)
 async def execute(project: Project, args: ExecuteCommand) -> bool:
     """Run a command; for a name that nobody knows the event names none."""
     project.tell(CommandSent(properties=TuiCommand(command=_COMMANDS.get(args.command))))
     return True
 
 
+@handles(operation.TUI_TOAST)
 async def toast(project: Project, args: ShowToast) -> bool:
     """Show a message."""
     shown = Toast(message=args.message, variant=args.variant, title=args.title, duration=args.duration)
@@ -61,12 +66,14 @@ async def toast(project: Project, args: ShowToast) -> bool:
     return True
 
 
+@handles(operation.TUI_PUBLISH)
 async def publish(project: Project, args: PublishTui) -> bool:
     """Send one of these events as it was given, under an id of our own."""
     project.tell(replace(args.event, id=new_id("evt")))
     return True
 
 
+@handles(operation.TUI_SELECT)
 async def select(project: Project, args: SessionId) -> bool:
     """Show a session. Raises OperationError when no session has that id."""
     session = project.store.session(args.session_id)
@@ -82,9 +89,9 @@ def _command(name: str) -> Callable[[Project, NoArguments], Awaitable[bool]]:
     return send
 
 
-submit_prompt = _command("prompt.submit")
-clear_prompt = _command("prompt.clear")
-open_help = _command("help.show")
-open_sessions = _command("session.list")
-open_themes = _command("session.list")  # that is what the contract says of this route
-open_models = _command("model.list")
+handles(operation.TUI_SUBMIT_PROMPT)(_command("prompt.submit"))
+handles(operation.TUI_CLEAR_PROMPT)(_command("prompt.clear"))
+handles(operation.TUI_OPEN_HELP)(_command("help.show"))
+handles(operation.TUI_OPEN_SESSIONS)(_command("session.list"))
+handles(operation.TUI_OPEN_THEMES)(_command("session.list"))  # that is what the contract says of this route
+handles(operation.TUI_OPEN_MODELS)(_command("model.list"))

@@ -5,15 +5,17 @@ from collections.abc import Iterator
 
 import msgspec
 
+from codeloop.agent.answer.usage import BYTES, IMAGE
 from codeloop.agent.compaction import old_outputs, room_of
 from codeloop.agent.engine import Engine
 from codeloop.agent.request.cache import RequestCache
 from codeloop.agent.request.window import Window, window
-from codeloop.agent.usage import BYTES, IMAGE
+from codeloop.app.handlers import handles
 from codeloop.app.project import Project
 from codeloop.app.toolbox import BUILTIN
-from codeloop.extend.mcp.known.table import McpTable
+from codeloop.extend.mcp.cache.table import McpTable
 from codeloop.model.chat import ModelInfo, TextPiece, ToolSpec
+from codeloop.schema import operation
 from codeloop.schema.agent import Agent
 from codeloop.schema.api.session_reports import ContextGroup, ContextPart, SessionContext
 from codeloop.schema.api.session_requests import SessionId
@@ -35,6 +37,7 @@ Size = tuple[ContextGroup, str, int]
 """What it is, and how many bytes it takes."""
 
 
+@handles(operation.SESSION_CONTEXT)
 async def context(project: Project, args: SessionId) -> SessionContext:
     """Return the sizes of the parts of a session's next request. Raises OperationError: no such session, no model."""
     session = project.store.find_session(args.session_id)

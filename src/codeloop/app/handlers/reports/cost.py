@@ -5,7 +5,9 @@ from collections import defaultdict
 from contextlib import closing
 from pathlib import Path
 
+from codeloop.app.handlers import handles
 from codeloop.app.project import Project
+from codeloop.schema import operation
 from codeloop.schema.api.session_reports import ModelUse, SessionCost, SubagentUse
 from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.errors import CodeloopError, SessionNotFound
@@ -13,6 +15,7 @@ from codeloop.schema.message import NO_TOKENS, Session, Tokens
 from codeloop.store.queries import ALL, RequestCount, SessionFilter, open_queries
 
 
+@handles(operation.SESSION_COST)
 async def cost(project: Project, args: SessionId) -> SessionCost:
     """Add up what a session and its subagents have used. Raises OperationError for one that is not there."""
     session = project.store.find_session(args.session_id)

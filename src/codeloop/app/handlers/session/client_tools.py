@@ -1,7 +1,9 @@
 """Tools that a client brings along: it offers them to a session, and carries out what the model calls."""
 
+from codeloop.app.handlers import handles
 from codeloop.app.project import Project
 from codeloop.extend.client_tools import ClientTools
+from codeloop.schema import operation
 from codeloop.schema.api.session_inputs import (
     AnswerToolCall,
     AskForToolCall,
@@ -13,27 +15,32 @@ from codeloop.schema.api.session_inputs import (
 )
 
 
+@handles(operation.TOOLS_OFFER)
 async def offer(project: Project, args: OfferTools) -> ToolsOffered:
     """Offer tools to a session from its next turn on, or make them last."""
     project.store.session(args.session_id)
     return _client_tools(project).offer(args)
 
 
+@handles(operation.TOOLS_WITHDRAW)
 async def withdraw(project: Project, args: WithdrawTools) -> bool:
     """End an offer."""
     return _client_tools(project).withdraw(args.session_id, args.lease_id)
 
 
+@handles(operation.TOOL_ANSWER)
 async def answer(project: Project, args: AnswerToolCall) -> bool:
     """Answer a call."""
     return _client_tools(project).answer(args)
 
 
+@handles(operation.TOOL_ASK)
 async def ask(project: Project, args: AskForToolCall) -> ToolPermission:
     """Ask for what a call is about to do."""
     return await _client_tools(project).ask(args)
 
 
+@handles(operation.TOOL_REPORT)
 async def report(project: Project, args: ReportToolCall) -> bool:
     """Show the progress of a call."""
     return _client_tools(project).report(args)

@@ -1,11 +1,12 @@
 """Commands: a template becomes a prompt, with what was typed, what the shell says and the files it mentions."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from codeloop.agent.engine import model_ref
 from codeloop.agent.tool_context import CallContext
+from codeloop.app.handlers import handles
 from codeloop.app.handlers.project.mcp import servers_in
 from codeloop.app.handlers.session.prompt import (
     agent_of,
@@ -21,14 +22,14 @@ from codeloop.app.prompt_parts import mime_of
 from codeloop.app.settings import newest_model
 from codeloop.extend.agents import parse_ref
 from codeloop.extend.commands import COMPACT, commands_of
-from codeloop.extend.mcp.known.table import McpTable
-from codeloop.extend.mcp.link.failures import ServerFailed
-from codeloop.extend.mcp.offer.prompts import prompt_text, prompts_of
-from codeloop.extend.skills import load_skill, loaded_text
+from codeloop.extend.mcp.cache.table import McpTable
+from codeloop.extend.mcp.tools.prompts import prompt_text, prompts_of
+from codeloop.extend.mcp.transport.failures import ServerFailed
+from codeloop.extend.skills import format_skill, load_skill
 from codeloop.extend.template import Piece, Shell, Text, expand, mentions, source_of
-from codeloop.kit.lazy import load
 from codeloop.kit.suggest import meant, near
 from codeloop.permission.gate import Denied, Rejected
+from codeloop.schema import operation
 from codeloop.schema.agent import Agent
 from codeloop.schema.api.command import Command
 from codeloop.schema.api.session_inputs import (
@@ -56,6 +57,7 @@ from codeloop.tool.builtin.shell.bash import BashParams, bash
 from codeloop.tool.tool import ToolFailure
 
 
+@handles(operation.COMMAND_LIST)
 async def listed(project: Project, _args: NoArguments) -> list[Command]:
     """Return the commands by name, without what is carried out; a skill's template is its text."""
     found = _known(project)
@@ -78,6 +80,7 @@ def _with_text(project: Project, command: Command) -> Command:
         return command
 
 
+@handles(operation.COMMAND)
 async def command(project: Project, args: InvokeCommand) -> MessageWithParts:
     """Expand a command, send it as a prompt, run the turn and return its last answer.
 
@@ -103,9 +106,10 @@ async def command(project: Project, args: InvokeCommand) -> MessageWithParts:
     text = await _text(project, args, found, agent, message_id)
     parts = _parts(project, args, found, text, agent)
     await extensions_ready(project)
-    if project.engine.hooks is not None:
-        hooked: Callable[..., Awaitable[list[PartInput]]] = load("app.handlers.session.hooked_prompt:hooked_command")
-        parts = await hooked(project, args, found, parts)
+    if project.engine.hooks.runner is not None:
+        from codeloop.app.handlers.session.hooked_prompt import hooked_command
+
+        parts = await hooked_command(project, args, found, parts)
     parts = _as_typed(args, parts)
     is_subtask = any(isinstance(part, SubtaskPartInput) for part in parts)
     model = found.model or args.model
@@ -152,7 +156,7 @@ async def _compacted(project: Project, args: InvokeCommand, session: Session) ->
 async def _text(project: Project, args: InvokeCommand, found: Command, agent: Agent, message_id: str) -> str:
     """Return the prompt's text: the template filled in, each line for the shell replaced by what it printed."""
     if found.source == "skill":
-        skill = loaded_text(load_skill(project.settings.skills.found[found.name]), project.workspace.shown)
+        skill = format_skill(load_skill(project.settings.skills.found[found.name]), project.workspace.shorten)
         return f"{skill}\n\n{args.arguments.strip()}".strip()
     if found.source == "mcp":
         context = _context(project, args, agent, message_id, "mcp")
@@ -253,6 +257,7 @@ def _file(project: Project, name: str) -> Path | None:
         return None
 
 
+@handles(operation.SESSION_INIT)
 async def init(project: Project, args: InitSession) -> bool:
     """Have the model write the project's AGENTS.md; true when the turn is over. Raises as `command` does."""
     model = f"{args.provider_id}/{args.model_id}"

@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 
 from codeloop.agent.turn_diffs import places_of, start_of, turn_diffs
+from codeloop.app.handlers import handles
 from codeloop.app.handlers.session.revert import undone
 from codeloop.app.project import Project
+from codeloop.schema import operation
 from codeloop.schema.api.session_requests import SessionDiffQuery
 from codeloop.schema.errors import OperationError
 from codeloop.schema.message import AssistantMessage, SnapshotFileDiff
@@ -12,6 +14,7 @@ from codeloop.store.conversation import Entry
 from codeloop.workspace.snapshot.file_jobs import Failed
 
 
+@handles(operation.SESSION_DIFF)
 async def diff(project: Project, args: SessionDiffQuery) -> list[SnapshotFileDiff]:
     """Return the changes of a prompt's turn (an answer stands for its prompt), or of all turns; else what is undone.
 

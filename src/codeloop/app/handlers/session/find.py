@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+from codeloop.app.handlers import handles
 from codeloop.app.project import Project
 from codeloop.kit.jsonc import iterate_texts
 from codeloop.kit.wildcard import smart_pattern
+from codeloop.schema import operation
 from codeloop.schema.api.session_reports import FindInSession, TextKind, TextMatch, TextMatches
 from codeloop.schema.bounds.session import SESSION_FOUND
 from codeloop.schema.errors import OperationError, SessionNotFound
@@ -32,6 +34,7 @@ AROUND = 40
 _WORD = re.compile(r"[A-Za-z0-9]+")
 
 
+@handles(operation.SESSION_FIND)
 async def find(project: Project, args: FindInSession) -> TextMatches:
     """Find a text. Raises OperationError: an unknown session, or no text."""
     session = project.store.find_session(args.session_id)

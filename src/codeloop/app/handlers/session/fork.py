@@ -7,8 +7,10 @@ from itertools import takewhile
 from codeloop import __version__
 from codeloop.agent.moves import is_open
 from codeloop.agent.subagent.ceilings import with_ceilings
+from codeloop.app.handlers import handles
 from codeloop.app.project import Project
 from codeloop.app.slugs import slug
+from codeloop.schema import operation
 from codeloop.schema.api.session_requests import ForkSession
 from codeloop.schema.errors import OperationError
 from codeloop.schema.event import StoredEvent, message_updated, part_updated, session_created
@@ -22,6 +24,7 @@ from codeloop.store.conversation import Entry
 _NUMBERED = re.compile(r"(.*) \(fork #(\d+)\)", re.DOTALL)
 
 
+@handles(operation.SESSION_FORK)
 async def fork(project: Project, args: ForkSession) -> Session:
     """Copy a session, up to a message that is left out: new ids, original times, no parent, one transaction.
 

@@ -1,15 +1,13 @@
 """Prompts and commands as extensions leave them, and sessions that begin and end. Loaded only when one wants to."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
-from codeloop.agent.hooks.compaction import START, begun
-from codeloop.agent.hooks.prompt import MESSAGE, hooked_message
+from codeloop.agent.hooks.extension_hooks import ExtensionHooks
 from codeloop.app.models.open_models import SMALL
 from codeloop.app.project import Project
-from codeloop.kit.lazy import load
 from codeloop.schema.api.command import Command
 from codeloop.schema.api.session_inputs import InvokeCommand, PartInput
 from codeloop.schema.errors import HookRefused, OperationError
@@ -17,7 +15,7 @@ from codeloop.schema.ids import new_id
 from codeloop.schema.message import UserMessage
 from codeloop.schema.part import Part, TextPart
 from codeloop.store.conversation import is_summary
-from codeloop.tool.call_session import AskedHooks
+from codeloop.tool.call_session import HookRunner
 
 END, COMMAND = "session.end", "command.execute.before"
 
@@ -28,7 +26,7 @@ class BegunSessions:
     def __init__(self, project: Project) -> None:
         self._ids: dict[str, None] = {}
         self._project = project
-        hooks = project.engine.hooks
+        hooks = project.engine.hooks.runner
         if hooks is not None and hooks.wants(END):
             project.in_background(self._ending(hooks))
 
@@ -42,7 +40,7 @@ class BegunSessions:
         """Take back that a session began: its prompt was refused."""
         self._ids.pop(session_id, None)
 
-    async def _ending(self, hooks: AskedHooks) -> None:
+    async def _ending(self, hooks: HookRunner) -> None:
         try:
             await asyncio.Event().wait()
         finally:
@@ -55,17 +53,18 @@ async def hooked_prompt(
 ) -> tuple[UserMessage, list[Part]]:
     """Return a person's prompt as extensions leave it. Raises OperationError: one of them refuses it."""
     hooks, given = project.engine.hooks, list(parts)
-    if hooks is None:
+    if not isinstance(hooks, ExtensionHooks):
         return message, given
     sessions = project.shared(BegunSessions)
     source = _source(project, sessions, message.session_id)
     try:
-        if hooks.wants(SMALL):
-            choose: Callable[[Project, str], Awaitable[None]] = load("app.models.small:choose_small")
-            await choose(project, message.model.provider_id)
-        if source is not None and hooks.wants(START):
-            given += [_told(message, text) for text in await begun(hooks, message.session_id, source)]
-        return await hooked_message(hooks, message, given) if hooks.wants(MESSAGE) else (message, given)
+        if hooks.runner.wants(SMALL):
+            from codeloop.app.models.small import choose_small
+
+            await choose_small(project, message.model.provider_id)
+        if source is not None:
+            given += [_text_part(message, text) for text in await hooks.start_texts(message.session_id, source)]
+        return await hooks.change_prompt(message, given)
     except HookRefused as error:
         if source in {"startup", "resume"}:
             sessions.forget(message.session_id)
@@ -80,7 +79,7 @@ def _source(project: Project, sessions: BegunSessions, session_id: str) -> str |
     return "compact" if entries and is_summary(entries[-1].info) else None
 
 
-def _told(message: UserMessage, text: str) -> TextPart:
+def _text_part(message: UserMessage, text: str) -> TextPart:
     return TextPart(id=new_id("prt"), session_id=message.session_id, message_id=message.id, text=text, synthetic=True)
 
 
@@ -88,7 +87,7 @@ async def hooked_command(
     project: Project, args: InvokeCommand, found: Command, parts: Sequence[PartInput]
 ) -> list[PartInput]:
     """Return the parts of a command's prompt as extensions leave them. Raises OperationError: one refuses it."""
-    hooks = project.engine.hooks
+    hooks = project.engine.hooks.runner
     if hooks is None or not hooks.wants(COMMAND):
         return list(parts)
     asked = {"command": found.name, "sessionID": args.session_id, "arguments": args.arguments}

@@ -9,9 +9,11 @@ from typing import Any, get_args
 import msgspec
 
 from codeloop import __version__
+from codeloop.app.handlers import handles
 from codeloop.app.handlers.session.fork import copied_at, owned, renamed, stored, sums
 from codeloop.app.project import Project
 from codeloop.app.slugs import slug
+from codeloop.schema import operation
 from codeloop.schema.api.session_requests import ImportedSession, ImportSession
 from codeloop.schema.errors import MessageError, OperationError
 from codeloop.schema.ids import new_id
@@ -28,6 +30,7 @@ LATEST = 1 << 47
 _ID = re.compile(r"(ses|msg|prt)_[0-9A-Za-z]{1,64}")
 
 
+@handles(operation.SESSION_IMPORT)
 async def import_session(project: Project, args: ImportSession) -> ImportedSession:
     """Store a session from a file. Ids are kept when all of them are free, else all are new: nothing is overwritten.
 
@@ -154,7 +157,7 @@ def _is_free(project: Project, session: Session, entries: Sequence[Entry]) -> bo
     if not session.id.startswith("ses_") or not all(each.startswith("msg_") for each in messages):
         return False
     ordered = all(first.id < second.id for entry in entries for first, second in pairwise(entry.parts))
-    return ordered and not project.store.queries.taken([session.id], messages, parts)
+    return ordered and not project.store.queries.are_taken([session.id], messages, parts)
 
 
 def _plain(value: Any, kind: Any, place: str) -> Any:

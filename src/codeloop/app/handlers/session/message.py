@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from codeloop.agent.moves import queued
+from codeloop.agent.moves import list_queued_prompts
+from codeloop.app.handlers import handles
 from codeloop.app.project import Project
+from codeloop.schema import operation
 from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.api.session_requests import (
     ListMessages,
@@ -26,6 +28,7 @@ from codeloop.schema.wire import replace
 from codeloop.store.conversation import Entry
 
 
+@handles(operation.SESSION_MESSAGES)
 async def messages(project: Project, args: ListMessages) -> list[MessageWithParts]:
     """Return messages of a session, oldest first."""
     return page(project, args)[0]
@@ -63,19 +66,22 @@ def _listed(entries: Sequence[Entry]) -> list[MessageWithParts]:
     return [MessageWithParts(info=entry.info, parts=list(entry.parts)) for entry in entries]
 
 
+@handles(operation.MESSAGE_GET)
 async def get(project: Project, args: MessageId) -> MessageWithParts:
     """Return one message."""
     return _listed([_entry(project, args.session_id, args.message_id)])[0]
 
 
+@handles(operation.SESSION_QUEUED)
 async def waiting(project: Project, args: SessionId) -> list[MessageWithParts]:
     """Return the prompts that wait for a running turn, here or in another process, to take them up."""
     project.store.session(args.session_id)
     if not project.runs.is_running(args.session_id) and project.store.leases.other(args.session_id) is None:
         return []
-    return _listed(queued(project.store.conversation(args.session_id)))
+    return _listed(list_queued_prompts(project.store.conversation(args.session_id)))
 
 
+@handles(operation.MESSAGE_DELETE)
 async def delete(project: Project, args: MessageId) -> bool:
     """Delete a message with its parts; a waiting prompt is cancelled by that. The session's sums sink with an answer.
 
@@ -95,6 +101,7 @@ async def delete(project: Project, args: MessageId) -> bool:
     return True
 
 
+@handles(operation.PART_UPDATE)
 async def update_part(project: Project, args: UpdatePart) -> Part:
     """Put a part in the place of the one with its id: so a waiting prompt is edited. Raises as `delete` does."""
     part = args.part
@@ -105,6 +112,7 @@ async def update_part(project: Project, args: UpdatePart) -> Part:
     return part
 
 
+@handles(operation.PART_DELETE)
 async def delete_part(project: Project, args: PartId) -> bool:
     """Delete a part. Raises as `delete` does."""
     _check_part(_changeable(project, args.session_id, args.message_id), args.part_id)
@@ -130,7 +138,9 @@ def _changeable(project: Project, session_id: str, message_id: str) -> Entry:
     entry = _entry(project, session_id, message_id)
     project.store.leases.check(session_id)
     project.runs.check_free(session_id)
-    if session_id in project.store.statuses and entry not in queued(project.store.conversation(session_id)):
+    if session_id in project.store.statuses and entry not in list_queued_prompts(
+        project.store.conversation(session_id)
+    ):
         raise OperationError(
             "SessionBusyError", f"Session {session_id} is busy and works with {message_id}. Abort its turn first."
         )

@@ -2,19 +2,20 @@
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 
-from codeloop.agent.compaction import room_of
-from codeloop.agent.engine import Policy, model_ref
-from codeloop.agent.moves import Stop, next_move, used_tokens
+from codeloop.agent.engine import model_ref
+from codeloop.agent.moves import Stop, next_move
+from codeloop.app.handlers import handles
+from codeloop.app.handlers.session.turn_policy import make_policy
 from codeloop.app.project import Project
 from codeloop.app.prompt_parts import attached, is_mention
 from codeloop.extend.agents import parse_ref
 from codeloop.kit import fault_injection
 from codeloop.kit.jsonc import Path as Keys
-from codeloop.kit.lazy import load
 from codeloop.model.errors import UnknownModel
+from codeloop.schema import operation
 from codeloop.schema.agent import Agent
 from codeloop.schema.api.session_inputs import (
     FilePartInput,
@@ -22,7 +23,6 @@ from codeloop.schema.api.session_inputs import (
     MessageWithParts,
     PartInput,
     Prompt,
-    RunLimits,
     RunShell,
     Summarize,
     TextPartInput,
@@ -42,9 +42,7 @@ from codeloop.store.conversation import Entry, next_created
 from codeloop.tool.toolbox import Notices
 
 CUT_OFF = "The server ended while it worked on this. What was done is kept; say how to go on."
-HOOKED = "app.handlers.session.hooked_prompt:hooked_prompt"
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+")
-AllowMentions = Callable[[Project, Agent, UserMessage, Sequence[PartInput]], Awaitable[list[PartInput]]]
 
 
 async def extensions_ready(project: Project) -> None:
@@ -55,6 +53,7 @@ async def extensions_ready(project: Project) -> None:
     project.show_warnings()
 
 
+@handles(operation.PROMPT)
 async def prompt(project: Project, args: Prompt) -> MessageWithParts:
     """Store a prompt, run the turn and return its last answer. The turn goes on when the caller goes away.
 
@@ -69,10 +68,11 @@ async def prompt(project: Project, args: Prompt) -> MessageWithParts:
         return await joined(project, before, args)
     if args.no_reply:
         return MessageWithParts(info=message, parts=parts)
-    stop = await asyncio.shield(project.runs.wake(args.session_id, policy_of(args.limits, message, project)))
+    stop = await asyncio.shield(project.runs.wake(args.session_id, await make_policy(args.limits, message, project)))
     return _answer(project, args.session_id, stop)
 
 
+@handles(operation.PROMPT_ASYNC)
 async def prompt_async(project: Project, args: Prompt) -> None:
     """Store a prompt and start the turn. One that is sent again is left as it is, as in `prompt`."""
     try:
@@ -82,7 +82,7 @@ async def prompt_async(project: Project, args: Prompt) -> None:
             raise
         return
     if not args.no_reply:
-        project.runs.wake(args.session_id, policy_of(args.limits, message, project))
+        project.runs.wake(args.session_id, await make_policy(args.limits, message, project))
 
 
 def sent_before(project: Project, args: Prompt | InvokeCommand) -> Entry | None:
@@ -94,7 +94,7 @@ def sent_before(project: Project, args: Prompt | InvokeCommand) -> Entry | None:
     if isinstance(args, Prompt):
         given = [part.text for part in args.parts if isinstance(part, TextPartInput) and not part.synthetic]
         stored = [part.text for part in found.parts if isinstance(part, TextPart) and not part.synthetic]
-        hooks = project.engine.hooks  # an extension may have put other words in their place
+        hooks = project.engine.hooks.runner  # an extension may have put other words in their place
         return found if given == stored or (hooks is not None and hooks.wants("chat.message")) else None
     return found
 
@@ -107,7 +107,7 @@ async def joined(project: Project, before: Entry, args: Prompt | InvokeCommand) 
     message = before.info
     if not isinstance(message, UserMessage) or (isinstance(args, Prompt) and args.no_reply):
         return MessageWithParts(info=message, parts=list(before.parts))
-    policy = policy_of(args.limits, message, project)
+    policy = await make_policy(args.limits, message, project)
     view = project.store.context_view(args.session_id)
     is_answered = any(getattr(each.info, "parent_id", None) == message.id for each in view.entries)
     if project.runs.works_on(args.session_id) or not is_answered:
@@ -117,6 +117,7 @@ async def joined(project: Project, before: Entry, args: Prompt | InvokeCommand) 
     return _answer(project, args.session_id, stop)
 
 
+@handles(operation.SUMMARIZE)
 async def summarize(project: Project, args: Summarize) -> bool:
     """Put a summary in the place of the conversation; true when it is done."""
     session = project.store.session(args.session_id)
@@ -127,13 +128,14 @@ async def summarize(project: Project, args: Summarize) -> bool:
     message = user_message(project, session.id, session.agent or "build", model)
     part = CompactionPart(id=new_id("prt"), session_id=session.id, message_id=message.id, auto=args.auto)
     project.store.append(message_updated(message), part_updated(part))
-    stop = await asyncio.shield(project.runs.wake(session.id, policy_of(None, message, project)))
+    stop = await asyncio.shield(project.runs.wake(session.id, await make_policy(None, message, project)))
     if stop.reason != "done":
         kind = "UnknownError" if stop.reason == "error" else "BadRequest"
         raise OperationError(kind, f"The conversation was not summarised: {stop.message or stop.reason}")
     return True
 
 
+@handles(operation.ABORT)
 async def abort(project: Project, args: SessionId) -> bool:
     """Stop a session's turn, if one runs."""
     await project.runs.abort(args.session_id)
@@ -176,24 +178,11 @@ async def _store(project: Project, args: Prompt) -> tuple[UserMessage, list[Part
     project.models.open(model_ref(model))
     message = user_message(project, session.id, agent.name, model, args.message_id)
     message = replace(message, system=args.system, tools=args.tools, format=wanted)
-    parts: list[Part] = []
-    switched = switch_note(_agent_before(project, session), agent.name)
-    allowed: Sequence[PartInput] = args.parts
-    if any(map(is_mention, args.parts)):
-        allow: AllowMentions = load("app.mentions:allowed_mentions")
-        allowed = await allow(project, agent, message, args.parts)
-    notices = project.workspace.part(Notices)
-    changed = notices.take(session.id) if notices is not None else ""
-    told = {switched: None, changed: {TOLD: True}}
-    notes = (TextPartInput(text=note, synthetic=True, metadata=shown) for note, shown in told.items() if note)
-    for given in (*allowed, *notes):
-        if isinstance(given, FilePartInput):  # reading it, and scaling it down, takes its time
-            parts += await asyncio.to_thread(attached, project.workspace, message, given)
-        else:
-            parts += attached(project.workspace, message, given)
-    if project.engine.hooks is not None:
-        hooked: Callable[..., Awaitable[tuple[UserMessage, list[Part]]]] = load(HOOKED)
-        message, parts = await hooked(project, message, parts)
+    parts = await _make_parts(project, session, agent, message, args.parts)
+    if project.engine.hooks.runner is not None:
+        from codeloop.app.handlers.session.hooked_prompt import hooked_prompt
+
+        message, parts = await hooked_prompt(project, message, parts)
         part_ids = [part.id for part in parts]
     await fault_injection.reach("prompt.store")
     project.runs.check_free(session.id)
@@ -201,7 +190,9 @@ async def _store(project: Project, args: Prompt) -> tuple[UserMessage, list[Part
     session = project.store.session(session.id)  # a running turn may have changed it meanwhile
     discarded: list[StoredEvent] = []
     if session.revert is not None:
-        discarded = load("app.handlers.session.revert:discard_reverted")(project.store, session.id)
+        from codeloop.app.handlers.session.revert import discard_reverted
+
+        discarded = discard_reverted(project.store, session.id)
     for event in discarded:
         if isinstance(event, SessionUpdated):
             session = event.properties.info
@@ -221,6 +212,29 @@ async def _store(project: Project, args: Prompt) -> tuple[UserMessage, list[Part
     if discarded:  # nothing is undone any more
         project.store.publish_live(session_diff(session.id, []))
     return message, parts
+
+
+async def _make_parts(
+    project: Project, session: Session, agent: Agent, message: UserMessage, given: Sequence[PartInput]
+) -> list[Part]:
+    """Read what a prompt attaches, and add what the model must know since the last one."""
+    switched = switch_note(_agent_before(project, session), agent.name)
+    allowed = given
+    if any(map(is_mention, given)):
+        from codeloop.app.mentions import allowed_mentions
+
+        allowed = await allowed_mentions(project, agent, message, given)
+    notices = project.workspace.part(Notices)
+    changed = notices.take(session.id) if notices is not None else ""
+    metadata_of = {switched: None, changed: {TOLD: True}}
+    notes = (TextPartInput(text=note, synthetic=True, metadata=shown) for note, shown in metadata_of.items() if note)
+    parts: list[Part] = []
+    for each in (*allowed, *notes):
+        if isinstance(each, FilePartInput):  # reading it, and scaling it down, takes its time
+            parts += await asyncio.to_thread(attached, project.workspace, message, each)
+        else:
+            parts += attached(project.workspace, message, each)
+    return parts
 
 
 def _agent_before(project: Project, session: Session) -> str | None:
@@ -257,7 +271,7 @@ def check_ids(project: Project, message_id: str | None, parts: Sequence[str]) ->
                 "BadRequest", f"{field} must be {prefix}_ and letters or digits, {CHOSEN_ID.value} characters at most."
             )
     messages = [message_id] if message_id is not None else []
-    if (messages or parts) and (len(set(parts)) < len(parts) or project.store.queries.taken((), messages, parts)):
+    if (messages or parts) and (len(set(parts)) < len(parts) or project.store.queries.are_taken((), messages, parts)):
         raise OperationError(
             "BadRequest", "messageID, or the id of a part, is in use. Choose another, or leave it out."
         )
@@ -267,8 +281,9 @@ async def _format(project: Project, args: Prompt) -> JSON | None:
     """Return the output format of a prompt as it is stored. Raises OperationError when it is wrong."""
     if args.format is None or args.format == {"type": "text"}:
         return args.format
-    checked: Callable[[JSON, Mapping[str, str]], Awaitable[JSON]] = load("agent.structured.format:checked_format")
-    return await checked(args.format, project.workspace.environment)
+    from codeloop.agent.structured.format import check_format
+
+    return await check_format(args.format, project.workspace.environment)
 
 
 async def model_of(project: Project, args: Prompt | RunShell, session: Session, agent: Agent) -> ModelRef:
@@ -315,7 +330,7 @@ def _naming(project: Project, keys: Keys) -> Generator[None]:
     try:
         yield
     except UnknownModel as error:
-        found = project.settings.loaded.written(keys)
+        found = project.settings.loaded.describe_origin(keys)
         if found is None:
             raise
         raise UnknownModel(f"{error}\nIt is chosen by {found[0]}.") from error
@@ -329,27 +344,6 @@ def _with_tools(session: Session, tools: dict[str, bool] | None) -> list[Permiss
         for name, allowed in tools.items()
     ]
     return [*(session.permission or ()), *rules]
-
-
-def policy_of(limits: RunLimits | None, message: UserMessage, project: Project) -> Policy:
-    """Make the limits of a prompt's turn. Raises CodeloopError when its model is not available."""
-    limits = limits or RunLimits()
-    agent = project.engine.agent(message.agent)
-    bounds = [steps for steps in (limits.steps, agent.steps) if steps is not None]
-    compaction = project.settings.config.compaction
-    info = project.models.open(model_ref(message.model)).info
-    session = project.store.session(message.session_id)
-    return Policy(
-        steps=min(bounds, default=None),
-        cost=limits.cost,
-        cost_before=session.cost or 0.0,
-        tokens=limits.tokens,
-        tokens_before=used_tokens(session),
-        budget=None if limits.budget is None else project.settings.startup.budgets.find(limits.budget),
-        room=room_of(info, compaction.reserved),
-        compact=compaction.auto and limits.compact,
-        attended=limits.attended,
-    )
 
 
 def _answer(project: Project, session_id: str, stop: Stop) -> MessageWithParts:

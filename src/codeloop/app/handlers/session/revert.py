@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
-from typing import Protocol
 
 import msgspec
 from msgspec import Struct
 
 from codeloop.agent.turn_diffs import Step, diffs_of, files_of, places_of, start_of, step_changes, with_diffs
-from codeloop.app.runs import Runs
+from codeloop.app.handlers import handles
+from codeloop.app.project import Project
+from codeloop.schema import operation
 from codeloop.schema.api.session_requests import (
     FileConflict,
     FileDone,
@@ -35,25 +36,6 @@ from codeloop.workspace.snapshot.step_recorder import file_diffs
 from codeloop.workspace.snapshot.tree_diff import TreeChange, lookup, overlaid
 
 
-class Place(Protocol):
-    """What undo needs of an open project."""
-
-    @property
-    def store(self) -> Store:
-        """Where the sessions are."""
-        ...
-
-    @property
-    def snapshots(self) -> Snapshots:
-        """The snapshots of its work tree."""
-        ...
-
-    @property
-    def runs(self) -> Runs:
-        """The turns that run in this process."""
-        ...
-
-
 class _Plan(Struct, frozen=True):
     """What a move in the conversation means for the files. `snapshot`: the tree from before the first undo."""
 
@@ -63,27 +45,29 @@ class _Plan(Struct, frozen=True):
     diffs: tuple[SnapshotFileDiff, ...]
 
 
-async def revert(place: Place, args: RevertSession) -> RevertedSession:
+@handles(operation.SESSION_REVERT)
+async def revert(project: Project, args: RevertSession) -> RevertedSession:
     """Undo everything from a message on; an unknown message changes nothing.
 
     Only files that still hold what the agent wrote are put back; the others are named in `outcome.conflicts`.
     Raises OperationError: NotFoundError, SessionBusyError.
     """
-    session, view = idle(place, args.session_id)
+    session, view = idle(project, args.session_id)
     start = start_of(view, args.message_id, args.part_id)
     if start is None:
         return _answer(session, RestoreResult())
-    async with held(place, args):
-        return await _move(place, view, start, args)
+    async with hold_session(project, args):
+        return await _move(project, view, start, args)
 
 
-async def unrevert(place: Place, args: UnrevertSession) -> RevertedSession:
+@handles(operation.SESSION_UNREVERT)
+async def unrevert(project: Project, args: UnrevertSession) -> RevertedSession:
     """Take back what `revert` did, files included, except those that somebody changed since."""
-    session, view = idle(place, args.session_id)
+    session, view = idle(project, args.session_id)
     if session.revert is None:
         return _answer(session, RestoreResult())
-    async with held(place, args):
-        return await _move(place, view, None, args)
+    async with hold_session(project, args):
+        return await _move(project, view, None, args)
 
 
 def discard_reverted(store: Store, session_id: str) -> list[StoredEvent]:
@@ -125,29 +109,29 @@ def _undone_subagents(store: Store, view: Conversation, start: int | None, point
     return list(found.values())
 
 
-async def undone(place: Place, view: Conversation) -> tuple[SnapshotFileDiff, ...]:
+async def undone(project: Project, view: Conversation) -> tuple[SnapshotFileDiff, ...]:
     """Return the diff of an undo: the files as they stood before, against now; empty where nothing is undone."""
     point = view.session.revert
     start = start_of(view, point.message_id, point.part_id) if point is not None else None
     if start is None:
         return ()
-    snapshots = place.snapshots
-    placed = places_of(place.store, view)
-    plan = await snapshots.jobs.beside(lambda: _plan(snapshots, view, placed, start), UNDO_TIME)
+    snapshots = project.snapshots
+    placed = places_of(project.store, view)
+    plan = await snapshots.jobs.run_in_background(lambda: _plan(snapshots, view, placed, start), UNDO_TIME)
     return () if isinstance(plan, Failed) else plan.diffs
 
 
 async def _move(
-    place: Place, view: Conversation, target: int | None, args: RevertSession | UnrevertSession
+    project: Project, view: Conversation, target: int | None, args: RevertSession | UnrevertSession
 ) -> RevertedSession:
     """Go from where the session stands to `target` (None: its end), with the files.
 
     The state that the files come from is stored before the first of them changes, so a program that is killed in
     between leaves each file old or new, and the same call finishes the work.
     """
-    session, snapshots = view.session, place.snapshots
-    placed = places_of(place.store, view)
-    plan = await snapshots.jobs.beside(lambda: _plan(snapshots, view, placed, target), UNDO_TIME)
+    session, snapshots = view.session, project.snapshots
+    placed = places_of(project.store, view)
+    plan = await snapshots.jobs.run_in_background(lambda: _plan(snapshots, view, placed, target), UNDO_TIME)
     if isinstance(plan, Failed):
         raise OperationError("UnknownError", f"Nothing was undone: {plan.reason}.")
     point: Revert | None = None
@@ -158,18 +142,18 @@ async def _move(
         point = Revert(message_id=message_id, part_id=part_id, snapshot=plan.snapshot, diff=text)
     if not args.dry_run:  # a point without a diff is one that the files are still on their way to
         begun = replace(point, diff=None) if point is not None else None
-        _store(place, session.id, replace(session.revert, snapshot=plan.snapshot) if session.revert else begun)
+        _store(project, session.id, replace(session.revert, snapshot=plan.snapshot) if session.revert else begun)
     outcome = await restore_files(snapshots, plan.moves, dry_run=args.dry_run)
     if not args.dry_run:
-        session = _store(place, session.id, point)
+        session = _store(project, session.id, point)
         diffs = list(plan.diffs) if target is not None else []
-        place.store.publish_live(session_diff(session.id, diffs))
+        project.store.publish_live(session_diff(session.id, diffs))
     return _answer(session, with_conflicts(outcome, plan.conflicts), plan.moves)
 
 
 async def restore_files(snapshots: Snapshots, moves: tuple[Restoration, ...], *, dry_run: bool) -> RestoreResult:
     """Make the moves, or with `dry_run` only look at them. Raises OperationError: doing the same again goes on."""
-    outcome = await snapshots.jobs.beside(
+    outcome = await snapshots.jobs.run_in_background(
         lambda: put_back(snapshots.objects, snapshots.root, moves, snapshots.notes, dry_run=dry_run), UNDO_TIME
     )
     snapshots.mark_changed()
@@ -178,7 +162,7 @@ async def restore_files(snapshots: Snapshots, moves: tuple[Restoration, ...], *,
     return outcome
 
 
-def _store(place: Place, session_id: str, point: Revert | None) -> Session:
+def _store(project: Project, session_id: str, point: Revert | None) -> Session:
     """Store where a session stands, unless it does already; what else of it has changed meanwhile stays."""
 
     def changed(session: Session) -> Session:
@@ -186,7 +170,7 @@ def _store(place: Place, session_id: str, point: Revert | None) -> Session:
             return session
         return replace(session, revert=point, time=replace(session.time, updated=now_ms()))
 
-    return place.store.update_session(session_id, changed)
+    return project.store.update_session(session_id, changed)
 
 
 def with_conflicts(outcome: RestoreResult, more: Sequence[Conflict]) -> RestoreResult:
@@ -254,23 +238,25 @@ def _at(held: TreeEntry | None, steps: Sequence[Step], path: str, point: int | N
     return unwound(held, changes), is_unwound(held, changes)
 
 
-def idle(place: Place, session_id: str) -> tuple[Session, Conversation]:
+def idle(project: Project, session_id: str) -> tuple[Session, Conversation]:
     """Return a session of this work tree that nothing works on. Raises OperationError."""
-    session = place.store.session(session_id)
-    if session.root != str(place.snapshots.root):
-        what = f"Session {session.id} belongs to {session.directory}, outside {place.snapshots.root}."
+    session = project.store.session(session_id)
+    if session.root != str(project.snapshots.root):
+        what = f"Session {session.id} belongs to {session.directory}, outside {project.snapshots.root}."
         raise OperationError("BadRequest", f"{what} Nothing was changed.")
-    if place.runs.is_running(session.id):
+    if project.runs.is_running(session.id):
         raise OperationError("SessionBusyError", f"Session {session.id} is busy. Abort its turn first.")
-    place.store.leases.check(session.id)
-    return session, place.store.conversation(session.id)
+    project.store.leases.check(session.id)
+    return session, project.store.conversation(session.id)
 
 
-def held(place: Place, args: RevertSession | UnrevertSession | UndoFiles) -> AbstractAsyncContextManager[None]:
+def hold_session(
+    project: Project, args: RevertSession | UnrevertSession | UndoFiles
+) -> AbstractAsyncContextManager[None]:
     """Keep turns away while files change. Raises OperationError (SessionBusyError)."""
     if args.dry_run:
         return nullcontext()
-    return place.runs.held(args.session_id, forgets=not isinstance(args, UndoFiles))
+    return project.runs.lock(args.session_id, forgets=not isinstance(args, UndoFiles))
 
 
 def _answer(session: Session, outcome: RestoreResult, moves: Sequence[Restoration] = ()) -> RevertedSession:

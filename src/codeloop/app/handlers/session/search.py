@@ -3,8 +3,10 @@
 import asyncio
 import time
 
-from codeloop.app.handlers.session.session import own_directory
+from codeloop.app.handlers import handles
+from codeloop.app.handlers.reports.databases import own_directory
 from codeloop.app.project import Project
+from codeloop.schema import operation
 from codeloop.schema.api.session_requests import Excerpt, SearchResult, SearchSessions, SessionHit
 from codeloop.schema.errors import OperationError
 from codeloop.schema.limits import SESSION_SEARCH, SESSION_SEARCH_TEXT
@@ -18,6 +20,7 @@ EXCERPTS = 3
 """Places shown of one session."""
 
 
+@handles(operation.SESSION_SEARCH)
 async def search(project: Project, args: SearchSessions) -> SearchResult:
     """Find a text in titles, prompts and answers; bounded by `limit` sessions and by time.
 

@@ -3,17 +3,18 @@
 import asyncio
 from contextlib import closing, suppress
 from datetime import UTC, datetime
-from pathlib import Path
 
 from codeloop import __version__
-from codeloop.agent.subagent.ceilings import kept_ceilings, with_ceilings
+from codeloop.agent.subagent.ceilings import read_ceilings, with_ceilings
 from codeloop.agent.title import UNTITLED
+from codeloop.app.handlers import handles
+from codeloop.app.handlers.reports.databases import find_databases
 from codeloop.app.handlers.session.prompt import check_model
 from codeloop.app.project import Project
 from codeloop.app.slugs import slug
 from codeloop.config.project_root import GLOBAL
 from codeloop.kit import fault_injection
-from codeloop.kit.lazy import load
+from codeloop.schema import operation
 from codeloop.schema.api.session_requests import CreateSession, ListAllSessions, ListSessions, SessionId, UpdateSession
 from codeloop.schema.errors import OperationError
 from codeloop.schema.event import session_created, session_deleted
@@ -27,6 +28,7 @@ from codeloop.store.database import StoreError
 from codeloop.store.queries import ALL, SessionFilter, open_queries
 
 
+@handles(operation.SESSION_CREATE)
 async def create(project: Project, args: CreateSession) -> Session:
     """Make a session in the project's directory."""
     place = project.settings.place
@@ -64,6 +66,7 @@ def untitled(now: int) -> str:
     return UNTITLED + datetime.fromtimestamp(now / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+@handles(operation.SESSION_LIST)
 async def listed(project: Project, args: ListSessions) -> list[Session]:
     """Return sessions, newest change first. Raises OperationError when `limit` is below 1."""
     if args.limit < 1:
@@ -90,18 +93,13 @@ def _is_top(project: Project, directory: str) -> bool:
     return place.vcs is not None and place.project_id != GLOBAL and directory.rstrip("/") == str(place.root)
 
 
-def own_directory(project: Project) -> str | None:
-    """Return the directory whose sessions are the project's own: outside of repositories all share one store."""
-    place = project.settings.place
-    return str(place.directory) if place.project_id == GLOBAL else None
-
-
+@handles(operation.SESSION_EVERYTHING)
 async def everything(project: Project, args: ListAllSessions) -> list[Session]:
     """Return the sessions of every project, newest change first; databases that can't be read are left out."""
 
     def read() -> list[Session]:
         found: list[Session] = []
-        for path in databases(project):
+        for path in find_databases(project):
             with suppress(StoreError), closing(open_queries(path)) as queries:
                 found += queries.sessions(SessionFilter(limit=min(args.limit, ALL)))
         return sorted(found, key=lambda each: -each.time.updated)[: args.limit]
@@ -109,16 +107,13 @@ async def everything(project: Project, args: ListAllSessions) -> list[Session]:
     return await asyncio.to_thread(read)
 
 
-def databases(project: Project) -> list[Path]:
-    """Return the databases of all projects."""
-    return sorted(project.settings.paths.project("x").parent.glob("*/codeloop.db"))
-
-
+@handles(operation.SESSION_GET)
 async def get(project: Project, args: SessionId) -> Session:
     """Return a session."""
     return project.store.session(args.session_id)
 
 
+@handles(operation.SESSION_UPDATE)
 async def update(project: Project, args: UpdateSession) -> Session:
     """Rename a session, archive it, or change its metadata and rules. Its place in the list stays."""
     if args.title is not None and not args.title.strip():
@@ -139,24 +134,28 @@ def _metadata(session: Session, given: JSON | None) -> JSON:
         return {}
     own = session.metadata or {}
     profile = {PROFILE: own[PROFILE]} if PROFILE in own else {}
-    return {"metadata": with_ceilings({**profile, **given}, kept_ceilings(session))}
+    return {"metadata": with_ceilings({**profile, **given}, read_ceilings(session))}
 
 
+@handles(operation.SESSION_CHILDREN)
 async def children(project: Project, args: SessionId) -> list[Session]:
     """Return the sessions of a session's subagents, newest change first."""
     return project.store.sessions(parent=project.store.session(args.session_id).id, limit=ALL)
 
 
+@handles(operation.SESSION_TODO)
 async def todo(project: Project, args: SessionId) -> list[Todo]:
     """Return the task list that the model keeps."""
     return project.store.todos(project.store.session(args.session_id).id)
 
 
+@handles(operation.SESSION_STATUS)
 async def status(project: Project, _args: NoArguments) -> dict[str, Status]:
     """Return the state of each session that is not idle in this process, by id."""
     return dict(project.store.statuses)
 
 
+@handles(operation.SESSION_DELETE)
 async def delete(project: Project, args: SessionId) -> bool:
     """Delete a session and its children, with everything they hold. Raises OperationError while one is worked on."""
     family = _family(project, project.store.session(args.session_id))
@@ -165,7 +164,9 @@ async def delete(project: Project, args: SessionId) -> bool:
         if each.id in project.store.statuses or project.runs.works_on(each.id):
             raise OperationError("SessionBusyError", f"Session {each.id} is busy. Abort its turn first.")
     project.store.append(*(session_deleted(each) for each in reversed(family)))
-    load("extend.hooks.commands.transcript:forget_transcripts")(project.settings.home, [each.id for each in family])
+    from codeloop.extend.hooks.commands.transcript import forget_transcripts
+
+    forget_transcripts(project.settings.home, [each.id for each in family])
     return True
 
 
@@ -177,6 +178,8 @@ def _family(project: Project, session: Session) -> list[Session]:
     return family
 
 
+@handles(operation.SESSION_SHARE)
+@handles(operation.SESSION_UNSHARE)
 async def share(project: Project, args: SessionId) -> Session:
     """Refuse: a session never leaves this machine by itself. Raises OperationError."""
     project.store.session(args.session_id)

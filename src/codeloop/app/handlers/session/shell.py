@@ -5,9 +5,12 @@ import asyncio
 from codeloop.agent.engine import Policy
 from codeloop.agent.step import new_message
 from codeloop.agent.tool_context import CallContext
-from codeloop.app.handlers.session.prompt import agent_of, check_ids, model_of, policy_of, user_message
+from codeloop.app.handlers import handles
+from codeloop.app.handlers.session.prompt import agent_of, check_ids, model_of, user_message
 from codeloop.app.handlers.session.revert import discard_reverted
+from codeloop.app.handlers.session.turn_policy import make_policy
 from codeloop.app.project import Project
+from codeloop.schema import operation
 from codeloop.schema.agent import Agent
 from codeloop.schema.api.session_inputs import MessageWithParts, RunShell
 from codeloop.schema.errors import CodeloopError, OperationError
@@ -29,11 +32,12 @@ from codeloop.schema.permission import Need
 from codeloop.schema.wire import replace
 from codeloop.tool.builtin.shell.bash import BashParams, bash
 from codeloop.tool.tool import ToolFailure
-from codeloop.tool.truncate import truncated
+from codeloop.tool.truncate import truncate
 
 TOLD = "The user ran the following command themselves; the result below is what it printed."
 
 
+@handles(operation.SESSION_SHELL)
 async def shell(project: Project, args: RunShell) -> MessageWithParts:
     """Run a command line in the session's shell and return the answer that holds it; the model is not asked.
 
@@ -52,7 +56,7 @@ async def shell(project: Project, args: RunShell) -> MessageWithParts:
     message = user_message(project, session.id, agent.name, model, args.message_id)
     command = _Command(project, agent, message, args.command)
     try:
-        policy = policy_of(None, message, project)
+        policy = await make_policy(None, message, project)
     except CodeloopError:  # the model is not available: no matter for a command, and a later prompt reports it
         policy = Policy()
     stop = await asyncio.shield(project.runs.wake(session.id, policy, command.run))
@@ -88,7 +92,7 @@ class _Command:
             result = await bash.run(params, context)
             limits = self._project.engine.output
             scratch = self._project.workspace.scratch
-            result = truncated(result, scratch, "tail", lines=limits.lines, size=limits.bytes)
+            result = truncate(result, scratch, "tail", lines=limits.lines, size=limits.bytes)
             self._finish(info, _completed(part, result.output, result.metadata))
         except asyncio.CancelledError:
             state = context.present().state

@@ -8,11 +8,15 @@ from pathlib import Path
 
 import msgspec
 
-from codeloop.app.handlers.session.session import databases, own_directory
+from codeloop.app.handlers import handles
+from codeloop.app.handlers.reports.databases import find_databases, own_directory
+from codeloop.app.handlers.reports.spending import read_budgets
 from codeloop.app.project import Project
+from codeloop.schema import operation
 from codeloop.schema.api.session_requests import Figures, NamedFigures, Stats, StatsQuery
 from codeloop.schema.errors import OperationError
 from codeloop.schema.message import NO_TOKENS, Session, Tokens
+from codeloop.schema.wire import replace
 from codeloop.store.database import StoreError
 from codeloop.store.queries import ALL, RequestCount, SessionFilter, open_queries
 
@@ -53,6 +57,7 @@ class _Sums(msgspec.Struct):
     projects: defaultdict[str, _Sum] = msgspec.field(default_factory=lambda: defaultdict(_Sum))
 
 
+@handles(operation.SESSION_STATS)
 async def stats(project: Project, args: StatsQuery) -> Stats:
     """Add up the stored steps, of this project or of all; copies made by forks do not count twice.
 
@@ -60,9 +65,10 @@ async def stats(project: Project, args: StatsQuery) -> Stats:
     """
     if args.days is not None and not 1 <= args.days <= LONGEST:
         raise OperationError("BadRequest", f"days is {args.days}; it must be from 1 to {LONGEST}.")
-    paths = databases(project) if args.everything else [project.store.path]
+    paths = find_databases(project) if args.everything else [project.store.path]
     directory = None if args.everything else own_directory(project)
-    return await asyncio.to_thread(_stats, paths, _since(args.days), directory)
+    sums = await asyncio.to_thread(_stats, paths, _since(args.days), directory)
+    return replace(sums, budgets=await read_budgets(project))
 
 
 def _since(days: int | None) -> int:

@@ -7,14 +7,16 @@ from pathlib import Path
 from msgspec import Struct
 
 from codeloop.agent.turn_diffs import places_of, start_of, step_changes
+from codeloop.app.handlers import handles
 from codeloop.app.handlers.session.revert import (
-    Place,
     files_outcome,
-    held,
+    hold_session,
     idle,
     restore_files,
     with_conflicts,
 )
+from codeloop.app.project import Project
+from codeloop.schema import operation
 from codeloop.schema.api.session_requests import UndoFiles, UndoneFiles
 from codeloop.schema.errors import OperationError
 from codeloop.schema.limits import UNDO_TIME
@@ -37,17 +39,20 @@ class _Plan(Struct, frozen=True):
     conflicts: tuple[Conflict, ...] = ()
 
 
-async def undo_files(place: Place, args: UndoFiles) -> UndoneFiles:
+@handles(operation.UNDO_FILES)
+async def undo_files(project: Project, args: UndoFiles) -> UndoneFiles:
     """Take back what the last turn did to some files, as far as they hold what it wrote; or do it again.
 
     The last turn is the newest one that changed one of them and is not taken back there yet. Raises OperationError.
     """
-    session, view = idle(place, args.session_id)
-    snapshots = place.snapshots
-    placed = places_of(place.store, view)
+    session, view = idle(project, args.session_id)
+    snapshots = project.snapshots
+    placed = places_of(project.store, view)
     names = [_relative(snapshots.root, session, each) for each in args.files]
-    async with held(place, args):
-        plan = await snapshots.jobs.beside(lambda: _plan(snapshots, view, placed, names, redo=args.redo), UNDO_TIME)
+    async with hold_session(project, args):
+        plan = await snapshots.jobs.run_in_background(
+            lambda: _plan(snapshots, view, placed, names, redo=args.redo), UNDO_TIME
+        )
         if isinstance(plan, Failed):
             raise OperationError("UnknownError", f"Nothing was changed: {plan.reason}.")
         outcome = await restore_files(snapshots, plan.moves, dry_run=args.dry_run)

@@ -9,9 +9,11 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from codeloop.app.handlers import handles
 from codeloop.app.handlers.workspace.vcs import git_of
 from codeloop.app.project import Project
 from codeloop.kit.diff import split_lines, unified
+from codeloop.schema import operation
 from codeloop.schema.api.files import File, FileContent, FileNode, FilePatch, FileQuery, PatchHunk
 from codeloop.schema.errors import OperationError
 from codeloop.schema.limits import FILES_CONTENT, SNAPSHOT_DIFF
@@ -23,7 +25,7 @@ from codeloop.workspace.files.media_type import media_type
 from codeloop.workspace.files.safe_open import FileRefused, load
 from codeloop.workspace.git.ignore_patterns import user_excludes
 from codeloop.workspace.git.repository import GitFailed
-from codeloop.workspace.git.working_diff import changed
+from codeloop.workspace.git.working_diff import list_changes
 from codeloop.workspace.search.directory import entries
 
 _SAMPLE = 8_192
@@ -38,6 +40,7 @@ class _Inside(Struct, frozen=True):
     root: Path
 
 
+@handles(operation.FILE_LIST)
 async def listed(project: Project, args: FileQuery) -> list[FileNode]:
     """Return a folder's entries, folders first. Raises OperationError: missing, no folder, outside, unreadable."""
 
@@ -66,6 +69,7 @@ async def listed(project: Project, args: FileQuery) -> list[FileNode]:
     return await asyncio.to_thread(read)
 
 
+@handles(operation.FILE_READ)
 async def read(project: Project, args: FileQuery) -> FileContent:
     """Return a file; a missing one is empty. Text that differs from the last commit's comes with the difference.
 
@@ -87,6 +91,7 @@ async def read(project: Project, args: FileQuery) -> FileContent:
     return await asyncio.to_thread(_with_difference, shown, name, before, text)
 
 
+@handles(operation.FILE_STATUS)
 async def status(project: Project, _args: NoArguments) -> list[File]:
     """Return the files that differ from the last commit; paths are relative to the directory. Raises GitFailed."""
     git = git_of(project)
@@ -99,7 +104,7 @@ async def status(project: Project, _args: NoArguments) -> list[File]:
             removed=each.deletions,
             status=each.status,
         )
-        for each in await changed(git, await git.commit("HEAD"), None)
+        for each in await list_changes(git, await git.commit("HEAD"), None)
     ]
 
 

@@ -2,8 +2,10 @@
 
 import asyncio
 
+from codeloop.app.handlers import handles
 from codeloop.app.handlers.project.project import location
 from codeloop.app.project import Project
+from codeloop.schema import operation
 from codeloop.schema.api.files import FileSystemEntry, FindFiles, FindText, FoundFiles, FoundLine
 from codeloop.schema.errors import OperationError
 from codeloop.schema.limits import FILES_NAMED, FILES_QUERY
@@ -17,6 +19,7 @@ _FILES = 100
 _COMPLETIONS = 20
 
 
+@handles(operation.FIND_TEXT)
 async def text(project: Project, args: FindText) -> list[FoundLine]:
     """Return the first lines that match a regular expression, paths relative to the directory.
 
@@ -29,12 +32,14 @@ async def text(project: Project, args: FindText) -> list[FoundLine]:
         raise OperationError("BadRequest", f"The files can't be searched: {readable(str(error))}") from error
 
 
+@handles(operation.FIND_FILES)
 async def files(project: Project, args: FindFiles) -> list[str]:
     """Return the paths of files and folders whose path holds the query's characters, the best first."""
     kind: Kind | None = args.type or ("file" if args.dirs is False else None)
     return [readable(name.path) for name in await _named(project, args, kind, _FILES)]
 
 
+@handles(operation.FS_FIND)
 async def fs_find(project: Project, args: FindFiles) -> FoundFiles:
     """Complete a path: the names that `files` finds, with the path of their directory."""
     found = await _named(project, args, args.type, _COMPLETIONS)

@@ -1,6 +1,8 @@
 """Terminals."""
 
+from codeloop.app.handlers import handles
 from codeloop.app.project import Project
+from codeloop.schema import operation
 from codeloop.schema.api.pty import CreatePty, Pty, PtyId, PtyShell, PtyTicketConnectToken, UpdatePty
 from codeloop.schema.bounds.terminal import PTY_TICKET, PTY_TITLE
 from codeloop.schema.errors import OperationError
@@ -11,16 +13,19 @@ from codeloop.workspace.terminal.shell_choice import shells as installed
 from codeloop.workspace.terminal.terminals import Terminal, Terminals
 
 
+@handles(operation.PTY_SHELLS)
 async def shells(project: Project, _args: NoArguments) -> list[PtyShell]:
     """Return the shells that are installed."""
     return installed(project.workspace.environment)
 
 
+@handles(operation.PTY_LIST)
 async def listed(project: Project, _args: NoArguments) -> list[Pty]:
     """Return every terminal, the oldest first."""
     return [terminal.info for terminal in project.workspace.shared(Terminals).all()]
 
 
+@handles(operation.PTY_CREATE)
 async def create(project: Project, args: CreatePty) -> Pty:
     """Open a terminal. Refused when its directory or program is not there, or too many are open."""
 
@@ -42,19 +47,17 @@ async def create(project: Project, args: CreatePty) -> Pty:
 
 async def _environment(project: Project, args: CreatePty) -> dict[str, str]:
     """Return the variables of a terminal's program: the project's, and those that extensions set."""
-    own, hooks = project.workspace.environment, project.engine.hooks
-    if hooks is None or not hooks.wants("shell.env"):
-        return own
     cwd = args.cwd or str(project.workspace.directory)
-    variables: dict[str, str] = (await hooks.run("shell.env", {"cwd": cwd}, {"env": {}}))["env"]
-    return {**own, **variables}
+    return {**project.workspace.environment, **await project.engine.hooks.shell_variables({"cwd": cwd})}
 
 
+@handles(operation.PTY_GET)
 async def get(project: Project, args: PtyId) -> Pty:
     """Return one terminal."""
     return found(project, args.pty_id).info
 
 
+@handles(operation.PTY_UPDATE)
 async def update(project: Project, args: UpdatePty) -> Pty:
     """Rename or resize a terminal."""
     _check_title(args.title)
@@ -66,6 +69,7 @@ async def update(project: Project, args: UpdatePty) -> Pty:
     return terminal.info
 
 
+@handles(operation.PTY_REMOVE)
 async def remove(project: Project, args: PtyId) -> bool:
     """End a terminal with everything that runs in it."""
     terminal = found(project, args.pty_id)
@@ -74,6 +78,7 @@ async def remove(project: Project, args: PtyId) -> bool:
     return True
 
 
+@handles(operation.PTY_TICKET)
 async def ticket(project: Project, args: PtyId) -> PtyTicketConnectToken:
     """Return a ticket: with it a client connects to the terminal, once, without the credential."""
     terminal = found(project, args.pty_id)

@@ -2,18 +2,21 @@
 
 import asyncio
 
+from codeloop.app.handlers import handles
 from codeloop.app.project import Project
+from codeloop.schema import operation
 from codeloop.schema.api.files import VcsDiffQuery, VcsFileDiff, VcsFileStatus, VcsInfo
 from codeloop.schema.errors import OperationError
 from codeloop.schema.limits import VCS_CONTEXT
 from codeloop.schema.operation import NoArguments
 from codeloop.tool.file_access import readable
 from codeloop.workspace.git.repository import Git, GitFailed
-from codeloop.workspace.git.working_diff import changed
+from codeloop.workspace.git.working_diff import list_changes
 
 _CONTEXT = 3
 
 
+@handles(operation.VCS_GET)
 async def get(project: Project, _args: NoArguments) -> VcsInfo:
     """Return the branch that is checked out and the one that others start from, as far as there are such."""
     git = git_of(project)
@@ -29,6 +32,7 @@ async def get(project: Project, _args: NoArguments) -> VcsInfo:
     )
 
 
+@handles(operation.VCS_STATUS)
 async def status(project: Project, _args: NoArguments) -> list[VcsFileStatus]:
     """Return the files that differ from the last commit. Raises GitFailed."""
     git = git_of(project)
@@ -36,10 +40,11 @@ async def status(project: Project, _args: NoArguments) -> list[VcsFileStatus]:
         return []
     return [
         VcsFileStatus(file=readable(each.file), additions=each.additions, deletions=each.deletions, status=each.status)
-        for each in await changed(git, await git.commit("HEAD"), None)
+        for each in await list_changes(git, await git.commit("HEAD"), None)
     ]
 
 
+@handles(operation.VCS_DIFF)
 async def diff(project: Project, args: VcsDiffQuery) -> list[VcsFileDiff]:
     """Return the files that differ from the last commit, or from where this branch left the default one, with patches.
 
@@ -61,7 +66,7 @@ async def diff(project: Project, args: VcsDiffQuery) -> list[VcsFileDiff]:
             patch=None if each.patch is None else readable(each.patch),
             status=each.status,
         )
-        for each in await changed(git, base, context)
+        for each in await list_changes(git, base, context)
     ]
 
 

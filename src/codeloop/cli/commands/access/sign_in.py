@@ -7,7 +7,7 @@ import click
 from codeloop.cli.target.project import run_with_client
 from codeloop.client.local import LocalClient
 from codeloop.kit.terminal_text import inert
-from codeloop.schema.api.providers import FinishSignIn, ProviderAuthMethod, StartSignIn
+from codeloop.schema.api.providers import FinishSignIn, ProviderAuthMethod, StartSignIn, is_due
 from codeloop.schema.operation import PROVIDER_AUTH, PROVIDER_AUTHORIZE, PROVIDER_CALLBACK, NoArguments
 
 
@@ -49,7 +49,7 @@ def _inputs(method: ProviderAuthMethod) -> dict[str, str]:
     inputs: dict[str, str] = {}
     for prompt in method.prompts or ():
         key, message = str(prompt.get("key", "")), str(prompt.get("message", ""))
-        if not _is_due(prompt, inputs):
+        if not is_due(prompt, inputs):
             continue
         options: list[dict[str, Any]] = prompt.get("options") or []
         if options:
@@ -59,9 +59,3 @@ def _inputs(method: ProviderAuthMethod) -> dict[str, str]:
             default = "" if prompt.get("conditional") else None
             inputs[key] = str(click.prompt(message, default=default, show_default=False, err=True)).strip()
     return inputs
-
-
-def _is_due(prompt: dict[str, Any], inputs: dict[str, str]) -> bool:
-    """Return whether what was answered so far asks for this prompt."""
-    when: dict[str, Any] = prompt.get("when") or {}
-    return not when or (inputs.get(str(when.get("key"))) == when.get("value")) == (when.get("op") == "eq")

@@ -19,16 +19,16 @@ from codeloop.client.local import LocalClient
 from codeloop.config.load import Loaded, load
 from codeloop.config.paths import find_paths
 from codeloop.config.project_root import find_project_root
-from codeloop.config.redact import masked
-from codeloop.config.sources import dotted
+from codeloop.config.redact import mask_secrets
+from codeloop.config.sources import format_keys
 from codeloop.config.trust.state import TrustState, trust_state
 from codeloop.extend.folders import find_homes
 from codeloop.extend.pages.markdown import find_pages
 from codeloop.kit.jsonc import Path as Keys
 from codeloop.kit.jsonc import is_list, is_object
 from codeloop.kit.terminal_text import inert, inert_json
+from codeloop.schema.bounds.all_limits import all_limits
 from codeloop.schema.config import Config
-from codeloop.schema.limits import all_limits
 from codeloop.schema.wire import replace
 from codeloop.workspace.snapshot.snapshots import Skipped
 
@@ -59,11 +59,11 @@ def show_config(*, provenance: bool, config: Path | None, as_trusted: bool) -> N
     loaded = load(place, paths, config_file=config, environment=os.environ, trusted=trusted, extra=extra)
     for warning in loaded.warnings:
         click.echo(inert(f"codeloop: {warning}"), err=True)
-    shown = masked(effective(loaded.config))
+    shown = mask_secrets(effective(loaded.config))
     if not provenance:
         click.echo(_json(shown))
         return
-    rows = [(dotted(keys), _short(value), _origin(loaded, keys)) for keys, value in leaves(shown)]
+    rows = [(format_keys(keys), _short(value), _origin(loaded, keys)) for keys, value in leaves(shown)]
     click.echo(inert(columns([("settings", "value", "set by"), *rows])))
 
 
@@ -105,7 +105,7 @@ def show_snapshot(*, prune: bool) -> None:
     async def command(client: LocalClient) -> None:
         snapshots = client.project.snapshots
         if isinstance(await snapshots.take(), Skipped):
-            await snapshots.jobs.ended()  # an explicit request may take its time
+            await snapshots.jobs.wait_idle()  # an explicit request may take its time
         removed = snapshots.prune() if prune else 0
         stats = snapshots.stats()
         rows = [("folder", str(stats.folder)), ("files", f"{stats.files:,}"), ("objects", f"{stats.objects:,}")]
@@ -140,7 +140,7 @@ def _json(value: Any) -> str:
 
 
 def _origin(loaded: Loaded, keys: Keys) -> str:
-    origin = loaded.provenance.get(dotted(keys))
+    origin = loaded.provenance.get(format_keys(keys))
     return f"{origin.layer.name} ({origin})" if origin else "built-in"
 
 

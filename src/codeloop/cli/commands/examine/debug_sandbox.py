@@ -14,7 +14,7 @@ from codeloop.config.paths import find_paths
 from codeloop.config.project_root import find_project_root
 from codeloop.config.trust.state import trust_state
 from codeloop.kit.terminal_text import inert
-from codeloop.workspace.sandbox.policy import SandboxPlace
+from codeloop.workspace.sandbox.policy import PolicyInput
 from codeloop.workspace.sandbox.report import SandboxReport, report_on
 
 
@@ -28,7 +28,7 @@ def debug_sandbox(*, config: Path | None, as_json: bool) -> None:
     trusted = trust_state(paths, place.root, place.directory).trusted
     loaded = load(place, paths, config_file=config, environment=os.environ, trusted=trusted)
     scratch = paths.data / "tool-output"
-    made = SandboxPlace(place.root, place.directory, scratch, dict(os.environ), paths.own)
+    made = PolicyInput(place.root, place.directory, scratch, dict(os.environ), paths.own)
     report = asyncio.run(report_on(made, loaded.config.sandbox))
     if as_json:
         click.echo(msgspec.json.encode({**msgspec.to_builtins(report), "holds": report.holds}))

@@ -10,7 +10,7 @@ from codeloop.cli.group import Group
 from codeloop.cli.options import JSON
 from codeloop.cli.output.style import columns, print_json
 from codeloop.cli.target.project import open_settings
-from codeloop.config.sources import dotted
+from codeloop.config.sources import format_keys
 from codeloop.config.trust.store import amend
 from codeloop.extend.agents import NATIVES
 from codeloop.extend.commands import commands_of
@@ -139,7 +139,7 @@ def list_skills(*, as_json: bool) -> None:
 
 def _origin(settings: ProjectSettings, section: str, name: str) -> str:
     """Return the file that set a value of this entry last."""
-    start = dotted((section, name)) + "."
+    start = format_keys((section, name)) + "."
     sources = [origin.layer.source for key, origin in settings.loaded.provenance.items() if key.startswith(start)]
     return _relative(settings, Path(sources[-1])) if sources else "built-in"
 

@@ -20,17 +20,23 @@ from codeloop.cli.group import Group
 from codeloop.cli.options import JSON as AS_JSON
 from codeloop.cli.output.style import columns, print_json
 from codeloop.cli.target.project import open_settings
-from codeloop.config.entry import entry_file, resolved, write_entry
+from codeloop.config.entry import entry_file, resolve_entry, write_entry
 from codeloop.config.trust.store import amend
-from codeloop.extend.mcp.known.definition import LocalDefinition, RemoteDefinition, ServerDefinition, definition_of
-from codeloop.extend.mcp.known.importing import FoundServer
-from codeloop.extend.mcp.known.listing import Listing
-from codeloop.extend.mcp.known.pasted import check_values, is_json, servers_of_json, with_whole_paths, words_of
-from codeloop.extend.mcp.link.failures import ServerFailed
-from codeloop.extend.mcp.server import McpServer, is_boxed
-from codeloop.extend.mcp.servers import McpServers
-from codeloop.extend.mcp.sign_in.callback import open_browser, pasted
-from codeloop.extend.mcp.sign_in.open_sign_in import OpenSignIn
+from codeloop.extend.mcp.cache.definition import LocalDefinition, RemoteDefinition, ServerDefinition, definition_of
+from codeloop.extend.mcp.cache.importing import (
+    FoundServer,
+    check_values,
+    is_json,
+    resolve_paths,
+    servers_of_json,
+    words_of,
+)
+from codeloop.extend.mcp.cache.listing import Listing
+from codeloop.extend.mcp.mcp_server import McpServer, is_boxed
+from codeloop.extend.mcp.mcp_servers import McpServers
+from codeloop.extend.mcp.sign_in.callback import open_browser, read_pasted
+from codeloop.extend.mcp.sign_in.login import BackgroundSignIn
+from codeloop.extend.mcp.transport.failures import ServerFailed
 from codeloop.kit.terminal_text import inert, one_line
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
@@ -97,9 +103,9 @@ def _add(name: str, entry: JSON, options: AddOptions) -> None:
     if name in settings.config.mcp:
         raise UsageProblem(f"There is a server {inert(name)!r} already. Remove it first: codeloop mcp remove {name}")
     file = entry_file(settings.paths, settings.place if options.for_project else None)
-    whole = with_whole_paths(entry, settings.place.directory)
+    whole = resolve_paths(entry, settings.place.directory)
     if not options.no_try:
-        usable = definition_of(name, resolved(whole, file.parent, os.environ))
+        usable = definition_of(name, resolve_entry(whole, file.parent, os.environ))
         click.echo(_in_project(lambda project: _tried(project, usable)))
     write_entry(file, "mcp", name, entry if options.for_project else whole)
     if options.for_project and settings.trusted:  # it is the person's own change
@@ -296,14 +302,14 @@ def auth(name: str, *, no_browser: bool) -> None:
 
 
 async def _signed_in(server: McpServer, servers: McpServers, no_browser: bool) -> str:
-    going_on = servers.signing_in(server)
+    going_on = servers.begin_sign_in(server)
     url = await going_on.address()
     is_open = not no_browser and await open_browser(url)
     click.echo(f"{'If no browser opens, open' if is_open else 'Open'} this address to sign in:\n{inert(url)}")
     if sys.stdin.isatty():
         click.echo("If that browser is on another machine, paste the address that it ends at (or the code) here:")
         await _take_pasted(going_on)
-    await going_on.finished()
+    await going_on.wait()
     now = server.status
     if now.state != "connected" or server.listing is None:
         raise CodeloopError(
@@ -312,11 +318,11 @@ async def _signed_in(server: McpServer, servers: McpServers, no_browser: bool) -
     return f"Signed in. {_summary(server.name, server.listing)}"
 
 
-async def _take_pasted(going_on: OpenSignIn) -> None:
+async def _take_pasted(going_on: BackgroundSignIn) -> None:
     """Take lines from the terminal until one is of use, or the browser has come back."""
-    finished = asyncio.ensure_future(going_on.finished())
+    finished = asyncio.ensure_future(going_on.wait())
     while not finished.done():
-        line = asyncio.ensure_future(pasted())
+        line = asyncio.ensure_future(read_pasted())
         await asyncio.wait({finished, line}, return_when=asyncio.FIRST_COMPLETED)
         if not line.done():
             line.cancel()

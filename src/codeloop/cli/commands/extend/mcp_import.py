@@ -6,9 +6,8 @@ from codeloop.cli.exit_codes import UsageProblem
 from codeloop.cli.output.streams import has_terminal
 from codeloop.cli.target.project import open_settings
 from codeloop.config.entry import entry_file, write_entry
-from codeloop.extend.mcp.known.definition import LocalDefinition, RemoteDefinition, definition_of
-from codeloop.extend.mcp.known.importing import FoundServer, servers_of_others
-from codeloop.extend.mcp.known.pasted import with_whole_paths
+from codeloop.extend.mcp.cache.definition import LocalDefinition, RemoteDefinition, definition_of
+from codeloop.extend.mcp.cache.importing import FoundServer, resolve_paths, servers_of_others
 from codeloop.kit.terminal_text import inert, one_line
 
 _WIDTH = 160
@@ -39,7 +38,7 @@ def import_servers(names: tuple[str, ...], *, take_all: bool) -> None:
         elif each.name in taken:
             click.echo(f"{line}: there is one of that name already")
         elif take_all or names or (has_terminal() and click.confirm(f"{line}: add it?", default=False)):
-            write_entry(file, "mcp", each.name, with_whole_paths(each.entry, settings.place.directory))
+            write_entry(file, "mcp", each.name, resolve_paths(each.entry, settings.place.directory))
             taken.add(each.name)
             click.echo(f"{line}: written to {file}")
         else:

@@ -22,8 +22,8 @@ from codeloop.extend.hooks.hooks import HookFailed
 from codeloop.extend.hooks.timings import HookTiming, read_timings
 from codeloop.extend.host.extension import Extension
 from codeloop.extend.host.host import ExtensionRaised
-from codeloop.extend.host.hosts import EMPTY_POLICY, ExtensionHosts, decides_nothing, is_empty, offered
-from codeloop.extend.host.sources import ignored_files
+from codeloop.extend.host.hosts import EMPTY_POLICY, ExtensionHosts, decides_nothing, is_empty, tool_names_of
+from codeloop.extend.host.sources import find_ignored_files
 from codeloop.extend.packages.found import find_packages
 from codeloop.extend.packages.installed import entry_path
 from codeloop.extend.packages.manifest import read_manifest
@@ -192,7 +192,7 @@ async def _list_rows(hosts: ExtensionHosts, project: Project) -> list[PluginRow]
         elif is_empty(hosts.offers, each):
             state, why = "empty", _EMPTY
         signs = [str(offer.auth["provider"])] if offer and offer.auth and "provider" in offer.auth else []
-        tools = offered(hosts.offers, each)
+        tools = tool_names_of(hosts.offers, each)
         is_boxed = boxes.is_used(True if wanted is None else wanted)
         rows.append(PluginRow(each.name, each.language, state, tools, hooks, each.origin, why, signs, is_boxed))
     return rows
@@ -221,7 +221,7 @@ def _unusable(settings: ProjectSettings) -> list[PluginRow]:
             rows.append(PluginRow(named, "plugin", "fails", [], [], str(origin or "plugin"), why))
     if not settings.trusted:
         homes, why = find_homes(settings.place, settings.paths), "Trust this directory: codeloop trust"
-        files = ignored_files(homes, settings.place.root)
+        files = find_ignored_files(homes, settings.place.root)
         rows += [PluginRow(path, "plugin", "needs trust", [], [], path, why) for path in files]
     return rows
 

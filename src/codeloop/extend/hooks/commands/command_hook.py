@@ -2,7 +2,7 @@
 
 from codeloop.extend.hooks.commands.asking import SECONDS, HookScope, ask_row
 from codeloop.extend.hooks.commands.decision import HookDecision
-from codeloop.extend.hooks.commands.names import is_about, is_matched, names_of, own_input, shown_inputs
+from codeloop.extend.hooks.commands.names import format_inputs, is_about, is_matched, names_of, own_input
 from codeloop.extend.hooks.hooks import HookFailed
 from codeloop.schema.config import CommandHookConfig
 from codeloop.schema.errors import HookRefused
@@ -55,7 +55,7 @@ class CommandHook:
 
     async def _before(self, given: JSON, output: JSON) -> JSON:
         tool = str(given["tool"])
-        for names, shown in self._shown(tool, output["args"]):
+        for names, shown in self._format_calls(tool, output["args"]):
             asked = {"tool_name": names[0], "tool_input": shown, "tool_use_id": given["callID"]}
             said = await self._run(given, asked)
             self._refuse(said)
@@ -69,7 +69,7 @@ class CommandHook:
 
     async def _after(self, given: JSON, output: JSON) -> JSON:
         tool = str(given["tool"])
-        for names, shown in self._shown(tool, given["args"]):
+        for names, shown in self._format_calls(tool, given["args"]):
             response = {**output["metadata"], "output": output["output"], "title": output["title"]}
             if tool == "bash":
                 response |= {"stdout": output["output"], "stderr": "", "interrupted": False}
@@ -145,12 +145,12 @@ class CommandHook:
         """Show the person why a hook ends what is at its end anyway."""
         self._scope.tell(f"{self.label}: {said.refused}")
 
-    def _shown(self, tool: str, arguments: JSON) -> list[tuple[tuple[str, ...], JSON]]:
+    def _format_calls(self, tool: str, arguments: JSON) -> list[tuple[tuple[str, ...], JSON]]:
         """Return a call in the forms that scripts know, if the matcher is about its tool; else nothing."""
         names = names_of(tool, self._scope.servers().get(tool))
         if not is_matched(self._row.matcher, names):
             return []
-        inputs = shown_inputs(tool, arguments, self._scope.workspace.directory)
+        inputs = format_inputs(tool, arguments, self._scope.workspace.directory)
         return [(names, shown) for shown in inputs if is_about(self._row.condition, names, shown)]
 
     def _refuse(self, said: HookDecision) -> None:

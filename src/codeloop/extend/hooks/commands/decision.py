@@ -63,7 +63,7 @@ def decision_of(code: int, output: bytes, errors: str, *, is_context: bool) -> H
     if not text.startswith("{"):
         return HookDecision(context=text or None) if is_context else HookDecision()
     try:
-        return _said(msgspec.json.decode(text, type=HookOutput))
+        return _read_decision(msgspec.json.decode(text, type=HookOutput))
     except msgspec.DecodeError as error:
         if is_context and not isinstance(error, msgspec.ValidationError):
             return HookDecision(context=text)
@@ -77,7 +77,7 @@ def verdict_of(ok: bool, reason: str, *, ends: bool) -> HookDecision:
     return HookDecision(refused=plain(reason).text.strip() or "The hook gave no reason.", ends=ends)
 
 
-def _said(output: HookOutput) -> HookDecision:
+def _read_decision(output: HookOutput) -> HookDecision:
     own = output.hook_specific_output
     found = HookDecision(context=own.additional_context, updated=own.updated_input, told=output.system_message)
     behavior, message, interrupts = _permission_request(own.decision)

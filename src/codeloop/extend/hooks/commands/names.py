@@ -62,7 +62,7 @@ def is_matched(matcher: str, names: Iterable[str]) -> bool:
         return True
     if _PLAIN.fullmatch(matcher):
         return not set(matcher.split("|")).isdisjoint(names)
-    expression = _compiled(matcher)
+    expression = _compile(matcher)
     return any(expression.fullmatch(name) if expression is not None else name == matcher for name in names)
 
 
@@ -95,7 +95,7 @@ def is_about(condition: str, names: Iterable[str], shown: JSON) -> bool:
 
 
 @cache
-def _compiled(matcher: str) -> re.Pattern[str] | None:
+def _compile(matcher: str) -> re.Pattern[str] | None:
     """Return a matcher as a regular expression; None when it is none, so that it means itself."""
     try:
         return re.compile(matcher)
@@ -103,7 +103,7 @@ def _compiled(matcher: str) -> re.Pattern[str] | None:
         return None
 
 
-def shown_inputs(tool: str, given: JSON, directory: Path) -> list[JSON]:
+def format_inputs(tool: str, given: JSON, directory: Path) -> list[JSON]:
     """Return a call's arguments as scripts read them: absolute paths; a patch once for each file that it changes."""
     shown = {_ARGUMENTS.get(name, name): value for name, value in given.items()} if tool in _TOOLS else dict(given)
     if tool == "apply_patch":

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from codeloop.extend.hooks.commands.names import names_of, shown_inputs
+from codeloop.extend.hooks.commands.names import format_inputs, names_of
 from codeloop.kit.small_files import make_private, write_atomically
 from codeloop.schema.bounds.extension import HOOK_TRANSCRIPT, HOOK_TRANSCRIPTS
 from codeloop.schema.message import AssistantMessage
@@ -59,7 +59,7 @@ class Transcripts:
             lines += reversed(made)
         make_private(self._folder)
         write_atomically(file, b"".join(line + b"\n" for line in reversed(lines)))
-        for old in sorted(self._folder.glob("*.jsonl"), key=_changed)[: -HOOK_TRANSCRIPTS.value]:
+        for old in sorted(self._folder.glob("*.jsonl"), key=_read_mtime)[: -HOOK_TRANSCRIPTS.value]:
             old.unlink(missing_ok=True)
 
 
@@ -75,7 +75,7 @@ def forget_transcripts(home: Path, sessions: list[str]) -> None:
             transcript_file(home, session_id).unlink(missing_ok=True)
 
 
-def _changed(file: Path) -> float:
+def _read_mtime(file: Path) -> float:
     with suppress(OSError):
         return file.stat().st_mtime
     return 0.0
@@ -112,7 +112,7 @@ def _blocks(part: Part, directory: Path) -> Iterator[JSON]:
         case ReasoningPart(text=text):
             yield {"type": "thinking", "thinking": text}
         case ToolPart(tool=tool, call_id=call_id, state=state):
-            shown = shown_inputs(tool, state.input, directory)[0]
+            shown = format_inputs(tool, state.input, directory)[0]
             yield {"type": "tool_use", "id": call_id, "name": names_of(tool)[0], "input": shown}
         case _:
             pass

@@ -45,7 +45,7 @@ class HostChannel:
             for line in lines:
                 message = decode_to_host(line)
                 if isinstance(message, AnswerResult | AnswerError):
-                    self._answered(message)
+                    self._take_answer(message)
                 else:
                     yield message
 
@@ -81,11 +81,11 @@ class HostChannel:
         """Write a line to our log."""
         self.say(LogLine(message, level, extra))
 
-    def taken(self, count: int) -> None:
+    def acknowledge(self, count: int) -> None:
         """Report that events were dealt with."""
         self.say(EventsTaken(count))
 
-    def _answered(self, message: AnswerResult | AnswerError) -> None:
+    def _take_answer(self, message: AnswerResult | AnswerError) -> None:
         waiting = self._waiting.get(message.id)
         if waiting is not None:
             waiting[0].call_soon_threadsafe(_settle, waiting[1], message)

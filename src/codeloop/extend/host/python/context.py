@@ -7,7 +7,7 @@ from threading import Event
 from typing import Any, TypeVar
 
 from codeloop.extend.functions import wait_beside
-from codeloop.extend.host.protocol import CallPlace, HostQuestion, OperationCall
+from codeloop.extend.host.protocol import CallOrigin, HostQuestion, OperationCall
 from codeloop.extend.host.python.channel import HostChannel
 
 T = TypeVar("T")
@@ -16,7 +16,7 @@ T = TypeVar("T")
 class HostContext:
     """The Context of a call, or of a hook; `call`: the number of the request that it is given for."""
 
-    def __init__(self, channel: HostChannel, place: CallPlace, options: Mapping[str, Any], call: int) -> None:
+    def __init__(self, channel: HostChannel, place: CallOrigin, options: Mapping[str, Any], call: int) -> None:
         self.session_id = place.session_id
         self.message_id = place.message_id
         self.call_id = place.call_id

@@ -14,6 +14,7 @@ from msgspec import field as struct_field
 
 from codeloop.extend.functions import FunctionTool, UnsuitedFunction, function_tool
 from codeloop.extend.host.protocol import ExtensionOffer, LoadedExtension, OfferedHook, OfferedTool
+from codeloop.extend.host.python.program import ProgramTool, load_program
 from codeloop.extension import HOOKS, TOOL
 
 _PLACES = ("__init__.py", "plugin.py", "extension.py")
@@ -26,7 +27,7 @@ class NotLoadable(Exception):
 class LoadedFunctions(Struct):
     """The functions of an extension: tools by name, hooks by name in the order of the file."""
 
-    tools: dict[str, FunctionTool] = struct_field(default_factory=dict[str, FunctionTool])
+    tools: dict[str, FunctionTool | ProgramTool] = struct_field(default_factory=dict[str, FunctionTool | ProgramTool])
     hooks: dict[str, list[Callable[..., Any]]] = struct_field(default_factory=dict[str, list[Callable[..., Any]]])
     policies: set[str] = struct_field(default_factory=set[str])
     problems: list[str] = struct_field(default_factory=list[str])
@@ -39,8 +40,15 @@ class LoadedFunctions(Struct):
         return ExtensionOffer(tuple(tools), tuple(hooks), problems=tuple(self.problems))
 
 
-def load_extension(extension: LoadedExtension) -> LoadedFunctions:
-    """Import an extension. Raises NotLoadable, and whatever its code raises."""
+async def load_extension(extension: LoadedExtension) -> LoadedFunctions:
+    """Import an extension, or ask a program what it takes. Raises NotLoadable, and whatever its code raises."""
+    if extension.kind == "tool" and Path(extension.path).suffix != ".py":
+        program = await load_program(extension.path)
+        return LoadedFunctions({program.name: program})
+    return _load_functions(extension)
+
+
+def _load_functions(extension: LoadedExtension) -> LoadedFunctions:
     module = _module(extension)
     loaded = LoadedFunctions()
     for name, function in _functions(module):

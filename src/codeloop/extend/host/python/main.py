@@ -9,7 +9,7 @@ from codeloop.extend.host.protocol import (
     VERSION,
     AnswerError,
     AskHook,
-    CallPlace,
+    CallOrigin,
     CallTool,
     CancelRequest,
     EventBatch,
@@ -36,14 +36,14 @@ class PythonHost:
     def __init__(self, channel: HostChannel) -> None:
         self._channel = channel
         self._workers: dict[str, Worker] = {}
-        self._place = CallPlace()
+        self._place = CallOrigin()
 
     def hear(self, message: object) -> None:
         """Carry a message out, or hand it on."""
         match message:
             case HostHello():
                 os.chdir(message.directory)
-                self._place = CallPlace(directory=message.directory, worktree=message.root)
+                self._place = CallOrigin(directory=message.directory, worktree=message.root)
                 self._channel.say(HostReady(VERSION, f"python {platform.python_version()}"))
             case LoadRequest():
                 worker = Worker(self._channel, message.extension, self._place)
@@ -74,14 +74,14 @@ class PythonHost:
         following = [worker for worker in self._workers.values() if worker.follows]
         left, lock = [len(following)], Lock()
 
-        def done() -> None:
+        def finish() -> None:
             with lock:
                 left[0] -= 1
                 is_last = left[0] <= 0
             if is_last:
-                self._channel.taken(len(message.events))
+                self._channel.acknowledge(len(message.events))
 
         if not following:
-            done()
+            finish()
         for worker in following:
-            worker.follow(message.events, done)
+            worker.follow(message.events, finish)

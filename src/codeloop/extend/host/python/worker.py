@@ -17,7 +17,7 @@ from codeloop.extend.host.protocol import (
     AnswerError,
     AnswerResult,
     AskHook,
-    CallPlace,
+    CallOrigin,
     CallTool,
     ExtensionOffer,
     LoadedExtension,
@@ -25,6 +25,7 @@ from codeloop.extend.host.protocol import (
 from codeloop.extend.host.python.channel import HostChannel
 from codeloop.extend.host.python.context import HostContext
 from codeloop.extend.host.python.loading import LoadedFunctions, NotLoadable, load_extension
+from codeloop.extend.host.python.program import ProgramFailed, ProgramTool
 
 _THREADS = 32
 _BENEATH = ("codeloop/extend/", "/asyncio/", "/concurrent/futures/", "importlib")
@@ -43,7 +44,7 @@ class _Running(Struct):
 class Worker:
     """See the module. Its public methods are called from the thread that reads what the host is told."""
 
-    def __init__(self, channel: HostChannel, extension: LoadedExtension, place: CallPlace) -> None:
+    def __init__(self, channel: HostChannel, extension: LoadedExtension, place: CallOrigin) -> None:
         self._channel = channel
         self._extension = extension
         self._place = place
@@ -85,31 +86,31 @@ class Worker:
         self._loop.call_soon_threadsafe(self._follow, events, done)
 
     async def _load(self) -> ExtensionOffer:
-        self._loaded = load_extension(self._extension)
+        self._loaded = await load_extension(self._extension)
         return self._loaded.offer
 
-    def _call(self, message: CallTool, tool: FunctionTool) -> None:
+    def _call(self, message: CallTool, tool: FunctionTool | ProgramTool) -> None:
         context = self._context(message.context, message.id)
         self._start(message.id, context, tool.call(message.arguments, context))
 
     def _ask(self, message: AskHook) -> None:
         context = self._context(self._place, message.id)
-        self._start(message.id, context, self._asked(message, context))
+        self._start(message.id, context, self._ask_hook(message, context))
 
-    async def _asked(self, message: AskHook, context: HostContext) -> Any:
+    async def _ask_hook(self, message: AskHook, context: HostContext) -> Any:
         output: Any = message.output
         for function in self._loaded.hooks.get(message.name, ()):
-            returned = await _called(function, [message.input, output], context)
+            returned = await _call(function, [message.input, output], context)
             output = output if returned is None else returned
         return output
 
-    def _context(self, place: CallPlace, number: int) -> HostContext:
+    def _context(self, place: CallOrigin, number: int) -> HostContext:
         return HostContext(self._channel, place, self._extension.options or {}, number)
 
     def _start(self, number: int, context: HostContext | None, work: Coroutine[Any, Any, Any]) -> None:
-        task = self._loop.create_task(_contained(work))
+        task = self._loop.create_task(_contain(work))
         self._running[number] = _Running(task, context)
-        task.add_done_callback(partial(self._done, number))
+        task.add_done_callback(partial(self._finish, number))
 
     def _cancel(self, number: int) -> None:
         running = self._running.get(number)
@@ -118,7 +119,7 @@ class Worker:
                 running.context.abort.set()
             running.task.cancel()
 
-    def _done(self, number: int, task: "asyncio.Task[Any]") -> None:
+    def _finish(self, number: int, task: "asyncio.Task[Any]") -> None:
         del self._running[number]
         if task.cancelled():
             self._channel.say(AnswerError(number, "raised", "it was cancelled", "CancelledError"))
@@ -133,24 +134,22 @@ class Worker:
             self._channel.say(AnswerError(number, "invalid", f"what it returned can't be written as JSON: {unfit}"))
 
     def _follow(self, events: tuple[msgspec.Raw, ...], done: Callable[[], None]) -> None:
-        self._following = self._loop.create_task(self._followed(events, self._following))
+        self._following = self._loop.create_task(self._handle_events(events, self._following))
         self._following.add_done_callback(lambda _: done())
 
-    async def _followed(self, events: tuple[msgspec.Raw, ...], earlier: "asyncio.Task[None] | None") -> None:
+    async def _handle_events(self, events: tuple[msgspec.Raw, ...], earlier: "asyncio.Task[None] | None") -> None:
         if earlier is not None:
             await asyncio.wait([earlier])
         context = self._context(self._place, 0)
         for raw in events:
             event = msgspec.json.decode(raw)
             for function in self._loaded.hooks.get("event", ()):
-                (failure,) = await asyncio.gather(
-                    _contained(_called(function, [event], context)), return_exceptions=True
-                )
+                (failure,) = await asyncio.gather(_contain(_call(function, [event], context)), return_exceptions=True)
                 if isinstance(failure, BaseException):
                     self._channel.log(f"{self._extension.name} failed at an event: {_words(failure)}", "error")
 
 
-async def _contained(work: Awaitable[Any]) -> Any:
+async def _contain(work: Awaitable[Any]) -> Any:
     """Await `work` and return its value. An extension that ends the process would end the others with it."""
     try:
         return await work
@@ -158,7 +157,7 @@ async def _contained(work: Awaitable[Any]) -> Any:
         raise EndRefused(f"it called for the end of the program ({type(error).__name__})") from error
 
 
-async def _called(function: Callable[..., Any], given: list[Any], context: HostContext) -> Any:
+async def _call(function: Callable[..., Any], given: list[Any], context: HostContext) -> Any:
     names = inspect.signature(function).parameters
     more = {"ctx": context} if "ctx" in names else {}
     made = partial(function, *given[: len(names) - len(more)], **more)
@@ -167,7 +166,7 @@ async def _called(function: Callable[..., Any], given: list[Any], context: HostC
 
 
 def _failure(number: int, error: BaseException) -> AnswerError:
-    kind = "invalid" if isinstance(error, WrongArguments | NotLoadable) else "raised"
+    kind = "invalid" if isinstance(error, WrongArguments | NotLoadable | ProgramFailed) else "raised"
     name = "" if kind == "invalid" else type(error).__name__
     return AnswerError(number, kind, str(error) or type(error).__name__, name, _trace(error))
 

@@ -10,8 +10,8 @@ from urllib.parse import parse_qs, urlsplit
 
 from msgspec import Struct
 
-from codeloop.extend.mcp.known.definition import OAuthSettings
-from codeloop.extend.mcp.link.registration import CALLBACK_PATH, CALLBACK_PORT
+from codeloop.extend.mcp.cache.definition import OAuthSettings
+from codeloop.extend.mcp.transport.http_client import CALLBACK_PATH, CALLBACK_PORT
 from codeloop.kit.processes import start_outside
 from codeloop.schema.errors import CodeloopError
 
@@ -19,7 +19,7 @@ _BROWSE = "import sys, webbrowser; sys.exit(not webbrowser.open(sys.argv[1]))"
 _LOOPBACK = frozenset(("127.0.0.1", "localhost", "::1"))
 
 
-class CallbackPlace(Struct, frozen=True):
+class RedirectTarget(Struct, frozen=True):
     """Where the browser is led back to. `port` and `path`: where we listen for it; 0 for any free port."""
 
     port: int
@@ -27,14 +27,14 @@ class CallbackPlace(Struct, frozen=True):
     address: str = ""
 
 
-def redirect_of(settings: OAuthSettings) -> CallbackPlace:
+def redirect_of(settings: OAuthSettings) -> RedirectTarget:
     """Return where the redirect leads: as configured; a client that was registered by hand has a fixed port."""
     port = settings.callback_port or (CALLBACK_PORT if settings.client_id else 0)
     if not settings.redirect_uri:
-        return CallbackPlace(port, CALLBACK_PATH)
+        return RedirectTarget(port, CALLBACK_PATH)
     given = urlsplit(settings.redirect_uri)
     here = (given.port or 0) if given.hostname in _LOOPBACK else 0
-    return CallbackPlace(settings.callback_port or here, given.path, settings.redirect_uri)
+    return RedirectTarget(settings.callback_port or here, given.path, settings.redirect_uri)
 
 
 class CallbackServer:
@@ -43,7 +43,7 @@ class CallbackServer:
     Only the redirect that bears `state` counts: any page in the browser can send others here.
     """
 
-    def __init__(self, redirect: CallbackPlace) -> None:
+    def __init__(self, redirect: RedirectTarget) -> None:
         self.state = ""
         self.answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._redirect = redirect
@@ -54,7 +54,7 @@ class CallbackServer:
         """Listen for as long as it is needed. Raises CodeloopError when the port can't be had."""
         port = self._redirect.port
         try:
-            self._server = await asyncio.start_server(self._came, "127.0.0.1", port)
+            self._server = await asyncio.start_server(self._handle, "127.0.0.1", port)
         except OSError as error:
             why = os.strerror(error.errno) if error.errno else str(error)
             raise CodeloopError(
@@ -74,7 +74,7 @@ class CallbackServer:
         port = self._server.sockets[0].getsockname()[1] if self._server is not None else self._redirect.port
         return f"http://127.0.0.1:{port}{self._redirect.path}"
 
-    async def _came(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         line = (await reader.readline()).decode("latin-1").split(" ")
         target = urlsplit(line[1] if len(line) > 1 else "")
         query = parse_qs(target.query)
@@ -92,14 +92,14 @@ class CallbackServer:
             self.answer.set_result(target.query)
 
 
-class Brought(Struct, frozen=True):
+class AuthorizationCode(Struct, frozen=True):
     """What a redirect brings. `issuer`: who says to have sent it, None for nobody."""
 
     code: str
     issuer: str | None = None
 
 
-def brought(text: str, state: str | None = None) -> Brought:
+def parse_redirect(text: str, state: str | None = None) -> AuthorizationCode:
     """Read a redirect's query, its whole address, or the code alone. Raises CodeloopError when it is of no use.
 
     `state`: what it must bear if it bears any; None for whatever.
@@ -112,10 +112,10 @@ def brought(text: str, state: str | None = None) -> Brought:
     if "code" not in query:
         if not text or "://" in text or "=" in text.rstrip("="):
             raise CodeloopError("there is no code in what was pasted; paste the whole address that the browser shows")
-        return Brought(text)
+        return AuthorizationCode(text)
     if state is not None and query.get("state", [state])[0] != state:
         raise CodeloopError("what was pasted is of another sign-in; open the address that was shown last")
-    return Brought(query["code"][0], query.get("iss", [None])[0])
+    return AuthorizationCode(query["code"][0], query.get("iss", [None])[0])
 
 
 async def open_browser(url: str) -> bool:
@@ -133,7 +133,7 @@ async def open_browser(url: str) -> bool:
         return False
 
 
-async def pasted() -> str:
+async def read_pasted() -> str:
     """Wait for a line on the terminal."""
     loop = asyncio.get_running_loop()
     ready: asyncio.Future[None] = loop.create_future()

@@ -8,13 +8,12 @@ from urllib.parse import parse_qs, urlsplit
 
 import msgspec
 
-from codeloop.extend.mcp.known.definition import OAuthSettings, RemoteDefinition, ServerDefinition
-from codeloop.extend.mcp.link.failures import RegistrationNeeded, cause, refusal, request_errors, words_of
-from codeloop.extend.mcp.link.http_client import http_client
-from codeloop.extend.mcp.link.registration import how_to_register
-from codeloop.extend.mcp.link.transport import quiet
-from codeloop.extend.mcp.sign_in.callback import CallbackServer, brought, redirect_of
-from codeloop.extend.mcp.sign_in.store import ServerSignIn, SignIns
+from codeloop.extend.mcp.cache.definition import OAuthSettings, RemoteDefinition, ServerDefinition
+from codeloop.extend.mcp.sign_in.callback import CallbackServer, parse_redirect, redirect_of
+from codeloop.extend.mcp.sign_in.tokens import ServerSignIn, SignIns
+from codeloop.extend.mcp.transport.clients import quiet
+from codeloop.extend.mcp.transport.failures import RegistrationNeeded, cause, refusal, request_errors, words_of
+from codeloop.extend.mcp.transport.http_client import how_to_register, http_client
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import MCP_SIGN_IN
 from codeloop.schema.wire import JSON
@@ -60,14 +59,14 @@ async def sign_in(
         async with CallbackServer(redirect_of(settings)).listening() as callback, asyncio.timeout(MCP_SIGN_IN.seconds):
             before = sign_ins.get(definition.name, how.url)
             scope = settings.scope or (before.wanted if before is not None else "")
-            flow = _Flow(how, settings, _Person(callback, show, paste), scope, challenge)
+            flow = _Flow(how, settings, _UserChannel(callback, show, paste), scope, challenge)
             return await flow.run(definition.name, sign_ins)
     except TimeoutError as error:
         raise CodeloopError(f"Nobody signed in within {MCP_SIGN_IN.seconds / 60:.0f} minutes.") from error
 
 
-class _Person:
-    """Is shown the address, and brings the code by the redirect or by pasting."""
+class _UserChannel:
+    """Is shown the address, and wait_for_code the code by the redirect or by pasting."""
 
     def __init__(self, callback: CallbackServer, show: Show, paste: Paste | None) -> None:
         self.callback = callback
@@ -78,7 +77,7 @@ class _Person:
         self.callback.state = parse_qs(urlsplit(url).query).get("state", [""])[0]
         self._show(url)
 
-    async def brings(self) -> Any:
+    async def wait_for_code(self) -> Any:
         from mcp.shared.auth import AuthorizationCodeResult
 
         waiting: set[asyncio.Future[str]] = {self.callback.answer}
@@ -90,7 +89,7 @@ class _Person:
             for each in waiting - {self.callback.answer}:
                 each.cancel()
         state = self.callback.state
-        found = brought(next(iter(done)).result(), state)
+        found = parse_redirect(next(iter(done)).result(), state)
         return AuthorizationCodeResult(code=found.code, state=state, iss=found.issuer)
 
 
@@ -98,7 +97,7 @@ class _Flow:
     """One sign-in. It is the storage that the package's flow asks, too."""
 
     def __init__(
-        self, how: RemoteDefinition, settings: OAuthSettings, person: _Person, scope: str, challenge: str | None
+        self, how: RemoteDefinition, settings: OAuthSettings, person: _UserChannel, scope: str, challenge: str | None
     ) -> None:
         self._how = how
         self._settings = settings
@@ -111,8 +110,8 @@ class _Flow:
 
     async def run(self, name: str, sign_ins: SignIns) -> str:
         quiet()
-        provider = self._provider = self._made()
-        async with http_client({}, _refused(provider, self._challenge), lambda _status: None) as client:
+        provider = self._provider = self._make_provider()
+        async with http_client({}, _force_refusal(provider, self._challenge), lambda _status: None) as client:
             try:
                 headers = {**self._how.headers, "accept": "application/json, text/event-stream"}
                 async with client.stream("POST", self._how.url, json=_HELLO, headers=headers) as answer:
@@ -131,10 +130,10 @@ class _Flow:
             resource=context.get_resource_url() if context.should_include_resource_param(_VERSION) else "",
             client=self._client.model_dump(mode="json", exclude_none=True) if self._client else {},
         )
-        sign_ins.put(name, entry.renewed(self._tokens.model_dump(mode="json", exclude_none=True)))
+        sign_ins.put(name, entry.renew(self._tokens.model_dump(mode="json", exclude_none=True)))
         return f"Signed in at {name}."
 
-    def _made(self) -> "OAuthClientProvider":
+    def _make_provider(self) -> "OAuthClientProvider":
         from mcp.client.auth import OAuthClientProvider
         from mcp.shared.auth import OAuthClientInformationFull
         from pydantic import AnyUrl
@@ -150,7 +149,7 @@ class _Flow:
                 redirect_uris=[redirect],
                 token_endpoint_auth_method=method,
             )
-        return OAuthClientProvider(self._how.url, about, self, self._redirected, self._person.brings)
+        return OAuthClientProvider(self._how.url, about, self, self._redirect, self._person.wait_for_code)
 
     async def get_tokens(self) -> Any:
         return self._tokens
@@ -164,7 +163,7 @@ class _Flow:
     async def set_client_info(self, client_info: Any) -> None:
         self._client = client_info
 
-    async def _redirected(self, url: str) -> None:
+    async def _redirect(self, url: str) -> None:
         metadata = self._provider.context.oauth_metadata if self._provider is not None else None
         methods = (metadata.token_endpoint_auth_methods_supported if metadata else None) or [_BASIC]
         if self._settings.client_id and self._settings.client_secret and "client_secret_post" not in methods:
@@ -172,7 +171,7 @@ class _Flow:
         self._person.show(url)
 
 
-def _refused(provider: "OAuthClientProvider", challenge: str | None) -> "httpx2.Auth":
+def _force_refusal(provider: "OAuthClientProvider", challenge: str | None) -> "httpx2.Auth":
     """Return a provider that begins even where the greeting passes: some servers refuse only what comes after it."""
     import httpx2
 
@@ -235,3 +234,52 @@ def _plain(text: str) -> str:
         return text.rstrip(". ")
     words = [str(said[key]) for key in ("error", "error_description") if said.get(key)]
     return f"{text[: found.start()].rstrip(': ')} ({': '.join(words)})" if words else text
+
+
+class BackgroundSignIn:
+    """Begins at once to `run`, which is given how to show an address and how to wait for a code."""
+
+    def __init__(self, run: Callable[[Show, Paste], Awaitable[None]]) -> None:
+        self._address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._codes: asyncio.Queue[str] = asyncio.Queue()
+        self._task = asyncio.ensure_future(run(self._show, self._codes.get))
+        self._task.add_done_callback(_retrieve_error)
+
+    @property
+    def is_over(self) -> bool:
+        """Return whether it has ended, one way or the other."""
+        return self._task.done()
+
+    async def address(self) -> str:
+        """Wait for the address to open. Raises what the sign-in failed with."""
+        await asyncio.wait({self._address, self._task}, return_when=asyncio.FIRST_COMPLETED)
+        if not self._address.done():
+            await self.wait()
+        return self._address.result()
+
+    def paste(self, code: str) -> None:
+        """Take the code that a person brings, or the address that bears it. Raises CodeloopError: it is neither."""
+        parse_redirect(code)
+        self._codes.put_nowait(code)
+
+    async def wait(self) -> None:
+        """Wait for the end. Raises what the sign-in failed with."""
+        await asyncio.wait({self._task})
+        if self._task.cancelled():
+            raise CodeloopError("The sign-in was given up.")
+        self._task.result()
+
+    async def close(self) -> None:
+        """Cancel the sign-in and wait until it has ended."""
+        self._task.cancel()
+        await asyncio.wait({self._task})
+
+    def _show(self, url: str) -> None:
+        if not self._address.done():
+            self._address.set_result(url)
+
+
+def _retrieve_error(task: "asyncio.Future[None]") -> None:
+    """Take the error of a sign-in for which nobody waits any more: asyncio would print its traceback."""
+    if not task.cancelled():
+        task.exception()

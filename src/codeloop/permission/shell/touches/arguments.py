@@ -100,7 +100,7 @@ class Arguments:
         else:
             return self._cluster(word, words, index)
         if not found and equals:
-            self._unlisted(value)
+            self._add_unlisted(value)
         taken = 0
         for key, option in found:
             self.changes.append(option.change)
@@ -128,10 +128,10 @@ class Arguments:
             for role, each in zip(option.roles, words[index:], strict=False):
                 self._value("-" + letter, role, each)
             return index + len(option.roles)
-        self._unlisted(word[2:])
+        self._add_unlisted(word[2:])
         return index
 
-    def _unlisted(self, value: str) -> None:
+    def _add_unlisted(self, value: str) -> None:
         if value.startswith(("/", "~", "../", ANYWHERE)):
             self.values.append(("n", value))
 
@@ -151,9 +151,9 @@ class Arguments:
         uses = [*self.values, *zip(self.roles, (text for text, _ in self.operands), strict=True)]
         if not set(self.roles) - {"-"} and (self.row.default or "deep" in self.changes):
             role, path = self.row.default or (self.row.rest, ".")
-            uses.append((self._changed(role), path))
+            uses.append((self._change_role(role), path))
         if self.row.always and not any(role == self.row.always[0] for role, _ in self.values):
-            uses.append((self._changed(self.row.always[0]), self.row.always[1]))
+            uses.append((self._change_role(self.row.always[0]), self.row.always[1]))
         if any(change == "see" for change in self.changes):
             uses = [(role.translate(_SEEN), path) for role, path in uses]
         return uses
@@ -167,10 +167,10 @@ class Arguments:
             roles[0] = row.first
         if count > 1 and "last" not in self.changes:
             roles[-1] = row.last
-        roles = [self._changed(role) for role in roles]
+        roles = [self._change_role(role) for role in roles]
         return ["r" if role == "g" and ended else role for role, (_, ended) in zip(roles, self.operands, strict=True)]
 
-    def _changed(self, role: str) -> str:
+    def _change_role(self, role: str) -> str:
         if "none" in self.changes:
             return "-"
         if "deep" in self.changes:

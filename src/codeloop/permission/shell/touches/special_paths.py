@@ -31,8 +31,8 @@ _URL_NAME = re.compile(r"(?:[a-z]+://)?[^?#]*")
 
 
 def _tar(words: Sequence[str]) -> list[Use]:
-    arguments = Arguments(row_of(_TAR), _dashed(words))
-    options = [word for word in _dashed(words) if word.startswith("-")]
+    arguments = Arguments(row_of(_TAR), _add_dashes(words))
+    options = [word for word in _add_dashes(words) if word.startswith("-")]
     letters = "".join(word[1:] for word in options if not word.startswith("--"))
     long = " ".join(word for word in options if word.startswith("--"))
     changes = bool(re.search(r"[cruA]", letters) or re.search(r"--(cr|app|upd|conc|cat|del)", long))
@@ -53,7 +53,7 @@ def _tar(words: Sequence[str]) -> list[Use]:
     return found
 
 
-def _dashed(words: Sequence[str]) -> list[str]:
+def _add_dashes(words: Sequence[str]) -> list[str]:
     """Return the words of `tar` with the letters that need no dash each as an option with its value."""
     if not words or words[0].startswith(("-", ANYWHERE)):
         return list(words)
@@ -188,7 +188,7 @@ def _link(arguments: Arguments) -> list[Use]:
     return found
 
 
-def _zipped(arguments: Arguments) -> list[Use]:
+def _gzip(arguments: Arguments) -> list[Use]:
     if "see" in arguments.changes:
         return []
     suffixes = (".gz", ".bz2", ".xz", ".zst", ".lz4", ".lzma", ".Z")
@@ -368,8 +368,8 @@ MORE: dict[str, Callable[[Arguments], list[Use]]] = {
     **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), _awk),
     **dict.fromkeys(("sed", "gsed"), _sed),
     **dict.fromkeys(("perl", "ruby"), _backups),
-    **dict.fromkeys(("bunzip2", "bzip2", "compress", "gunzip", "gzip", "lz4", "lzma", "pigz", "uncompress"), _zipped),
-    **dict.fromkeys(("unlzma", "unxz", "unzstd", "xz", "zstd"), _zipped),
+    **dict.fromkeys(("bunzip2", "bzip2", "compress", "gunzip", "gzip", "lz4", "lzma", "pigz", "uncompress"), _gzip),
+    **dict.fromkeys(("unlzma", "unxz", "unzstd", "xz", "zstd"), _gzip),
     "ar": _ar,
     "csplit": _csplit,
     "curl": _curl,

@@ -50,7 +50,7 @@ def spellings(word: Word, roots: Sequence[str] = (ANYWHERE,), values: Values = N
     found: list[str] = []
     try:
         for chosen in islice(product(*given), MOST + 1):
-            found += _expanded(_tokens(word.source, dict(chosen)))
+            found += _expand_braces(_tokens(word.source, dict(chosen)))
     except _Unknown:
         return (ANYWHERE,)
     return tuple(dict.fromkeys(found)) if 0 < len(found) <= MOST else (ANYWHERE,)
@@ -70,7 +70,7 @@ def _tokens(source: str, values: Mapping[str, str]) -> list[Token]:
         position = place.end()
         opened, closed = source.startswith('"'), place[0].endswith('"')
         if opened != closed:
-            position = _double_quoted(source, position, tokens, values)
+            position = _read_double_quotes(source, position, tokens, values)
     elif source.startswith("~"):
         if _OTHER_HOME.match(source):
             raise _Unknown
@@ -91,7 +91,7 @@ def _token(source: str, position: int, tokens: list[Token], values: Mapping[str,
         tokens.append((source[position + 1 : end], False))
         return end + 1
     if char == '"':
-        return _double_quoted(source, position + 1, tokens, values)
+        return _read_double_quotes(source, position + 1, tokens, values)
     if char == "\\":
         following = source[position + 1 : position + 2]
         tokens.append(("" if following == "\n" else following, False))
@@ -118,7 +118,7 @@ def _token(source: str, position: int, tokens: list[Token], values: Mapping[str,
     return position + 1
 
 
-def _double_quoted(source: str, position: int, tokens: list[Token], values: Mapping[str, str]) -> int:
+def _read_double_quotes(source: str, position: int, tokens: list[Token], values: Mapping[str, str]) -> int:
     """Add the text in double quotes from behind the first one. Raises _Unknown."""
     text = ""
     while position < len(source):
@@ -145,28 +145,28 @@ def _double_quoted(source: str, position: int, tokens: list[Token], values: Mapp
     raise _Unknown
 
 
-def _expanded(tokens: list[Token]) -> list[str]:
+def _expand_braces(tokens: list[Token]) -> list[str]:
     """Return the words that braces make of one, those inside others too. Raises _Unknown when there are too many."""
-    opened = next((at for at, token in enumerate(tokens) if token == ("{", True) and _closed(tokens, at)), None)
+    opened = next((at for at, token in enumerate(tokens) if token == ("{", True) and _find_closing(tokens, at)), None)
     if opened is None:
         return ["".join(text for text, _ in tokens)]
-    closed = _closed(tokens, opened) or 0
+    closed = _find_closing(tokens, opened) or 0
     inside = tokens[opened + 1 : closed]
     parts = _parts(inside)
     if len(parts) == 1:
         if ".." in "".join(text for text, _ in inside):
-            return _expanded([*tokens[:opened], (ANY, False), *tokens[closed + 1 :]])
+            return _expand_braces([*tokens[:opened], (ANY, False), *tokens[closed + 1 :]])
         plain: list[Token] = [("{", False), *inside, ("}", False)]
-        return _expanded([*tokens[:opened], *plain, *tokens[closed + 1 :]])
+        return _expand_braces([*tokens[:opened], *plain, *tokens[closed + 1 :]])
     found: list[str] = []
     for part in parts:
-        found += _expanded([*tokens[:opened], *part, *tokens[closed + 1 :]])
+        found += _expand_braces([*tokens[:opened], *part, *tokens[closed + 1 :]])
         if len(found) > MOST:
             raise _Unknown
     return found
 
 
-def _closed(tokens: list[Token], opened: int) -> int | None:
+def _find_closing(tokens: list[Token], opened: int) -> int | None:
     """Return where the brace that opens at an index is closed."""
     depth = 0
     for at in range(opened, len(tokens)):

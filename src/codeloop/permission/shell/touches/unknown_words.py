@@ -22,7 +22,7 @@ def unknown_words(words: Sequence[str]) -> Iterator[Use]:
         else:
             yield "p", word
             parts = re.split("[:=,]", word)
-            yield from (("p", part) for part in parts if len(parts) > 1 and names_a_place(part))
+            yield from (("p", part) for part in parts if len(parts) > 1 and names_path(part))
             if word.startswith("@"):
                 yield "p", word[1:]
         target = value if equals and option in _OUTPUT else word if before in _OUTPUT else ""
@@ -31,6 +31,6 @@ def unknown_words(words: Sequence[str]) -> Iterator[Use]:
         before = word
 
 
-def names_a_place(text: str) -> bool:
+def names_path(text: str) -> bool:
     """Return whether a word that is perhaps a path is written as one that leads elsewhere."""
     return text in {"..", "~"} or text.startswith(("/", "~/", "../"))

@@ -9,29 +9,28 @@ from pathlib import Path
 import msgspec
 
 from codeloop.kit.diff import Diff, unified
+from codeloop.tool.elision import check_elision
 from codeloop.tool.file_access import (
-    UNQUOTED,
     FileChange,
     ask_before_failure,
     ask_edit,
     check_edit,
-    check_known,
-    check_shown,
     commit_patch,
-    counted,
     diff_of,
     failures,
+    format_line_count,
+    format_path,
+    format_replaced,
     lock_files,
-    may_quote,
     missing,
     patch_metadata,
     readable,
     resolve,
-    shown,
 )
+from codeloop.tool.read_state import UNQUOTED, check_known, check_shown, has_changed, may_quote
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
 from codeloop.workspace.edit.edit import EditRefused
-from codeloop.workspace.edit.patch_apply import patched
+from codeloop.workspace.edit.patch_apply import apply_hunks
 from codeloop.workspace.edit.patch_parser import Add, Delete, Operation, Update, parse
 from codeloop.workspace.files.encoding import UTF8, Encoding, NotText, check_new, decode, encode
 from codeloop.workspace.files.safe_open import LoadedFile, load_if_there
@@ -76,6 +75,9 @@ async def apply_patch(params: PatchParams, ctx: ToolContext) -> ToolResult:
         await lock_files(ctx, stack, list(targets.values()))
         async with ask_before_failure(ctx, targets.values(), {"patchText": params.patch_text}):
             done = await _changes_of(ctx, operations, targets)
+            for change in done.values():
+                check_elision(ctx, change)
+            unseen = [c.target for c in done.values() if c.before is not None and has_changed(ctx, c.target, c.before)]
         changes = list(done.values())
         diffs = await asyncio.to_thread(lambda: [diff_of(change) for change in changes])
         metadata = patch_metadata(ctx, changes, diffs)
@@ -83,15 +85,19 @@ async def apply_patch(params: PatchParams, ctx: ToolContext) -> ToolResult:
         ctx.report(title=_title(changes), metadata=metadata)
         await ask_edit(ctx, [change.target for change in changes], asked)
         landed, diffs, metadata = await commit_patch(ctx, changes, diffs)
+    for target in unseen:
+        ctx.workspace.read_log.note_unseen(ctx.session_id, target.real)
     moved = {file.source for file in done if file.source is not None}
+    names = ", ".join(format_path(ctx.workspace, target.path) for target in unseen)
+    notes = [f"({names} had changed since you read it. Read again what else you need of it.)"] if names else []
     rows = await asyncio.to_thread(
         lambda: [
-            _line(ctx, file, now, diff) + note
+            "\n".join([_line(ctx, file, now, diff) + note, *([format_replaced(diff)] if file.how else [])])
             for file, now, diff, note in zip(done, landed.changes, diffs, landed.notes, strict=True)
             if file.text is not None or file not in moved
         ]
     )
-    return ToolResult(_title(changes), "\n".join((*rows, *filter(None, [landed.text]))), metadata)
+    return ToolResult(_title(changes), "\n".join((*rows, *notes, *filter(None, [landed.text]))), metadata)
 
 
 async def _changes_of(
@@ -119,15 +125,15 @@ async def _changes_of(
 
 def _line(ctx: ToolContext, file: _File, change: FileChange, diff: Diff) -> str:
     """Describe a file's change for the model: `M src/a.py: lines 3-5`."""
-    path = shown(ctx.workspace, file.target.path)
+    path = format_path(ctx.workspace, file.target.path)
     how = f" ({file.how})" if file.how else ""
     if file.text is None:
         return f"D {path}"
     if file.source is not None:
         where = unified("", file.source.original, change.text_after).where
-        return f"R {shown(ctx.workspace, file.source.target.path)} -> {path}{where and f': {where}'}{how}"
+        return f"R {format_path(ctx.workspace, file.source.target.path)} -> {path}{where and f': {where}'}{how}"
     if file.before is None:
-        return f"A {path}: {counted(diff.additions)}"
+        return f"A {path}: {format_line_count(diff.additions)}"
     return f"M {path}: {diff.where or 'as it was'}{how}"
 
 
@@ -140,8 +146,8 @@ def _paths(operations: Sequence[Operation]) -> list[str]:
 def _work_out(
     ctx: ToolContext, operation: Operation, targets: dict[str, ResolvedPath], files: dict[Path, _File], *, quotes: bool
 ) -> None:
-    file = _file(ctx, targets[operation.path], files)
-    path = shown(ctx.workspace, file.target.path)
+    file = _file(targets[operation.path], files)
+    path = format_path(ctx.workspace, file.target.path)
     match operation:
         case Add(content=content):
             if file.text is not None:
@@ -151,18 +157,22 @@ def _work_out(
         case Delete():
             if file.before is None and file.text is None:
                 raise ToolFailure(f"{path} does not exist and can't be deleted. Nothing was changed.")
+            if file.before is not None:
+                check_known(ctx, file.target, file.before, must_be_read=False)
             file.text = None
         case Update(hunks=hunks, move_to=move_to):
             text = _text(path, file)
             try:
-                done = patched(text, hunks)
+                done = apply_hunks(text, hunks)
             except EditRefused as error:
                 why, advice = (str(error), error.advice) if quotes else UNQUOTED
                 raise ToolFailure(readable(f"{path}: {why}\nNothing was changed."), advice=readable(advice)) from error
+            if done.how and file.before is not None:
+                check_known(ctx, file.target, file.before, must_be_read=False)
             file.text, file.how = done.content, done.how
             if move_to is not None and targets[move_to].real != file.target.real:
-                names = shown(ctx.workspace, targets[move_to].path), path
-                _move(_file(ctx, targets[move_to], files), file, names)
+                names = format_path(ctx.workspace, targets[move_to].path), path
+                _move(_file(targets[move_to], files), file, names)
 
 
 def _move(there: _File, file: _File, names: tuple[str, str]) -> None:
@@ -181,14 +191,13 @@ def _text(path: str, file: _File) -> str:
     return file.text
 
 
-def _file(ctx: ToolContext, target: ResolvedPath, files: dict[Path, _File]) -> _File:
+def _file(target: ResolvedPath, files: dict[Path, _File]) -> _File:
     known = files.get(target.real)
     if known is not None:
         return known
     loaded = load_if_there(target.real)
     file = _File(target, None, "", None, UTF8)
     if loaded is not None:
-        check_known(ctx, target, loaded, must_be_read=False)
         try:
             text = decode(loaded.data)
         except NotText:

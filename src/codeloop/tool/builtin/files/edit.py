@@ -6,28 +6,28 @@ from contextlib import AsyncExitStack
 import msgspec
 
 from codeloop.schema.wire import JSON
+from codeloop.tool.elision import check_elision
 from codeloop.tool.file_access import (
-    UNQUOTED,
     FileChange,
     apply_change,
     ask_before_failure,
     check_edit,
-    check_known,
-    check_shown,
     failures,
+    format_path,
     load_text,
     lock_files,
-    may_quote,
     missing,
     readable,
     resolve,
-    shown,
 )
+from codeloop.tool.read_state import UNQUOTED, check_known, check_shown, has_changed, may_quote
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
 from codeloop.workspace.edit.edit import MOST_EFFORT, Edit, EditRefused, apply, effort_of
 from codeloop.workspace.files.encoding import UTF8, check_new, encode
 from codeloop.workspace.files.safe_open import load_if_there
 from codeloop.workspace.workspace import ResolvedPath
+
+HAD_CHANGED = "(The file had changed since you read it. Read again what else you need of it.)"
 
 
 class EditParams(msgspec.Struct, frozen=True, rename="camel"):
@@ -63,26 +63,33 @@ async def edit_file(ctx: ToolContext, path: str, steps: list[Edit]) -> ToolResul
                     text = "There is no file {}. Check the path; an empty oldString makes a new file."
                     raise ToolFailure(await missing(ctx, target, text))
                 change, how = await asyncio.to_thread(_change, ctx, target, steps, quotes=may_quote(ctx, target))
-        output, metadata = await apply_change(ctx, change, how)
+                check_elision(ctx, change)
+                is_unseen = change.before is not None and has_changed(ctx, target, change.before)
+        output, metadata = await apply_change(ctx, change, how, HAD_CHANGED if is_unseen else "")
+        if is_unseen:
+            ctx.workspace.read_log.note_unseen(ctx.session_id, target.real)
     return ToolResult(ctx.workspace.relative(target.path), output, metadata)
 
 
 def _change(ctx: ToolContext, target: ResolvedPath, steps: list[Edit], *, quotes: bool) -> tuple[FileChange, str]:
     if not steps[0].old:
         return _creation(ctx, target, steps)
-    found, name = load_text(target.real), shown(ctx.workspace, target.path)
+    found, name = load_text(target.real), format_path(ctx.workspace, target.path)
     if found is None:
         raise ToolFailure(f"{name} was deleted while it was to be edited.")
     loaded, text = found
-    check_known(ctx, target, loaded, must_be_read=False)
-    content, how = _in_order(text.content, steps, name, quotes=quotes)
-    if how:
-        check_known(ctx, target, loaded, must_be_read=True)
+    try:
+        content, how = _in_order(text.content, steps, name, quotes=quotes)
+    except ToolFailure:
+        check_known(ctx, target, loaded, must_be_read=False)  # why it does not fit
+        raise
+    if how or any(step.every and text.content.count(step.old) > 1 for step in steps):
+        check_known(ctx, target, loaded, must_be_read=bool(how))
     return FileChange(target, loaded, encode(content, text.encoding), text.content, content), how
 
 
 def _creation(ctx: ToolContext, target: ResolvedPath, steps: list[Edit]) -> tuple[FileChange, str]:
-    name = shown(ctx.workspace, target.path)
+    name = format_path(ctx.workspace, target.path)
     if load_if_there(target.real) is not None:
         raise ToolFailure(
             f"{name} exists; an empty oldString only creates new files.", advice="Give the text to replace."

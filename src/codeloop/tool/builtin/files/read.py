@@ -4,14 +4,12 @@ import asyncio
 import base64
 import os
 import re
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
-from codeloop.kit.lazy import load as load_late
 from codeloop.schema.ids import new_id
 from codeloop.schema.limits import (
     IMAGE_FILE,
@@ -28,13 +26,13 @@ from codeloop.tool.call_session import INSTRUCTIONS
 from codeloop.tool.file_access import (
     check_unmoved,
     failures,
+    format_path,
     missing,
     read_need,
     readable,
     resolve_allowed,
-    shown,
 )
-from codeloop.tool.superseded import UNCHANGED
+from codeloop.tool.superseded_outputs import UNCHANGED
 from codeloop.tool.tool import READ_ONLY, ToolContext, ToolFailure, ToolResult, tool
 from codeloop.workspace.files.image import fit_image
 from codeloop.workspace.files.line_range import LineRange, read_head, read_lines
@@ -82,8 +80,9 @@ async def read(params: ReadParams, ctx: ToolContext) -> ToolResult:
         ctx.workspace.read_log.record(ctx.session_id, target.real, found.stamp)
     result = _file(ctx, target, found, is_asked=limit is not None)
     if found.cut and found.first == 1 and limit is None and (languages := ctx.workspace.made("Languages")):
-        outlined: Callable[..., Awaitable[str]] = load_late("tool.builtin.language.outline:outlined")
-        result = replace(result, output=result.output + await outlined(languages, target.real))
+        from codeloop.tool.builtin.language.outline import read_outline
+
+        result = replace(result, output=result.output + await read_outline(languages, target.real))
     return result
 
 
@@ -111,13 +110,14 @@ def _cells(text: str, first: int, limit: int, empty: LineRange) -> LineRange:
 def _file(ctx: ToolContext, target: ResolvedPath, found: LineRange, *, is_asked: bool) -> ToolResult:
     """Return the lines; `is_asked`: the call itself said how many."""
     workspace, path = ctx.workspace, readable(str(target.path))
-    name, last = shown(workspace, target.path), found.first + len(found.lines) - 1
+    name, last = format_path(workspace, target.path), found.first + len(found.lines) - 1
     if not found.lines and found.first > 1:
         count = f"{found.total} lines" if found.total is not None else "too many lines to count"
         raise ToolFailure(f"{name} has {count}; offset {found.first} is beyond its end")
     text = "\n".join(found.lines)
     output = "\n".join(f"{number}: {line}" for number, line in enumerate(found.lines, found.first))
-    known = ctx.session.lines_read(path) if len(output) > _REPEATED else {}
+    was_refused = ctx.workspace.read_log.take_refusal(ctx.session_id, target.real)
+    known = ctx.session.lines_read(path) if len(output) > _REPEATED and not was_refused else {}
     is_known = bool(known) and all(known.get(number) == line for number, line in enumerate(found.lines, found.first))
     if is_known:
         total = f" of {found.total}" if found.total is not None else ""
@@ -159,7 +159,9 @@ def _directory(workspace: Workspace, target: ResolvedPath, first: int, limit: in
     with os.scandir(target.real) as entries:
         names = sorted(_entry(entry) for entry in entries)
     if first > 1 and first > len(names):
-        raise ToolFailure(f"{shown(workspace, target.path)} has {len(names)} entries; offset {first} is beyond its end")
+        raise ToolFailure(
+            f"{format_path(workspace, target.path)} has {len(names)} entries; offset {first} is beyond its end"
+        )
     kept = names[first - 1 : first - 1 + limit]
     truncated = first - 1 + len(kept) < len(names)
     path = readable(str(target.path))
@@ -205,7 +207,8 @@ def _attachment(ctx: ToolContext, target: ResolvedPath, mime: str) -> ToolResult
     part = FilePart(
         id=new_id("prt"), session_id=ctx.session_id, message_id=ctx.message_id, mime=mime, url=url, filename=name
     )
-    output = f"{'PDF' if is_pdf else 'Image'} attached: {shown(ctx.workspace, target.path)} ({len(data):,} bytes{size})"
+    path = format_path(ctx.workspace, target.path)
+    output = f"{'PDF' if is_pdf else 'Image'} attached: {path} ({len(data):,} bytes{size})"
     metadata: JSON = {"preview": output, "truncated": False, "loaded": []}
     return ToolResult(readable(ctx.workspace.relative(target.path)), output, metadata, (part,))
 
@@ -226,12 +229,12 @@ def _instructions(ctx: ToolContext, target: ResolvedPath) -> dict[Path, str]:
     ]
     loaded: dict[Path, str] = {}
     for place in places:
-        real, name = Path(os.path.realpath(place)), shown(workspace, place)
+        real, name = Path(os.path.realpath(place)), format_path(workspace, place)
         if not workspace.contains(real) or real == target.real:
             continue
         with failures(workspace, workspace.resolve(str(place))):
             words = read_head(real, READ_INSTRUCTIONS.value).decode("utf-8", "replace").strip()
-        given = ctx.session.instructions_given(name, real)
+        given = ctx.session.find_instructions(name, real)
         if not words or words == given or not workspace.read_log.is_first_load(ctx.message_id, real):
             continue
         changed = "" if given is None else f"{name} has changed since it was given above:\n"

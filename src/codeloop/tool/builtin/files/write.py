@@ -4,17 +4,18 @@ from contextlib import AsyncExitStack
 
 import msgspec
 
+from codeloop.tool.elision import check_elision
 from codeloop.tool.file_access import (
     FileChange,
     apply_change,
     ask_before_failure,
     check_edit,
-    check_known,
     failures,
+    format_path,
     lock_files,
     resolve,
-    shown,
 )
+from codeloop.tool.read_state import check_known
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
 from codeloop.workspace.files.encoding import DecodedText, NotText, check_new, decode, encode, main_line_end
 from codeloop.workspace.files.safe_open import load_if_there
@@ -34,14 +35,15 @@ async def write(params: WriteParams, ctx: ToolContext) -> ToolResult:
     target = resolve(ctx.workspace, params.file_path)
     with failures(ctx.workspace, target):
         inside, folder = ctx.workspace.directory / params.file_path.lstrip("/"), target.path.parent
-        if target.outside and not folder.exists() and inside.parent.is_dir():
-            raise ToolFailure(f"There is no folder {folder}. Did you mean {shown(ctx.workspace, inside)}?")
+        if target.is_outside and not folder.exists() and inside.parent.is_dir():
+            raise ToolFailure(f"There is no folder {folder}. Did you mean {format_path(ctx.workspace, inside)}?")
     await check_edit(ctx, [target])
     async with AsyncExitStack() as stack:
         await lock_files(ctx, stack, [target])
         async with ask_before_failure(ctx, [target], {"filePath": params.file_path, "content": params.content}):
             with failures(ctx.workspace, target):
                 change = _change(ctx, target, params.content)
+                check_elision(ctx, change)
         output, metadata = await apply_change(ctx, change)
     exists = change.before is not None
     title = ctx.workspace.relative(target.path)
@@ -53,14 +55,14 @@ def _change(ctx: ToolContext, target: ResolvedPath, content: str) -> FileChange:
     before = load_if_there(target.real)
     if before is None:
         return FileChange(target, None, content.encode(), "", content)
-    check_known(ctx, target, before, must_be_read=True)
-    text = _known_text(before.data)
+    check_known(ctx, target, before)
+    text = _decode_old(before.data)
     if main_line_end(text.content) == "\r\n" and "\r\n" not in content:
         content = content.replace("\n", "\r\n")
     return FileChange(target, before, encode(content, text.encoding), text.content, content)
 
 
-def _known_text(data: bytes) -> DecodedText:
+def _decode_old(data: bytes) -> DecodedText:
     """Return the old text; a file that is no text (an image that was read) becomes UTF-8."""
     try:
         return decode(data)

@@ -9,13 +9,13 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from codeloop.lsp.brought import ServerNews
 from codeloop.lsp.client.client import LanguageClient
 from codeloop.lsp.client.connection import ErrorAnswer, ServerGone
 from codeloop.lsp.client.diagnostic import WARNING
 from codeloop.lsp.client.document import on_disk
 from codeloop.lsp.client.text import lines_of
 from codeloop.lsp.languages import Languages, row
+from codeloop.lsp.new_diagnostics import ServerDiagnostics
 from codeloop.lsp.server import ServerUnavailable
 from codeloop.lsp.symbols import (
     Spot,
@@ -33,13 +33,13 @@ from codeloop.tool.builtin.language.outline import outline_rows
 from codeloop.tool.builtin.language.rename import rename
 from codeloop.tool.file_access import (
     failures,
+    format_path,
     is_free,
     load_text,
     missing,
     read_need,
     readable,
     resolve_allowed,
-    shown,
 )
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, tool
 from codeloop.workspace.workspace import ResolvedPath
@@ -107,7 +107,7 @@ async def lsp(params: LspParams, ctx: ToolContext) -> ToolResult:
     text = loaded[1].content
     _check(params, line)
     if len(text) > LSP_FILE.value:
-        raise ToolFailure(f"{shown(ctx.workspace, target.path)} is too large for language servers; search in it")
+        raise ToolFailure(f"{format_path(ctx.workspace, target.path)} is too large for language servers; search in it")
     servers = await _servers(ctx, target)
     try:
         news, client = await _client(params.operation, servers, target, text)
@@ -118,7 +118,7 @@ async def lsp(params: LspParams, ctx: ToolContext) -> ToolResult:
             )
             metadata |= changed
         else:
-            output, shown_files = await _answered(ctx, params, client, target, line)
+            output, shown_files = await _answer(ctx, params, client, target, line)
             news.keep_open(client, shown_files)
     except (ErrorAnswer, ServerGone, ServerUnavailable) as error:
         raise ToolFailure(f"{error}", advice="Search with grep instead.") from error
@@ -145,20 +145,20 @@ def _check(params: LspParams, line: int | None) -> None:
         raise ToolFailure("rename needs `newName`")
 
 
-async def _servers(ctx: ToolContext, target: ResolvedPath) -> list[ServerNews]:
+async def _servers(ctx: ToolContext, target: ResolvedPath) -> list[ServerDiagnostics]:
     languages = ctx.workspace.part(Languages)
     found = await languages.of(target.real) if languages is not None else []
     if not found:
         raise ToolFailure(
-            f"No language server serves {shown(ctx.workspace, target.path)} here (`codeloop lsp list` says why).",
+            f"No language server serves {format_path(ctx.workspace, target.path)} here (`codeloop lsp list` says why).",
             advice="Search with grep.",
         )
     return found
 
 
 async def _client(
-    operation: str, servers: Sequence[ServerNews], target: ResolvedPath, text: str
-) -> tuple[ServerNews, LanguageClient]:
+    operation: str, servers: Sequence[ServerDiagnostics], target: ResolvedPath, text: str
+) -> tuple[ServerDiagnostics, LanguageClient]:
     """Return the first server that can do what is asked, with the file as it is now."""
     problem: ServerUnavailable | None = None
     names: list[str] = []
@@ -178,20 +178,20 @@ async def _client(
     )
 
 
-async def _answered(
+async def _answer(
     ctx: ToolContext, params: LspParams, client: LanguageClient, target: ResolvedPath, line: int | None
 ) -> tuple[str, Sequence[Path]]:
     """Return the text for the model, and the files of the project whose lines it shows."""
-    name = shown(ctx.workspace, target.path)
+    name = format_path(ctx.workspace, target.path)
     match params.operation:
         case "documentSymbols":
             rows = outline_rows(await outline(client, target.real))
             return "\n".join(rows) or f"{name} has no symbols.", ()
         case "workspaceSymbols":
-            found = await _named(client, params.symbol or "")
+            found = await _find_symbols(client, params.symbol or "")
             if not found and await client.registered.settle(LSP_REQUEST.seconds):
-                found = await _named(client, params.symbol or "")
-            return _listed(ctx, found) or f"Nothing is named like {params.symbol}.", ()
+                found = await _find_symbols(client, params.symbol or "")
+            return _format_spots(ctx, found) or f"Nothing is named like {params.symbol}.", ()
         case "diagnostics":
             return await _diagnostics(client, target, name), ()
         case _:
@@ -206,10 +206,10 @@ async def _answered(
     if params.operation in {"definition", "implementation"} and len(found) <= _WHOLE:
         found = [await _whole(ctx, client, spot, target) for spot in found]
     files = [path for path in dict.fromkeys(spot.path for spot in found) if _is_free(ctx, path)]
-    return _listed(ctx, found) or f"No {params.operation} of {params.symbol} found.", files
+    return _format_spots(ctx, found) or f"No {params.operation} of {params.symbol} found.", files
 
 
-async def _named(client: LanguageClient, name: str) -> list[Spot]:
+async def _find_symbols(client: LanguageClient, name: str) -> list[Spot]:
     return [spot for _, spot in await workspace_symbols(client, name)]
 
 
@@ -224,13 +224,13 @@ async def _check_defined(ctx: ToolContext, client: LanguageClient, place: JSON, 
     """Raise ToolFailure for a name of a file that may not be read: what is told of it may hold its value."""
     for spot in await spots(client, "definition", place) if client.can("definitionProvider") else ():
         if ctx.workspace.contains(Path(os.path.realpath(spot.path))) and not _is_free(ctx, spot.path):
-            where = f"{shown(ctx.workspace, spot.path)}:{spot.line + 1}"
+            where = f"{format_path(ctx.workspace, spot.path)}:{spot.line + 1}"
             raise ToolFailure(f"{symbol} is defined in {where}, which may not be read.")
 
 
 def _place(ctx: ToolContext, params: LspParams, client: LanguageClient, target: ResolvedPath, line: int | None) -> JSON:
     """Return the place that was named, as requests name it."""
-    name = shown(ctx.workspace, target.path)
+    name = format_path(ctx.workspace, target.path)
     at = _position(client.documents[target.real].text, name, line or 1, params.symbol or "")
     return place_of(client, target.real, at)
 
@@ -270,7 +270,7 @@ async def _whole(ctx: ToolContext, client: LanguageClient, spot: Spot, target: R
     return Spot(spot.path, spot.line, max((each.end for each in rows), default=spot.line), spot.name)
 
 
-def _listed(ctx: ToolContext, found: Sequence[Spot]) -> str:
+def _format_spots(ctx: ToolContext, found: Sequence[Spot]) -> str:
     """Return places with their lines; of many, one line each. Of what may not be read, only where it is."""
     texts: dict[Path, list[str]] = {}
     rows: list[str] = []
@@ -279,7 +279,7 @@ def _listed(ctx: ToolContext, found: Sequence[Spot]) -> str:
         if spot.path not in texts:
             texts[spot.path] = _lines(ctx, spot.path)
         lines = texts[spot.path]
-        name = f"{shown(ctx.workspace, spot.path)}:{spot.line + 1}"
+        name = f"{format_path(ctx.workspace, spot.path)}:{spot.line + 1}"
         own = f" [{spot.name}]" if spot.name and _is_free(ctx, spot.path) else ""
         end = min(spot.end, spot.line + LSP_LINES.value - 1) if is_whole else spot.line
         if end > spot.line and lines:

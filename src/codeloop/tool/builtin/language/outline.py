@@ -12,7 +12,7 @@ from codeloop.lsp.symbols import OutlineRow, outline
 from codeloop.schema.bounds.language import LSP_OUTLINE, LSP_OUTLINE_WAIT
 
 
-async def outlined(languages: Languages, path: Path) -> str:
+async def read_outline(languages: Languages, path: Path) -> str:
     """Return the outline of a file as it follows its first lines; "" when no server that runs knows it in time."""
     text = on_disk(path)
     for news in await languages.of(path) if text is not None else []:

@@ -6,20 +6,20 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 from codeloop.lsp.client.client import LanguageClient
-from codeloop.lsp.symbols import edited, edits_of
+from codeloop.lsp.symbols import apply_edits, edits_of
 from codeloop.schema.wire import JSON
 from codeloop.tool.after_edit import FileChange
 from codeloop.tool.file_access import (
     ask_edit,
     check_edit,
     commit_patch,
-    counted,
     diff_of,
     failures,
+    format_line_count,
+    format_path,
     load_text,
     lock_files,
     patch_metadata,
-    shown,
 )
 from codeloop.tool.tool import ToolContext, ToolFailure
 from codeloop.workspace.files.encoding import encode
@@ -37,7 +37,7 @@ async def rename(ctx: ToolContext, client: LanguageClient, params: JSON) -> tupl
     if not found:
         raise ToolFailure("The language server can't rename this.")
     targets = [ctx.workspace.resolve(str(path)) for path in found]
-    if outside := [target for target in targets if target.outside]:
+    if outside := [target for target in targets if target.is_outside]:
         raise ToolFailure(f"This rename would change {outside[0].path}, which is outside of the project.")
     await check_edit(ctx, targets)
     async with AsyncExitStack() as stack:
@@ -51,7 +51,7 @@ async def rename(ctx: ToolContext, client: LanguageClient, params: JSON) -> tupl
         await ask_edit(ctx, targets, {"filepath": names, **metadata})
         landed, diffs, metadata = await commit_patch(ctx, changes, diffs)
     rows = [
-        f"{shown(ctx.workspace, target.path)}: {counted(diff.additions)}{note}"
+        f"{format_path(ctx.workspace, target.path)}: {format_line_count(diff.additions)}{note}"
         for target, diff, note in zip(targets, diffs, landed.notes, strict=True)
     ]
     text = "\n".join([f"Renamed to {params['newName']}:", *rows, *([landed.text] if landed.text else [])])
@@ -68,7 +68,7 @@ def _changes(
             raise ToolFailure(f"{target.path} is gone.")
         before, text = loaded
         try:
-            after = edited(client, text.content, edits)
+            after = apply_edits(client, text.content, edits)
         except ValueError as error:
             raise ToolFailure(f"The language server made no sense: {error}. Nothing was changed.") from error
         changes.append(FileChange(target, before, encode(after, text.encoding), text.content, after))

@@ -11,7 +11,7 @@ from codeloop.kit.glob import split_root
 from codeloop.schema.limits import SEARCH_RESULTS
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import Wire
-from codeloop.tool.builtin.search.named_twice import TWICE, named_twice
+from codeloop.tool.builtin.search.search_folder import TWICE, strip_search_folder
 from codeloop.tool.file_access import check_unmoved, missing, search_target
 from codeloop.tool.tool import READ_ONLY, ToolContext, ToolFailure, ToolResult, tool
 from codeloop.workspace.search.rg_matches import SearchFailed
@@ -39,7 +39,7 @@ async def glob(params: GlobParams, ctx: ToolContext) -> ToolResult:
     target = await search_target(ctx, folder, lambda _: [need], only_folder=True)
     if not set(pattern) & set("*?[{") and (target.path / pattern.lstrip("/")).is_dir():
         pattern = f"{pattern.rstrip('/')}/**"
-    twice = named_twice(ctx, target, pattern)
+    twice = strip_search_folder(ctx, target, pattern)
     pattern = twice or pattern
     check_unmoved(ctx, target)
     notes = [TWICE.format("the pattern", twice)] if twice else []
@@ -55,7 +55,7 @@ async def glob(params: GlobParams, ctx: ToolContext) -> ToolResult:
     if not found.paths:
         await _check_folder(ctx, target, pattern)
     kept = await asyncio.to_thread(newest, found.paths, SEARCH_RESULTS.value)  # looks at each file
-    paths = [printable(ctx.workspace.shown(Path(path))) for path in kept]
+    paths = [printable(ctx.workspace.shorten(Path(path))) for path in kept]
     if len(paths) < len(found.paths):
         notes.append(f"the newest {len(paths)} of {len(found.paths)} files; narrow the pattern or the path for others")
     if found.stopped:

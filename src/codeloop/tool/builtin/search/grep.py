@@ -12,7 +12,7 @@ from codeloop.kit.glob import has_magic, split_root
 from codeloop.schema.limits import SEARCH_RESULTS
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON, Wire, replace
-from codeloop.tool.builtin.search.named_twice import TWICE, named_twice
+from codeloop.tool.builtin.search.search_folder import TWICE, strip_search_folder
 from codeloop.tool.file_access import (
     check_unmoved,
     permission_name,
@@ -66,8 +66,8 @@ async def grep(params: GrepParams, ctx: ToolContext) -> ToolResult:
         multiline=params.multiline,
         shown=SEARCH_RESULTS.value,
     )
-    found, how = await _found(target.path, query, ctx)
-    result = _result(params, found if is_named else _written(_plain(found, ctx), params, ctx), ctx)
+    found, how = await _search(target.path, query, ctx)
+    result = _result(params, found if is_named else _drop_lock_files(_plain(found, ctx), params, ctx), ctx)
     return replace(result, output="\n\n".join(text for text in (result.output, note, how) if text))
 
 
@@ -87,20 +87,20 @@ async def _target(params: GrepParams, ctx: ToolContext) -> tuple[GrepParams, Res
         target = await search_target(ctx, folder, needs, only_folder=True)
         return replace(params, path=folder, include=f"/{pattern}"), target, "(`path` was taken for a pattern of files.)"
     target = await search_target(ctx, path, needs)
-    twice = named_twice(ctx, target, params.include) if params.include else None
+    twice = strip_search_folder(ctx, target, params.include) if params.include else None
     if twice is None:
         return params, target, ""
     return replace(params, include=f"/{twice}"), target, f"({TWICE.format('`include`', twice)}.)"
 
 
-async def _found(path: Path, query: Query, ctx: ToolContext) -> tuple[GrepResult, str]:
+async def _search(path: Path, query: Query, ctx: ToolContext) -> tuple[GrepResult, str]:
     """Search for what the pattern means; a note says so when that differs from what is written."""
     try:
-        found, note = await _searched(path, query, ctx)
+        found, note = await _run_search(path, query, ctx)
         meant = _BAR.sub("|", query.pattern)
         if found.matches or note or meant == query.pattern:
             return found, note
-        other, note = await _searched(path, replace(query, pattern=meant), ctx)
+        other, note = await _run_search(path, replace(query, pattern=meant), ctx)
     except SearchFailed as error:
         raise ToolFailure(f"The search failed: {error}") from error
     if note or not other.matches:
@@ -108,7 +108,7 @@ async def _found(path: Path, query: Query, ctx: ToolContext) -> tuple[GrepResult
     return other, "(`\\|` is a plain bar and matched nothing; searched with `|`.)"
 
 
-async def _searched(path: Path, query: Query, ctx: ToolContext) -> tuple[GrepResult, str]:
+async def _run_search(path: Path, query: Query, ctx: ToolContext) -> tuple[GrepResult, str]:
     """Search; what is no regular expression is searched for as plain text, and the note says so."""
     search = ctx.workspace.shared(Ripgrep).grep
     try:
@@ -139,12 +139,12 @@ def _plain(found: GrepResult, ctx: ToolContext) -> GrepResult:
     return GrepResult(kept, sum(hits.matches for hits in kept), stopped)
 
 
-def _written(found: GrepResult, params: GrepParams, ctx: ToolContext) -> GrepResult:
+def _drop_lock_files(found: GrepResult, params: GrepParams, ctx: ToolContext) -> GrepResult:
     """Leave out the lines of lock files, which no person wrote, when other files match too, and say so."""
     locks = [hits for hits in found.files if hits.path.name in _LOCK_FILES and hits.matches > _FEW]
     if params.mode != "content" or not locks or len(locks) == len(found.files):
         return found
-    names = ", ".join(printable(ctx.workspace.shown(hits.path)) for hits in locks)
+    names = ", ".join(printable(ctx.workspace.shorten(hits.path)) for hits in locks)
     left_out = sum(hits.matches for hits in locks)
     note = f"{left_out} more in {names} left out; with it as path they are shown"
     stopped = f"{found.stopped}; {note}" if found.stopped else note
@@ -155,9 +155,9 @@ def _result(params: GrepParams, found: GrepResult, ctx: ToolContext) -> ToolResu
     if not found.matches:
         note = f" ({found.stopped})" if found.stopped else ""
         return ToolResult(params.pattern, f"No matches found{note}", {"matches": 0, "truncated": bool(note)})
-    blocks, shown = _blocks(found.files, params, ctx)
-    files = _counted(len(found.files), "file")
-    total, what = found.matches, f"{_counted(found.matches, 'match', 'es')} in {files}"
+    blocks, shown, display = _blocks(found.files, params, ctx)
+    files = _format_count(len(found.files), "file")
+    total, what = found.matches, f"{_format_count(found.matches, 'match', 'es')} in {files}"
     if params.mode == "files":
         total, what = len(found.files), files
     order, narrow = (", newest files first", ", path or include") if len(found.files) > 1 else ("", "")
@@ -170,34 +170,41 @@ def _result(params: GrepParams, found: GrepResult, ctx: ToolContext) -> ToolResu
     return ToolResult(
         title=params.pattern,
         output=f"{head}\n{separator.join(blocks)}",
-        metadata={"matches": total, "truncated": bool(notes)},
+        metadata={"matches": total, "files": len(found.files), "truncated": bool(notes)}
+        | ({"display": display} if display else {}),
     )
 
 
-def _counted(number: int, word: str, plural: str = "s") -> str:
+def _format_count(number: int, word: str, plural: str = "s") -> str:
     return f"{number} {word}{'' if number == 1 else plural}"
 
 
-def _blocks(files: list[FileMatches], params: GrepParams, ctx: ToolContext) -> tuple[list[str], int]:
-    """Return the text a file, and how many matches (or files, by mode) they show."""
+def _blocks(files: list[FileMatches], params: GrepParams, ctx: ToolContext) -> tuple[list[str], int, list[JSON]]:
+    """Return the text of each file, how many matches (or files, by mode) they show, and the lines as data for clients.
+
+    A file's data: `path`, and `lines` of number, whether it matches, and text; number 0 stands between groups.
+    """
     most = SEARCH_RESULTS.value
-    names = [printable(ctx.workspace.shown(hits.path)) for hits in files[:most]]
+    names = [printable(ctx.workspace.shorten(hits.path)) for hits in files[:most]]
     match params.mode:
         case "files":
-            return names, len(names)
+            return names, len(names), []
         case "count":
             pairs = list(zip(names, files, strict=False))
-            return [f"{name}: {hits.matches}" for name, hits in pairs], sum(hits.matches for _, hits in pairs)
+            return [f"{name}: {hits.matches}" for name, hits in pairs], sum(hits.matches for _, hits in pairs), []
         case "content":
             blocks: list[str] = []
+            display: list[JSON] = []
             shown = 0
             for name, hits in zip(names, files, strict=False):
                 if shown >= most:
                     break
                 lines = _first(hits.lines, most - shown)
                 shown += sum(line.is_match for line in lines)
-                blocks.append("\n".join([name, *_shown(lines, grouped=_has_context(params))]))
-            return blocks, shown
+                rows = [*_group_lines(lines, grouped=_has_context(params))]
+                blocks.append("\n".join([name, *map(_format_line, rows)]))
+                display.append({"path": name, "lines": [[row.number, row.is_match, row.text] for row in rows]})
+            return blocks, shown, display
 
 
 def _first(lines: list[MatchLine], matches: int) -> list[MatchLine]:
@@ -214,11 +221,15 @@ def _has_context(params: GrepParams) -> bool:
     return max(params.context, params.before, params.after) > 0
 
 
-def _shown(lines: list[MatchLine], *, grouped: bool) -> Iterator[str]:
-    """Yield lines as ripgrep shows them, with `--` between groups that do not touch."""
+def _group_lines(lines: list[MatchLine], *, grouped: bool) -> Iterator[MatchLine]:
+    """Yield lines with one that says `--` between groups that do not touch, as ripgrep shows them."""
     last = 0
     for line in lines:
         if grouped and last and line.number > last + 1:
-            yield "--"
+            yield MatchLine(0, "--", is_match=False)
         last = line.number
-        yield f"{line.number}{':' if line.is_match else '-'} {line.text}" if line.number else line.text
+        yield line
+
+
+def _format_line(line: MatchLine) -> str:
+    return f"{line.number}{':' if line.is_match else '-'} {line.text}" if line.number else line.text

@@ -107,7 +107,9 @@ async def list_(params: ListParams, ctx: ToolContext) -> ToolResult:
     notes = [] if complete else ["folders with a count are not shown whole; list them by their path"]
     notes += [found.stopped] if found.stopped else []
     lines = top.lines() or ["  (no files)"]
-    output = "\n".join([f"{printable(ctx.workspace.shown(target.path))}/", *lines, *(f"\n({note})" for note in notes)])
+    output = "\n".join(
+        [f"{printable(ctx.workspace.shorten(target.path))}/", *lines, *(f"\n({note})" for note in notes)]
+    )
     return ToolResult(
         title=ctx.workspace.relative(target.path),
         output=output,

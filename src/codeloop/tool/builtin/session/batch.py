@@ -1,19 +1,18 @@
 """Several independent calls in one, side by side."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Coroutine
 from typing import Annotated, Any
 
 import msgspec
 
-from codeloop.kit.lazy import load
 from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.errors import HookRefused
 from codeloop.schema.limits import BATCH_CALLS
 from codeloop.schema.wire import JSON
 from codeloop.tool.tool import ENDED, Tool, ToolContext, ToolFailure, ToolResult, for_model, tool
-from codeloop.tool.toolbox import Invalid, Prepared, Toolbox
-from codeloop.tool.truncate import truncated
+from codeloop.tool.toolbox import InvalidToolCall, PreparedCall, Toolbox
+from codeloop.tool.truncate import truncate
 
 Outcome = tuple[bool, ToolResult]
 """Whether a call succeeded, and its result."""
@@ -71,10 +70,10 @@ async def _side_by_side(calls: list[Coroutine[Any, Any, Outcome]]) -> list[Outco
 
 async def _one(toolbox: Toolbox, call: BatchCall, ctx: ToolContext) -> Outcome:
     prepared = toolbox.prepare(call.tool, msgspec.json.encode(call.parameters).decode())
-    if isinstance(prepared, Invalid):
+    if isinstance(prepared, InvalidToolCall):
         return False, ToolResult(call.tool, str(prepared))
     try:
-        result = await _carried_out(prepared, ctx)
+        result = await _run_call(prepared, ctx)
     except HookRefused as error:
         if error.ends:
             raise
@@ -85,12 +84,9 @@ async def _one(toolbox: Toolbox, call: BatchCall, ctx: ToolContext) -> Outcome:
         if error.message is None:
             raise
         return False, ToolResult(call.tool, for_model(error))
-    return True, truncated(result, ctx.workspace.scratch, keep=prepared.tool.traits.keep)
+    return True, truncate(result, ctx.workspace.scratch, keep=prepared.tool.traits.keep)
 
 
-async def _carried_out(prepared: Prepared, ctx: ToolContext) -> ToolResult:
+async def _run_call(prepared: PreparedCall, ctx: ToolContext) -> ToolResult:
     """Carry out one call, which extensions see as any other."""
-    if ctx.session.hooks is None:
-        return await prepared.run(ctx)
-    hooked: Callable[..., Awaitable[ToolResult]] = load("tool.hooked:run_hooked")
-    return await hooked(prepared, ctx)
+    return await ctx.session.hooks.run_call(prepared, ctx)

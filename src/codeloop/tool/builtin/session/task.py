@@ -34,4 +34,5 @@ async def task(params: TaskParams, ctx: ToolContext) -> ToolResult:
     )
     text = result.text.strip() or f"(It ended without a report. To ask for one, give task_id {result.session_id}.)"
     output = f'<task id="{result.session_id}" state="{result.state}">\n<task_result>\n{text}\n</task_result>\n</task>'
-    return ToolResult(params.description, output, result.metadata)
+    report = {"report": result.text.strip()} if result.state == "completed" else {}
+    return ToolResult(params.description, output, result.metadata | report)

@@ -26,4 +26,5 @@ async def task_output(params: TaskOutputParams, ctx: ToolContext) -> ToolResult:
     output = (
         f'<task id="{report.session_id}" state="{report.state}">{why}\n<task_result>\n{text}\n</task_result>\n</task>'
     )
-    return ToolResult(report.title, output, {"sessionId": report.session_id, "state": report.state})
+    metadata = {"sessionId": report.session_id, "state": report.state, "report": report.text}
+    return ToolResult(report.title, output, metadata)

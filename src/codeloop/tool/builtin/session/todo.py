@@ -34,7 +34,7 @@ def _result(todos: list[Todo], output: str) -> ToolResult:
     return ToolResult(f"{len(is_open)} todos", output, {"todos": data})
 
 
-def _counted(todos: list[Todo]) -> str:
+def _format_counts(todos: list[Todo]) -> str:
     """Return how many there are in which state: the model has just written the rest."""
     counts = Counter(todo.status for todo in todos)
     states = ", ".join(f"{counts[status]} {words}" for status, words in STATES.items() if counts[status])
@@ -56,7 +56,7 @@ async def todowrite(params: TodoWriteParams, ctx: ToolContext) -> ToolResult:
     await ctx.ask(Need(permission="todowrite", patterns=("*",), always=("*",)))
     todos = [Todo(content=item.content, status=item.status, priority=item.priority) for item in params.todos]
     ctx.session.set_todos(todos)
-    return _result(todos, _counted(todos))
+    return _result(todos, _format_counts(todos))
 
 
 class TodoReadParams(msgspec.Struct, frozen=True):

@@ -20,15 +20,15 @@ from codeloop.schema.part import SHELL_NOTES
 from codeloop.schema.permission import Need, Trait
 from codeloop.schema.wire import JSON, Wire, replace
 from codeloop.store.permission_records import PLACE
-from codeloop.tool.builtin.shell.denied_paths import denied_paths, has_denials, set_denied_aside
+from codeloop.tool.builtin.shell.denied_paths import deny_paths, has_denials, set_denied_aside
 from codeloop.tool.builtin.shell.facts import facts_of
-from codeloop.tool.builtin.shell.leaving import Departure
 from codeloop.tool.builtin.shell.line_needs import LineNeeds
 from codeloop.tool.builtin.shell.set_aside import decide_on
-from codeloop.tool.builtin.shell.touched_files import touched_files
-from codeloop.tool.file_access import folder_of, missing
+from codeloop.tool.builtin.shell.touched_files import find_touched
+from codeloop.tool.builtin.shell.unsandboxed import UnsandboxedLine
+from codeloop.tool.file_access import folder_of, format_path, missing
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
-from codeloop.workspace.process.confined import place_of, policy_of
+from codeloop.workspace.process.confined import policy_input_of, policy_of
 from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, Shells
 from codeloop.workspace.sandbox.blocked import ASK_OUTSIDE
 from codeloop.workspace.sandbox.policy import NOTHING, SandboxGrants
@@ -76,13 +76,13 @@ async def bash(params: BashParams, ctx: ToolContext) -> ToolResult:
     place = await _place(ctx, shells)
     stands = shells.directory(place)
     workdir = None if params.workdir is None else ctx.workspace.resolve(params.workdir, stands).path
-    before, looked = denied_paths(ctx.workspace, ctx.session), time.monotonic()
+    before, looked = deny_paths(ctx.workspace, ctx.session), time.monotonic()
     sandbox = await _sandbox(ctx, before)
     leaves = sandbox is not None and bool(params.outside)
     sandbox = None if leaves else sandbox
     line = await _ask(params, workdir or stands, ctx, place, sandbox, leaves=leaves)
     grants = line.grants(ctx.workspace) if sandbox is not None else NOTHING
-    limits = denied_paths(ctx.workspace, ctx.session, grants)
+    limits = deny_paths(ctx.workspace, ctx.session, grants)
     policy = sandbox.policy if sandbox is not None else None
     if policy is not None and (limits != before or time.monotonic() - looked > _SAME):
         policy = policy_of(ctx.workspace, limits)
@@ -101,10 +101,10 @@ async def bash(params: BashParams, ctx: ToolContext) -> ToolResult:
 
     try:
         if params.run_in_background:
-            return await _started(params, place, command, ctx)
+            return await _start(params, place, command, ctx)
         outcome = await shells.run(place, command, show)
     except asyncio.CancelledError:
-        show(noted(latest, ["The command was aborted; all its processes were ended."]))
+        show(append_notes(latest, ["The command was aborted; all its processes were ended."]))
         raise
     except OSError as error:
         raise ToolFailure(f"The shell could not be started in {workdir or stands}: {error}") from error
@@ -112,18 +112,19 @@ async def bash(params: BashParams, ctx: ToolContext) -> ToolResult:
     warnings = [*outcome.warnings, *(set_denied_aside(ctx.workspace, ctx.session, limits) if sandbox else ())]
     for warning in warnings:
         ctx.session.warn(warning)
-    return _finished(params, replace(outcome, notes=(*outcome.notes, *aside, *warnings)), timeout, ctx)
+    outcome = replace(outcome, notes=(*outcome.notes, *aside, *warnings))
+    where = _say_where(ctx, workdir or stands, shells.directory(place), outcome, moved=stands)
+    return _format_result(params, outcome, timeout, ctx, where)
 
 
 async def _place(ctx: ToolContext, shells: Shells) -> ShellContext:
     """Return where commands of a session run, with the variables that extensions set."""
     work = ctx.workspace
     place = ShellContext(ctx.session_id, work.directory, work.environment, work.scratch)
-    hooks = ctx.session.hooks
-    if hooks is None or not hooks.wants("shell.env"):
-        return place
     asked = {"cwd": str(shells.directory(place)), "sessionID": ctx.session_id, "callID": ctx.call_id}
-    variables: dict[str, str] = (await hooks.run("shell.env", asked, {"env": {}}))["env"]
+    variables = await ctx.session.hooks.shell_variables(asked)
+    if not variables:
+        return place
     return replace(place, environment={**work.environment, **variables}, given=frozenset(variables))
 
 
@@ -146,7 +147,7 @@ async def _sandbox(ctx: ToolContext, limits: SandboxGrants) -> Sandbox | None:
     if config.mode == "off":
         return None
     shells = workspace.shared(Shells)
-    await shells.survey(place_of(workspace), workspace.sandbox)
+    await shells.survey(policy_input_of(workspace), workspace.sandbox)
     try:
         policy = policy_of(workspace, limits)
         # The command's start looks whether its files are still the same.
@@ -170,7 +171,13 @@ def _warn(ctx: ToolContext, note: str) -> None:
 
 
 async def _ask(
-    params: BashParams, directory: Path, ctx: ToolContext, place: ShellContext, sandbox: Sandbox | None, *, leaves: bool
+    params: BashParams,
+    directory: Path,
+    ctx: ToolContext,
+    context: ShellContext,
+    sandbox: Sandbox | None,
+    *,
+    leaves: bool,
 ) -> LineNeeds:
     """Ask for the places and files that the command touches, and for the command itself; return all that it needed.
 
@@ -179,7 +186,7 @@ async def _ask(
     """
     asked: list[Need] = []
     for _ in range(_LOOKS):
-        line = await _line(params.command, directory, ctx, place, sandbox)
+        line = await _line(params.command, directory, ctx, context, sandbox)
         is_asked = _may_evade(line, sandbox) and has_denials(ctx.session)
         needs = line.all(ctx.workspace, ctx.session.judge, is_asked=is_asked)
         if leaves:
@@ -188,7 +195,7 @@ async def _ask(
             need = need_of(params.command, line.analysis)
             if not need.unproven:
                 work = ctx.workspace
-                departure = Departure(work.root, work.environment, policy_of(work).writable)
+                departure = UnsandboxedLine(work.root, work.environment, policy_of(work).writable)
                 need = replace(need, unproven=await asyncio.to_thread(departure.doubt, line.analysis.commands))
             if need.unproven and not ctx.session.judge("sandbox", [*need.patterns]):
                 said |= {"doubt": need.unproven}
@@ -209,28 +216,28 @@ def _may_evade(line: LineNeeds, sandbox: Sandbox | None) -> bool:
 
 
 async def _line(
-    command: str, directory: Path, ctx: ToolContext, place: ShellContext, sandbox: Sandbox | None
+    command: str, directory: Path, ctx: ToolContext, context: ShellContext, sandbox: Sandbox | None
 ) -> LineNeeds:
     """Look up what a command needs, as things are now."""
     shells = ctx.workspace.shared(Shells)
-    facts = facts_of(command, directory, place, ctx.workspace, outside=sandbox is None)
+    facts = facts_of(command, directory, context, ctx.workspace, outside=sandbox is None)
     traits: tuple[Trait, ...] = ("sandboxed",) if sandbox is not None and sandbox.holds else ()
     is_short = len(command) < _SHORT
     analysis = analyse(command, facts) if is_short else await asyncio.to_thread(analyse, command, facts)
     if analysis.touches == _NO_TOUCHES:  # a thread would cost more than the look
-        files = touched_files(_NO_TOUCHES, directory, ctx.workspace)
+        files = find_touched(_NO_TOUCHES, directory, ctx.workspace)
     else:
-        files = await asyncio.to_thread(touched_files, analysis.touches, directory, ctx.workspace)
+        files = await asyncio.to_thread(find_touched, analysis.touches, directory, ctx.workspace)
     if sandbox is not None:
-        files = files.seen_by(partial(shells.sandboxes.meant, sandbox))
+        files = files.map_paths(partial(shells.sandboxes.resolve_inside, sandbox))
     if sandbox is not None and ctx.workspace.sandbox.network == "off":  # it reaches nobody, so there is nothing to ask
         analysis = replace(analysis, remote=())
     return LineNeeds(command, analysis, files, directory, traits)
 
 
-async def _started(params: BashParams, place: ShellContext, command: ShellCommand, ctx: ToolContext) -> ToolResult:
+async def _start(params: BashParams, context: ShellContext, command: ShellCommand, ctx: ToolContext) -> ToolResult:
     try:
-        job = await ctx.workspace.shared(Shells).start(place, command)
+        job = await ctx.workspace.shared(Shells).start(context, command)
     except ValueError as error:
         raise ToolFailure(f"The command was not started: {error}.") from error
     log = job.running.capture.path
@@ -243,7 +250,24 @@ async def _started(params: BashParams, place: ShellContext, command: ShellComman
     )
 
 
-def _finished(params: BashParams, outcome: CommandResult, timeout: float, ctx: ToolContext) -> ToolResult:
+def _say_where(ctx: ToolContext, ran: Path, now: Path, outcome: CommandResult, *, moved: Path) -> list[str]:
+    """Return where the next command runs, if that changed (it was `moved`), or where one failed outside the root."""
+    if now != moved:
+        return [f"The working directory is now {_name_folder(ctx, now)}."]
+    if outcome.code != 0 and ran != ctx.workspace.directory:
+        return [f"It ran in {_name_folder(ctx, ran)}."]
+    return []
+
+
+def _name_folder(ctx: ToolContext, folder: Path) -> str:
+    """Return a folder as the model reads it."""
+    name = format_path(ctx.workspace, folder)
+    return str(folder) if name in {".", ""} else name
+
+
+def _format_result(
+    params: BashParams, outcome: CommandResult, timeout: float, ctx: ToolContext, where: list[str]
+) -> ToolResult:
     notes: list[str] = []
     shown: list[str] = []
     if outcome.timed_out:
@@ -256,10 +280,11 @@ def _finished(params: BashParams, outcome: CommandResult, timeout: float, ctx: T
         shown.append(f"The shell was ended by {outcome.signal}.")
         notes.append(shown[-1])
     elif outcome.code:
-        notes.append(f"exit code {outcome.code}{_signalled(outcome.code)}")
+        notes.append(f"exit code {outcome.code}{_format_signal(outcome.code)}")
         if outcome.code == _NOT_FOUND and (found := _UNKNOWN.search(outcome.output)):
             shown.append(_instead(found[1], ctx))
             notes.append(shown[-1])
+    notes += where
     if outcome.left:
         left = (
             "1 process that it left running was" if outcome.left == 1 else f"{outcome.left} processes that it left were"
@@ -282,7 +307,7 @@ def _finished(params: BashParams, outcome: CommandResult, timeout: float, ctx: T
         metadata["timedOut"] = True
     if outcome.path is not None:
         metadata["outputPath"] = str(outcome.path)
-    output = noted(outcome.output or "(no output)", notes)
+    output = append_notes(outcome.output or ("(no output)" if notes else "(no output, exit code 0)"), notes)
     return ToolResult(title=params.command, output=output, metadata=metadata)
 
 
@@ -296,7 +321,7 @@ def _instead(name: str, ctx: ToolContext) -> str:
     return f"{name} is not installed.{meant(close)}"
 
 
-def _signalled(code: int) -> str:
+def _format_signal(code: int) -> str:
     """Return the signal that a shell's exit code stands for, in brackets."""
     try:
         return f" ({signal.Signals(code - 128).name})" if code > 128 else ""
@@ -309,7 +334,7 @@ def for_user(note: str) -> str:
     return note.removesuffix(ASK_OUTSIDE).rstrip()
 
 
-def noted(output: str, notes: list[str]) -> str:
+def append_notes(output: str, notes: list[str]) -> str:
     """Return a command's output with the notes for the model below it."""
     text = "\n".join(notes)
     return f"{output.rstrip()}{SHELL_NOTES}{text}\n</shell_metadata>" if notes else output

@@ -1,7 +1,7 @@
 """The tool `bash_kill`: ends a background command."""
 
 from codeloop.schema.wire import Wire
-from codeloop.tool.builtin.shell.bash_output import job_named
+from codeloop.tool.builtin.shell.bash_output import find_job
 from codeloop.tool.tool import ToolContext, ToolResult, Traits, tool
 
 
@@ -14,7 +14,7 @@ class BashKillParams(Wire):
 @tool("bash_kill", params=BashKillParams, traits=Traits(permission="bash"))
 async def bash_kill(params: BashKillParams, ctx: ToolContext) -> ToolResult:
     """End it with everything it started."""
-    job = job_named(params.id, ctx)
+    job = find_job(params.id, ctx)
     ended = await job.kill()
     before = f"had exited before, with code {job.code}" if job.status == "exited" else "had been ended before"
     output = f"{job.id} was ended with all its processes." if ended else f"{job.id} {before}."

@@ -7,7 +7,7 @@ from msgspec import Meta
 
 from codeloop.schema.limits import SHELL_WAIT
 from codeloop.schema.wire import Wire
-from codeloop.tool.builtin.shell.bash import for_user, noted
+from codeloop.tool.builtin.shell.bash import append_notes, for_user
 from codeloop.tool.builtin.shell.set_aside import decide_on
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
 from codeloop.workspace.process.background import Job, JobOutput
@@ -24,14 +24,14 @@ class BashOutputParams(Wire):
 @tool("bash_output", params=BashOutputParams, traits=Traits(keep="tail", permission="bash"))
 async def bash_output(params: BashOutputParams, ctx: ToolContext) -> ToolResult:
     """Return the new output of a background command and whether it still runs."""
-    job = job_named(params.id, ctx)
+    job = find_job(params.id, ctx)
     news = await job.read(min(params.wait, SHELL_WAIT.value) / 1000)
     notes = [*news.notes, *(await decide_on(news.set_aside, ctx)), *news.warnings]
     for warning in news.warnings:
         ctx.session.warn(warning)
     return ToolResult(
         title=job.command,
-        output=noted(news.output or "(no new output)", [_status(job, news), *notes]),
+        output=append_notes(news.output or "(no new output)", [_status(job, news), *notes]),
         metadata={
             "id": job.id,
             "output": news.printed,
@@ -44,7 +44,7 @@ async def bash_output(params: BashOutputParams, ctx: ToolContext) -> ToolResult:
     )
 
 
-def job_named(name: str, ctx: ToolContext) -> Job:
+def find_job(name: str, ctx: ToolContext) -> Job:
     """Return the background command of that id, if this session or a subagent of it started it.
 
     Raises ToolFailure, naming those there are; one of another session's is as unknown as any.

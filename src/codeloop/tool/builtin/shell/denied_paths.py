@@ -19,7 +19,7 @@ _PROBE = "\ue000any"
 """A name that no file has: what holds for it holds for whatever a folder may get."""
 
 
-def denied_paths(workspace: Workspace, session: CallSession, grants: SandboxGrants = NOTHING) -> SandboxGrants:
+def deny_paths(workspace: Workspace, session: CallSession, grants: SandboxGrants = NOTHING) -> SandboxGrants:
     """Return grants with what the rules of a session deny. Looks at the disk where a rule denies a path."""
     kept = tuple(_paths(workspace, session, "edit"))
     unseen = tuple(path for path in _paths(workspace, session, "read") if os.path.lexists(path))
@@ -52,10 +52,10 @@ def _paths(workspace: Workspace, session: CallSession, permission: str) -> Itera
                 if each in seen or not each.is_relative_to(workspace.root) or each == workspace.root:
                     continue
                 seen.add(each)
-                yield from _denied(workspace, session, permission, each)
+                yield from _find_denied(workspace, session, permission, each)
 
 
-def _denied(workspace: Workspace, session: CallSession, permission: str, path: Path) -> Iterator[Path]:
+def _find_denied(workspace: Workspace, session: CallSession, permission: str, path: Path) -> Iterator[Path]:
     """Yield a path if all of it is denied; of a folder that has exceptions, the files that are."""
     name = permission_name(workspace, path)
     if not path.is_dir():

@@ -12,7 +12,9 @@ from codeloop.workspace.process.shells import ShellContext, Shells, find_shell
 from codeloop.workspace.workspace import Workspace
 
 
-def facts_of(line: str, directory: Path, place: ShellContext, workspace: Workspace, *, outside: bool = False) -> Facts:
+def facts_of(
+    line: str, directory: Path, context: ShellContext, workspace: Workspace, *, outside: bool = False
+) -> Facts:
     """Return the facts for a line that runs in a directory, in the shell that its session has come to.
 
     `outside`: it runs without a sandbox.
@@ -30,17 +32,17 @@ def facts_of(line: str, directory: Path, place: ShellContext, workspace: Workspa
         return GitFacts(found.foreign, found.runs, found.is_below)
 
     return Facts(
-        places=tuple(dict.fromkeys((str(directory), os.path.realpath(directory)))),
+        directories=tuple(dict.fromkeys((str(directory), os.path.realpath(directory)))),
         home=environment.get("HOME", ""),
-        doubt=_doubt(line, place, workspace.shared(Shells).list_changed_variables(place, outside=outside), roots),
+        doubt=_doubt(line, context, workspace.shared(Shells).list_changed_variables(context, outside=outside), roots),
         program=program,
         repository=repository,
     )
 
 
-def _doubt(line: str, place: ShellContext, changed: Mapping[str, str], roots: tuple[str, ...]) -> str:
+def _doubt(line: str, context: ShellContext, changed: Mapping[str, str], roots: tuple[str, ...]) -> str:
     """Return why nothing is certain of a line here, whatever it is."""
-    environment = place.environment
+    environment = context.environment
     if Path(find_shell(environment)[0]).name != "bash":
         return "there is no bash here, and what another shell makes of it is not known"
     for name, value in changed.items():

@@ -9,8 +9,8 @@ from codeloop.permission.shell.analyse import analyse
 from codeloop.schema.wire import Wire
 from codeloop.tool.builtin.shell.facts import facts_of
 from codeloop.tool.builtin.shell.line_needs import LineNeeds
-from codeloop.tool.builtin.shell.touched_files import touched_files
-from codeloop.workspace.process.confined import place_of, policy_of
+from codeloop.tool.builtin.shell.touched_files import find_touched
+from codeloop.workspace.process.confined import policy_input_of, policy_of
 from codeloop.workspace.process.shells import ShellContext, Shells
 from codeloop.workspace.sandbox.policy import SandboxPolicy
 from codeloop.workspace.sandbox.sandbox import SandboxRefused
@@ -43,7 +43,7 @@ async def preview(command: str, directory: Path, session: str, workspace: Worksp
     config, shells = workspace.sandbox, workspace.shared(Shells)
     if config.mode == "off":
         return SandboxPreview(backend="", reason="it is turned off")
-    await shells.survey(place_of(workspace), workspace.sandbox)
+    await shells.survey(policy_input_of(workspace), workspace.sandbox)
     policy = policy_of(workspace)
     try:
         sandbox = await shells.sandboxes.enter(policy)
@@ -51,8 +51,8 @@ async def preview(command: str, directory: Path, session: str, workspace: Worksp
         return SandboxPreview(backend="", reason=str(error))
     context = ShellContext(session, workspace.directory, workspace.environment, workspace.scratch)
     analysis = analyse(command, facts_of(command, directory, context, workspace))
-    files = touched_files(analysis.touches, directory, workspace)
-    files = files.seen_by(partial(shells.sandboxes.meant, sandbox))
+    files = find_touched(analysis.touches, directory, workspace)
+    files = files.map_paths(partial(shells.sandboxes.resolve_inside, sandbox))
     line = LineNeeds(command, analysis, files, directory)
     granted = line.grants(workspace)
     return SandboxPreview(
@@ -61,8 +61,8 @@ async def preview(command: str, directory: Path, session: str, workspace: Worksp
         network="off" if sandbox.backend == "landlock" and config.network == "hosts" else config.network,
         writable=[str(path) for path in policy.writable],
         touches=[
-            *_fates("write", (*files.writes, *files.fills), partial(_write_refused, policy), granted.writable),
-            *_fates("read", files.reads, partial(_read_refused, policy), granted.readable),
+            *_fates("write", (*files.writes, *files.fills), partial(_refuse_write, policy), granted.writable),
+            *_fates("read", files.reads, partial(_refuse_read, policy), granted.readable),
         ],
     )
 
@@ -76,15 +76,15 @@ def _fates(
         yield TouchedPath(path=str(path), access=access, fate=fate, why=why)
 
 
-def _read_refused(policy: SandboxPolicy, path: Path) -> str:
+def _refuse_read(policy: SandboxPolicy, path: Path) -> str:
     return "" if policy.shows(path) else "hidden"
 
 
-def _write_refused(policy: SandboxPolicy, path: Path) -> str:
+def _refuse_write(policy: SandboxPolicy, path: Path) -> str:
     if path in policy.writable:
         return ""
     if any(path.is_relative_to(each) for each in (*policy.protected, *policy.absent)):
         return "protected"
     if not any(path.is_relative_to(each) for each in policy.writable):
         return "outside the project"
-    return _read_refused(policy, path)
+    return _refuse_read(policy, path)

@@ -8,14 +8,14 @@ from typing import Any
 from msgspec import Struct
 
 from codeloop.kit.guarded_paths import is_confirmed, is_protected, is_secret
-from codeloop.kit.lazy import load
 from codeloop.kit.small_files import from_home
 from codeloop.kit.wildcard import ANY, matches
 from codeloop.permission.shell.paths import GIT_TOP, Touches
 from codeloop.permission.shell.touches.spelling import ANYWHERE
-from codeloop.permission.shell.touches.unknown_words import names_a_place
+from codeloop.permission.shell.touches.unknown_words import names_path
 from codeloop.schema.limits import BASH_FILES
 from codeloop.schema.wire import replace
+from codeloop.workspace.git.index import read_tracked_files
 from codeloop.workspace.workspace import Workspace
 
 _HOOKS = Path(".git", "hooks", "*")
@@ -42,29 +42,29 @@ class TouchedFiles(Struct, frozen=True):
     may_read: bool
     may_write: bool
 
-    def seen_by(self, meant: Callable[[Path], Path | None]) -> "TouchedFiles":
+    def map_paths(self, meant: Callable[[Path], Path | None]) -> "TouchedFiles":
         """Return it for a line that sees other files at some paths: what `meant` makes of them, None for no file."""
         places = ("named", "reads", "below", "writes", "fills", "unseen")
         found = {name: filter(None, map(meant, getattr(self, name))) for name in places}
         return replace(self, **{name: tuple(dict.fromkeys(paths)) for name, paths in found.items()})
 
 
-def touched_files(touches: Touches, directory: Path, workspace: Workspace) -> TouchedFiles:
+def find_touched(touches: Touches, directory: Path, workspace: Workspace) -> TouchedFiles:
     """Look up what a line touches that runs in a directory. Looks at the disk."""
     place = _Place(directory, workspace)
-    reads = place.found(touches.reads)
+    reads = place.find_paths(touches.reads)
     perhaps = [path for text in touches.perhaps for path in place.perhaps(text)]
-    searches, browses = place.found(touches.searches), place.found(touches.browses)
-    writes = place.found(touches.writes, for_writing=True)
-    filled = place.found(touches.fills, for_writing=True)
+    searches, browses = place.find_paths(touches.searches), place.find_paths(touches.browses)
+    writes = place.find_paths(touches.writes, for_writing=True)
+    filled = place.find_paths(touches.fills, for_writing=True)
     writes += [path for path in filled if _is_guarded(workspace.relative(path))]  # anything in it may be changed
-    fills = _filled(filled)
-    unseen = [folder / _HOOKS for folder in place.found(touches.unpacks, for_writing=True)]
-    copied = [path.relative_to(folder) for folder in searches for path in _protected_below(folder)] if fills else []
+    fills = _drop_parents(filled)
+    unseen = [folder / _HOOKS for folder in place.find_paths(touches.unpacks, for_writing=True)]
+    copied = [path.relative_to(folder) for folder in searches for path in _find_protected(folder)] if fills else []
     unseen += [folder / name for folder in fills for name in copied]
-    wholes = [path for folder in place.found(touches.wholes) for path in _protected_below(folder)]
+    wholes = [path for folder in place.find_paths(touches.wholes) for path in _find_protected(folder)]
     below = [*_below(searches, hidden=True), *_below(browses, hidden=False)]
-    names = place.found(touches.names)
+    names = place.find_paths(touches.names)
     is_uncertain = ANYWHERE in (*touches.reads, *touches.searches, *touches.browses, *touches.writes, *touches.names)
     objects = _objects(touches, place)
     is_full = place.is_full or max(len(below), len(objects)) > BASH_FILES.value
@@ -73,7 +73,7 @@ def touched_files(touches: Touches, directory: Path, workspace: Workspace) -> To
         reads=tuple(dict.fromkeys([*reads, *perhaps, *searches, *browses])),
         below=tuple(dict.fromkeys(below[: BASH_FILES.value])),
         writes=tuple(dict.fromkeys([*(path for path in writes if _is_changed(path)), *wholes])),
-        fills=tuple(dict.fromkeys([*fills, *(path for path in place.found(touches.wholes) if path.is_dir())])),
+        fills=tuple(dict.fromkeys([*fills, *(path for path in place.find_paths(touches.wholes) if path.is_dir())])),
         objects=tuple(objects),
         unseen=tuple(dict.fromkeys(unseen)),
         is_uncertain=is_uncertain or place.is_full,
@@ -91,7 +91,7 @@ class _Place:
         self.is_full = False
         self.has_option = False
 
-    def found(self, texts: Iterable[str], *, for_writing: bool = False) -> list[Path]:
+    def find_paths(self, texts: Iterable[str], *, for_writing: bool = False) -> list[Path]:
         """Return the paths that texts stand for, those that are only known later left out."""
         paths: dict[Path, None] = {}
         for text in texts:
@@ -100,7 +100,7 @@ class _Place:
             if ANY not in text:
                 paths[self.real(text)] = None
                 continue
-            expanded = self._expanded(text)
+            expanded = self._expand(text)
             paths |= dict.fromkeys(expanded)
             if for_writing:  # the name may be a new one
                 paths[self.real(text.replace(ANY, "_"))] = None
@@ -110,8 +110,8 @@ class _Place:
         """Return the paths that a word of an unknown program stands for, if it is one."""
         return [
             path
-            for path in self.found([text])
-            if names_a_place(text) or is_secret(text) or (os.path.lexists(path) and not path.is_dir())
+            for path in self.find_paths([text])
+            if names_path(text) or is_secret(text) or (os.path.lexists(path) and not path.is_dir())
         ]
 
     def real(self, text: str) -> Path:
@@ -120,7 +120,7 @@ class _Place:
             return Path(os.path.realpath(self.top / text.removeprefix(GIT_TOP).lstrip("/")))
         return Path(os.path.realpath(self.directory / from_home(text)))
 
-    def _expanded(self, text: str) -> list[Path]:
+    def _expand(self, text: str) -> list[Path]:
         parts = text.split("/")
         first = next(index for index, part in enumerate(parts) if ANY in part)
         start = "/".join(parts[:first]) + "/" if first else ""
@@ -150,11 +150,11 @@ def _objects(touches: Touches, place: "_Place") -> list[Path]:
     if not touches.objects and not touches.changes:
         return []
     top = str(place.real(GIT_TOP))
-    words = place.found(touches.revisions)
+    words = place.find_paths(touches.revisions)
     limits = [path for path in words if os.path.lexists(path)]
     has_revision = len(limits) < len(words) or ANYWHERE in touches.revisions
-    scope = [f"{str(path).rstrip('/')}/" for path in limits or place.found((*touches.objects, *touches.changes))]
-    folders: dict[str, dict[str, Any]] = load("workspace.git.index:tracked_files")(Path(top))
+    scope = [f"{str(path).rstrip('/')}/" for path in limits or place.find_paths((*touches.objects, *touches.changes))]
+    folders = read_tracked_files(Path(top))
     found: list[str] = []
     for folder, files in folders.items():
         for name, known in files.items():
@@ -182,7 +182,7 @@ def _is_changed(path: Path) -> bool:
     return is_protected(str(path)) or not path.is_dir()
 
 
-def _filled(folders: list[Path]) -> list[Path]:
+def _drop_parents(folders: list[Path]) -> list[Path]:
     """Leave out the folders that others are made in: what is there already stays."""
     parents = {folder.parent for folder in folders}
     return [folder for folder in folders if folder not in parents or not folder.is_dir()]
@@ -206,7 +206,7 @@ def _walk(folder: Path, *, hidden: bool) -> Iterator[Path]:
                 yield Path(place, name)
 
 
-def _protected_below(folder: Path) -> Iterator[Path]:
+def _find_protected(folder: Path) -> Iterator[Path]:
     """Yield the protected files and folders that go with a folder."""
     if not folder.is_dir():
         return

@@ -66,7 +66,7 @@ async def webfetch(params: WebfetchParams, ctx: ToolContext) -> ToolResult:
     metadata |= {"notes": notes} if notes else {}
     title = f"{params.url} ({content_type or 'no type'})"
     output = "".join(f"[Note: {note}]\n" for note in notes) + (page.text or "(The page is empty)")
-    return ToolResult(title, output, metadata, _attached(ctx, page, fetched))
+    return ToolResult(title, output, metadata, _attach_image(ctx, page, fetched))
 
 
 def _address(url: str, ctx: ToolContext) -> str:
@@ -96,7 +96,7 @@ def _failure(fetched: FetchResponse, said: str) -> str:
     return " ".join(part for part in parts if part)
 
 
-def _attached(ctx: ToolContext, page: Page, fetched: FetchResponse) -> tuple[FilePart, ...]:
+def _attach_image(ctx: ToolContext, page: Page, fetched: FetchResponse) -> tuple[FilePart, ...]:
     picture = page.image
     if picture is None:
         return ()

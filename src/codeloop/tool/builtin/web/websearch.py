@@ -7,7 +7,7 @@ from msgspec import Meta
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON, Wire, replace
 from codeloop.tool.tool import READ_ONLY, Tool, ToolContext, ToolResult, tool
-from codeloop.tool.web.search_service import Search, SearchService, checked_query
+from codeloop.tool.web.search_service import Search, SearchService, check_query
 
 
 class WebsearchParams(Wire):
@@ -29,7 +29,7 @@ def websearch(service: SearchService) -> Tool:
 
     @tool("websearch", params=WebsearchParams, traits=READ_ONLY)
     async def run(params: WebsearchParams, ctx: ToolContext) -> ToolResult:
-        query = checked_query(params.query)
+        query = check_query(params.query)
         given: JSON = {"query": query, "numResults": params.num_results, "provider": service.provider}
         await ctx.ask(Need(permission="websearch", patterns=(query,), always=("*",), metadata=given))
         found = await service.results(service.search, query, params.num_results)
@@ -44,7 +44,7 @@ def codesearch(service: SearchService, code: Search) -> Tool:
 
     @tool("codesearch", params=CodesearchParams, traits=replace(READ_ONLY, permission="websearch"))
     async def run(params: CodesearchParams, ctx: ToolContext) -> ToolResult:
-        query = checked_query(params.query)
+        query = check_query(params.query)
         given: JSON = {"query": query, "tokens": params.tokens, "provider": service.provider}
         await ctx.ask(Need(permission="websearch", patterns=(query,), always=("*",), metadata=given))
         found = await service.results(code, query, params.tokens)

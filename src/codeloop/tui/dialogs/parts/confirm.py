@@ -5,7 +5,7 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 
 from codeloop.tui.dialogs.parts.dialog import Colours, Dialog, key_rows, text_rows, title_row
-from codeloop.tui.dialogs.parts.rows_view import RowsView
+from codeloop.tui.widgets.rows_view import RowsView
 
 
 class Confirm(Dialog[bool]):

@@ -12,11 +12,11 @@ from textual.screen import ModalScreen
 from textual.theme import Theme
 
 from codeloop.tui.dialogs.parts.rows import between, wrap
-from codeloop.tui.dialogs.parts.rows_view import PRESSES
+from codeloop.tui.keys.key_order import GRACE
 from codeloop.tui.render.canvas import Row
-from codeloop.tui.screen.bare import app_of
-from codeloop.tui.screen.key_order import GRACE
 from codeloop.tui.themes.styles import Styles
+from codeloop.tui.widgets.base import app_of
+from codeloop.tui.widgets.rows_view import PRESSES
 
 Result = TypeVar("Result")
 Colours = Callable[[], Styles]
@@ -57,14 +57,14 @@ class Dialog(ModalScreen[Result]):
     def perform(self, work: Callable[[], Awaitable[object]]) -> None:
         """Do something that may open another dialog: what is typed now is for that one."""
 
-        async def performed() -> None:
+        async def run_work() -> None:
             try:
                 await work()
             finally:
                 self._acts_since = None
 
         self._acts_since = time.monotonic()
-        self.run_worker(performed, exclusive=True, group="act")
+        self.run_worker(run_work, exclusive=True, group="act")
 
     def on_mount(self) -> None:
         """Follow the theme."""

@@ -22,8 +22,8 @@ _MOST = 2_000
 _PAGE = 500
 
 
-def said(message: MessageWithParts) -> str:
-    """Return the text that a person or the model wrote in a message."""
+def text_of(message: MessageWithParts) -> str:
+    """Return the text that the user or the model wrote in a message."""
     parts = (part for part in message.parts if isinstance(part, TextPart) and not part.synthetic)
     return "\n".join(part.text for part in parts).strip()
 
@@ -35,7 +35,7 @@ def message_rows(messages: Sequence[MessageWithParts], styles: Styles, width: in
     calls = 0
     for message in messages:
         is_prompt = isinstance(message.info, UserMessage)
-        text = inert_answer(said(message)[-_MOST:])
+        text = inert_answer(text_of(message)[-_MOST:])
         if text:
             rows += [*_calls(calls, styles), *([[]] if rows or calls else [])]
             if is_prompt:

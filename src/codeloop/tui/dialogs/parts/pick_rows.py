@@ -7,8 +7,8 @@ from rich.cells import cell_len
 from rich.segment import Segment
 
 from codeloop.kit.terminal_text import inert_answer, one_line
-from codeloop.tui.dialogs.parts.choices import Pick
 from codeloop.tui.dialogs.parts.fuzzy import places
+from codeloop.tui.dialogs.parts.picks import Pick
 from codeloop.tui.dialogs.parts.rows import between, fit, on
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.themes.styles import Styles
@@ -85,7 +85,7 @@ class PickRows(Sequence[Row]):
         row: Row = [
             Segment("▸ " if is_here else "  ", styles.of("primary", "bold")),
             Segment(f"{one_line(pick.mark, 1) or ' '} ", styles.of("primary")),
-            *_marked(shown, marks, styles, look, "bold" if is_here else ""),
+            *_highlight(shown, marks, styles, look, "bold" if is_here else ""),
         ]
         column = min(self._title_width, max(width * 2 // 5, 24))
         group = pick.group if self._tells_groups else ""
@@ -99,7 +99,7 @@ class PickRows(Sequence[Row]):
         return on(row, styles.of("", on="background_element"), width) if is_here else row
 
 
-def _marked(text: str, marks: set[int], styles: Styles, look: str, weight: str) -> Row:
+def _highlight(text: str, marks: set[int], styles: Styles, look: str, weight: str) -> Row:
     """Return a text in which the characters that were found stand out."""
     row: Row = []
     plain, found = styles.of(look, weight), styles.of("primary", "bold")

@@ -7,9 +7,9 @@ from textual.containers import Vertical
 from textual.widgets import Input
 
 from codeloop.tui.dialogs.parts.dialog import Colours, Dialog, key_rows, text_rows, title_row
-from codeloop.tui.dialogs.parts.line_input import LineInput
-from codeloop.tui.dialogs.parts.rows_view import RowsView
 from codeloop.tui.render.canvas import Row
+from codeloop.tui.widgets.line_input import LineInput
+from codeloop.tui.widgets.rows_view import RowsView
 
 
 class TextInput(Dialog[str | None]):

@@ -1,4 +1,4 @@
-"""A server of the person's own: its address, its key where it wants one, the model to begin with, and a name."""
+"""A server of the user's own: its address, its key where it wants one, the model to begin with, and a name."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -10,8 +10,8 @@ from codeloop.schema.api.providers import AddProvider, ServerAddress, ServerMode
 from codeloop.schema.errors import CodeloopError, OperationError
 from codeloop.schema.message import ModelRef
 from codeloop.schema.operation import PROVIDER_ADD, PROVIDER_MODELS
-from codeloop.tui.dialogs.parts.choices import Pick, PickSource
 from codeloop.tui.dialogs.parts.context import DialogContext
+from codeloop.tui.dialogs.parts.picks import Pick, PickSource
 from codeloop.tui.dialogs.parts.text_input import TextInput
 from codeloop.tui.dialogs.picker import Picker
 
@@ -80,11 +80,11 @@ class OwnServer:
         if not found.models:
             return await self._ask("The name of a model", "", "The server doesn't list its models.")
 
-        async def listed() -> Sequence[Pick[str]]:
+        async def list_models() -> Sequence[Pick[str]]:
             return [Pick(model, model) for model in found.models]
 
         host = one_line(_host(found.base_url), 60)
-        return await self._given.ask(Picker(PickSource(f"Which model of {host}?", listed), self._given.colours))
+        return await self._given.ask(Picker(PickSource(f"Which model of {host}?", list_models), self._given.colours))
 
     async def _ask(self, title: str, text: str, about: str, *, hidden: bool = False) -> str:
         """Ask for a line; "": nothing was typed, or it was given up."""

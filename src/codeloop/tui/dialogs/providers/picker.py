@@ -1,11 +1,18 @@
-"""The providers of models: enter a key and try it at once, or use a server that answers on this machine."""
+"""The providers of models: sign in or enter a key and try it at once, or use a server that answers on this machine."""
 
 from collections.abc import Sequence
 from functools import partial
 
 from codeloop.kit.terminal_text import one_line
-from codeloop.schema.api.providers import ApiAuth, KnownProviders, ProviderDetails, ProviderId, SetAuth
-from codeloop.schema.errors import MessageError, ProviderAuthError, error_message
+from codeloop.schema.api.providers import (
+    ApiAuth,
+    KnownProviders,
+    ProviderAuthMethod,
+    ProviderDetails,
+    ProviderId,
+    SetAuth,
+)
+from codeloop.schema.errors import CodeloopError, MessageError, ProviderAuthError, error_message
 from codeloop.schema.message import ModelRef
 from codeloop.schema.operation import (
     AUTH_REMOVE,
@@ -14,13 +21,15 @@ from codeloop.schema.operation import (
     PROVIDER_LIST,
     NoArguments,
 )
-from codeloop.tui.dialogs.parts.choices import Pick, PickAction, PickSource
+from codeloop.schema.wire import replace
 from codeloop.tui.dialogs.parts.confirm import Confirm
 from codeloop.tui.dialogs.parts.context import DialogContext
+from codeloop.tui.dialogs.parts.picks import Pick, PickAction, PickSource
 from codeloop.tui.dialogs.parts.text_input import TextInput
 from codeloop.tui.dialogs.picker import Picker
 from codeloop.tui.dialogs.providers.own_server import TITLE, OwnServer
-from codeloop.tui.dialogs.providers.trial import tried
+from codeloop.tui.dialogs.providers.sign_in import ProviderSignIn, SignedIn
+from codeloop.tui.dialogs.providers.trial import try_model
 
 LOCAL, KEYED, KNOWN, OTHERS = "On this machine", "With a key", "Often used", "All others"
 _OFTEN = ("anthropic", "openai", "google", "openrouter", "deepseek", "mistral", "groq", "xai", "github-copilot")
@@ -35,7 +44,7 @@ class ProviderPicker(Picker[ModelRef]):
     def __init__(self, context: DialogContext, title: str = "Providers") -> None:
         self._given = context
         self._known = KnownProviders(all=[], default={}, connected=[])
-        self._keyed: set[str] = set()
+        self._methods: dict[str, list[ProviderAuthMethod]] = {}
         self._failed: set[str] = set()
         self.is_used = False
         """A provider was chosen: what is typed filters the list, and is no prompt."""
@@ -45,16 +54,16 @@ class ProviderPicker(Picker[ModelRef]):
         )
         source = PickSource(
             title=title,
-            load=self._listed,
+            load=self._load_rows,
             actions=actions,
             choose="use it",
         )
         super().__init__(source, context.colours)
 
-    async def _listed(self) -> Sequence[Pick[ModelRef]]:
+    async def _load_rows(self) -> Sequence[Pick[ModelRef]]:
         client, none = self._given.client, NoArguments()
         self._known = await client.call(PROVIDER_LIST, none)
-        self._keyed = set(await client.call(PROVIDER_AUTH, none))
+        self._methods = await client.call(PROVIDER_AUTH, none)
         order = [LOCAL, KEYED, KNOWN, OTHERS]
         own = Pick(ModelRef(provider_id="", model_id=""), TITLE, "by its address", "", KNOWN, also=_ALSO)
         picks = [*map(self._pick, self._known.all), own]
@@ -71,10 +80,10 @@ class ProviderPicker(Picker[ModelRef]):
         models = len(provider.models)
         detail = where[provider.source] if is_ready else f"{models} model{'' if models == 1 else 's'}"
         detail += ", did not answer" if provider.id in self._failed else ""
-        can = is_ready or provider.id in self._keyed
+        can = is_ready or provider.id in self._methods
         known = KNOWN if provider.id in _OFTEN and can else OTHERS
         group = LOCAL if is_local else KEYED if is_ready else known
-        problem = "" if can else f"no address: codeloop auth login {provider.id} --base-url URL"
+        problem = "" if can else f"not usable as it is: codeloop models {provider.id} --all says why"
         value = ModelRef(provider_id=provider.id, model_id=self._known.default.get(provider.id, ""))
         also = f"{provider.id} {' '.join(provider.env)}"
         return Pick(value, provider.name, detail, ", ".join(provider.env[:1]), group, also=also, problem=problem)
@@ -90,18 +99,18 @@ class ProviderPicker(Picker[ModelRef]):
         elif model.provider_id not in self._known.connected:
             if await self._enter(model):
                 self.reload()
-        elif model.provider_id in self._failed:  # chosen once more: the person knows better
+        elif model.provider_id in self._failed:  # chosen once more: the user knows better
             self.dismiss(model)
         elif await self._try(model) is not None:
             self._failed.add(model.provider_id)
             self.notify(AGAIN, timeout=15, markup=False)
 
     async def _add(self) -> None:
-        """Add a server of the person's own, and try it."""
+        """Add a server of the user's own, and try it."""
         taken = {each.id for each in self._known.all}
         model = await OwnServer(self._given, taken).add()
         if model is not None:
-            await self._listed()
+            await self._load_rows()
             if await self._try(model) is not None:
                 self._failed.add(model.provider_id)
                 self.reload()
@@ -110,7 +119,7 @@ class ProviderPicker(Picker[ModelRef]):
         """Ask a provider for one word; close with its model if it answers, else say what went wrong."""
         name = one_line(self._provider(model).name, 60)
         self.notify(f"Trying {name}…", markup=False)
-        error = await tried(self._given, model)
+        error = await try_model(self._given, model)
         if error is None:
             self.notify(f"{name} answers.", markup=False)
             self.dismiss(model)
@@ -122,11 +131,32 @@ class ProviderPicker(Picker[ModelRef]):
         return next(each for each in self._known.all if each.id == model.provider_id)
 
     async def _enter(self, model: ModelRef | None) -> bool:
-        """Store a key and try it; one that the service refuses is forgotten again."""
+        """Sign in where a plugin offers it, else store a key; return whether the rows are others now."""
         if model is None or not model.provider_id:
             return False
         self.is_used = True
         provider = self._provider(model)
+        methods = self._methods.get(provider.id, [])
+        if not any(method.type == "oauth" for method in methods):
+            return await self._enter_key(provider, model)
+        try:
+            ended = await ProviderSignIn(self._given, provider, methods).sign_in()
+        except CodeloopError as error:
+            self.notify(one_line(str(error), 400), severity="error", timeout=15, markup=False)
+            return False
+        if ended == SignedIn.KEY:
+            return await self._enter_key(provider, model)
+        if ended == SignedIn.GIVEN_UP:
+            return False
+        await self._load_rows()
+        chosen = model if model.model_id else replace(model, model_id=self._known.default.get(provider.id, ""))
+        if await self._try(chosen) is None:
+            return False
+        self._failed.add(provider.id)
+        return True
+
+    async def _enter_key(self, provider: ProviderDetails, model: ModelRef) -> bool:
+        """Store a key and try it; one that the service refuses is forgotten again."""
         about = f"The key is stored for {one_line(provider.name, 60)} alone, and tried at once with one short request."
         title = f"Key for {one_line(provider.name, 60)}"
         key = await self._given.ask(TextInput(title, self.colours, about=about, hidden=True))

@@ -11,7 +11,7 @@ from codeloop.schema.operation import PROMPT, SESSION_CREATE, SESSION_DELETE
 from codeloop.tui.dialogs.parts.context import DialogContext
 
 
-async def tried(context: DialogContext, model: ModelRef) -> MessageError | None:
+async def try_model(context: DialogContext, model: ModelRef) -> MessageError | None:
     """Ask a model for one word in a session that is deleted again; return what went wrong."""
     client = context.client
     session = await client.call(SESSION_CREATE, CreateSession(title="Trying a provider"))

@@ -12,7 +12,7 @@ from codeloop.kit.terminal_text import inert, one_line
 from codeloop.schema.part import TOLD, ToolPart, ToolStateCompleted, ToolStateError, ToolStatePending, ToolStateRunning
 from codeloop.schema.wire import JSON
 from codeloop.tui.render.canvas import Canvas, Row
-from codeloop.tui.render.layout import cut, expand_tabs, fold, width_of
+from codeloop.tui.render.cells import cut, expand_tabs, fold, width_of
 from codeloop.tui.state.items import ToolItem
 
 Status = Literal["pending", "running", "asking", "done", "failed", "denied", "interrupted"]
@@ -110,9 +110,9 @@ class ToolCall:
 
     def path(self, *keys: str) -> str:
         """Return a path of the input as people read it: relative to the directory that they work in."""
-        return self.shown(self.text(*keys))
+        return self.relative_path(self.text(*keys))
 
-    def shown(self, path: str) -> str:
+    def relative_path(self, path: str) -> str:
         """Return a path relative to the directory that people work in, if it is below that."""
         directory = self.canvas.directory.rstrip("/")
         if path == directory and path:
@@ -134,7 +134,7 @@ class ToolCall:
         lines = inert(text.expandtabs(1) if "\t" in text and not text.isascii() else text).split("\n")
         return [row for line in lines for row in fold([Segment(expand_tabs(line), style)], self.room)]
 
-    def folded(self, rows: Sequence[Row], most: int = FOLDED, *, end: bool = False, above: int = 0) -> list[Row]:
+    def fold(self, rows: Sequence[Row], most: int = FOLDED, *, end: bool = False, above: int = 0) -> list[Row]:
         """Return as many rows as a closed call shows, and how many are left out; `end`: its last ones are kept.
 
         `above`: rows that were left out before.
@@ -219,10 +219,10 @@ def _on_one_line(text: str) -> str:
     return " ⏎ ".join(line for line in lines if line)
 
 
-def told(call: ToolCall) -> list[Row]:
+def note_rows(call: ToolCall) -> list[Row]:
     """Draw the notes below a result: above all new errors after earlier edits."""
     text = call.metadata.get(TOLD)
-    return call.folded(call.plain(text, "warning")) if isinstance(text, str) else []
+    return call.fold(call.plain(text, "warning")) if isinstance(text, str) else []
 
 
 def failure(call: ToolCall) -> list[Row]:
@@ -230,6 +230,6 @@ def failure(call: ToolCall) -> list[Row]:
     if not call.error or call.status == "interrupted":
         return []
     if said := call.metadata.get("said"):  # by whoever rejected it; the error says it to the model
-        return call.folded(call.plain(f"“{said}”", "text"))
+        return call.fold(call.plain(f"“{said}”", "text"))
     colour = "error" if call.status == "failed" else "text_muted"
-    return call.folded(call.plain(call.error.strip("\n"), colour))
+    return call.fold(call.plain(call.error.strip("\n"), colour))

@@ -6,14 +6,14 @@ from rich.segment import Segment
 from rich.style import Style
 
 from codeloop.schema.part import STRUCTURED_OUTPUT, ToolStateCompleted
-from codeloop.tui.render.calls.call import MARGIN, CallBody, ToolCall, failure, heading, told
+from codeloop.tui.render.calls.call import MARGIN, CallBody, ToolCall, failure, heading, note_rows
 from codeloop.tui.render.calls.files import change, language, read
-from codeloop.tui.render.calls.generic import generic, structured_output
+from codeloop.tui.render.calls.generic import data_answer, generic
 from codeloop.tui.render.calls.search import files, grep, web_page, web_search
 from codeloop.tui.render.calls.session import batch, invalid, plan_exit, question, skill, task, task_output, todos
 from codeloop.tui.render.calls.shell import bash, bash_kill, bash_output
 from codeloop.tui.render.canvas import Canvas, Row
-from codeloop.tui.render.layout import cut, framed
+from codeloop.tui.render.cells import cut, prefix_rows
 from codeloop.tui.render.pictures import PictureRow, is_picture, picture_rows
 from codeloop.tui.state.items import ToolItem
 from codeloop.tui.terminal.images import placeholder
@@ -43,7 +43,7 @@ _TOOLS: dict[str, Callable[[ToolCall], CallBody]] = {
     "plan_exit": plan_exit,
     "batch": batch,
     "invalid": invalid,
-    STRUCTURED_OUTPUT: structured_output,
+    STRUCTURED_OUTPUT: data_answer,
 }
 
 
@@ -54,11 +54,11 @@ def call_rows(item: ToolItem, canvas: Canvas, now: int) -> list[Row]:
     first = heading(call, body)
     if not canvas.details and not call.is_open:
         return [first]
-    rows = [*body.rows, *failure(call), *told(call)]
-    return [first, *framed(rows, Segment(" " * MARGIN)), *_attached(call)]
+    rows = [*body.rows, *failure(call), *note_rows(call)]
+    return [first, *prefix_rows(rows, Segment(" " * MARGIN)), *_attachment_rows(call)]
 
 
-def _attached(call: ToolCall) -> list[Row]:
+def _attachment_rows(call: ToolCall) -> list[Row]:
     """Draw the attachments of a result: for each picture or document a row of words, then the picture."""
     state = call.part.state
     files = state.attachments if isinstance(state, ToolStateCompleted) else None

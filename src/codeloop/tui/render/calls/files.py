@@ -11,9 +11,9 @@ from codeloop.tui.render.calls.call import MOST, CallBody, ToolCall, mapping
 from codeloop.tui.render.calls.generic import generic
 from codeloop.tui.render.calls.problems import problem_rows
 from codeloop.tui.render.canvas import Row
+from codeloop.tui.render.cells import cut_path, expand_tabs, fold
 from codeloop.tui.render.diff.patch import PatchedFile, file_patches
 from codeloop.tui.render.diff.rows import DiffRows
-from codeloop.tui.render.layout import cut_path, expand_tabs, fold
 from codeloop.tui.render.syntax import CodeHighlighter, language_of
 
 DIFF_ROWS = 24
@@ -32,18 +32,18 @@ def read(call: ToolCall) -> CallBody:
     path = call.path("filePath", "path")
     match shown.get("type"):
         case "directory":
-            return CallBody(path, [_counted(shown.get("totalEntries"), "entry", "entries")], _lines(call))
+            return CallBody(path, [_count(shown.get("totalEntries"), "entry", "entries")], _lines(call))
         case "file":
             first, last = shown.get("lineStart"), shown.get("lineEnd")
             total = shown.get("totalLines")
             is_part = first != 1 or last != total
             subject = f"{path}:{first}-{last}" if is_part and last else path
-            return CallBody(subject, [_counted(total, "line", "lines", "of " if is_part else "")], _lines(call))
+            return CallBody(subject, [_count(total, "line", "lines", "of " if is_part else "")], _lines(call))
         case _:
             return CallBody(path)
 
 
-def _counted(count: object, one: str, many: str, before: str = "") -> str:
+def _count(count: object, one: str, many: str, before: str = "") -> str:
     return f"{before}{count} {one if count == 1 else many}"
 
 
@@ -53,7 +53,7 @@ def _lines(call: ToolCall) -> list[Row]:
     if not call.is_open:
         return []
     if shown.get("type") == "directory":
-        return call.folded(call.plain(call.output.strip("\n")))
+        return call.fold(call.plain(call.output.strip("\n")))
     text, first = str(shown.get("text", "")), shown.get("lineStart")
     number = first if isinstance(first, int) else 1
     code = CodeHighlighter(language_of(call.path("filePath")), call.canvas.styles)
@@ -64,7 +64,7 @@ def _lines(call: ToolCall) -> list[Row]:
     for at, line in enumerate(lines, number):
         for index, row in enumerate(fold(code.line(expand_tabs(inert(line))), call.room - digits - 1)):
             rows.append([Segment(f"{'' if index else at:>{digits}} ", gutter), *row])
-    return call.folded(rows)
+    return call.fold(rows)
 
 
 def change(call: ToolCall) -> CallBody:
@@ -77,7 +77,7 @@ def change(call: ToolCall) -> CallBody:
     rows = list(islice(_diffs(call, patches), room + 2))
     if len(rows) > room + 1:
         lines = max(sum(len(hunk) for patch in patches for hunk in patch.hunks), added + gone)
-        rows = call.folded(rows[:room], room, above=max(lines - room, 1))
+        rows = call.fold(rows[:room], room, above=max(lines - room, 1))
     return CallBody(_subject(call, patches), [*notes, *_progress(call)], [*rows, *problem_rows(call)])
 
 
@@ -99,11 +99,13 @@ def _subject(call: ToolCall, patches: list[PatchedFile]) -> str:
     path = call.path("filePath", "path")
     if path:
         return path
-    names = [call.shown(patch.path) for patch in patches]
+    names = [call.relative_path(patch.path) for patch in patches]
     if not names:
         raw = getattr(call.part.state, "raw", "") or call.text("patchText")
         found = _PATH.search(raw)
-        names = [call.shown(found[1])] if found else [call.shown(name) for name in _PATCHED.findall(raw)]
+        names = (
+            [call.relative_path(found[1])] if found else [call.relative_path(name) for name in _PATCHED.findall(raw)]
+        )
     return names[0] if len(names) == 1 else f"{len(names)} files" if names else ""
 
 
@@ -120,7 +122,7 @@ def _diffs(call: ToolCall, patches: list[PatchedFile]) -> Iterator[Row]:
             added, deleted = patch.counts
             room = call.room - len(f"  +{added} -{deleted}")
             yield [
-                Segment(cut_path(inert(call.shown(patch.path)), room), call.style("text", "bold")),
+                Segment(cut_path(inert(call.relative_path(patch.path)), room), call.style("text", "bold")),
                 Segment(f"  +{added} -{deleted}", call.style("text_muted")),
             ]
         yield from DiffRows(patch, call.canvas, call.room).rows()

@@ -6,13 +6,13 @@ from codeloop.tui.render.calls.call import CallBody, ToolCall
 
 def generic(call: ToolCall) -> CallBody:
     """Return the arguments on one line, and the output."""
-    rows = call.folded(call.plain(call.output.strip("\n"))) if call.output.strip() else []
+    rows = call.fold(call.plain(call.output.strip("\n"))) if call.output.strip() else []
     return CallBody(subject=arguments(call.input), notes=[*_progress(call), *call.took()], rows=rows)
 
 
-def structured_output(call: ToolCall) -> CallBody:
+def data_answer(call: ToolCall) -> CallBody:
     """Return an answer as data: the JSON."""
-    return CallBody(notes=call.took(), rows=call.folded(call.plain(laid_out(call.input)), 30) if call.input else [])
+    return CallBody(notes=call.took(), rows=call.fold(call.plain(laid_out(call.input)), 30) if call.input else [])
 
 
 def _progress(call: ToolCall) -> list[str]:

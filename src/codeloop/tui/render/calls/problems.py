@@ -8,7 +8,7 @@ from rich.segment import Segment
 from codeloop.kit.terminal_text import inert, one_line
 from codeloop.tui.render.calls.call import MOST, ToolCall, mapping, sequence
 from codeloop.tui.render.canvas import Row
-from codeloop.tui.render.layout import cut, cut_path
+from codeloop.tui.render.cells import cut, cut_path
 
 _SHOWN = 4
 """Diagnostics that are shown until the call is opened."""
@@ -41,7 +41,7 @@ def problem_rows(call: ToolCall) -> list[Row]:
 def _row(call: ToolCall, problem: FileProblem) -> Row:
     mark, colour = _LOOKS[problem.severity]
     line = f":{problem.line}"
-    place = cut_path(inert(call.shown(problem.place)), max(call.room // 2 - len(line), 4))
+    place = cut_path(inert(call.relative_path(problem.place)), max(call.room // 2 - len(line), 4))
     look = call.style(colour)
     where = Segment(f"{place}{line}  ", call.style("text_muted"))
     return cut([Segment(f"{mark} ", look), where, Segment(problem.message, look)], call.room)

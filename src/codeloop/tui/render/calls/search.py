@@ -1,45 +1,51 @@
 """Searches: in files, for files, on the web."""
 
-import re
+from collections.abc import Iterator
+from typing import Any
 
 from rich.segment import Segment
 
 from codeloop.kit.terminal_text import inert
-from codeloop.tui.render.calls.call import CallBody, ToolCall
+from codeloop.tui.render.calls.call import CallBody, ToolCall, mapping, sequence
 from codeloop.tui.render.canvas import Row
-from codeloop.tui.render.layout import expand_tabs, fold
+from codeloop.tui.render.cells import expand_tabs, fold
 from codeloop.tui.terminal.images import size_text
-
-_LINE = re.compile(r"(\d+)([:-]) ?(.*)")
 
 
 def grep(call: ToolCall) -> CallBody:
     """Return how many lines match in how many files; the lines by file, when it is open."""
-    head, _, rest = call.output.partition("\n")
     where = call.path("path") or call.text("include")
     subject = call.text("pattern") + (f"  in {where}" if where else "")
-    if not call.metadata.get("matches"):
+    matches, files = call.metadata.get("matches"), call.metadata.get("files")
+    if not isinstance(matches, int) or not matches:
         return CallBody(subject, ["no matches"] if call.status == "done" else [])
-    rows = _hits(call, rest) if call.is_open else []
-    return CallBody(subject, [head.partition(" (")[0]], call.folded(rows))
+    number = f"{matches} match{'' if matches == 1 else 'es'}"
+    if isinstance(files, int):  # not in sessions that were stored by earlier versions
+        in_files = f"{files} file{'' if files == 1 else 's'}"
+        number = in_files if call.text("mode") == "files" else f"{number} in {in_files}"
+    hits = [mapping(each) for each in sequence(call.metadata.get("display"))]
+    rows = call.fold(list(_hits(call, hits))) if hits and call.is_open else rows_if_open(call)
+    return CallBody(subject, [number], rows)
 
 
-def _hits(call: ToolCall, text: str) -> list[Row]:
-    """Return the lines that match below the names of their files."""
-    rows: list[Row] = []
-    is_name = True
+def _hits(call: ToolCall, hits: list[dict[str, Any]]) -> Iterator[Row]:
+    """Yield the lines that match, and those around them, below the names of their files."""
     name, number, muted = call.style("text", "bold"), call.style("diff_line_number"), call.style("text_muted")
-    for line in inert(text).split("\n"):
-        found = _LINE.match(line)
-        if not line:
-            is_name = True
-        elif is_name or found is None:
-            rows += fold([Segment(expand_tabs(line), name if is_name else muted)], call.room)
-            is_name = False
-        else:
-            style = call.style("text") if found[2] == ":" else muted
-            rows += fold([Segment(f"{found[1]:>5} ", number), Segment(expand_tabs(found[3]), style)], call.room)
-    return rows
+    for each in hits:
+        yield from fold([Segment(_one_row(str(each.get("path", ""))), name)], call.room)
+        for line in sequence(each.get("lines")):
+            match line:
+                case [int(at), bool(is_match), str(text)] if at:
+                    look = call.style("text") if is_match else muted
+                    yield from fold([Segment(f"{at:>5} ", number), Segment(_one_row(text), look)], call.room)
+                case [_, _, str(text)]:
+                    yield from fold([Segment(_one_row(text), muted)], call.room)
+                case _:
+                    pass
+
+
+def _one_row(text: str) -> str:
+    return expand_tabs(inert(text).replace("\n", " "))
 
 
 def files(call: ToolCall) -> CallBody:
@@ -48,7 +54,7 @@ def files(call: ToolCall) -> CallBody:
     subject = f"{pattern}  in {where}" if pattern and where else pattern or where or "."
     number = call.metadata.get("count")
     notes = [] if number is None else ["no files" if not number else f"{number} file{'' if number == 1 else 's'}"]
-    return CallBody(subject, notes, opened(call))
+    return CallBody(subject, notes, rows_if_open(call))
 
 
 def web_page(call: ToolCall) -> CallBody:
@@ -56,16 +62,16 @@ def web_page(call: ToolCall) -> CallBody:
     size, status = call.metadata.get("bytes"), call.metadata.get("status")
     notes = [f"status {status}"] if isinstance(status, int) and status != 200 else []
     notes += [size_text(size)] if isinstance(size, int) else []
-    return CallBody(call.text("url"), [*notes, *call.took()], opened(call))
+    return CallBody(call.text("url"), [*notes, *call.took()], rows_if_open(call))
 
 
 def web_search(call: ToolCall) -> CallBody:
     """Draw a web search: its query and the number of results; the results when it is open."""
     number = call.metadata.get("results")
     notes = [f"{number} result{'' if number == 1 else 's'}"] if isinstance(number, int) else []
-    return CallBody(call.text("query"), [*notes, *call.took()], opened(call))
+    return CallBody(call.text("query"), [*notes, *call.took()], rows_if_open(call))
 
 
-def opened(call: ToolCall) -> list[Row]:
+def rows_if_open(call: ToolCall) -> list[Row]:
     """Return the output, if the call is open."""
-    return call.folded(call.plain(call.output.strip("\n"))) if call.is_open and call.output.strip() else []
+    return call.fold(call.plain(call.output.strip("\n"))) if call.is_open and call.output.strip() else []

@@ -1,6 +1,5 @@
 """Tools that act on the session: todos, questions, skills, subagents, several calls at once."""
 
-import re
 from typing import Any
 
 from rich.cells import cell_len
@@ -11,9 +10,9 @@ from codeloop.client.numbers import command_ending, duration
 from codeloop.kit.terminal_text import arguments, inert, one_line
 from codeloop.schema.part import ToolPart, ToolStateCompleted, ToolStateError
 from codeloop.tui.render.calls.call import CallBody, ToolCall, mapping, sequence
-from codeloop.tui.render.calls.search import opened
+from codeloop.tui.render.calls.search import rows_if_open
 from codeloop.tui.render.canvas import Row
-from codeloop.tui.render.layout import cut, framed, wrap
+from codeloop.tui.render.cells import cut, prefix_rows, wrap
 
 _BOXES = {
     "completed": ("[x]", "text_muted", "strike"),
@@ -21,7 +20,6 @@ _BOXES = {
     "cancelled": ("[-]", "text_muted", "strike"),
     "pending": ("[ ]", "text", ""),
 }
-_REPORT = re.compile(r"<task_result>\n?(.*?)\n?</task_result>", re.DOTALL)
 _REPORT_ROWS = 4
 _CALLS = 3
 """A subagent's latest calls that are shown while it works."""
@@ -35,9 +33,9 @@ def todos(call: ToolCall) -> CallBody:
     for todo in found:
         box, colour, look = _BOXES.get(str(todo.get("status")), _BOXES["pending"])
         text = [Segment(inert(" ".join(str(todo.get("content", "")).split())), call.style(colour, look))]
-        rows += framed(wrap(text, max(call.room - 4, 4)), Segment(f"{box} ", call.style(colour)), Segment("    "))
+        rows += prefix_rows(wrap(text, max(call.room - 4, 4)), Segment(f"{box} ", call.style(colour)), Segment("    "))
     done = sum(todo.get("status") == "completed" for todo in found)
-    return CallBody(f"{done} of {len(found)} done" if found else "", rows=call.folded(rows, 30), name="todos")
+    return CallBody(f"{done} of {len(found)} done" if found else "", rows=call.fold(rows, 30), name="todos")
 
 
 def task(call: ToolCall) -> CallBody:
@@ -56,9 +54,7 @@ def task(call: ToolCall) -> CallBody:
     rows: list[Row] = []
     if child is not None and call.status in {"running", "asking"}:
         rows = [_small(call, part.tool, _subject(part.state.input), _mark(part)) for part in child.calls[-_CALLS:]]
-    report = _REPORT.search(call.output)
-    if report is not None and report[1].strip():
-        rows += call.folded(call.plain(report[1].strip("\n")), _REPORT_ROWS)
+    rows += _report(call)
     if link:
         hint = Segment(
             "open the subagent's session", call.style("text_muted", "underline") + Style(meta={"open": link})
@@ -70,11 +66,16 @@ def task(call: ToolCall) -> CallBody:
 
 def task_output(call: ToolCall) -> CallBody:
     """Return how a subagent in the background stands."""
-    report = _REPORT.search(call.output)
-    rows = call.folded(call.plain(report[1].strip("\n")), _REPORT_ROWS) if report and report[1].strip() else []
     state, session = call.metadata.get("state"), call.metadata.get("sessionId")
     link = session if isinstance(session, str) else ""
-    return CallBody(call.title or call.text("task_id"), [str(state)] if state else [], rows, link=link)
+    return CallBody(call.title or call.text("task_id"), [str(state)] if state else [], _report(call), link=link)
+
+
+def _report(call: ToolCall) -> list[Row]:
+    """Return a subagent's report; none for sessions that were stored before its report was."""
+    report = call.metadata.get("report")
+    text = report.strip("\n") if isinstance(report, str) else ""
+    return call.fold(call.plain(text), _REPORT_ROWS) if text.strip() else []
 
 
 def question(call: ToolCall) -> CallBody:
@@ -87,14 +88,14 @@ def question(call: ToolCall) -> CallBody:
         if number < len(given):
             chosen = ", ".join(str(label) for label in given[number]) or "no answer"
             answer = wrap([Segment(inert(" ".join(chosen.split())), call.style("text"))], max(call.room - 2, 4))
-            rows += framed(answer, Segment("→ ", call.style("primary")), Segment("  "))
+            rows += prefix_rows(answer, Segment("→ ", call.style("primary")), Segment("  "))
     count = f"{len(asked)} question{'' if len(asked) == 1 else 's'}" if asked else ""
-    return CallBody(count, rows=call.folded(rows, 20))
+    return CallBody(count, rows=call.fold(rows, 20))
 
 
 def skill(call: ToolCall) -> CallBody:
     """Return which skill was loaded."""
-    return CallBody(call.text("name"), rows=opened(call))
+    return CallBody(call.text("name"), rows=rows_if_open(call))
 
 
 def plan_exit(call: ToolCall) -> CallBody:
@@ -112,12 +113,12 @@ def batch(call: ToolCall) -> CallBody:
         mark = "" if not result else "✓" if result.get("ok") else "✗"
         subject = str(result.get("title") or "") or _subject(given)
         rows.append(_small(call, str(one.get("tool", "")), subject, mark))
-    return CallBody(call.title or f"{len(rows)} calls", call.took(), [*call.folded(rows, 12), *opened(call)])
+    return CallBody(call.title or f"{len(rows)} calls", call.took(), [*call.fold(rows, 12), *rows_if_open(call)])
 
 
 def invalid(call: ToolCall) -> CallBody:
     """Return a call of a tool that there is not, or with arguments that it does not take."""
-    rows = call.folded(call.plain(call.output.strip("\n"), "error"), 4) if call.output.strip() else []
+    rows = call.fold(call.plain(call.output.strip("\n"), "error"), 4) if call.output.strip() else []
     return CallBody(call.text("tool"), rows=rows, is_failed=True)
 
 

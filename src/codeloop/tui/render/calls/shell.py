@@ -4,11 +4,10 @@ from rich.segment import Segment
 
 from codeloop.client.numbers import command_ending, duration
 from codeloop.kit.terminal_text import inert
-from codeloop.schema.part import without_notes
 from codeloop.tui.render.ansi import AnsiText
 from codeloop.tui.render.calls.call import FOLDED, MOST, CallBody, ToolCall, sequence
 from codeloop.tui.render.canvas import Row
-from codeloop.tui.render.layout import expand_tabs, fold
+from codeloop.tui.render.cells import expand_tabs, fold
 
 
 def bash(call: ToolCall) -> CallBody:
@@ -58,18 +57,16 @@ def output_rows(call: ToolCall, output: str) -> list[Row]:
     kept = lines[-(MOST if call.is_open else FOLDED + 1) :]
     reader = AnsiText(call.canvas.styles, "text_muted")
     rows = [row for line in kept for row in fold(reader.line(line), call.room)]
-    return call.folded(rows, end=True, above=before + len(lines) - len(kept))
+    return call.fold(rows, end=True, above=before + len(lines) - len(kept))
 
 
 def _output(call: ToolCall) -> tuple[str, list[str]]:
     """Split the output of a command from the program's notes on it, without those that the heading says."""
     printed = call.metadata.get("output")
     if call.status != "done":
-        return without_notes(printed if isinstance(printed, str) else ""), []
-    text = call.output
-    if text == "(no output)" or (call.metadata.get("id") and not printed):
-        text = ""
-    return text, [str(note) for note in sequence(call.metadata.get("notes"))]
+        return (printed if isinstance(printed, str) else ""), []
+    notes = [str(note) for note in sequence(call.metadata.get("notes"))]
+    return "" if printed == "" else call.output, notes  # what the result says of no output is for the model
 
 
 def _command(call: ToolCall) -> list[Row]:

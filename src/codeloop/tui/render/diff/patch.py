@@ -7,7 +7,7 @@ from typing import Literal
 from msgspec import Struct
 
 from codeloop.kit.terminal_text import inert
-from codeloop.tui.render.layout import expand_tabs
+from codeloop.tui.render.cells import expand_tabs
 
 Sign = Literal[" ", "+", "-"]
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")

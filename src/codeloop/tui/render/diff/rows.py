@@ -7,9 +7,9 @@ from rich.segment import Segment
 from rich.style import Style
 
 from codeloop.tui.render.canvas import Canvas, Row
+from codeloop.tui.render.cells import fold, pad
 from codeloop.tui.render.diff.patch import DiffLine, PatchedFile, Sign
-from codeloop.tui.render.diff.words import Spans, changed_words
-from codeloop.tui.render.layout import fold, padded
+from codeloop.tui.render.diff.words import Spans, compare_words
 from codeloop.tui.render.syntax import CodeHighlighter, language_of
 
 SPLIT = 110
@@ -51,18 +51,18 @@ class DiffRows:
             if number:
                 gap = "⋯".rjust(self._digits)
                 yield [Segment(gap, self._canvas.styles.of("diff_hunk_header"))]
-            yield from self._side_by_side(hunk) if self.is_split else self._unified(hunk)
+            yield from self._side_by_side(hunk) if self.is_split else self._unify(hunk)
 
-    def _unified(self, hunk: tuple[DiffLine, ...]) -> Iterator[Row]:
+    def _unify(self, hunk: tuple[DiffLine, ...]) -> Iterator[Row]:
         for removed, added in _runs(hunk):
-            words = _compared(removed, added)
+            words = _compare(removed, added)
             for line in (*removed, *added):
                 yield from self._line(line, words.get(id(line), []), self._room)
 
     def _side_by_side(self, hunk: tuple[DiffLine, ...]) -> Iterator[Row]:
         half = (self._room - 1) // 2
         for removed, added in _runs(hunk):
-            words = _compared(removed, added)
+            words = _compare(removed, added)
             for old, new in _pairs(removed, added):
                 left = self._side(old, words, half, is_new=False)
                 right = self._side(new, words, half, is_new=True) if new is not old else list(self._copy(left, old))
@@ -83,9 +83,9 @@ class DiffRows:
     def _copy(self, left: Iterable[Row], line: DiffLine | None) -> Iterator[Row]:
         """Yield the rows of the left side with the line's number on the right one."""
         for at, row in enumerate(left):
-            yield [Segment(self._numbered(line.new if line and not at else 0), row[0].style), *row[1:]]
+            yield [Segment(self._number(line.new if line and not at else 0), row[0].style), *row[1:]]
 
-    def _numbered(self, number: int) -> str:
+    def _number(self, number: int) -> str:
         return str(number or "").rjust(self._digits) if self._digits else ""
 
     def _line(self, line: DiffLine, changed: Spans, room: int, number: int = 0) -> Iterator[Row]:
@@ -95,16 +95,16 @@ class DiffRows:
         plain = styles.of("text" if self._has_grounds and line.sign != " " else f"diff_{side}", "", ground)
         gutter = styles.of("diff_line_number", "", edge)
         mark = Segment(f" {line.sign} ", styles.of(f"diff_{side}", "", ground))
-        shown = Segment(self._numbered(number or line.new or line.old), gutter)
+        shown = Segment(self._number(number or line.new or line.old), gutter)
         first, rest = [shown, mark], [Segment(" " * self._digits, gutter), Segment("   ", plain)]
-        code = self._coloured(line.sign, line.text, plain)
+        code = self._colour(line.sign, line.text, plain)
         if changed:
-            code = _overlaid(code, changed, self._emphasis(line.sign))
+            code = _overlay(code, changed, self._emphasis(line.sign))
         inner = max(room - self._digits - 3, 4)
         for at, row in enumerate(fold(code, inner)):
-            yield padded([*(rest if at else first), *row], room, plain)
+            yield pad([*(rest if at else first), *row], room, plain)
 
-    def _coloured(self, sign: Sign, text: str, plain: Style) -> Row:
+    def _colour(self, sign: Sign, text: str, plain: Style) -> Row:
         if not self._has_grounds:
             return [Segment(text, plain)]
         code = self._code["-" if sign == "-" else "+"].line(text)
@@ -143,11 +143,11 @@ def _runs(hunk: Iterable[DiffLine]) -> Iterator[tuple[list[DiffLine], list[DiffL
         yield removed, added
 
 
-def _compared(removed: list[DiffLine], added: list[DiffLine]) -> dict[int, Spans]:
+def _compare(removed: list[DiffLine], added: list[DiffLine]) -> dict[int, Spans]:
     """Return which words differ in lines that stand for each other, by the line's identity."""
     found: dict[int, Spans] = {}
     for old, new in zip(removed[:_COMPARED], added[:_COMPARED], strict=False):
-        found[id(old)], found[id(new)] = changed_words(old.text, new.text)
+        found[id(old)], found[id(new)] = compare_words(old.text, new.text)
     return found
 
 
@@ -159,7 +159,7 @@ def _pairs(removed: list[DiffLine], added: list[DiffLine]) -> Iterator[Pair]:
         yield removed[at] if at < len(removed) else None, added[at] if at < len(added) else None
 
 
-def _overlaid(row: Row, spans: Spans, style: Style) -> Row:
+def _overlay(row: Row, spans: Spans, style: Style) -> Row:
     """Return a row in which the spans have a style besides their own."""
     found: Row = []
     place = 0

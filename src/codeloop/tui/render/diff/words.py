@@ -12,7 +12,7 @@ _ALIKE = 0.4
 """Share of two lines that has to be the same for their differences to say anything."""
 
 
-def changed_words(old: str, new: str) -> tuple[Spans, Spans]:
+def compare_words(old: str, new: str) -> tuple[Spans, Spans]:
     """Return where two lines differ, word by word; nothing, when they have too little in common."""
     if len(old) > _LONGEST or len(new) > _LONGEST or old == new:
         return [], []

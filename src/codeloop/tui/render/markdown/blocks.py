@@ -121,12 +121,12 @@ class BlockReader:
         yield from self._close()
 
     def _line(self, line: str) -> Iterator[Leaf]:
-        matched, rest = self._matched(line)
+        matched, rest = self._match(line)
         is_whole = matched == len(self._containers)
         block = self._open
         if block is not None and block.kind == "fence" and not self._has_quote(matched):
             # Within an item too: what a model forgot to indent is still code.
-            yield from self._fenced(block, rest)
+            yield from self._read_code(block, rest)
             return
         if not rest.strip():
             yield from self._blank_line(matched)
@@ -142,7 +142,7 @@ class BlockReader:
             return
         yield from self._begin(matched, rest)
 
-    def _matched(self, line: str) -> tuple[int, str]:
+    def _match(self, line: str) -> tuple[int, str]:
         """Return how many containers the line goes on with, and what it says within them."""
         for number, container in enumerate(self._containers):
             if not container.marker:
@@ -279,7 +279,7 @@ class BlockReader:
             self._open = _Open("paragraph", [], is_apart=self._blank)
             yield from self._text(rest)
 
-    def _fenced(self, block: _Open, rest: str) -> Iterator[Leaf]:
+    def _read_code(self, block: _Open, rest: str) -> Iterator[Leaf]:
         mark = rest.strip()
         if mark.startswith(block.fence) and not mark.strip(block.fence[0]) and len(rest) - len(rest.lstrip()) < 4:
             self._open = None

@@ -8,7 +8,7 @@ from rich.segment import Segment
 
 from codeloop.kit.terminal_text import inert_answer
 from codeloop.tui.render.canvas import Row
-from codeloop.tui.render.layout import cut, expand_tabs, fold, padded, width_of, wrap
+from codeloop.tui.render.cells import cut, expand_tabs, fold, pad, width_of, wrap
 from codeloop.tui.render.markdown.blocks import LONGEST, BlockReader, Frame, Leaf
 from codeloop.tui.render.markdown.inline import lines, pieces
 from codeloop.tui.render.markdown.looks import ProseStyles
@@ -116,7 +116,7 @@ class _LeafRows:
 
     def rows(self, leaf: Leaf) -> list[Row]:
         """Return the rows of a finished block."""
-        return [[self._margin, *row] for row in self._framed(leaf, is_open=False)]
+        return [[self._margin, *row] for row in self._frame_rows(leaf, is_open=False)]
 
     def preview(self, leaves: list[Leaf]) -> list[Row]:
         """Return the rows of blocks that may still change."""
@@ -125,11 +125,11 @@ class _LeafRows:
         for number, leaf in enumerate(leaves, 1):
             is_last = number == len(leaves)
             for part in _as_table(leaf) if is_last else [leaf]:
-                rows += self._framed(part, is_open=is_last or leaf.kind == "line")
+                rows += self._frame_rows(part, is_open=is_last or leaf.kind == "line")
         self._code, self._table, self._around = before
         return [[self._margin, *row] for row in rows]
 
-    def _framed(self, leaf: Leaf, *, is_open: bool) -> list[Row]:
+    def _frame_rows(self, leaf: Leaf, *, is_open: bool) -> list[Row]:
         first, rest = self._frames(leaf.frames)
         room = max(self._width - width_of(first), 2)
         body = self._body(leaf, room, is_open=is_open)
@@ -170,9 +170,9 @@ class _LeafRows:
         match leaf.kind:
             case "paragraph":
                 colour = "markdown_block_quote" if any(not frame.marker for frame in leaf.frames) else ""
-                return self._wrapped(leaf.text, room, colour, is_open=is_open)
+                return self._wrap(leaf.text, room, colour, is_open=is_open)
             case "heading":
-                return self._wrapped(leaf.text, room, "markdown_heading", "bold", is_open=is_open)
+                return self._wrap(leaf.text, room, "markdown_heading", "bold", is_open=is_open)
             case "rule":
                 return [[Segment("─" * room, self._prose.of("markdown_horizontal_rule"))]]
             case "table":
@@ -186,7 +186,7 @@ class _LeafRows:
             case "line":
                 return self._code_rows(leaf.text, room, is_open=is_open)
 
-    def _wrapped(self, text: str, room: int, colour: str, look: str = "", *, is_open: bool) -> list[Row]:
+    def _wrap(self, text: str, room: int, colour: str, look: str = "", *, is_open: bool) -> list[Row]:
         found = pieces(text, is_open=is_open)
         if len(found) == 1:
             return wrap(self._prose.segments(found, colour, look), room)
@@ -197,7 +197,7 @@ class _LeafRows:
         ground = self._prose.styles.of("markdown_code_block", "", CODE)
         edge = Segment(" ", ground)
         inner = max(room - 2, 1)
-        return [cut(padded([edge, *row], room, ground), room) for row in fold(shown, inner)]
+        return [cut(pad([edge, *row], room, ground), room) for row in fold(shown, inner)]
 
 
 def _as_table(leaf: Leaf) -> list[Leaf]:

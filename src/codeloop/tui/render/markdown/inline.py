@@ -91,7 +91,7 @@ class _Inline:
         self._emphasise(0)
         if self._is_open and self._brackets:
             self._open_link(self._brackets[-1])
-        return _joined(self._pieces)
+        return _merge(self._pieces)
 
     def _take(self, found: re.Match[str]) -> int:
         """Take in what was found, and return where to go on."""
@@ -259,7 +259,7 @@ class _Inline:
         self._pieces[opener.at].text = opener.char * opener.length
 
 
-def _joined(found: list[Piece]) -> list[Piece]:
+def _merge(found: list[Piece]) -> list[Piece]:
     """Put neighbours that look the same together, and leave out what is empty."""
     joined: list[Piece] = []
     for piece in found:

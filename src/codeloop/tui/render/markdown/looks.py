@@ -24,7 +24,9 @@ class ProseStyles:
         """Return pieces as segments; `colour` and `look`: of plain text, if not the base."""
         base, more = colour or self.base, f"{self._look} {look}".strip()
         return [
-            Segment(piece.text, self._linked(piece, base, more) if piece.link else self._style(base, piece.looks, more))
+            Segment(
+                piece.text, self._link_style(piece, base, more) if piece.link else self._style(base, piece.looks, more)
+            )
             for piece in found
         ]
 
@@ -32,7 +34,7 @@ class ProseStyles:
         """Return a style of the theme, in quiet text always of its colour."""
         return self.styles.of(self.base if self._is_quiet else colour, look or self._look, on)
 
-    def _linked(self, piece: Piece, base: str, look: str) -> Style:
+    def _link_style(self, piece: Piece, base: str, look: str) -> Style:
         style = self._style(base, piece.looks, look) + Style(meta={"link": piece.link})
         is_web = piece.link.startswith(("http://", "https://")) and piece.looks & LINK
         return style + Style(link=piece.link) if is_web else style

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from rich.segment import Segment
 
 from codeloop.tui.render.canvas import Row
-from codeloop.tui.render.layout import width_of, wrap
+from codeloop.tui.render.cells import width_of, wrap
 from codeloop.tui.render.markdown.blocks import split_cells
 from codeloop.tui.render.markdown.inline import lines, pieces
 from codeloop.tui.render.markdown.looks import ProseStyles
@@ -32,7 +32,7 @@ class TableLayout:
         self._names = self._cells(header, look="bold")
         body = [self._cells(row) for row in rows]
         self._room = room
-        self._widths = self._fitted([self._names, *body])
+        self._widths = self._fit_widths([self._names, *body])
         self.rows: list[Row] = []
         """The table so far, as rows."""
         if self._widths:
@@ -40,11 +40,11 @@ class TableLayout:
             rule = "─┼─".join("─" * width for width in self._widths)
             self.rows += [*self._side_by_side(self._names), [Segment(rule, line)]]
         for cells in body:
-            self.rows += self._laid_out(cells)
+            self.rows += self._lay_out(cells)
 
     def row(self, source: str) -> list[Row]:
         """Return one more row of the table."""
-        return self._laid_out(self._cells(source))
+        return self._lay_out(self._cells(source))
 
     def _cells(self, row: str, look: str = "") -> list[Cell]:
         count = len(self._sides)
@@ -54,7 +54,7 @@ class TableLayout:
             for text in texts
         ]
 
-    def _fitted(self, rows: Sequence[list[Cell]]) -> list[int]:
+    def _fit_widths(self, rows: Sequence[list[Cell]]) -> list[int]:
         """Return the columns' widths; none, when there is no room for columns."""
         count = len(self._sides)
         wanted = [max(1, *(width_of(line) for row in rows for line in row[column])) for column in range(count)]
@@ -72,7 +72,7 @@ class TableLayout:
             room -= widths[column]
         return widths
 
-    def _laid_out(self, cells: list[Cell]) -> list[Row]:
+    def _lay_out(self, cells: list[Cell]) -> list[Row]:
         return self._side_by_side(cells) if self._widths else self._below(cells)
 
     def _side_by_side(self, cells: list[Cell]) -> list[Row]:
@@ -86,7 +86,7 @@ class TableLayout:
             for at, (column, width, side) in enumerate(zip(columns, self._widths, self._sides, strict=True)):
                 if at:
                     row.append(between)
-                row += _aligned(column[number] if number < len(column) else [], width, side)
+                row += _align(column[number] if number < len(column) else [], width, side)
             rows.append(row)
         return rows
 
@@ -106,7 +106,7 @@ def _side(mark: str) -> str:
     return "left"
 
 
-def _aligned(row: Row, width: int, side: str) -> Row:
+def _align(row: Row, width: int, side: str) -> Row:
     room = max(width - width_of(row), 0)
     before = {"left": 0, "right": room, "middle": room // 2}[side]
     return [

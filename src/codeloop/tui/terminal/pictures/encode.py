@@ -23,10 +23,10 @@ _CLEAR = bytes([255] * 128 + [0] * 128)
 """Which opacities are drawn: 0, from a half on."""
 
 
-def drawn(data: bytes, protocol: Protocol, box: PictureBox) -> str:
+def draw_picture(data: bytes, protocol: Protocol, box: PictureBox) -> str:
     """Return the output that draws a picture at the cursor in at most a box. Raises ValueError: it is none."""
-    image = _scaled(data, box)
-    room = box.fitted(image.width, image.height)
+    image = _scale(data, box)
+    room = box.fit(image.width, image.height)
     if protocol == "sixel":
         return _as_sixels(image, COLOURS)
     if protocol == "iterm":
@@ -36,7 +36,7 @@ def drawn(data: bytes, protocol: Protocol, box: PictureBox) -> str:
 
 def rows_of(data: bytes, protocol: Protocol, box: PictureBox, colours: int = COLOURS) -> tuple[str, ...]:
     """Return the output that draws each row of a picture that fills a box. Raises ValueError when it is none."""
-    image = _filled(data, box)
+    image = _fill_box(data, box)
     width, height = box.cell
     rows = (image.crop((0, line * height, image.width, (line + 1) * height)) for line in range(box.rows))
     if protocol == "iterm":
@@ -48,9 +48,9 @@ def rows_of(data: bytes, protocol: Protocol, box: PictureBox, colours: int = COL
     )
 
 
-def uploaded(data: bytes, box: PictureBox, number: int) -> tuple[str, ...]:
+def upload_picture(data: bytes, box: PictureBox, number: int) -> tuple[str, ...]:
     """Return the commands that send kitty a picture that fills a box. Raises ValueError when it is none."""
-    return kitty(f"a=T,U=1,f=100,i={number},c={box.columns},r={box.rows}", _png(_filled(data, box)))
+    return kitty(f"a=T,U=1,f=100,i={number},c={box.columns},r={box.rows}", _png(_fill_box(data, box)))
 
 
 def kitty(keys: str, data: bytes) -> tuple[str, ...]:
@@ -63,7 +63,7 @@ def kitty(keys: str, data: bytes) -> tuple[str, ...]:
     )
 
 
-def _scaled(data: bytes, box: PictureBox) -> "Image":
+def _scale(data: bytes, box: PictureBox) -> "Image":
     """Return a picture with transparency, no larger than a box."""
     from PIL import Image
 
@@ -92,11 +92,11 @@ def _scaled(data: bytes, box: PictureBox) -> "Image":
     raise ValueError(f"it has {size[0]} x {size[1]} pixels")
 
 
-def _filled(data: bytes, box: PictureBox) -> "Image":
+def _fill_box(data: bytes, box: PictureBox) -> "Image":
     """Return a picture as large as a box, transparent where it does not reach."""
     from PIL import Image
 
-    image = _scaled(data, box)
+    image = _scale(data, box)
     filled = Image.new("RGBA", (box.columns * box.cell[0], box.rows * box.cell[1]))
     filled.paste(image, (0, 0))
     return filled

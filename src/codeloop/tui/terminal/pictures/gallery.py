@@ -23,7 +23,7 @@ from codeloop.tui.terminal.pictures.painter import Slice
 Key = tuple[str, int, int]
 
 
-class PictureHouse(Protocol):
+class PictureScreen(Protocol):
     """Where pictures are shown."""
 
     def find(self, part_id: str) -> FilePart | None:
@@ -57,7 +57,7 @@ class LoadedPicture(Struct, frozen=True):
 class Gallery:
     """Draws pictures in one of the three ways, one at a time and in a thread. `room`: what each takes at most."""
 
-    def __init__(self, protocol: images.Protocol, room: PictureBox, colours: int, house: PictureHouse) -> None:
+    def __init__(self, protocol: images.Protocol, room: PictureBox, colours: int, house: PictureScreen) -> None:
         self.protocol: images.Protocol = protocol
         self.room = room
         self._colours = max(min(colours, sixel.COLOURS), 2)
@@ -73,16 +73,14 @@ class Gallery:
             self._wanted.add(place.key)
             self._house.begin(self._load(place))
 
-    def drawn(self, row: PictureRow) -> list[Segment]:
+    def draw_row(self, row: PictureRow) -> list[Segment]:
         """Return the segments of a row: the cells that kitty shows a picture in; elsewhere nothing."""
         place = row.place
         loaded = self._loaded.get(place.key) if place is not None else None
         if place is None or loaded is None or not (loaded.number or loaded.problem):
             return row
         if row.written is None or row.written[0] is not loaded:
-            cells = [
-                _filled(each, place, loaded) if each.style and "image" in each.style.meta else each for each in row
-            ]
+            cells = [_fill(each, place, loaded) if each.style and "image" in each.style.meta else each for each in row]
             row.written = (loaded, cells)
         return row.written[1]
 
@@ -100,7 +98,7 @@ class Gallery:
     @property
     def farewell(self) -> str:
         """What takes the pictures out of the terminal's memory."""
-        return "".join(kitty.removed(each.number) for each in self._loaded.values() if each.number)
+        return "".join(kitty.delete_command(each.number) for each in self._loaded.values() if each.number)
 
     async def _load(self, place: PicturePlace) -> None:
         async with self._turn:
@@ -113,36 +111,36 @@ class Gallery:
                     return
                 self._number += 1
                 box = PictureBox(place.columns, place.rows, room.cell)
-                work = partial(_made, file, self.protocol, box, self._colours, self._number)
+                work = partial(_make, file, self.protocol, box, self._colours, self._number)
                 loaded, commands = await asyncio.to_thread(work)
             finally:
                 self._wanted.discard(place.key)
         if room != self.room:
             return
         self._loaded[place.key] = loaded
-        self._house.show([*commands, *self._left_out()], as_text=not loaded.rows)
+        self._house.show([*commands, *self._evict()], as_text=not loaded.rows)
 
-    def _left_out(self) -> list[str]:
+    def _evict(self) -> list[str]:
         """Let go of the pictures that were made first and are not in sight; return what has the terminal do so."""
         seen = {each.key for each in self._house.in_sight()}
         old = [key for key in self._loaded if key not in seen][: max(len(self._loaded) - PICTURES_KEPT.value, 0)]
         gone = [self._loaded.pop(key) for key in old]
-        return [kitty.removed(each.number) for each in gone if each.number]
+        return [kitty.delete_command(each.number) for each in gone if each.number]
 
 
-def _made(
+def _make(
     file: FilePart, protocol: images.Protocol, box: PictureBox, colours: int, number: int
 ) -> tuple[LoadedPicture, Sequence[str]]:
     """Return a picture, and what gives it to the terminal beforehand."""
     try:
         if protocol == "kitty":
-            return LoadedPicture(number=number), encode.uploaded(data_of(file), box, number)
+            return LoadedPicture(number=number), encode.upload_picture(data_of(file), box, number)
         return LoadedPicture(encode.rows_of(data_of(file), protocol, box, colours)), ()
     except ValueError as error:
         return LoadedPicture(problem=str(error)), ()
 
 
-def _filled(segment: Segment, place: PicturePlace, loaded: LoadedPicture) -> Segment:
+def _fill(segment: Segment, place: PicturePlace, loaded: LoadedPicture) -> Segment:
     if loaded.number:
         return kitty.cells(loaded.number, place.line, place.columns, segment.style or Style())
     words = one_line(f"Not shown: {loaded.problem}", place.columns) if place.line == 0 else ""

@@ -40,6 +40,6 @@ def cells(number: int, line: int, columns: int, look: Style) -> Segment:
     return Segment(text, look + Style(color=Color.from_rgb(number >> 16, number >> 8 & 0xFF, number & 0xFF)))
 
 
-def removed(number: int) -> str:
+def delete_command(number: int) -> str:
     """Return the command by which kitty forgets a picture."""
     return f"\x1b_Ga=d,d=I,i={number},q=2;\x1b\\"

@@ -37,7 +37,7 @@ class Painter:
         self._free = 0.0
         """The time at which what was written before is drawn, as far as we know."""
 
-    def erased(self, update: Any) -> None:
+    def erase(self, update: Any) -> None:
         """Take in that an update of the screen is written, which takes away what it goes over."""
         if not self._there:
             return

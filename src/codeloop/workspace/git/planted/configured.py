@@ -55,7 +55,7 @@ def read_all(files: Iterable[Path], home: Path) -> Iterator[tuple[GitSetting, Pa
             yield setting, included
 
 
-def named_files(
+def find_named_files(
     folders: Iterable[Path], tree: Path, roots: Iterable[Path], environment: Mapping[str, str]
 ) -> Iterator[Path]:
     """Yield the files and folders of a project that settings have git run, or read more settings from.

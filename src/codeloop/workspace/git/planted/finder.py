@@ -26,7 +26,7 @@ class RepositoryFinder:
 
         Of a large project, those in the folders nearest its top, and all that came after the first look.
         """
-        changed: set[str] | None = self._watch.changed() if self._watch is not None else None
+        changed: set[str] | None = self._watch.take_changed() if self._watch is not None else None
         if changed is None or (self._watch is not None and self._watch.broken):
             self._begin()
             self._walk(list(self._roots), PLANTED_FOLDERS.value)

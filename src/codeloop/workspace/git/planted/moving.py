@@ -14,7 +14,7 @@ def move_away(path: Path, folder: Path, rest: bytes | None = None) -> Path | Non
     """
     name = f"{time.time_ns()}-{path.name}"
     try:
-        with _held(path.parent) as parent:
+        with _open_folder(path.parent) as parent:
             target = folder / name
             try:
                 folder.mkdir(parents=True, exist_ok=True)
@@ -32,7 +32,7 @@ def move_away(path: Path, folder: Path, rest: bytes | None = None) -> Path | Non
 
 
 @contextmanager
-def _held(folder: Path) -> Generator[int]:
+def _open_folder(folder: Path) -> Generator[int]:
     """Open a folder, not one that a link leads to. Raises OSError."""
     parent = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:

@@ -13,7 +13,7 @@ from codeloop.kit.small_files import read_start
 from codeloop.schema.bounds.sandbox import NESTED_REPOSITORIES, PLANTED_LINKS
 from codeloop.workspace.files.path_states import PathStates
 from codeloop.workspace.git.index import submodules
-from codeloop.workspace.git.planted.configured import CONFIG_BYTES, named_files
+from codeloop.workspace.git.planted.configured import CONFIG_BYTES, find_named_files
 from codeloop.workspace.git.planted.finder import RepositoryFinder
 from codeloop.workspace.git.planted.layout import GIT_NAMES, WORK_TREE_NAMES, folders, git_folders, pointer, work_trees
 from codeloop.workspace.git.planted.links import LINKED, find_links_out
@@ -65,8 +65,8 @@ class PlantedRepositories:
         """Return the paths in the user's repositories that no command may change, as far as they are known now."""
         found: list[Path] = []
         for root in self._roots:
-            found += named_files(itertools.islice(git_folders(root), 2), root, self._roots, self._environment)
-        kept, _ = self._nested()
+            found += find_named_files(itertools.islice(git_folders(root), 2), root, self._roots, self._environment)
+        kept, _ = self._list_nested()
         for entry in kept:
             if entry.parent.name == "worktrees":
                 found += [entry / name for name in WORK_TREE_NAMES]
@@ -75,10 +75,10 @@ class PlantedRepositories:
             found += [entry] if entry.is_file() else [entry / name for name in GIT_NAMES]
             if folder is not None:
                 tree = entry.parent if folded(entry.name) == ".git" else entry
-                found += named_files([folder], tree, self._roots, self._environment)
+                found += find_named_files([folder], tree, self._roots, self._environment)
         return list(dict.fromkeys(found))
 
-    def _nested(self) -> tuple[list[Path], list[Path]]:
+    def _list_nested(self) -> tuple[list[Path], list[Path]]:
         """Return the user's repositories but the project's own: those that the kernel protects, and the others.
 
         Those come first into which somebody goes soonest, so that no heap of others crowds them out.
@@ -121,18 +121,18 @@ class PlantedRepositories:
         if self._running or self.is_same:
             return
         self._own_watch.begin()
-        expected = self._known()
+        expected = self._list_git_folders()
         more = {root / ".git" for root in self._roots} | self._of_user
         states = _read_states(expected, {*more, *(path for path, _ in self._lists())})
         here = self._look()
         self._made = {entry: _stamp_of(entry) for entry in self._made if entry in here}
         self._of_user = here - self._made.keys()
-        known = self._known()
+        known = self._list_git_folders()
         scans = [find_links_out(folder) for folder in known]
         self._before = _Before(
             frozenset(link for links, _ in scans for link in links),
             {path: set(pattern.findall(_read(path))) for path, pattern in self._lists()},
-            {entry: _decisions_of(entry) for entry in self._nested()[1]},
+            {entry: _decisions_of(entry) for entry in self._list_nested()[1]},
         )
         scanned = [folder for _, folders in scans for folder in folders]
         scanned += [str(folder / "worktrees") for folder in known if (folder / "worktrees").is_dir()]
@@ -158,7 +158,7 @@ class PlantedRepositories:
                 self._clear_folder(folder, seen)
         for folder in _own_folders(self._roots):
             self._made.pop(folder, None)  # the kernel protects it from now on
-        for folder in self._known():
+        for folder in self._list_git_folders():
             self._move(link for link in find_links_out(folder)[0] if link not in self._before.links)
         for path, pattern in self._lists():
             self._clear_lines(path, pattern)
@@ -189,9 +189,9 @@ class PlantedRepositories:
         own += [path for path in named if os.path.lexists(path)]
         return {*found, *own, *(each for folder in own for each in work_trees(folder))}
 
-    def _known(self) -> list[Path]:
+    def _list_git_folders(self) -> list[Path]:
         """Return the git directories of the user's: the project's own, those below it, and those of work trees."""
-        below = (_folder_of(entry) for entry in self._nested()[0])
+        below = (_folder_of(entry) for entry in self._list_nested()[0])
         found = [
             *_own_folders(self._roots),
             *(folder for folder in below if folder is not None and self._is_inside(folder)),
@@ -200,7 +200,7 @@ class PlantedRepositories:
 
     def _lists(self) -> list[tuple[Path, re.Pattern[bytes]]]:
         """Return the files that may hold lines which git would run, with what such a line is."""
-        lists = [(folder / name, _EXECUTES) for folder in self._known() for name in _LISTS]
+        lists = [(folder / name, _EXECUTES) for folder in self._list_git_folders() for name in _LISTS]
         lists += [(root / ".gitmodules", _UPDATES) for root in self._roots]
         return lists
 

@@ -64,15 +64,15 @@ def _enforce(ruleset: int) -> None:
     os.close(ruleset)
 
 
-def _allow_but(ruleset: int, place: str, hidden: set[str]) -> None:
-    """Allow reading below a place, but not what is hidden: rules can only add, so its neighbours are named."""
-    if place in hidden:
+def _allow_but(ruleset: int, folder: str, hidden: set[str]) -> None:
+    """Allow reading below a folder, but not what is hidden: rules can only add, so its neighbours are named."""
+    if folder in hidden:
         return
-    if not any(path.startswith(place.rstrip("/") + "/") for path in hidden):
-        _allow(ruleset, place, _READ)
+    if not any(path.startswith(folder.rstrip("/") + "/") for path in hidden):
+        _allow(ruleset, folder, _READ)
         return
     try:
-        with os.scandir(place) as entries:
+        with os.scandir(folder) as entries:
             names = [entry.path for entry in entries if not entry.is_symlink()]
     except OSError:
         return

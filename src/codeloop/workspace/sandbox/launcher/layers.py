@@ -60,8 +60,8 @@ def _join(path: str, cache: int, upper: str, work: str) -> None:
             os.close(fd)
 
 
-def _mount(source: str, place: str, kind: str, flags: int, options: str) -> None:
-    call("mount", *(os.fsencode(each) or None for each in (source, place, kind)), flags, options.encode() or None)
+def _mount(source: str, point: str, kind: str, flags: int, options: str) -> None:
+    call("mount", *(os.fsencode(each) or None for each in (source, point, kind)), flags, options.encode() or None)
 
 
 def _prove(path: str, cache: int) -> None:

@@ -42,7 +42,7 @@ def close_memory() -> None:
 def child_signals() -> int:
     """Return a descriptor that becomes readable when a child of the reading process ends. Forks inherit it."""
     if sys.platform != "linux":
-        return _woken_by_signals()
+        return _make_signal_pipe()
     mask = ctypes.create_string_buffer(128)
     _libc.sigemptyset(mask)
     _libc.sigaddset(mask, _SIGCHLD)
@@ -54,7 +54,7 @@ def _nothing(_number: int, _frame: object) -> None:
     """Hear a signal, so that it wakes."""
 
 
-def _woken_by_signals() -> int:
+def _make_signal_pipe() -> int:
     import signal  # 5 ms, and Linux needs none of it
 
     reader, writer = os.pipe()
@@ -89,12 +89,12 @@ def read_text(path: str) -> str:
     return os.fsdecode(bytes(whole))
 
 
-def unescape(place: str) -> str:
+def unescape(text: str) -> str:
     """Return a path of mountinfo, which writes blanks, line ends and backslashes as octal numbers.
 
     No codec: it would be loaded now, and the files of this Python may be out of sight already.
     """
-    first, *rest = place.split("\\")
+    first, *rest = text.split("\\")
     return first + "".join(chr(int(each[:3], 8)) + each[3:] for each in rest)
 
 

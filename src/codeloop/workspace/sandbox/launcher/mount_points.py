@@ -24,7 +24,7 @@ def open_point(path: str, *, is_folder: bool, is_ours: bool) -> int:
         if is_folder:
             return _enter(at, name, is_ours=is_ours)
         if is_ours and _kind(at, name) in {stat.S_IFLNK, stat.S_IFDIR}:
-            _set_aside(at, name)
+            _stash(at, name)
         with Ignored(FileExistsError):
             os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600, dir_fd=at))
         return os.open(name, _ANY, dir_fd=at)
@@ -40,7 +40,7 @@ def make_link(path: str, target: str) -> None:
         if _kind(at, name) == stat.S_IFLNK and os.readlink(name, dir_fd=at) == target:
             return
         if _kind(at, name):
-            _set_aside(at, name)
+            _stash(at, name)
         os.symlink(target, name, dir_fd=at)
     finally:
         os.close(at)
@@ -66,13 +66,13 @@ def _enter(at: int, name: str, *, is_ours: bool) -> int:
     except NotADirectoryError:
         if not is_ours:
             raise
-        _set_aside(at, name)
+        _stash(at, name)
     with Ignored(FileExistsError):  # another sandbox is made at the same time
         os.mkdir(name, 0o755, dir_fd=at)
     return os.open(name, _FOLDER, dir_fd=at)
 
 
-def _set_aside(at: int, name: str) -> None:
+def _stash(at: int, name: str) -> None:
     os.rename(name, f"{name}.replaced-{time.time_ns()}", src_dir_fd=at, dst_dir_fd=at)
 
 

@@ -39,9 +39,9 @@ _LEAST_PID_MAX = 301
 
 
 class _Mount:
-    def __init__(self, number: str, place: str, flags: int) -> None:
+    def __init__(self, number: str, point: str, flags: int) -> None:
         self.number = number
-        self.place = place
+        self.point = point
         self.flags = flags
 
 
@@ -58,13 +58,13 @@ def mount_all(plan: Plan) -> None:
     _mount_proc(plan.bounds.most)
     # Of /proc, what belongs to the machine is turned read-only below.
     writable = {*plan.writable, *caches, *(f"/dev/{name}" for name in _OWN_DEV), "/proc"}
-    for place in TEMPORARY:
-        if os.path.realpath(place) == place and os.path.isdir(place):
-            _bind(temporary, place)
-            writable.add(place)
+    for point in TEMPORARY:
+        if os.path.realpath(point) == point and os.path.isdir(point):
+            _bind(temporary, point)
+            writable.add(point)
     writable |= ours.keys()
-    for place in sorted(plan.replaced):
-        _replace(place, ours.get(place))
+    for point in sorted(plan.replaced):
+        _replace(point, ours.get(point))
     _bind_opened(opened, writable, (*REPLACED, *plan.replaced))
     for path, target in plan.links:
         make_link(path, target)
@@ -99,7 +99,7 @@ def _bind_opened(opened: dict[str, int], writable: Collection[str], replaced: Co
 def find_pinned(writable: Collection[str], guarded: Iterable[str]) -> list[str]:
     """Return the folders between what is writable and what is protected or hidden in it.
 
-    With one of them renamed, the next sandbox would not know it at its new place.
+    With one of them renamed, the next sandbox would not know it at its new path.
     """
     found: set[str] = set()
     for path in guarded:
@@ -121,12 +121,12 @@ def _hide(path: str, empty: tuple[int, int], kept: dict[str, int]) -> None:
     _mount("", path, "", _BIND | _REMOUNT | _RDONLY | _NOSUID | _NODEV | _NOEXEC)
 
 
-def _replace(place: str, home: int | None) -> None:
+def _replace(point: str, home: int | None) -> None:
     """Put the private home, or an empty folder, over a folder, unless it is gone with the one around it."""
     if home is not None:
-        _bind_at(place, home)
-    elif os.path.isdir(place):
-        _mount("tmpfs", place, "tmpfs", _NOSUID | _NODEV, "mode=755,size=1m")
+        _bind_at(point, home)
+    elif os.path.isdir(point):
+        _mount("tmpfs", point, "tmpfs", _NOSUID | _NODEV, "mode=755,size=1m")
 
 
 def _mount_dev() -> None:
@@ -176,27 +176,27 @@ def _turn_read_only(writable: set[str], visible: set[str]) -> None:
     Of the folders above a mount the nearest counts: what is only visible in the temporary folder is read-only.
     """
     for mount in _mounts():
-        if not mount.flags & _RDONLY and not _may_write(mount.place, writable, visible):
+        if not mount.flags & _RDONLY and not _may_write(mount.point, writable, visible):
             try:
-                _mount("", mount.place, "", _BIND | _REMOUNT | _RDONLY | mount.flags)
+                _mount("", mount.point, "", _BIND | _REMOUNT | _RDONLY | mount.flags)
             except OSError as error:
                 # Under something else, or behind a folder that we may not enter; looked at again below.
                 if error.errno not in {errno.EINVAL, errno.ENOENT, errno.EACCES, errno.ENOTDIR}:
                     raise
     for mount in _mounts():
-        if not mount.flags & _RDONLY and not _may_write(mount.place, writable, visible) and _is_reached(mount):
-            raise PermissionError(errno.EPERM, "it can't be turned read-only", mount.place)
+        if not mount.flags & _RDONLY and not _may_write(mount.point, writable, visible) and _is_reached(mount):
+            raise PermissionError(errno.EPERM, "it can't be turned read-only", mount.point)
 
 
 def _may_write(path: str, writable: set[str], visible: set[str]) -> bool:
     above = {path[:end] for end in (*(at for at, sign in enumerate(path) if sign == "/"), len(path))} | {"/"}
-    return max((place for place in above & (writable | visible)), key=len, default="") in writable
+    return max((point for point in above & (writable | visible)), key=len, default="") in writable
 
 
 def _is_reached(mount: _Mount) -> bool:
     """Return whether the path of a mount leads to it, and not to another one that lies over it."""
     try:
-        fd = _open(mount.place)
+        fd = _open(mount.point)
     except OSError:
         return False
     try:
@@ -208,9 +208,9 @@ def _is_reached(mount: _Mount) -> bool:
 def _mounts() -> list[_Mount]:
     found: list[_Mount] = []
     for row in read_text("/proc/self/mountinfo").splitlines():
-        number, _, _, _, place, options, *_ = row.split(" ")
+        number, _, _, _, point, options, *_ = row.split(" ")
         flags = sum(_FLAGS.get(option, 0) for option in options.split(","))
-        found.append(_Mount(number, unescape(place), flags))
+        found.append(_Mount(number, unescape(point), flags))
     return found
 
 
@@ -223,12 +223,12 @@ def _flags_of(path: str) -> int:
 
 def _empty() -> tuple[int, int]:
     """Return an empty file and an empty folder that nobody may open."""
-    place = TEMPORARY[0]
-    _mount("tmpfs", place, "tmpfs", _NOSUID | _NODEV | _NOEXEC, "mode=755,size=64k")
-    os.close(os.open(f"{place}/file", os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o000))
-    os.mkdir(f"{place}/folder", 0o000)
-    _mount("", place, "", _REMOUNT | _RDONLY | _NOSUID | _NODEV | _NOEXEC)
-    return _open(f"{place}/file"), _open(f"{place}/folder")
+    point = TEMPORARY[0]
+    _mount("tmpfs", point, "tmpfs", _NOSUID | _NODEV | _NOEXEC, "mode=755,size=64k")
+    os.close(os.open(f"{point}/file", os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o000))
+    os.mkdir(f"{point}/folder", 0o000)
+    _mount("", point, "", _REMOUNT | _RDONLY | _NOSUID | _NODEV | _NOEXEC)
+    return _open(f"{point}/file"), _open(f"{point}/folder")
 
 
 def _bind_at(path: str, fd: int, *, is_ours: bool = True) -> None:
@@ -240,21 +240,21 @@ def _bind_at(path: str, fd: int, *, is_ours: bool = True) -> None:
         os.close(point)
 
 
-def _bind(source: int | str, place: str) -> None:
-    _mount(f"/proc/self/fd/{source}" if isinstance(source, int) else source, place, "", _BIND | _REC)
+def _bind(source: int | str, point: str) -> None:
+    _mount(f"/proc/self/fd/{source}" if isinstance(source, int) else source, point, "", _BIND | _REC)
 
 
-def _mount(source: str, place: str, kind: str, flags: int, options: str = "") -> None:
+def _mount(source: str, point: str, kind: str, flags: int, options: str = "") -> None:
     try:
-        call("mount", *(os.fsencode(each) or None for each in (source, place, kind)), flags, options.encode() or None)
+        call("mount", *(os.fsencode(each) or None for each in (source, point, kind)), flags, options.encode() or None)
     except OSError as error:
-        raise OSError(error.errno, error.strerror, place) from error
+        raise OSError(error.errno, error.strerror, point) from error
 
 
 def _open(path: str) -> int:
     return os.open(path, os.O_PATH | os.O_CLOEXEC)
 
 
-def is_below(path: str, places: Iterable[str]) -> bool:
-    """Return whether a path is one of the places or lies below one."""
-    return any(path == place or path.startswith(f"{place}/") for place in places)
+def is_below(path: str, folders: Iterable[str]) -> bool:
+    """Return whether a path is one of the folders or lies below one."""
+    return any(path == folder or path.startswith(f"{folder}/") for folder in folders)

@@ -26,7 +26,7 @@ def descendants(mark: str = "", spare: AbstractSet[int] = frozenset(), of: int =
     Neither those in `spare` nor what is below them.
     """
     parents = _parents() if sys.platform == "linux" else {}
-    found = set[int]() if sys.platform == "linux" else _marked(mark, parents)
+    found = set[int]() if sys.platform == "linux" else _find_marked(mark, parents)
     below: dict[int, list[int]] = {}
     for pid, parent in parents.items():
         below.setdefault(parent, []).append(pid)
@@ -138,7 +138,7 @@ def _parents() -> dict[int, int]:
     return parents
 
 
-def _marked(mark: str, parents: dict[int, int]) -> set[int]:
+def _find_marked(mark: str, parents: dict[int, int]) -> set[int]:
     """Fill `parents` from `ps`, which shows the environment of one's own processes; return those with the mark."""
     import subprocess  # 6 ms, and Linux needs none of it
 

@@ -17,7 +17,7 @@ def prove(plan: Plan) -> None:
     """Attempt what the plan does not allow. Raises PermissionError naming the first thing that succeeds."""
     if plan.kind in {"base", "network"}:
         return
-    for path in _outside(plan):
+    for path in _find_writable(plan):
         if _is_done(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY):
             os.unlink(path)
             raise PermissionError(errno.EPERM, "it lets files be made outside", path)
@@ -27,7 +27,7 @@ def prove(plan: Plan) -> None:
     # Landlock knows no exceptions below a folder that may be written; who made the plan knows that.
     may_be_seen = plan.writable if plan.kind == "landlock" else ()
     for path in plan.hidden:
-        if any(path.startswith(f"{place}/") for place in may_be_seen):
+        if any(path.startswith(f"{each}/") for each in may_be_seen):
             continue
         if os.path.isfile(path) and os.stat(path).st_size and _is_done(path, os.O_RDONLY):
             raise PermissionError(errno.EPERM, "it lets hidden files be read", path)
@@ -44,7 +44,7 @@ def prove(plan: Plan) -> None:
 
 
 def _prove_by_name(plan: Plan) -> None:
-    """Attempt what a profile of macOS refuses: nothing is put in the place of files there, and no network made."""
+    """Attempt what a profile of macOS refuses: nothing is put in the each of files there, and no network made."""
     ours = f"{plan.temporary}/{_NAME}"
     for path in plan.hidden:
         with Ignored(OSError):
@@ -63,14 +63,14 @@ def _prove_by_name(plan: Plan) -> None:
         raise PermissionError(errno.EPERM, "it lets ports of this machine be reached")
 
 
-def _outside(plan: Plan) -> list[str]:
+def _find_writable(plan: Plan) -> list[str]:
     """Return names for files outside: in what may be seen and not written, and at the top."""
     folders = [path for path in (*plan.visible, "/") if os.path.isdir(path)]
-    places = (*plan.writable, plan.temporary)
+    own = (*plan.writable, plan.temporary)
     return [
         os.path.join(folder, f"{_NAME}-{os.getpid()}")
         for folder in folders
-        if folder not in _TEMPORARY and not any(folder == place or folder.startswith(f"{place}/") for place in places)
+        if folder not in _TEMPORARY and not any(folder == each or folder.startswith(f"{each}/") for each in own)
     ]
 
 

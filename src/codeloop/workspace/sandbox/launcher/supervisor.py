@@ -86,7 +86,7 @@ def supervise(channel: socket, signals: int, bounds: Bounds) -> bool:
     watch = UsageWatch(bounds)
     while True:
         ready, _, _ = select.select([channel, signals], [], [], watch.pause)
-        if bound := watch.exceeded():
+        if bound := watch.find_exceeded():
             _say(channel, f"stopped {bound}\n")
             count = _end(signals, 0, request.mark, bounds)
             _say(channel, f"exit {-KILL}\nended {count}\n")

@@ -63,7 +63,7 @@ class UsageWatch:
         """Return the seconds until the next look, None for never."""
         return max(self._next - time.monotonic(), 0) if self._bounds.is_any else None
 
-    def exceeded(self) -> str:
+    def find_exceeded(self) -> str:
         """Return the bound that is exceeded, `4096 processes` or `2048 memory` (MB); "" for none or before its time."""
         began = time.monotonic()
         if began < self._next or not self._bounds.is_any:
@@ -73,7 +73,7 @@ class UsageWatch:
         found = ""
         if self._bounds.processes and sum(row[0] for row in used) > self._bounds.processes:
             found = f"{self._bounds.processes} processes"
-        elif self._is_more(sum(row[1] + row[2] for row in used)) and self._is_more(_unshared(pids)):
+        elif self._is_more(sum(row[1] + row[2] for row in used)) and self._is_more(_measure_unshared(pids)):
             found = f"{self._bounds.memory // 1_000_000} memory"
         self._next = time.monotonic() + max(_PAUSE, _SHARE * (time.monotonic() - began))
         return found
@@ -82,7 +82,7 @@ class UsageWatch:
         return 0 < self._bounds.memory < memory * _KILO
 
 
-def _unshared(pids: AbstractSet[int]) -> int:
+def _measure_unshared(pids: AbstractSet[int]) -> int:
     """Measure the memory of processes in KiB, shared pages counted once: it takes longer to find out."""
     whole = 0
     for pid in pids:

@@ -44,9 +44,9 @@ class HostNetwork:
         """How many connections were refused so far: what `refused` takes as `after`."""
         return self._proxy.count if self._proxy is not None else 0
 
-    def refused(self, session: str, after: int) -> list[str]:
+    def list_refused(self, session: str, after: int) -> list[str]:
         """Return the refused connections of a session's commands since the count was `after`, a line each."""
-        return self._proxy.refused(after, self._ports.get(session, 0)) if self._proxy is not None else []
+        return self._proxy.list_refused(after, self._ports.get(session, 0)) if self._proxy is not None else []
 
     async def close(self) -> None:
         """Cut every connection and listen no more."""

@@ -7,7 +7,7 @@ from ipaddress import IPv6Address, ip_address
 from msgspec import Struct
 
 from codeloop.net.address import concern
-from codeloop.net.origin import bracketed, is_loopback
+from codeloop.net.origin import add_brackets, is_loopback
 
 PORTS = frozenset({80, 443})
 
@@ -48,11 +48,11 @@ _PRIVATE = frozenset(
 
 
 class Blocked(Exception):
-    """A connection that is refused. `place`: where to, as far as it can be told; the text says why."""
+    """A connection that is refused. `authority`: the `host:port`, as far as it can be told; the text says why."""
 
-    def __init__(self, place: str, why: str) -> None:
+    def __init__(self, authority: str, why: str) -> None:
         super().__init__(why)
-        self.place = place
+        self.authority = authority
 
 
 class HostPort(Struct, frozen=True):
@@ -63,9 +63,9 @@ class HostPort(Struct, frozen=True):
     literal: bool = False
 
     @property
-    def place(self) -> str:
+    def authority(self) -> str:
         """`host:port`, as it is written in a URL."""
-        return f"{bracketed(self.host)}:{self.port}"
+        return f"{add_brackets(self.host)}:{self.port}"
 
 
 class HostRule(Struct, frozen=True):
@@ -104,7 +104,7 @@ class Hosts(Struct, frozen=True):
         fitting = [rule for rule in self.rules if rule.fits(target)]
         if not fitting or any(rule.refused for rule in fitting):
             what = "an address where a name is needed" if target.literal else "not among the hosts of the sandbox"
-            raise Blocked(target.place, what)
+            raise Blocked(target.authority, what)
         return max(fitting, key=lambda rule: (rule.own, not rule.below))
 
 
@@ -122,7 +122,7 @@ def read_hosts(entries: Iterable[str], also: Iterable[str] = ()) -> Hosts:
     return Hosts(tuple(rule for rule in rules if not is_loopback(rule.name)), services)
 
 
-def shown(text: str) -> str:
+def escape_text(text: str) -> str:
     """Escape text of a client, so that no terminal obeys it; at most 100 characters."""
     return text.encode("unicode_escape").decode()[:100]
 
@@ -131,21 +131,21 @@ def read_host_port(text: str, port: int | None = None) -> HostPort:
     """Read `host:port`; `port`: what counts where none is given. Raises Blocked for any but the plain spelling."""
     for trick, what in _TRICKS:
         if trick.search(text):
-            raise Blocked(shown(text), f"the host is spelled with {what}")
+            raise Blocked(escape_text(text), f"the host is spelled with {what}")
     host, digits = text.lower(), ""
     if ":" in text and not text.endswith("]"):
         host, _, digits = host.rpartition(":")
         if not _PORT.fullmatch(digits) or int(digits) > 65_535:
-            raise Blocked(shown(text), "it names no port from 1 to 65535")
+            raise Blocked(escape_text(text), "it names no port from 1 to 65535")
         port = int(digits)
     if port is None:
-        raise Blocked(shown(text), "it names no port")
+        raise Blocked(escape_text(text), "it names no port")
     if host.startswith("["):
         return HostPort(_ipv6(host), port, literal=True)
     if _NUMBER.fullmatch(host.rpartition(".")[2]):
         return HostPort(host, port, literal=True)
     if not _NAME.fullmatch(host):
-        raise Blocked(shown(text), "it is not the name of a host")
+        raise Blocked(escape_text(text), "it is not the name of a host")
     return HostPort(host, port)
 
 
@@ -156,7 +156,7 @@ def _ipv6(host: str) -> str:
             raise ValueError(host)
         IPv6Address(host[1:-1])
     except ValueError:
-        raise Blocked(shown(host), "it is not an IPv6 address") from None
+        raise Blocked(escape_text(host), "it is not an IPv6 address") from None
     return host[1:-1]
 
 

@@ -53,7 +53,7 @@ class Outside(Struct, frozen=True):
             else:
                 server.writer.write(request.head)
                 return server
-        raise Unreachable(f"{target.place} can't be reached: {trouble}.")
+        raise Unreachable(f"{target.authority} can't be reached: {trouble}.")
 
     async def _addresses(self, target: HostPort, rule: HostRule, is_indirect: bool) -> Sequence[str]:
         """Return the addresses of a target, none of which is concerning. Behind a proxy a name may have none here."""
@@ -68,7 +68,7 @@ class Outside(Struct, frozen=True):
                     raise Unreachable(f"{target.host} can't be resolved: {_reason(error)}.") from None
         for address in addresses:
             if what := rule.concern(address):
-                raise Blocked(target.place, f"whose address {address} is not public ({what})")
+                raise Blocked(target.authority, f"whose address {address} is not public ({what})")
         return addresses
 
     async def _through(self, proxy: SplitResult, request: ProxyRequest) -> Stream:
@@ -88,7 +88,7 @@ class Outside(Struct, frozen=True):
                     server.writer.transport.abort()
         except (OSError, EOFError, ValueError, asyncio.LimitOverrunError) as error:
             what = f"the proxy {proxy.hostname} of your environment did not connect: {_reason(error)}"
-            raise Unreachable(f"{request.target.place} can't be reached: {what}.") from None
+            raise Unreachable(f"{request.target.authority} can't be reached: {what}.") from None
         return server
 
 
@@ -106,13 +106,13 @@ async def _ask_proxy(server: Stream, proxy: SplitResult, request: ProxyRequest) 
         return
     login = b64encode(user + b":" + password) if user or password else b""
     proof = b"Proxy-Authorization: Basic " + login + b"\r\n" if login else b""
-    place = request.target.place.encode()
+    authority = request.target.authority.encode()
     if not request.is_tunnel:  # the URL as a whole, since some proxies take CONNECT for port 443 only
         method, _, rest = request.head.partition(b" ")
         line, _, headers = rest.partition(b"\r\n")
-        server.writer.write(method + b" http://" + place + line + b"\r\n" + proof + headers)
+        server.writer.write(method + b" http://" + authority + line + b"\r\n" + proof + headers)
         return
-    server.writer.write(b"CONNECT " + place + b" HTTP/1.1\r\nHost: " + place + b"\r\n" + proof + b"\r\n")
+    server.writer.write(b"CONNECT " + authority + b" HTTP/1.1\r\nHost: " + authority + b"\r\n" + proof + b"\r\n")
     answer = await server.reader.readuntil(b"\r\n\r\n")
     version, _, status = answer.partition(b"\r\n")[0].partition(b" ")
     if not version.startswith(b"HTTP/1.") or not status.startswith(b"200"):

@@ -64,7 +64,7 @@ class HostProxy:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def refused(self, after: int, port: int) -> list[str]:
+    def list_refused(self, after: int, port: int) -> list[str]:
         """Return the refused connections at a port since the count was `after`, a line each, none twice."""
         rows = (row for row in self._refused if row.number > after and row.port == port)
         return list(dict.fromkeys(row.text for row in rows))
@@ -88,7 +88,7 @@ class HostProxy:
                 await self._exchange(client)
             else:
                 server = Stream(*await asyncio.open_connection("localhost", service))
-                await _relay(client, server, _tunnelled(client, server))
+                await _relay(client, server, _tunnel(client, server))
             await _finish(client)
         except (OSError, EOFError, NetworkError):
             pass  # the client or the server is gone, or says nothing that can be answered
@@ -115,7 +115,7 @@ class HostProxy:
             if not request.is_tunnel:
                 await _relay(client, server, _body(client, request.length))
             elif await self._greet(client, server, request.target, inspect=rule.port in PORTS | {None}):
-                await _relay(client, server, _tunnelled(client, server))
+                await _relay(client, server, _tunnel(client, server))
         finally:
             server.writer.transport.abort()
 
@@ -139,7 +139,7 @@ class HostProxy:
 
     def _note(self, client: Stream, blocked: Blocked) -> str:
         self.count += 1
-        text = f"blocked: connection to {blocked.place}, {blocked}"
+        text = f"blocked: connection to {blocked.authority}, {blocked}"
         self._refused.append(Refusal(self.count, client.writer.get_extra_info("sockname")[1], text))
         return text
 
@@ -186,7 +186,7 @@ async def _all_of(stream: Stream) -> AsyncIterator[bytes]:
         yield data
 
 
-async def _tunnelled(client: Stream, server: Stream) -> AsyncIterator[bytes]:
+async def _tunnel(client: Stream, server: Stream) -> AsyncIterator[bytes]:
     """Yield all that a client sends; the server hears of its end."""
     async for data in _all_of(client):
         yield data

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from codeloop.net.origin import bracketed
+from codeloop.net.origin import add_brackets
 from codeloop.schema.limits import PROXY_HEADERS, PROXY_HELLO
-from codeloop.workspace.sandbox.network.hosts import Blocked, HostPort, read_host_port, shown
+from codeloop.workspace.sandbox.network.hosts import Blocked, HostPort, escape_text, read_host_port
 
 _LINE = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}) ([\x21-\x7e]+) HTTP/1\.([01])")
 _HEADER = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\t\x20-\x7e\x80-\xff]*)")
@@ -50,16 +50,16 @@ def read_request(data: bytes) -> ProxyRequest:
         absolute = _ABSOLUTE.fullmatch(where)
         if absolute is None:
             what = "HTTPS goes through CONNECT" if where.lower().startswith("https:") else "it is not an http:// URL"
-            raise Blocked(shown(where), what)
+            raise Blocked(escape_text(where), what)
         target, path = read_host_port(absolute[1], 80), absolute[2] or "/"
     headers = _headers(lines, target)
     hosts = [value for name, value in headers if name.lower() == "host"]
     if len(hosts) > 1 or any(not _same(host, target) for host in hosts):
-        raise Blocked(target.place, f"the header Host names another place: {shown(', '.join(hosts))}")
+        raise Blocked(target.authority, f"the header Host names another host: {escape_text(', '.join(hosts))}")
     length = _body_length(headers, target, minor)
     if not path:
         return ProxyRequest(target)
-    host = bracketed(target.host) if target.port == 80 else target.place
+    host = add_brackets(target.host) if target.port == 80 else target.authority
     sent = [f"{method} {'/' if path.startswith('?') else ''}{path} HTTP/1.1", f"Host: {host}", "Connection: close"]
     named = {
         each.strip().lower() for name, value in headers if name.lower() == "connection" for each in value.split(",")
@@ -71,9 +71,9 @@ def read_request(data: bytes) -> ProxyRequest:
 def _headers(lines: list[str], target: HostPort) -> list[tuple[str, str]]:
     found = [_HEADER.fullmatch(line) for line in lines]
     if len(lines) > PROXY_HEADERS.value:
-        raise Blocked(target.place, f"the request has more than {PROXY_HEADERS.value} headers")
+        raise Blocked(target.authority, f"the request has more than {PROXY_HEADERS.value} headers")
     if None in found:
-        raise Blocked(target.place, "a header of the request is malformed")
+        raise Blocked(target.authority, "a header of the request is malformed")
     return [(header[1], header[2].strip()) for header in found if header is not None]
 
 
@@ -82,11 +82,11 @@ def _body_length(headers: list[tuple[str, str]], target: HostPort, minor: str) -
     lengths = [value for name, value in headers if name.lower() == "content-length"]
     codings = [value for name, value in headers if name.lower() == "transfer-encoding"]
     if len(lengths) + len(codings) > 1:
-        raise Blocked(target.place, "the request gives the length of its body twice")
+        raise Blocked(target.authority, "the request gives the length of its body twice")
     if codings and (codings[0].lower() != "chunked" or minor == "0"):
-        raise Blocked(target.place, "the request's body has an encoding other than chunked")
+        raise Blocked(target.authority, "the request's body has an encoding other than chunked")
     if lengths and not _LENGTH.fullmatch(lengths[0]):
-        raise Blocked(target.place, "the length of the request's body is not a number")
+        raise Blocked(target.authority, "the length of the request's body is not a number")
     return None if codings else int(lengths[0]) if lengths else 0
 
 
@@ -109,18 +109,18 @@ def is_greeting(data: bytes, target: HostPort) -> bool:
     try:
         extensions = list(_extensions(hello))
     except ValueError:
-        raise Blocked(target.place, "its first TLS message is malformed") from None
+        raise Blocked(target.authority, "its first TLS message is malformed") from None
     if any(kind == _ENCRYPTED_HELLO for kind, _ in extensions):
-        raise Blocked(target.place, "TLS hides which server it asks for (Encrypted Client Hello)")
+        raise Blocked(target.authority, "TLS hides which server it asks for (Encrypted Client Hello)")
     names = [body for kind, body in extensions if kind == _SERVER_NAME]
     if target.literal and not names:
         return True
     # The list's length, a zero for "host name", the name's length, the name: one name, and nothing after it.
     if len(names) != 1 or names[0][:5] != _prefix(len(names[0])):
-        raise Blocked(target.place, "TLS does not name one server")
+        raise Blocked(target.authority, "TLS does not name one server")
     name = names[0][5:].decode("latin-1")
     if name.lower() != target.host:
-        raise Blocked(target.place, f"TLS asks for another server: {shown(name)}")
+        raise Blocked(target.authority, f"TLS asks for another server: {escape_text(name)}")
     return True
 
 
@@ -135,19 +135,19 @@ def _client_hello(data: bytes, target: HostPort) -> bytes | None:
         head = data[at : at + 5]
         size = int.from_bytes(head[3:5], "big")
         if not _RECORD.startswith(head[:2]) or (len(head) == 5 and not 0 < size <= 1 << 14):
-            raise Blocked(target.place, "what is sent through it is not TLS")
+            raise Blocked(target.authority, "what is sent through it is not TLS")
         if len(head) < 5 or len(data) < at + 5 + size:
             break
         message, at = message + data[at + 5 : at + 5 + size], at + 5 + size
         if message[0] != _CLIENT_HELLO:
-            raise Blocked(target.place, "what is sent through it does not begin as TLS does")
+            raise Blocked(target.authority, "what is sent through it does not begin as TLS does")
         whole = 4 + int.from_bytes(message[1:4], "big")
         if len(message) >= max(whole, 4):
             return message[4:]
     else:
-        raise Blocked(target.place, f"its first TLS message comes in more than {_RECORDS} records")
+        raise Blocked(target.authority, f"its first TLS message comes in more than {_RECORDS} records")
     if len(data) > PROXY_HELLO.value:
-        raise Blocked(target.place, f"its first TLS message is longer than {PROXY_HELLO.value} bytes")
+        raise Blocked(target.authority, f"its first TLS message is longer than {PROXY_HELLO.value} bytes")
     return None
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from codeloop.kit.small_files import read_start
-from codeloop.net.origin import bracketed
+from codeloop.net.origin import add_brackets
 from codeloop.schema.limits import CONFIG_BYTES
 from codeloop.workspace.sandbox.network.hosts import read_hosts
 
@@ -76,7 +76,7 @@ def _entry(url: str) -> Iterator[str]:
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port
-        entry = bracketed(host) if port is None else f"{bracketed(host)}:{port}"
+        entry = add_brackets(host) if port is None else f"{add_brackets(host)}:{port}"
         read_hosts([entry])
     except ValueError:
         return

@@ -1,0 +1,1 @@
+"""What the model answers: its text as it streams in, calls that it wrote as text, ends that come too early."""

@@ -1,0 +1,48 @@
+"""The checks that a turn has run (tests, linters, types, builds), and whether files changed after them. Pure."""
+
+import re
+from collections.abc import Iterable
+
+from codeloop.schema.part import Part, ToolPart, ToolStateCompleted
+from codeloop.schema.wire import Wire, replace
+
+_EDITS = frozenset({"edit", "multiedit", "write", "apply_patch"})
+_CHECK = re.compile(
+    r"\b(?:pytest|py\.test|tox|nox|unittest|jest|vitest|mocha|ava|mypy|pyright|basedpyright|tsc|eslint"
+    r"|biome (?:check|lint)|ruff check|flake8|pylint|ctest|phpunit|phpstan|rspec|bats|shellcheck|golangci-lint"
+    r"|go (?:test|vet|build)|cargo (?:test|nextest|clippy|check|build)|dotnet (?:test|build)|swift (?:test|build)"
+    r"|mix test|sbt test|deno (?:test|lint|check)|mvn \S*.*\b(?:test|verify)|gradlew? .*\b(?:test|check|build)"
+    r"|(?:npm|pnpm|yarn|bun)(?: run)? (?:t\b|test|lint|check|typecheck|build)|node --test|rake (?:test|spec)"
+    r"|(?:make|just) (?:\S+ )*?(?:test|check|lint|build|types)|(?:run_?)?(?:tests?|checks?)\.(?:sh|py|js))"
+    r"(?![\w/-])",  # a folder of a path may be named so
+    re.IGNORECASE,
+)
+_LOOKS = re.compile(r"\s*(?:cat|ls|grep|rg|head|tail|sed|find|echo|git|which|pip|wc|less|diff|cp|mv|rm|mkdir|touch)\b")
+
+
+class CheckRun(Wire):
+    """A check: its command, its exit code (None: it was ended), and whether no file was edited after it."""
+
+    command: str
+    exit_code: int | None
+    after_last_edit: bool
+
+
+def is_check(command: str) -> bool:
+    """Return whether a command tests, lints, type-checks or builds, and does not only look at such a file."""
+    return any(_CHECK.search(each) and not _LOOKS.match(each) for each in re.split(r"&&|\|\||[;|\n]", command))
+
+
+def list_checks(parts: Iterable[Part]) -> list[CheckRun]:
+    """Return the checks among the calls of a turn, oldest first."""
+    found: list[CheckRun] = []
+    for part in parts:
+        if not isinstance(part, ToolPart) or not isinstance(part.state, ToolStateCompleted):
+            continue
+        command = str(part.state.input.get("command"))
+        if part.tool in _EDITS:
+            found = [replace(each, after_last_edit=False) for each in found]
+        elif part.tool == "bash" and "id" not in part.state.metadata and is_check(command):
+            code = part.state.metadata.get("exit")
+            found.append(CheckRun(command=command, exit_code=code, after_last_edit=True))
+    return found

@@ -1,0 +1,118 @@
+"""The text and reasoning of an answer while it streams in: shown at once, stored now and then, then whole."""
+
+import time
+
+from codeloop.kit import fault_injection
+from codeloop.schema.event import PartGone, PartRemoved, part_updated
+from codeloop.schema.ids import new_id, now_ms
+from codeloop.schema.limits import CHECKPOINT
+from codeloop.schema.live_events import Delta, PartDelta
+from codeloop.schema.part import ReasoningPart, Span, TextPart
+from codeloop.schema.wire import JSON, replace
+from codeloop.store.store import Store
+
+
+class Draft:
+    """Folds deltas into parts. At most one part is open; a new block or another kind closes it and opens the next."""
+
+    def __init__(self, store: Store, session_id: str, message_id: str) -> None:
+        self._store = store
+        self._session_id = session_id
+        self._message_id = message_id
+        self._open: TextPart | ReasoningPart | None = None
+        self._block = 0
+        self._pieces: list[str] = []
+        self._metadata: JSON = {}
+        self._stored_at = 0.0
+        self._made: list[str] = []
+        self._stale: list[str] = []
+
+    def text(self, delta: str, block: int, metadata: JSON) -> None:
+        """Add text; what `metadata` holds goes back to the provider unchanged."""
+        if not isinstance(self._open, TextPart) or self._block != block:
+            if not delta:
+                return  # of a block that has no text there is nothing to send back
+            self._start(TextPart, block)
+        self._metadata.update(metadata)
+        if delta:
+            self._add(delta)
+
+    def reasoning(self, delta: str, block: int, metadata: JSON) -> None:
+        """Add thinking; what `metadata` holds goes back to the provider unchanged."""
+        if not isinstance(self._open, ReasoningPart) or self._block != block:
+            self._start(ReasoningPart, block)
+        self._metadata.update(metadata)
+        if delta:
+            self._add(delta)
+
+    def own(self, part_id: str) -> None:
+        """Count a part made elsewhere (a call that has begun) to this try, so that a restart removes it."""
+        self._drop_stale()
+        self._made.append(part_id)
+
+    def restart(self) -> None:
+        """Begin again: what was made so far goes away as soon as something new comes, and stays if nothing does."""
+        self.close()
+        self._stale += self._made
+        self._made = []
+
+    def close(self) -> None:
+        """Store the open part as whole."""
+        if self._open is None:
+            return
+        part = self._present()
+        start = part.time.start if part.time else now_ms()
+        self._store.append(part_updated(replace(part, time=Span(start=start, end=max(now_ms(), start)))))
+        self._open = None
+
+    def _start(self, kind: type[TextPart] | type[ReasoningPart], block: int) -> None:
+        self.close()
+        self._drop_stale()
+        part = kind(
+            id=new_id("prt"),
+            session_id=self._session_id,
+            message_id=self._message_id,
+            text="",
+            time=Span(start=now_ms()),
+        )
+        self._store.append(part_updated(part))
+        self._made.append(part.id)
+        self._open, self._block, self._pieces, self._metadata = part, block, [], {}
+        self._stored_at = time.monotonic()
+
+    def _add(self, delta: str) -> None:
+        part = self._open
+        if part is None:
+            return
+        self._pieces.append(delta)
+        self._store.publish_live(
+            PartDelta(
+                properties=Delta(
+                    session_id=self._session_id,
+                    message_id=self._message_id,
+                    part_id=part.id,
+                    field="text",
+                    delta=delta,
+                )
+            )
+        )
+        fault_injection.point("step.delta")
+        if time.monotonic() - self._stored_at >= CHECKPOINT.seconds:
+            self._store.append(part_updated(self._present()))
+            self._stored_at = time.monotonic()
+
+    def _present(self) -> TextPart | ReasoningPart:
+        if self._open is None:
+            raise AssertionError("no part is open")
+        self._pieces = ["".join(self._pieces)]
+        return replace(self._open, text=self._pieces[0], metadata=self._metadata or None)
+
+    def _drop_stale(self) -> None:
+        if not self._stale:
+            return
+        gone = [
+            PartGone(session_id=self._session_id, message_id=self._message_id, part_id=part_id)
+            for part_id in self._stale
+        ]
+        self._store.append(*(PartRemoved(properties=properties) for properties in gone))
+        self._stale = []

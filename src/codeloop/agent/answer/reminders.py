@@ -1,0 +1,87 @@
+"""Ends of a turn that come too early: the model is asked once to go on, or to say why it stops."""
+
+from collections.abc import Sequence
+
+from codeloop.agent.answer.checks import list_checks
+from codeloop.agent.engine import Engine
+from codeloop.schema.event import message_updated, part_updated
+from codeloop.schema.ids import new_id
+from codeloop.schema.message import AssistantMessage, Todo, UserMessage
+from codeloop.schema.part import REMINDER, TextPart, ToolPart
+from codeloop.store.conversation import Entry, next_prompt
+
+EMPTY = (
+    "<system-reminder>Your answer was empty. Go on with the task, or say what you did and what is left."
+    "</system-reminder>"
+)
+UNFINISHED = "<system-reminder>You ended, but {what}. Go on, or say why you stop.</system-reminder>"
+_NAMED = 100  # characters of a todo or a command
+
+
+def remind(engine: Engine, session_id: str) -> bool:
+    """Ask the model to go on where its turn ended too early; return whether it was asked."""
+    view = engine.store.context_view(session_id)
+    words = find_reminder(view.entries, engine.store.todos(session_id), attended=engine.policy.attended)
+    if words is None:
+        return False
+    message = next_prompt(view)
+    part = TextPart(
+        id=new_id("prt"),
+        session_id=session_id,
+        message_id=message.id,
+        text=words,
+        synthetic=True,
+        metadata={REMINDER: words},
+    )
+    engine.store.append(message_updated(message), part_updated(part))
+    return True
+
+
+def find_reminder(entries: Sequence[Entry], todos: Sequence[Todo], *, attended: bool) -> str | None:
+    """Return the reminder for the model after its last answer; None: nothing is left, or it was reminded already."""
+    last = entries[-1]
+    if not isinstance(last.info, AssistantMessage) or last.info.summary or last.info.finish != "stop":
+        return None
+    turn, given = _turn(entries)
+    if not any(isinstance(p, ToolPart) or (isinstance(p, TextPart) and p.text.strip()) for p in last.parts):
+        return EMPTY if EMPTY not in given else None
+    if attended or any(each != EMPTY for each in given):
+        return None
+    left = _list_left(turn, todos)
+    return UNFINISHED.format(what="; ".join(left)) if left else None
+
+
+def _turn(entries: Sequence[Entry]) -> tuple[list[Entry], list[str]]:
+    """Return the entries since the last prompt that is no reminder, and the reminders among them."""
+    turn: list[Entry] = []
+    given: list[str] = []
+    for entry in reversed(entries):
+        turn.insert(0, entry)
+        if isinstance(entry.info, UserMessage):
+            found = [str(words) for part in entry.parts if (words := reminder_in(part)) is not None]
+            if not found:
+                break
+            given += found
+    return turn, given
+
+
+def reminder_in(part: object) -> object:
+    """Return the words of a part that is a reminder; None for any other."""
+    return (part.metadata or {}).get(REMINDER) if isinstance(part, TextPart) else None
+
+
+def _list_left(turn: Sequence[Entry], todos: Sequence[Todo]) -> list[str]:
+    """Return the open todos and the stale or failed checks of a turn, a phrase each."""
+    parts = [part for entry in turn for part in entry.parts]
+    wrote_todos = any(isinstance(part, ToolPart) and part.tool == "todowrite" for part in parts)
+    is_open = [todo.content for todo in todos if todo.status in {"pending", "in_progress"}] if wrote_todos else []
+    checks = list_checks(parts)
+    left: list[str] = []
+    if is_open:
+        more = f" and {len(is_open) - 1} more" if len(is_open) > 1 else ""
+        left.append(f"a todo is open ({is_open[0][:_NAMED]}{more})")
+    if checks and not checks[-1].after_last_edit:
+        left.append(f"files changed after the last check ({checks[-1].command[:_NAMED]})")
+    elif checks and checks[-1].exit_code != 0:
+        left.append(f"the last check failed ({checks[-1].command[:_NAMED]})")
+    return left

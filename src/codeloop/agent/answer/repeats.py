@@ -1,0 +1,70 @@
+"""Calls that give again what they gave before: the model is told, and a turn that goes on so is ended. Pure."""
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from codeloop.schema.limits import LOOPED_CALLS, REPEATED_CALLS
+from codeloop.schema.message import UserMessage
+from codeloop.schema.part import ToolPart, ToolStateCompleted, ToolStateError
+from codeloop.store.conversation import Entry
+
+NOTE = "(This same call has given this same result {count} times now. Try another way, or say what stops you.)"
+_MARK = "(This same call has given this same result "
+_RECENT = 8
+"""Calls among which a third equal one is told."""
+_WINDOW = 24
+"""Calls that are looked at."""
+_EDITS = frozenset({"edit", "multiedit", "write", "apply_patch"})
+
+
+def count_equal(entries: Sequence[Entry], part: ToolPart, output: str) -> tuple[int, int]:
+    """Return how often the call gave this output: among the last eight calls, and among all since the work went on.
+
+    `part` counts, too, with its arguments. An edit that was not made before is work that goes on; so is a new prompt.
+    """
+    recent = every = 1
+    known = _key(part, output)
+    edits: list[tuple[object, ...]] = []
+    for number, other in enumerate(islice(_calls_before(entries, part), _WINDOW), 2):
+        if other is None:
+            break
+        if (key := key_of(other)) == known:
+            every += 1
+            recent += number <= _RECENT
+        elif other.tool in _EDITS and isinstance(other.state, ToolStateCompleted):
+            edits.append(key)
+    is_progress = part.tool not in _EDITS and any(edits.count(each) == 1 for each in edits)
+    return (1, 1) if is_progress else (recent, every)
+
+
+def note_on(recent: int) -> str:
+    """Return the note for the model on a call that was made so often; "": none."""
+    return NOTE.format(count=recent) if recent >= REPEATED_CALLS.value else ""
+
+
+def ends_turn(every: int) -> bool:
+    """Return whether the turn ends with a call that was made so often."""
+    return every >= LOOPED_CALLS.value
+
+
+def _calls_before(entries: Sequence[Entry], part: ToolPart) -> Iterator[ToolPart | None]:
+    """Yield the calls that were made before `part`, the last first; None for a prompt."""
+    for entry in reversed(entries):
+        if isinstance(entry.info, UserMessage):
+            yield None
+        for other in reversed(entry.parts):
+            if isinstance(other, ToolPart) and other.id < part.id:
+                yield other
+
+
+def key_of(part: ToolPart) -> tuple[object, ...]:
+    """Return a key that is equal for two calls that did the same."""
+    match part.state:
+        case ToolStateCompleted(output=text) | ToolStateError(error=text):
+            return _key(part, text)
+        case _:
+            return (part.id,)
+
+
+def _key(part: ToolPart, output: str) -> tuple[object, ...]:
+    return (part.tool, part.state.input, output.partition(_MARK)[0].rstrip())

@@ -1,0 +1,163 @@
+"""What a request uses: as its service counts it, else estimated from the characters that went out and came in."""
+
+from contextlib import aclosing
+
+import msgspec
+
+from codeloop.agent.request.budget import SharedBudget
+from codeloop.model.chat import (
+    CallDelta,
+    CallPiece,
+    CallStarted,
+    ChatModel,
+    Finished,
+    ImagePiece,
+    ModelEvent,
+    ModelRequest,
+    Prices,
+    ReasoningDelta,
+    ReasoningPiece,
+    ResultPiece,
+    RetryScheduled,
+    TextDelta,
+    TextPiece,
+    UsageUpdate,
+)
+from codeloop.schema.event import StoredEvent, session_updated
+from codeloop.schema.ids import now_ms
+from codeloop.schema.message import NO_TOKENS, AssistantMessage, Tokens
+from codeloop.schema.wire import replace
+from codeloop.store.store import Store
+
+BYTES = 4
+"""Bytes of UTF-8 a token, roughly."""
+IMAGE = 1_500
+"""Tokens of an image or a PDF, roughly."""
+
+
+class Usage:
+    """Counts one request while its answer streams in, and adds it to the session's sums, once."""
+
+    def __init__(self, prices: Prices, request: ModelRequest, budget: SharedBudget | None = None) -> None:
+        self._budget = budget
+        self._paid = 0.0
+        self._prices = prices
+        self._request = request
+        self._received = 0
+        self._counted = NO_TOKENS
+        self._is_whole = False
+        self._retried = NO_TOKENS
+        self._added = (0.0, NO_TOKENS)
+
+    def take(self, event: ModelEvent) -> None:
+        """Count an event of the answer."""
+        match event:
+            case TextDelta(text=text) | ReasoningDelta(text=text) | CallDelta(text=text) | CallStarted(name=text):
+                self._received += len(text) if text.isascii() else _size(text)
+            case UsageUpdate(tokens=tokens):
+                self._counted = tokens
+            case RetryScheduled(tokens=tokens):
+                self._counted = tokens if tokens.all else self._counted
+                self._retried = self._retried.plus(self.tokens)
+                self._counted, self._received = NO_TOKENS, 0
+            case Finished(tokens=tokens, error=error, reason=reason):
+                self._counted = tokens if tokens.all else self._counted
+                self._is_whole = error is None and reason != "cut"
+                self._pay()
+                if self._budget is not None and self._request.session_id:
+                    self._budget.end_call(self._request.session_id, self.cost if self._is_whole or self.cost else None)
+            case _:
+                pass
+
+    @property
+    def tokens(self) -> Tokens:
+        """What the last try has used; nothing when nothing of an answer came."""
+        counted = self._counted
+        if not (self._received or counted.all or self._is_whole):
+            return NO_TOKENS
+        said = self._received // BYTES
+        output = counted.output if self._is_whole and counted.output else max(counted.output, said)
+        has_input = bool(counted.input or counted.cache.read or counted.cache.write)
+        fresh = counted.input if has_input else request_tokens(self._request)
+        estimated = (output - counted.output) + (fresh - counted.input)
+        found = replace(counted, input=fresh, output=output, estimated=estimated or None)
+        return replace(found, total=found.all)
+
+    @property
+    def cost(self) -> float:
+        """Dollars for all tries."""
+        return self._prices.cost(self.tokens) + self._prices.cost(self._retried)
+
+    @property
+    def used(self) -> Tokens:
+        """What all tries have used."""
+        return self.tokens.plus(self._retried)
+
+    def of(self, info: AssistantMessage) -> AssistantMessage:
+        """Return an answer with what it has used so far."""
+        retried = self._retried if self._retried.all else None
+        return replace(info, cost=self.cost, tokens=self.tokens, retried=retried)
+
+    def append(self, store: Store, session_id: str, *events: StoredEvent) -> None:
+        """Store events, and add what was not added yet to the sums of the session and of those it is a child of."""
+        self._pay()
+        (cost, tokens), (cost_before, tokens_before) = (self.cost, self.used), self._added
+        more = tokens.plus(tokens_before, -1)
+        store.append_made(lambda: (*events, *added(store, session_id, cost - cost_before, more)))
+        self._added = (cost, tokens)
+
+    def _pay(self) -> None:
+        """Count what is new in the budget that is shared with other sessions."""
+        if self._budget is not None:
+            self._budget.pay(self.cost - self._paid)
+            self._paid = self.cost
+
+
+async def text_answer(model: ChatModel, request: ModelRequest, usage: Usage) -> tuple[str, Finished]:
+    """Send a request whose answer is text alone, counting it; return the text and how the request ended."""
+    pieces: list[str] = []
+    async with aclosing(model.stream(request)) as events:
+        async for event in events:
+            usage.take(event)
+            match event:
+                case TextDelta(text=text):
+                    pieces.append(text)
+                case RetryScheduled():
+                    pieces.clear()
+                case Finished():
+                    return "".join(pieces).strip(), event
+                case _:
+                    pass
+    usage.take(Finished("stop"))
+    return "".join(pieces).strip(), Finished("stop")
+
+
+def added(store: Store, session_id: str | None, cost: float, tokens: Tokens) -> list[StoredEvent]:
+    """Return the events that add dollars and tokens to the sums of a session and of those it is a child of."""
+    events: list[StoredEvent] = []
+    while session_id is not None and (session := store.find_session(session_id)) is not None:
+        time = replace(session.time, updated=now_ms())
+        total = (session.tokens or NO_TOKENS).plus(tokens)
+        session = replace(session, cost=(session.cost or 0.0) + cost, tokens=total, time=time)
+        events.append(session_updated(session))
+        session_id = session.parent_id
+    return events
+
+
+def request_tokens(request: ModelRequest) -> int:
+    """Return roughly how many tokens a request holds."""
+    tools = sum(len(tool.description) + len(msgspec.json.encode(tool.parameters)) for tool in request.tools)
+    size = _size(request.system) + tools
+    for piece in (piece for turn in request.turns for piece in turn.content):
+        match piece:
+            case ImagePiece():
+                size += IMAGE * BYTES
+            case (
+                TextPiece(text=text) | ReasoningPiece(text=text) | ResultPiece(output=text) | CallPiece(arguments=text)
+            ):
+                size += _size(text)
+    return size // BYTES
+
+
+def _size(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))

@@ -1,0 +1,123 @@
+"""Calls that a model wrote into its answer as text, in the forms that model families are trained on. Pure."""
+
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any, NamedTuple, cast
+
+import msgspec
+
+from codeloop.schema.wire import JSON
+
+_HINT = re.compile(
+    r"<\W{0,3}(?:DSML\W)?(?:tool|function|invoke)|TOOL_CALLS|python_tag|to=functions\.|```|\A\s*[\[{]", re.IGNORECASE
+)
+"""Something of this is in every form: most answers end here."""
+_JSON_FORMS = re.compile(
+    r"<tool_call>\s*(?=\{)"  # Hermes, Qwen
+    r"|<function_call>\s*(?=\{)"
+    r"|\[TOOL_CALLS\]\s*(?=[\[{])"  # Mistral
+    r"|<\|python_tag\|>\s*(?=\{)"  # Llama
+    r"|```(?:json|tool_call|tool_code)?\s*\n\s*(?=[\[{])"
+    r"|\A\s*(?=[\[{])"  # the whole answer
+)
+_NAMED_FORMS = re.compile(
+    r"<function=(?P<llama>[\w.-]+)>\s*(?=\{)"
+    r"|\[TOOL_CALLS\]\s*(?P<mistral>[\w.-]+)\s*(?:\[CALL_ID\]\w+)?\[ARGS\]\s*(?=\{)"
+    r"|<\W?tool\Wcall\Wbegin\W?>(?:function<\W?tool\Wsep\W?>)?(?P<deepseek>[\w.-]+)\s*"
+    r"(?:<\W?tool\Wsep\W?>|\n```json)\s*(?=\{)"
+    r"|<\|tool_call_begin\|>\s*(?:functions\.)?(?P<kimi>[\w.-]+?)(?::\d+)?\s*<\|tool_call_argument_begin\|>\s*(?=\{)"
+    r"|(?:<\|start\|>assistant)?(?:<\|channel\|>)?(?:commentary|analysis)?\s*"  # gpt-oss
+    r"to=functions\.(?P<harmony>[\w.-]+)[^{\n]*?(?:<\|message\|>|\s)\s*(?=\{)"
+)
+_TAG_FORMS = re.compile(
+    r"<function=(?P<qwen>[\w.-]+)>\s*(?P<qwen_body><parameter=.*?)</function>"  # Qwen's coders
+    r"|<tool_call>\s*(?P<glm>[\w.-]+)\s*(?P<glm_body><arg_key>.*?)</tool_call>"
+    r"|<(?:\W?DSML\W?)?invoke name=\"(?P<invoke>[\w.-]+)\">(?P<invoke_body>.*?)</(?:\W?DSML\W?)?invoke>",
+    re.DOTALL,
+)
+_TAGS = re.compile(
+    r"<parameter=([\w.-]+)>\n?(.*?)\n?</parameter>"
+    r"|<arg_key>\s*([\w.-]+)\s*</arg_key>\s*<arg_value>\n?(.*?)\n?</arg_value>"
+    r"|<(?:\W?DSML\W?)?parameter name=\"([\w.-]+)\"[^>]*>(.*?)</(?:\W?DSML\W?)?parameter>",
+    re.DOTALL,
+)
+_LEFTOVER = re.compile(
+    r"</?(?:\W?DSML\W?)?(?:tool_calls?|function_calls?|function)>|<\W?tool\Wcalls?\W\w+\W?>"
+    r"|<\|(?:tool_calls?_\w+|call|channel|start|end|message|constrain)\|>|\[/?TOOL_CALLS\]|```\w*"
+)
+_NAMES, _ARGUMENTS = ("name", "tool", "tool_name", "function"), ("arguments", "parameters", "args", "input")
+_MOST = 25
+
+
+class WrittenCalls(NamedTuple):
+    """Calls that stand in one place of a text: names, and arguments as JSON text."""
+
+    start: int
+    end: int
+    calls: tuple[tuple[str, str], ...]
+
+
+def find_calls(text: str, tools: frozenset[str]) -> tuple[list[tuple[str, str]], str]:
+    """Return the calls of `tools` that a text ends with (names, and arguments as JSON), and the text before them.
+
+    What follows a call, but for another one, makes it an example: then there is none.
+    """
+    if not _HINT.search(text):
+        return [], text
+    places: list[WrittenCalls] = []
+    for place in sorted(_find_all(text)):
+        if {name for name, _ in place.calls} <= tools and (not places or place.start >= places[-1].end):
+            places.append(place)
+    end = len(text)
+    last: list[WrittenCalls] = []
+    while places and not _LEFTOVER.sub("", text[places[-1].end : end]).strip():
+        last.insert(0, places.pop())
+        end = last[0].start
+    calls = [call for place in last for call in place.calls]
+    return (calls[:_MOST], _LEFTOVER.sub("", text[:end]).rstrip()) if calls else ([], text)
+
+
+def _find_all(text: str) -> Iterator[WrittenCalls]:
+    for match in _TAG_FORMS.finditer(text):
+        form = next(group for group in ("qwen", "glm", "invoke") if match[group])
+        groups = (
+            [each for each in found.groups() if each is not None] for found in _TAGS.finditer(match[f"{form}_body"])
+        )
+        given = {pair[0]: pair[1] for pair in groups}
+        yield WrittenCalls(match.start(), match.end(), ((match[form], msgspec.json.encode(given).decode()),))
+    for match in _NAMED_FORMS.finditer(text):
+        read = _read_json(text, match.end())
+        if read is not None and isinstance(read[0], dict):
+            name = next(filter(None, match.groups()))
+            yield WrittenCalls(match.start(), read[1], ((name, text[match.end() : read[1]]),))
+    for match in _JSON_FORMS.finditer(text):
+        read = _read_json(text, match.end())
+        if read is not None:
+            rows = cast("list[Any]", read[0]) if isinstance(read[0], list) else [read[0]]
+            calls = [call for row in rows if (call := _as_call(row)) is not None]
+            if calls and len(calls) == len(rows):
+                yield WrittenCalls(match.start(), read[1], tuple(calls))
+
+
+def _read_json(text: str, start: int) -> tuple[Any, int] | None:
+    """Return the JSON value that begins at `start`, and where it ends; None: there is none."""
+    import json
+
+    with suppress(ValueError, RecursionError):
+        return json.JSONDecoder(strict=False).raw_decode(text, start)
+    return None
+
+
+def _as_call(value: Any) -> tuple[str, str] | None:
+    """Return a name and arguments as JSON text, where a value holds these two and little else."""
+    if not isinstance(value, dict):
+        return None
+    row = cast("JSON", value)
+    if isinstance(inner := row.get("function"), dict):
+        row = cast("JSON", inner)
+    name = next((row[key] for key in _NAMES if isinstance(row.get(key), str)), None)
+    given = next((row[key] for key in _ARGUMENTS if key in row), None)
+    if name is None or not isinstance(given, dict | str) or not row.keys() <= {*_NAMES, *_ARGUMENTS, "id", "type"}:
+        return None
+    return str(name), given if isinstance(given, str) else msgspec.json.encode(given).decode()

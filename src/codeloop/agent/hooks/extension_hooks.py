@@ -1,0 +1,207 @@
+"""The hooks of a project with extensions: where they take part in a turn, and what they may change there."""
+
+from collections.abc import Awaitable, Callable, Sequence
+
+import msgspec
+
+from codeloop.agent.engine import Engine, T, TurnHooks
+from codeloop.agent.hooks.request import (
+    MESSAGES,
+    apply_parameter_hooks,
+    apply_request_hooks,
+    describe_model,
+    transform_history,
+    transform_prompt,
+)
+from codeloop.agent.request.window import text_of
+from codeloop.extend.hooks.hooks import Hooks
+from codeloop.model.chat import ModelInfo, ModelRequest, TextPiece, UserTurn
+from codeloop.schema.bounds.extension import HOOK_STOPS
+from codeloop.schema.event import message_updated, part_updated
+from codeloop.schema.ids import new_id
+from codeloop.schema.message import AssistantMessage, UserMessage
+from codeloop.schema.part import Part, TextPart
+from codeloop.schema.permission import Action, PermissionRequest
+from codeloop.schema.wire import JSON, replace
+from codeloop.store.conversation import Entry, next_prompt
+from codeloop.tool.hooked import Begin, run_with_hooks
+from codeloop.tool.tool import ToolContext, ToolResult
+from codeloop.tool.toolbox import PreparedCall
+
+MESSAGE, START, STOP = "chat.message", "session.start", "session.stop"
+ASK, ENVIRONMENT, COMPLETE = "permission.ask", "shell.env", "experimental.text.complete"
+COMPACTING, CONTINUE = "experimental.session.compacting", "experimental.compaction.autocontinue"
+
+
+class ExtensionHooks(TurnHooks):
+    """See the module. Each method asks nobody where no handler wants its hook."""
+
+    def __init__(self, hooks: Hooks) -> None:
+        self._hooks = hooks
+
+    @property
+    def runner(self) -> Hooks:
+        """What asks the handlers."""
+        return self._hooks
+
+    @property
+    def permission_verdict(self) -> Callable[[PermissionRequest], Awaitable[Action]] | None:
+        """See TurnHooks."""
+        return self._decide_permission if self._hooks.wants(ASK) else None
+
+    async def _decide_permission(self, request: PermissionRequest) -> Action:
+        given: JSON = msgspec.to_builtins(request)
+        # Plugins read these older names of the same values.
+        given |= {"type": request.permission, "pattern": request.patterns, "title": ", ".join(request.patterns)}
+        if request.tool is not None:
+            given |= {"messageID": request.tool.message_id, "callID": request.tool.call_id}
+        status: Action = (await self._hooks.run(ASK, given, {"status": "ask"}))["status"]
+        return status
+
+    async def run_call(self, prepared: PreparedCall, ctx: ToolContext, begin: Begin | None = None) -> ToolResult:
+        """See ToolHooks. Extensions may change the arguments and the result, or refuse the call."""
+        return await run_with_hooks(self._hooks, prepared, ctx, begin)
+
+    async def shell_variables(self, given: JSON) -> dict[str, str]:
+        """See ToolHooks."""
+        if not self._hooks.wants(ENVIRONMENT):
+            return {}
+        variables: dict[str, str] = (await self._hooks.run(ENVIRONMENT, given, {"env": {}}))["env"]
+        return variables
+
+    async def run_turn(self, run: Callable[[Engine, str], Awaitable[T]], engine: Engine, session_id: str) -> T:
+        """See TurnHooks. An extension can send the model on a few times (`HOOK_STOPS`), so that no turn is endless."""
+        continued = 0
+        while True:
+            before = _last_answer(engine, session_id)
+            stop = await run(engine, session_id)
+            answer = _last_answer(engine, session_id)
+            if not self._hooks.wants(STOP) or stop.reason != "done":
+                return stop
+            if answer is None or (before is not None and answer.info.id == before.info.id):
+                return stop  # the user ran a command, which no model answered
+            if isinstance(answer.info, AssistantMessage) and answer.info.summary:
+                return stop
+            given = {
+                "sessionID": session_id,
+                "parentID": engine.store.session(session_id).parent_id,
+                "active": continued > 0,
+                "text": text_of(answer),
+            }
+            output = await self._hooks.run(STOP, given, {"continue": None})
+            reason: str | None = output["continue"]
+            if reason is None or output.get("ends") or continued == HOOK_STOPS.value:
+                return stop
+            _store_reason(engine, session_id, reason)
+            continued += 1
+
+    async def change_prompt(
+        self, message: UserMessage, parts: Sequence[Part], parent: str | None = None
+    ) -> tuple[UserMessage, list[Part]]:
+        """See TurnHooks. The ids and the time of a prompt stay: what is stored refers to them."""
+        if not self._hooks.wants(MESSAGE):
+            return message, list(parts)
+        model = {"providerID": message.model.provider_id, "modelID": message.model.model_id}
+        given: JSON = {
+            "sessionID": message.session_id,
+            "parentID": parent,
+            "messageID": message.id,
+            "agent": message.agent,
+            "model": model,
+            "variant": message.model.variant,
+        }
+        now = {"message": msgspec.to_builtins(message), "parts": msgspec.to_builtins(parts)}
+        output = await self._hooks.run(MESSAGE, given, now)
+        changed = msgspec.convert(output["message"], UserMessage)
+        changed = replace(changed, id=message.id, session_id=message.session_id, time=message.time)
+        return changed, msgspec.convert(output["parts"], list[Part])
+
+    async def change_request(
+        self, engine: Engine, user: UserMessage, info: ModelInfo, request: ModelRequest
+    ) -> ModelRequest:
+        """See TurnHooks."""
+        return await apply_request_hooks(self._hooks, engine, user, info, request)
+
+    async def complete_texts(self, engine: Engine, info: AssistantMessage) -> None:
+        """See TurnHooks."""
+        if not self._hooks.wants(COMPLETE):
+            return
+        for part in engine.store.context_view(info.session_id).parts(info.id):
+            if not isinstance(part, TextPart) or part.synthetic or not part.text:
+                continue
+            given = {"sessionID": info.session_id, "messageID": info.id, "partID": part.id}
+            text = (await self._hooks.run(COMPLETE, given, {"text": part.text}))["text"]
+            if text != part.text:
+                engine.store.append(part_updated(replace(part, text=text)))
+
+    async def change_title_request(
+        self, engine: Engine, session_id: str, info: ModelInfo, request: ModelRequest, prompt: str, most: int
+    ) -> ModelRequest:
+        """See TurnHooks."""
+        entries = engine.store.context_view(session_id).entries
+        user = next((entry.info for entry in reversed(entries) if isinstance(entry.info, UserMessage)), None)
+        if user is None:
+            return request
+        # Extensions get the whole prompt; it is cut after them, since they may make it longer.
+        turn = UserTurn((TextPiece((await transform_prompt(self._hooks, user, prompt))[:most]),))
+        return await apply_parameter_hooks(self._hooks, user, "title", info, replace(request, turns=(turn,)))
+
+    async def change_history(self, session_id: str, entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
+        """See TurnHooks."""
+        if not self._hooks.wants(MESSAGES):
+            return entries
+        changed = await transform_history(self._hooks, session_id, entries)
+        return entries if changed is None else changed
+
+    async def change_note_request(
+        self, user: UserMessage, info: ModelInfo, request: ModelRequest, *, auto: bool
+    ) -> ModelRequest:
+        """See TurnHooks. Extensions add to the words that ask for the summary, or replace them."""
+        if self._hooks.wants(COMPACTING):
+            given = {"sessionID": user.session_id, "auto": auto}
+            output = await self._hooks.run(COMPACTING, given, {"context": []})
+            *before, last = request.turns
+            words = [piece.text for piece in last.content if isinstance(piece, TextPiece)]
+            prompt: str | None = output.get("prompt")
+            text = "\n\n".join(filter(None, (*output["context"], *words) if prompt is None else (prompt,)))
+            request = replace(request, turns=(*before, UserTurn((TextPiece(text),))) if text else request.turns)
+        return await apply_parameter_hooks(self._hooks, user, "compaction", info, request)
+
+    async def texts_after_summary(self, user: UserMessage, info: ModelInfo, *, overflow: bool) -> list[str] | None:
+        """See TurnHooks."""
+        if self._hooks.wants(CONTINUE):
+            given: JSON = {
+                "sessionID": user.session_id,
+                "agent": user.agent,
+                "model": describe_model(info),
+                "provider": {"source": "custom", "info": {"id": info.provider_id}, "options": {}},
+                "message": msgspec.to_builtins(user),
+                "overflow": overflow,
+            }
+            if not (await self._hooks.run(CONTINUE, given, {"enabled": True}))["enabled"]:
+                return None
+        return await self.start_texts(user.session_id, "compact")
+
+    async def start_texts(self, session_id: str, source: str) -> list[str]:
+        """Return the texts to add when a session begins, or begins anew with a summary (`source`).
+
+        Raises HookRefused: the model is not to be asked.
+        """
+        if not self._hooks.wants(START):
+            return []
+        output = await self._hooks.run(START, {"sessionID": session_id, "source": source}, {"context": []})
+        texts: list[str] = output["context"]
+        return [text for text in texts if text.strip()]
+
+
+def _last_answer(engine: Engine, session_id: str) -> Entry | None:
+    entries = engine.store.context_view(session_id).entries
+    return next((entry for entry in reversed(entries) if isinstance(entry.info, AssistantMessage)), None)
+
+
+def _store_reason(engine: Engine, session_id: str, reason: str) -> None:
+    """Store why the turn goes on, as the prompt that the model answers next."""
+    view = engine.store.context_view(session_id)
+    message = next_prompt(view)
+    part = TextPart(id=new_id("prt"), session_id=session_id, message_id=message.id, text=reason, synthetic=True)
+    engine.store.append(message_updated(message), part_updated(part))

@@ -1,0 +1,47 @@
+"""What bounds a turn: the limits of its prompt, of its agent and of the configuration."""
+
+from collections.abc import Iterable
+from contextlib import suppress
+
+from codeloop.agent.compaction import room_of
+from codeloop.agent.engine import Policy, model_ref
+from codeloop.agent.moves import count_used_tokens
+from codeloop.app.handlers.reports.spending import least_left, read_budgets
+from codeloop.app.project import Project
+from codeloop.schema.api.session_inputs import RunLimits
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.message import UserMessage
+
+
+async def make_policy(limits: RunLimits | None, message: UserMessage, project: Project) -> Policy:
+    """Make the limits of a prompt's turn. Raises CodeloopError when its model is not available."""
+    limits = limits or RunLimits()
+    agent = project.engine.agent(message.agent)
+    bounds = [steps for steps in (limits.steps, agent.steps) if steps is not None]
+    compaction = project.settings.config.compaction
+    info = project.models.open(model_ref(message.model)).info
+    session = project.store.session(message.session_id)
+    spending = least_left(await read_budgets(project))
+    return Policy(
+        steps=min(bounds, default=None),
+        cost=limits.cost,
+        spending=spending,
+        cost_before=session.cost or 0.0,
+        tokens=limits.tokens,
+        tokens_before=count_used_tokens(session),
+        budget=None if limits.budget is None else project.settings.startup.budgets.find(limits.budget),
+        room=room_of(info, compaction.reserved),
+        compact=compaction.auto and limits.compact,
+        fallback=_usable_models(project, agent.fallback or ()),
+        attended=limits.attended,
+    )
+
+
+def _usable_models(project: Project, refs: Iterable[str]) -> tuple[str, ...]:
+    """Return the models that have what they need, such as a key; `codeloop doctor` says what the others lack."""
+    usable: list[str] = []
+    for ref in refs:
+        with suppress(CodeloopError):
+            project.models.open(ref)
+            usable.append(ref)
+    return tuple(usable)

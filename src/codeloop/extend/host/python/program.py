@@ -1,0 +1,123 @@
+"""A program as a tool, in any language: it prints what it takes for `--schema`, and reads a call from its input."""
+
+import asyncio
+import os
+import signal
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from codeloop.extend.functions import FunctionResult, function_result
+from codeloop.extension import Context
+from codeloop.kit.jsonc import is_object
+from codeloop.schema.bounds.extension import PROGRAM_OUTPUT, PROGRAM_SCHEMA
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.wire import JSON
+from codeloop.tool.json_schema import without_nulls
+
+_SCHEMA = "--schema"
+_PIECE = 64 * 1024
+
+
+class ProgramFailed(CodeloopError):
+    """A program can't be started, or it failed; the text says how, in the program's own words where it has some."""
+
+
+class _Schema(Struct, frozen=True):
+    """What a program prints for `--schema`. `parameters`: a JSON Schema of an object."""
+
+    description: str
+    parameters: JSON
+    name: str = ""
+
+
+class ProgramTool(Struct, frozen=True):
+    """A program that is a tool; called as a FunctionTool is."""
+
+    name: str
+    description: str
+    parameters: JSON
+    path: str
+
+    async def call(self, given: JSON, context: Context | None = None) -> FunctionResult:
+        """Run the program with the arguments as JSON on its input. Raises ProgramFailed."""
+        more = {} if context is None else {"CODELOOP_SESSION_ID": context.session_id}
+        asked = msgspec.json.encode(without_nulls(given, self.parameters))
+        output = (await _run(self.path, (), asked, more)).decode(errors="replace")
+        value: Any = output.removesuffix("\n")
+        if output.startswith("{"):
+            with suppress(msgspec.DecodeError):
+                value = _result(output) or value
+        return function_result(value)
+
+
+async def load_program(path: str) -> ProgramTool:
+    """Ask a program what it takes. Raises ProgramFailed."""
+    name = Path(path).stem
+    try:
+        async with asyncio.timeout(PROGRAM_SCHEMA.seconds):
+            printed = await _run(path, (_SCHEMA,), b"", {})
+        schema = msgspec.json.decode(printed, type=_Schema)
+    except TimeoutError:
+        raise ProgramFailed(f"{_SCHEMA} was not answered in {PROGRAM_SCHEMA.seconds:g} s.") from None
+    except msgspec.DecodeError as error:
+        expected = 'one JSON object with "description" and "parameters" (a JSON Schema)'
+        raise ProgramFailed(f"for {_SCHEMA} it has to print {expected}: {error}.") from error
+    if schema.parameters.get("type") != "object" or not is_object(schema.parameters.setdefault("properties", {})):
+        raise ProgramFailed(
+            '"parameters" has to be the JSON Schema of an object: {"type": "object", "properties": ...}.'
+        )
+    return ProgramTool(schema.name or name, schema.description, schema.parameters, path)
+
+
+def _result(output: str) -> Any:
+    """Decode what a program prints; None: it is JSON, but no result with `output`."""
+    value = msgspec.json.decode(output)
+    return value if is_object(value) and isinstance(value.get("output"), str) else None
+
+
+async def _run(path: str, words: tuple[str, ...], given: bytes, more: dict[str, str]) -> bytes:
+    """Run a program to its end and return what it prints. Raises ProgramFailed. Cancelled, it is ended."""
+    pipe = asyncio.subprocess.PIPE
+    try:
+        process = await asyncio.create_subprocess_exec(
+            path, *words, stdin=pipe, stdout=pipe, stderr=pipe, env={**os.environ, **more}, start_new_session=True
+        )
+    except OSError as error:
+        raise ProgramFailed(f"it can't be started: {error.strerror or error}.") from error
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
+    try:
+        output, errors, _ = await asyncio.gather(
+            _read(process.stdout), _read(process.stderr), _write(process.stdin, given)
+        )
+        code = await process.wait()
+    finally:
+        with suppress(ProcessLookupError):  # also what it started and left behind
+            os.killpg(process.pid, signal.SIGKILL)
+    if code:
+        text = (errors or output).decode(errors="replace").strip()
+        ending = f"exit code {code}" if code > 0 else f"signal {-code}"
+        raise ProgramFailed(f"{text} ({ending})" if text else f"It failed with {ending} and printed nothing.")
+    return output
+
+
+async def _read(stream: asyncio.StreamReader) -> bytes:
+    """Read all. Raises ProgramFailed: it is more than a result may have."""
+    read = bytearray()
+    while piece := await stream.read(_PIECE):
+        read += piece
+        if len(read) > PROGRAM_OUTPUT.value:
+            raise ProgramFailed(f"It printed more than {PROGRAM_OUTPUT.value:,} bytes.")
+    return bytes(read)
+
+
+async def _write(stream: asyncio.StreamWriter, given: bytes) -> None:
+    with suppress(BrokenPipeError, ConnectionResetError):  # a program need not read what it is given
+        stream.write(given)
+        await stream.drain()
+        stream.close()

@@ -1,1 +1,0 @@
-"""What servers ask of us while they work on a call."""

@@ -1,0 +1,230 @@
+"""Server entries from elsewhere: other programs' files, and what a user pastes. Only reads; runs nothing of it."""
+
+import re
+import shlex
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+from codeloop.config.files import read_text
+from codeloop.config.paths import Paths
+from codeloop.kit.jsonc import parse
+from codeloop.schema.errors import CodeloopError, UsageProblem
+from codeloop.schema.limits import CONFIG_DEPTH, MCP_FILE
+from codeloop.schema.wire import JSON
+
+_REFERENCE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(:-[^{}]*)?\}")
+_INPUT = re.compile(r"\$\{input:")
+
+
+class FoundServer(Struct, frozen=True):
+    """A server of another program. `entry`: ours for it; `problem`: why there is none ("": there is)."""
+
+    name: str
+    source: Path
+    entry: JSON
+    problem: str = ""
+
+
+def servers_of_others(paths: Paths, root: Path, directory: Path) -> tuple[list[FoundServer], list[str]]:
+    """Return the servers in the files of other programs, and a line for each file that can't be read."""
+    found: list[FoundServer] = []
+    problems: list[str] = []
+    for file, sections in _config_files(paths, root, directory):
+        try:
+            text = read_text(file, MCP_FILE.value)
+            value = _object(parse(text, depth=CONFIG_DEPTH.value).value if text is not None else None)
+        except (CodeloopError, ValueError) as error:
+            problems.append(f"{file} is left out: {error}")
+            continue
+        for section in sections:
+            for name, entry in _object(section(value)).items():
+                found.append(convert_entry(name, file, _object(entry)))
+    return found, problems
+
+
+Section = Callable[[JSON], Any]
+
+
+def _config_files(paths: Paths, root: Path, directory: Path) -> Iterator[tuple[Path, tuple[Section, ...]]]:
+    """Yield the files of other programs and where in each the servers are."""
+
+    def usual(value: JSON) -> Any:
+        return value.get("mcpServers")
+
+    def of_project(value: JSON) -> Any:
+        projects = _object(value.get("projects"))
+        return {
+            name: each
+            for folder in dict.fromkeys((str(root), str(directory)))
+            for name, each in _object(_object(projects.get(folder)).get("mcpServers")).items()
+        }
+
+    def of_editor(value: JSON) -> Any:
+        return value.get("servers")
+
+    yield root / ".mcp.json", (usual,)
+    yield paths.home / ".claude.json", (usual, of_project)
+    yield paths.home / ".config" / "Claude" / "claude_desktop_config.json", (usual,)
+    yield paths.home / "Library" / "Application Support" / "Claude" / "claude_desktop_config.json", (usual,)
+    yield root / ".cursor" / "mcp.json", (usual,)
+    yield paths.home / ".cursor" / "mcp.json", (usual,)
+    yield root / ".vscode" / "mcp.json", (of_editor,)
+    yield paths.home / ".config" / "Code" / "User" / "mcp.json", (of_editor,)
+    yield paths.home / "Library" / "Application Support" / "Code" / "User" / "mcp.json", (of_editor,)
+
+
+def convert_entry(name: str, source: Path, given: JSON) -> FoundServer:
+    """Return an entry of another program, or of ours, as one of ours."""
+    entry: JSON
+    address = next((given[key] for key in ("url", "serverUrl", "httpUrl") if isinstance(given.get(key), str)), None)
+    if address is not None:
+        entry = {"type": "remote", "url": address}
+        if headers := _object(given.get("headers")):
+            entry["headers"] = headers
+    elif given.get("command") and isinstance(given["command"], str | list):
+        arguments = given.get("args")
+        words = cast("list[Any]", arguments) if isinstance(arguments, list) else []
+        first = [given["command"]] if isinstance(given["command"], str) else cast("list[Any]", given["command"])
+        entry = {"type": "local", "command": [*map(str, first), *map(str, words)]}
+        if environment := _object(given.get("env")) or _object(given.get("environment")):
+            entry["environment"] = {key: str(value) for key, value in environment.items()}
+        if isinstance(given.get("cwd"), str):
+            entry["cwd"] = given["cwd"]
+    else:
+        return FoundServer(name, source, {}, "it has neither a command nor a url")
+    entry |= {key: given[key] for key in ("enabled", "timeout", "tools", "oauth", "protocol") if key in given}
+    if given.get("disabled") is True:
+        entry["enabled"] = False
+    if _INPUT.search(str(entry)):
+        return FoundServer(name, source, {}, "it asks for a value (`${input:...}`): add it by hand")
+    return FoundServer(name, source, _convert_references(entry))
+
+
+def _convert_references(value: Any) -> Any:
+    """Return a value with references to variables as ours: `${NAME:-text}` becomes `{env:NAME:-text}`."""
+    if isinstance(value, str):
+        return _REFERENCE.sub(r"{env:\1\2}", value.replace("${workspaceFolder}", "."))
+    if isinstance(value, list):
+        return [_convert_references(each) for each in cast("list[Any]", value)]
+    if isinstance(value, dict):
+        return {key: _convert_references(each) for key, each in cast("JSON", value).items()}
+    return value
+
+
+def _object(value: Any) -> JSON:
+    return cast("JSON", value) if isinstance(value, dict) else {}
+
+
+_SOURCE = Path("-")
+_SECTIONS = ("mcpServers", "servers", "mcp", "mcp_servers", "context_servers")
+_VARIABLE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
+_PLACEHOLDER = re.compile(r"<[^<>]+>|\[?your[-_ ].*|.*[-_]here|x{3,}|\.{3}", re.IGNORECASE)
+_STARTERS = frozenset(("npx", "uvx", "docker", "node", "python", "python3", "bunx", "deno", "uv", "pipx", "podman"))
+
+
+def is_json(text: str) -> bool:
+    """Return whether a text is meant to be JSON."""
+    return text.lstrip().startswith("{") or re.match(r'\s*"[^"]+"\s*:\s*\{', text) is not None
+
+
+def servers_of_json(text: str, name: str = "") -> list[FoundServer]:
+    """Return the servers of a snippet: a whole file, its table of servers, or one entry, which `name` is for.
+
+    Raises UsageProblem.
+    """
+    text = text.strip().rstrip(",")
+    text = text if text.startswith("{") else f"{{{text}}}"
+    try:
+        value: Any = parse(text, depth=CONFIG_DEPTH.value).value
+    except ValueError as error:
+        raise UsageProblem(f"That is not JSON: {error}. Paste the whole snippet, between single quotes.") from error
+    found = [convert_entry(each, _SOURCE, entry) for each, entry in _entries(value, name)]
+    if name and len(found) > 1:
+        found = [each for each in found if each.name == name]
+    if not found:
+        raise UsageProblem('There is no server in it. It looks like {"mcpServers": {"NAME": {"command": ..., ...}}}.')
+    return found
+
+
+def _entries(value: JSON, name: str) -> Iterator[tuple[str, JSON]]:
+    """Yield the entries below whatever tables are around them."""
+    if isinstance(value.get("command"), str | list) or isinstance(value.get("url"), str):
+        if not name:
+            raise UsageProblem("That entry has no name. Say one first: codeloop mcp add NAME '{...}'")
+        yield name, value
+        return
+    tables = {key: cast("JSON", inner) for key, inner in value.items() if isinstance(inner, dict)}
+    for key, inner in tables.items():
+        if key in _SECTIONS:
+            yield from _entries(inner, name)
+        else:
+            yield (name if name and len(tables) == 1 else key), inner
+
+
+def words_of(name: str, what: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """Return the words of a command line and the variables that stand before it. Raises UsageProblem."""
+    words = [*what]
+    if not words or name in _STARTERS or "://" in name:
+        line = shlex.join([name, *words])
+        raise UsageProblem(
+            f"A server has a name, which comes first: codeloop mcp add {_suggest_name(name, words)} {line}"
+        )
+    if len(words) == 1 and " " in words[0].strip() and not Path(words[0]).exists():
+        try:
+            words = shlex.split(words[0])
+        except ValueError as error:
+            raise UsageProblem(f"The command line can't be read: {error}.") from error
+    variables: dict[str, str] = {}
+    if words[0] == "env":
+        words = words[1:]
+    while words and (found := _VARIABLE.fullmatch(words[0])):
+        variables[found[1]] = found[2]
+        words = words[1:]
+    if not words:
+        raise UsageProblem("There are variables, and no command behind them.")
+    if len(words) == 1 and "://" in words[0]:
+        raise UsageProblem(f"{words[0]} is no address of a server: that begins with https:// or http://.")
+    if len(words) == 1 and re.fullmatch(r"[\w-]+(\.[\w-]+)+(:\d+)?(/\S*)?", words[0]) and not Path(words[0]).exists():
+        raise UsageProblem(f"{words[0]} is no program here. An address begins so: https://{words[0]}")
+    return words, variables
+
+
+def _suggest_name(name: str, words: Sequence[str]) -> str:
+    """Return a name for a server that was given none."""
+    if "://" in name:
+        labels = [each for each in (urlsplit(name).hostname or "").split(".") if each not in {"www", "mcp", "api"}]
+        return labels[0] if labels else "NAME"
+    package = next((each for each in words if not each.startswith("-") and each != "run"), "")
+    bare = re.sub(r"@[^/]*$", "", package.rpartition("/")[2])
+    return re.sub(r"^(mcp-)?(server-)?|-mcp$|(-server)?$", "", bare) or "NAME"
+
+
+def resolve_paths(entry: JSON, directory: Path) -> JSON:
+    """Return an entry whose command names the files of a directory by their whole paths, since it may run elsewhere."""
+    words = entry.get("command")
+    if not isinstance(words, list):
+        return entry
+    return {**entry, "command": [_whole(word, at, directory) for at, word in enumerate(cast("list[str]", words))]}
+
+
+def _whole(word: str, at: int, directory: Path) -> str:
+    is_name = at == 0 and "/" not in word  # found on the PATH
+    return str(directory / word) if not is_name and (directory / word).is_file() else word
+
+
+def check_values(name: str, entry: JSON) -> None:
+    """Raise UsageProblem where a value is still what a README has instead of a secret."""
+    for kind, mark in (("environment", "="), ("headers", ": ")):
+        values: dict[str, str] = entry.get(kind, {})
+        for key, value in values.items():
+            bare = str(value).removeprefix("Bearer ").strip()
+            if _PLACEHOLDER.fullmatch(bare):
+                reference = re.sub(r"[^A-Za-z0-9]+", "_", bare).strip("_").upper() if kind == "headers" else key
+                raise UsageProblem(
+                    f"{key} of {name} still has a placeholder: {key}{mark}{value}. Put the value in, or "
+                    f"{{env:{reference or 'TOKEN'}}} to take it from your environment."
+                )

@@ -1,0 +1,211 @@
+"""The configured servers of a project and their tools, as last seen: no server is started, no package is loaded."""
+
+import hashlib
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from fnmatch import fnmatchcase
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol
+
+from msgspec import Struct
+
+from codeloop.config.paths import Paths
+from codeloop.extend.mcp.cache.definition import LocalDefinition, ServerDefinition
+from codeloop.extend.mcp.cache.last_failures import LastFailures
+from codeloop.extend.mcp.cache.listing import ListedTool, Listing, Listings
+from codeloop.workspace.workspace import Workspace
+
+_OTHER = re.compile(r"[^a-zA-Z0-9_-]+")
+_LONGEST = 64
+_HASH = 6
+
+
+def plain(name: str) -> str:
+    """Return a name with `_` for everything that services do not take in names of tools."""
+    return _OTHER.sub("_", name)
+
+
+def tool_names(pairs: Iterable[tuple[str, str]], taken: Collection[str]) -> dict[str, tuple[str, str]]:
+    """Return server and tool by the name that a model calls them by. One that is taken, or too long, gets a hash."""
+    found: dict[str, tuple[str, str]] = {}
+    for server, tool in pairs:
+        name = f"{plain(server)}_{plain(tool)}"
+        if len(name) > _LONGEST or name in found or name in taken:
+            mark = hashlib.sha256(f"{server}\n{tool}".encode("utf-8", "surrogatepass")).hexdigest()[:_HASH]
+            name = f"{name[: _LONGEST - _HASH - 1]}_{mark}"
+        found.setdefault(name, (server, tool))
+    return found
+
+
+FOLDER = "mcp"
+_PREFIX = re.compile(r"^mcp_+(?=.)")
+_JOINTS = frozenset("_./:-")
+"""What stands between a server's name and its tool's; other programs have other signs for it."""
+
+
+class McpProject(Struct, frozen=True):
+    """Where the servers of a project live: its work tree, our folders, that of their logs, and whether it is trusted.
+
+    `tell` hears the name of a server whose state or tools have changed, `warn` what the user is to know.
+    """
+
+    workspace: Workspace
+    paths: Paths
+    logs: Path
+    tell: Callable[[str], None]
+    warn: Callable[[str], None]
+    is_trusted: bool
+
+    @property
+    def listings(self) -> Listings:
+        """What servers offered when they were last looked at."""
+        return Listings(self.paths.state / FOLDER)
+
+    @property
+    def failures(self) -> LastFailures:
+        """Why servers did not work when they were last tried."""
+        return LastFailures(self.paths.state / FOLDER)
+
+    @property
+    def known(self) -> Path:
+        """The file of definitions that were used before."""
+        return self.paths.state / FOLDER / "known.json"
+
+    def own_folder(self, definition: ServerDefinition) -> Path:
+        """Return the folder that is a server's own: for one of the user's, in which it starts, that of all projects."""
+        above = self.logs.with_name("servers") if definition.scope else self.paths.data / "servers"
+        return above / plain(definition.name)
+
+    def log(self, server: str) -> Path:
+        """Return where a server's log is."""
+        return self.logs / f"{plain(server)}.log"
+
+
+class ServerTool(Struct, frozen=True):
+    """A tool of a server under the name that models call it by."""
+
+    name: str
+    server: str
+    listed: ListedTool
+    is_local: bool
+
+
+class RunningServers(Protocol):
+    """The servers once one of them was needed: see `servers.py`."""
+
+    @property
+    def is_busy(self) -> bool:
+        """Return whether any of them runs."""
+        ...
+
+    @property
+    def listings(self) -> Mapping[str, Listing]:
+        """What they offer, as far as it is known."""
+        ...
+
+    async def close(self) -> None:
+        """End them all."""
+        ...
+
+
+class McpTable:
+    """See the module. A part of the work tree: closing that ends what was started."""
+
+    def __init__(
+        self,
+        definitions: Mapping[str, ServerDefinition],
+        project: McpProject,
+        taken: frozenset[str],
+        start: Callable[["McpTable"], RunningServers],
+    ) -> None:
+        self.definitions = dict(definitions)
+        self.project = project
+        self._taken = taken
+        self._start = start
+        self._running: RunningServers | None = None
+        self._offered: dict[str, Listing] = {}
+
+    @cached_property
+    def remembered(self) -> dict[str, Listing]:
+        """What the usable servers offered last, by name; those that nobody has looked at are left out."""
+        listings = self.project.listings
+        found = {name: listings.get(each.listing_key) for name, each in self.definitions.items() if each.is_enabled}
+        return {name: listing for name, listing in found.items() if listing is not None}
+
+    @property
+    def listings(self) -> Mapping[str, Listing]:
+        """What servers offer, as far as it is known now."""
+        return self._running.listings if self._running is not None else self.remembered
+
+    @property
+    def unknown(self) -> list[str]:
+        """The usable servers that nobody has looked at."""
+        known = self.listings
+        return [name for name, each in self.definitions.items() if each.is_enabled and name not in known]
+
+    def offer(self) -> dict[str, ServerTool]:
+        """Return the tools as they are known now; `has_other_tools` compares with them."""
+        self._offered = dict(self.listings)
+        return self.tools(self._offered)
+
+    @property
+    def has_other_tools(self) -> bool:
+        """Whether a server whose tools were offered has others now; one that was only found since then does not count.
+
+        Requests keep their beginning that way, which services remember.
+        """
+        now = self.listings
+        return any(name in now and now[name].tools != before.tools for name, before in self._offered.items())
+
+    def servers_meant(self, tool: str) -> dict[str, str]:
+        """Return the usable servers that a tool's name begins with, each with the name that it would have there."""
+        words = _PREFIX.sub("", tool)
+        found: dict[str, str] = {}
+        for name, each in self.definitions.items():
+            own = plain(name)
+            rest = words[len(own) :]
+            if each.is_enabled and words.startswith(own) and rest[:1] in _JOINTS and rest.strip("".join(_JOINTS)):
+                found[name] = f"{own}_{rest.lstrip(''.join(_JOINTS))}"
+        return found
+
+    @property
+    def running(self) -> Any:
+        """The servers themselves, McpServers; what they need is loaded when they are first asked for."""
+        if self._running is None:
+            self._running = self._start(self)
+        return self._running
+
+    @property
+    def is_busy(self) -> bool:
+        """Return whether a server runs."""
+        return self._running is not None and self._running.is_busy
+
+    async def close(self) -> None:
+        """End what was started."""
+        if self._running is not None:
+            await self._running.close()
+
+    def tools(self, listings: Mapping[str, Listing]) -> dict[str, ServerTool]:
+        """Return the wanted tools of listings by the names that models call them by."""
+        listed = {
+            (server, tool.name): tool
+            for server, listing in listings.items()
+            for tool in listing.tools
+            if _is_wanted(self.definitions[server], tool.name)
+        }
+        local = {name for name, each in self.definitions.items() if isinstance(each.how, LocalDefinition)}
+        return {
+            name: ServerTool(name, server, listed[server, tool], server in local)
+            for name, (server, tool) in tool_names(listed, self._taken).items()
+        }
+
+
+def _is_wanted(definition: ServerDefinition, tool: str) -> bool:
+    """Return whether a tool passes the `tools` of its definition: the last wildcard that matches counts."""
+    wanted = definition.how.tools if definition.how is not None else []
+    found = not wanted or wanted[0].startswith("!")
+    for pattern in wanted:
+        if fnmatchcase(tool, pattern.removeprefix("!")):
+            found = not pattern.startswith("!")
+    return found

@@ -1,0 +1,138 @@
+"""What the user has agreed to: a server's definition, and the project files that it may load outside of a sandbox."""
+
+import asyncio
+import os
+from contextlib import suppress
+from hashlib import blake2b
+from itertools import islice
+from pathlib import Path
+
+import msgspec
+
+from codeloop.extend.mcp.cache.definition import LocalDefinition, ServerDefinition
+from codeloop.extend.mcp.transport.clients import ServerDependencies
+from codeloop.kit.diff import unified
+from codeloop.kit.small_files import from_home, locked, make_private, read_start, write_atomically
+from codeloop.schema.limits import MCP_CODE, MCP_FILE, TRUST_LOCK
+from codeloop.schema.wire import Wire
+
+_KNOWN = 20
+"""Definitions of one name that are remembered; older ones ask again."""
+
+
+class KnownDefinition(Wire):
+    """A definition that was used: its hash, and its text for a later comparison.
+
+    `code`: how the files of the project lay on the disk that it may load outside of a sandbox; "" for none.
+    """
+
+    digest: str
+    text: str
+    code: str = ""
+
+
+class Approvals:
+    """The file of definitions that a person has agreed to, by name and by the project that brought them."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+
+    def change(self, definition: ServerDefinition) -> str:
+        """Return the patch from the latest known definition of this name; "" when it is known, or the name is new."""
+        known = self._read().get(_key(definition), [])
+        if not known or any(each.digest == definition.digest for each in known):
+            return ""
+        return unified(definition.name, known[-1].text, definition.text).patch or "(the secret of its sign-in)"
+
+    def has_code(self, definition: ServerDefinition, code: str) -> bool:
+        """Return whether a definition was used with these files of the project."""
+        known = self._read().get(_key(definition), [])
+        return any(each.digest == definition.digest and each.code == code for each in known)
+
+    def agree(self, definition: ServerDefinition, code: str = "") -> None:
+        """Remember a definition, with the files that it loads. Where that can't be written, it is asked about again."""
+        known = self._read().get(_key(definition), [])
+        if known and known[-1].digest == definition.digest and known[-1].code == code:
+            return
+        with suppress(OSError, TimeoutError):
+            make_private(self._file.parent)
+            with locked(self._file.with_name(self._file.name + ".lock"), TRUST_LOCK.seconds):
+                every = self._read()
+                rest = [each for each in every.get(_key(definition), []) if each.digest != definition.digest]
+                now = KnownDefinition(digest=definition.digest, text=definition.text, code=code)
+                every[_key(definition)] = [*rest, now][-_KNOWN:]
+                write_atomically(self._file, msgspec.json.encode(every))
+
+    def _read(self) -> dict[str, list[KnownDefinition]]:
+        with suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):
+            return msgspec.json.decode(read_start(self._file, MCP_FILE.value), type=dict[str, list[KnownDefinition]])
+        return {}
+
+
+def _key(definition: ServerDefinition) -> str:
+    return f"{definition.scope}\n{definition.name}" if definition.scope else definition.name
+
+
+_CHANGED = (
+    "It runs without a sandbox, as you, and may load any file of this project. "
+    "These have changed since it was started last with your leave.\n"
+)
+
+
+class StartConsent:
+    """What has been agreed to of a server, and is to be before it is started."""
+
+    def __init__(self, definition: ServerDefinition, dependencies: ServerDependencies, approvals: Approvals) -> None:
+        self.dependencies = dependencies
+        self._definition = definition
+        self._approvals = approvals
+        self._code = ""
+
+    async def look(self) -> str:
+        """Look at what would be started; return how it differs from what was agreed to, "" when it does not."""
+        self._code = await _fingerprint_code(self._definition, self.dependencies)
+        has_other = bool(self._code) and not self._approvals.has_code(self._definition, self._code)
+        return self._approvals.change(self._definition) + _CHANGED * has_other
+
+    def agree(self) -> None:
+        """Remember what was looked at last as agreed to: it has been started."""
+        self._approvals.agree(self._definition, self._code)
+
+
+async def _fingerprint_code(definition: ServerDefinition, dependencies: ServerDependencies) -> str:
+    """Return a value that is another one after any change of the project's files; "" where no such code is loaded.
+
+    What a program imports can't be known before it runs, so all of the project counts.
+    """
+    how = definition.how
+    if not isinstance(how, LocalDefinition) or not (definition.scope or _leads_into_project(how, dependencies)):
+        return ""
+    if how.is_boxed is not False:
+        await dependencies.boxes.probe()
+    if dependencies.boxes.is_used(how.is_boxed):
+        return ""
+    return await asyncio.to_thread(_fingerprint_files, dependencies.project.root)
+
+
+def _leads_into_project(how: LocalDefinition, dependencies: ServerDependencies) -> bool:
+    project = dependencies.project
+    roots = {str(project.root), os.path.realpath(project.root)}
+    folder = os.path.realpath(project.directory / from_home(how.cwd)) if how.cwd else "/"
+    is_inside = any(f"{folder}/".startswith(f"{root}/") for root in roots)
+    return is_inside or any(word.startswith(".") or any(root in word for root in roots) for word in how.command)
+
+
+def _fingerprint_files(root: Path) -> str:
+    """Return a hash of how all files of a project lie on the disk; of too many one that is never the same."""
+    rows: list[str] = []
+    for top, folders, names in os.walk(root):
+        folders[:] = [name for name in folders if name != ".git"]
+        for name in islice(names, MCP_CODE.value):
+            try:
+                status = os.lstat(f"{top}/{name}")
+            except OSError:
+                continue
+            rows.append(f"{top}/{name}\0{status.st_ino} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}")
+        if len(rows) >= MCP_CODE.value:
+            return os.urandom(16).hex()
+    return blake2b(os.fsencode("\n".join(sorted(rows))), digest_size=16).hexdigest()

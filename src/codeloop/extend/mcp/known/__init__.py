@@ -1,1 +1,0 @@
-"""What is known of servers without one being started: definitions, what they offered, what was agreed to."""

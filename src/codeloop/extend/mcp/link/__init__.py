@@ -1,1 +1,0 @@
-"""Reaching a server: its program or address, the transport, the connection. Here the package `mcp` is used."""

@@ -1,0 +1,376 @@
+"""One server: what it is doing and why, what it offers, and requests that start it when they need it."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from msgspec import Struct
+
+from codeloop.extend.mcp.cache.definition import LocalDefinition, ServerDefinition
+from codeloop.extend.mcp.cache.last_failures import LastFailure, LastFailures
+from codeloop.extend.mcp.cache.listing import Listing, Listings, difference, has_more
+from codeloop.extend.mcp.consent import Approvals, StartConsent
+from codeloop.extend.mcp.elicitation import ChangeCallbacks, ServerRequests
+from codeloop.extend.mcp.transport.clients import ServerDependencies, ServerTarget, connect
+from codeloop.extend.mcp.transport.connection import ServerConnection
+from codeloop.extend.mcp.transport.failures import (
+    ProgramEnded,
+    RegistrationNeeded,
+    ServerFailed,
+    SignInNeeded,
+    cause,
+    request_errors,
+    words_of,
+)
+from codeloop.extend.mcp.transport.fetch_listing import LatestListing
+from codeloop.schema.limits import MCP_CALL, MCP_RETRY, MCP_RETRY_MOST
+from codeloop.schema.permission import Need
+from codeloop.schema.wire import JSON, replace
+from codeloop.tool.tool import ToolContext
+from codeloop.workspace.process.program_log import ProgramLog
+
+if TYPE_CHECKING:
+    from mcp import Client
+
+State = Literal[
+    "configured",
+    "known",
+    "starting",
+    "connected",
+    "needs_auth",
+    "needs_client_registration",
+    "failed",
+    "disabled",
+]
+CHANGED = "mcp_changed"
+"""The permission for a server whose definition or tools are not those that were agreed to."""
+Ask = Callable[["Client"], Awaitable[Any]]
+OLDER = "2025-11-25"
+"""The latest version of the protocol in which servers can send requests of their own."""
+_NOT_FOUND = 404
+_LOG = logging.getLogger("codeloop.mcp")
+
+
+class ServerRecords(Struct, frozen=True):
+    """What is kept on disk of all servers."""
+
+    listings: Listings
+    approvals: Approvals
+    failures: LastFailures
+
+
+class ServerStatus(Struct, frozen=True):
+    """What a server is doing; `reason` says why it does not work."""
+
+    state: State
+    reason: str = ""
+
+
+class McpServer:
+    """See the module. `changed` is called when its state or its tools are others than before."""
+
+    def __init__(
+        self,
+        definition: ServerDefinition,
+        dependencies: ServerDependencies,
+        remembered: ServerRecords,
+        log: ProgramLog,
+        changed: Callable[[], None],
+    ) -> None:
+        self.definition = definition
+        self.log = log
+        self.listing = remembered.listings.get(definition.listing_key)
+        self.consent = StartConsent(definition, dependencies, remembered.approvals)
+        self._remembered = remembered
+        self._changed = changed
+        self._requests = ServerRequests(
+            definition.name,
+            dependencies.project.root,
+            log,
+            ChangeCallbacks(lambda: self._lists.note_change(), lambda _uri: changed()),
+        )
+        self._connection: ServerConnection | None = None
+        self._opening: asyncio.Task[tuple[ServerConnection, Listing]] | None = None
+        self._lists = LatestListing(self._take_lists)
+        self._failures = _Failures.of(remembered.failures.get(definition.digest))
+        self.is_off = False
+        """A person has switched it off; no call starts it."""
+
+    @property
+    def name(self) -> str:
+        """The name that it is configured under."""
+        return self.definition.name
+
+    @property
+    def status(self) -> ServerStatus:
+        """What it is doing now."""
+        if self.definition.problem:
+            return ServerStatus("failed", self.definition.problem)
+        if not self.definition.is_enabled or self.is_off:
+            return ServerStatus("disabled", "it was switched off" if self.is_off else "`enabled` is false")
+        if self._opening is not None:
+            return ServerStatus("starting")
+        if self._connection is not None and self._connection.is_open:
+            return ServerStatus("connected", "its tools have changed since they were agreed to" if self.pending else "")
+        if self._failures.reason:
+            return ServerStatus(self._failures.state, self._failures.reason)
+        return ServerStatus("configured" if self.listing is None else "known")
+
+    @property
+    def pending(self) -> str:
+        """The patch from the tools that were agreed to, to those that it offers now; "": nothing new."""
+        if self.listing is None or self._lists.found is None or not has_more(self.listing, self._lists.found):
+            return ""
+        return difference(self.listing, self._lists.found)
+
+    @property
+    def challenge(self) -> str | None:
+        """What it refused a request with, for want of a sign-in; None: it has not."""
+        return self._failures.challenge if self._failures.state == "needs_auth" else None
+
+    @property
+    def is_running(self) -> bool:
+        """Return whether it is connected, or about to be."""
+        return self._opening is not None or (self._connection is not None and self._connection.is_open)
+
+    async def needs(self) -> tuple[Need, ...]:
+        """Return the permission needed before a start: its definition, or its code in the project, has changed."""
+        patch = "" if self.is_running else await self.consent.look()
+        return (_need(self.name, patch),) if patch else ()
+
+    async def connect(self, *, is_patient: bool = False) -> Listing:
+        """Connect now and return what it offers; who wants that has agreed to `needs`.
+
+        Whatever failed before, unless `is_patient`: then a server that has just failed is not started yet.
+        Raises ServerFailed.
+        """
+        if not is_patient:
+            self._failures = _Failures()
+        if not self.is_running:
+            await self.consent.look()
+        await self._ensure_connected()
+        return self._lists.found or Listing()
+
+    async def disconnect(self) -> None:
+        """End it; the next request starts it again."""
+        opening, self._opening = self._opening, None
+        if opening is not None:
+            opening.cancel()
+            await asyncio.wait({opening})
+        connection, self._connection = self._connection, None
+        self._failures = _Failures()
+        if connection is not None:
+            await connection.close()
+            self._changed()
+
+    async def request(self, make: "Callable[[Client, Any], Awaitable[Any]]", ctx: ToolContext | None) -> JSON:
+        """Make a request, connecting first where needed. `make` takes the client and a callback for its progress.
+
+        A change of its tools is asked about first. Raises ServerFailed, Denied, Rejected.
+        """
+        for is_last in (False, True):
+            connection = await self._ensure_connected()
+            if ctx is not None:
+                await self.settle(ctx)
+            try:
+                with self._requests.during(ctx):
+                    return await self._send(connection, make, ctx)
+            except request_errors() as error:
+                is_lost = connection.transport == "http" and connection.status == _NOT_FOUND
+                if not is_lost or is_last:
+                    raise self._failure(connection, error) from error
+                await self.disconnect()  # the server has forgotten us, so it did nothing
+        raise AssertionError("the second time returns or raises")
+
+    async def settle(self, ctx: ToolContext) -> None:
+        """Wait for lists that the server said to have changed, and ask whether their changes are agreed to.
+
+        Raises Denied, Rejected.
+        """
+        await self._lists.settle()
+        if patch := self.pending:
+            await ctx.ask(_need(self.name, patch))
+            self._take(is_agreed=True)
+
+    async def _send(
+        self, connection: ServerConnection, make: "Callable[[Client, Any], Awaitable[Any]]", ctx: ToolContext | None
+    ) -> JSON:
+        def report(done: float, total: float | None, words: str | None) -> None:
+            share = f"{done:g} of {total:g}" if total else f"{done:g}"
+            if ctx is not None:
+                ctx.report(title=words or share, metadata={"progress": done, "total": total, "message": words})
+
+        timeout = self.definition.how.timeout if self.definition.how is not None else None
+        return await connection.request(make, timeout / 1000 if timeout else MCP_CALL.seconds, report)
+
+    def _failure(self, connection: ServerConnection, error: BaseException) -> ServerFailed:
+        """Convert a failed request to ServerFailed, and note that the server is gone if it is."""
+        error = connection.fatal or error
+        text = words_of(error)
+        if isinstance(cause(error), SignInNeeded | RegistrationNeeded):
+            self._connection = None
+            self.fail(error)
+            return ServerFailed(refusal_of(self))
+        if not connection.is_open:
+            why = text if connection.fatal is not None else connection.ended or text
+            last = f" Its last line: {self.log.last_line}" if self.log.last_line else ""
+            self._connection = None
+            self._record_failure(self._failures.after(why))
+            return ServerFailed(f"The MCP server {self.name} is gone: {why}.{last} The next call starts it again.")
+        return ServerFailed(f"The MCP server {self.name} answered with an error: {text}")
+
+    async def _ensure_connected(self) -> ServerConnection:
+        if self._connection is not None and self._connection.is_open:
+            return self._connection
+        if self.definition.how is None or not self.definition.is_enabled or self.is_off:
+            raise ServerFailed(refusal_of(self))
+        wait = self._failures.wait()
+        if 0 < wait <= MCP_RETRY.seconds:
+            await asyncio.sleep(wait)
+        elif wait > 0:
+            raise ServerFailed(
+                f"The MCP server {self.name} can't be used: {_sentence(self._failures.reason)} "
+                f"It is not started again within {wait:.0f} s."
+            )
+        if self._opening is None:
+            callbacks = self._requests.callbacks()
+            target = ServerTarget(self.definition, self.definition.how, self.listing, self.log, callbacks)
+            self._opening = asyncio.create_task(connect(target, self.consent.dependencies))
+            self._opening.add_done_callback(self._finish_opening)
+            self._changed()
+        opening = self._opening
+        await asyncio.wait({opening})
+        if self._connection is None:
+            raise ServerFailed(refusal_of(self))
+        return self._connection
+
+    def _finish_opening(self, opening: "asyncio.Task[tuple[ServerConnection, Listing]]") -> None:
+        """Take up how connecting ended."""
+        if self._opening is opening:
+            self._opening = None
+        if opening.cancelled():
+            return
+        error = opening.exception()
+        if error is not None:
+            self.fail(error)
+            return
+        self._connection, self._lists.found = opening.result()
+        self._lists.ask = self._connection.fetch_listing
+        self._connection.on_end = self._changed
+        self._failures = _Failures()
+        self._remembered.failures.put(self.definition.digest, None)
+        self.consent.agree()
+        self._take()
+        self._changed()
+
+    def fail(self, error: BaseException) -> None:
+        """Take up why it can't be used."""
+        found = cause(error)
+        why = words_of(error)
+        # Of a server that answers, the log holds warnings of its libraries, which are not the cause.
+        last = self.log.last_line if isinstance(found, ProgramEnded | TimeoutError) else ""
+        match found:
+            case SignInNeeded() if found.can_sign_in:
+                self._record_failure(_Failures(f"run `codeloop mcp auth {self.name}`", "needs_auth", found.challenge))
+            case RegistrationNeeded():
+                self._record_failure(_Failures(why, "needs_client_registration"))
+            case _:
+                self._record_failure(self._failures.after(f"{why}; its last line: {last}" if last else why))
+
+    def _record_failure(self, failures: "_Failures") -> None:
+        self._failures = failures
+        if _LOG.hasHandlers():
+            _LOG.warning("MCP server %s: %s: %s", self.definition.name, failures.state, failures.reason)
+        last = LastFailure(state=failures.state, reason=failures.reason, at=time.time(), challenge=failures.challenge)
+        self._remembered.failures.put(self.definition.digest, last)
+        self._changed()
+
+    def _take(self, *, is_agreed: bool = False) -> None:
+        """Remember what it offers, unless a user has to agree first."""
+        if self._lists.found is not None and self._lists.found != self.listing and (is_agreed or not self.pending):
+            self.listing = self._lists.found
+            self._remembered.listings.put(self.definition.listing_key, self._lists.found)
+            self._changed()
+
+    async def watch(self, uri: str, ctx: ToolContext) -> None:
+        """Subscribe a session to changes of a resource that it has read, if the server offers that."""
+        self._requests.watch(uri, ctx)
+        if self._connection is not None:
+            with suppress(*request_errors()):  # without it, the resource is what it was when it was read
+                await self._connection.watch(uri)
+
+    def _take_lists(self) -> None:
+        """Take up lists that the server said to have changed."""
+        self._take()
+        self._changed()
+        if self.pending and not self._lists.is_awaited:
+            self._requests.notify(
+                f"The tools of the MCP server {self.name} have changed. With your next call of it the user is asked to "
+                "agree, and you are told which are new."
+            )
+
+
+def is_boxed(server: McpServer) -> bool | None:
+    """Return whether a server's program runs in a sandbox, as far as is known; None: it is reached at an address."""
+    how = server.definition.how
+    return server.consent.dependencies.boxes.is_used(how.is_boxed) if isinstance(how, LocalDefinition) else None
+
+
+async def greet_as_older(server: McpServer) -> bool:
+    """End a connection, so that the next one is made in a version in which a server can ask while it works.
+
+    Returns whether that is another one; a version that the configuration names stays.
+    """
+    how = server.definition.how
+    if server.listing is None or server.listing.protocol <= OLDER or (how is not None and how.protocol):
+        return False
+    server.listing = replace(server.listing, protocol=OLDER)
+    await server.disconnect()
+    return True
+
+
+def refusal_of(server: McpServer) -> str:
+    """Return why a call can't be made now, and what has to be done, as models read it."""
+    now = server.status
+    if now.state == "needs_auth":
+        return (
+            f"The MCP server {server.name} wants the user to sign in. Ask the user to run `codeloop mcp auth "
+            f"{server.name}`, or to choose it under /mcp in the terminal UI; after that, call it again."
+        )
+    return f"The MCP server {server.name} can't be used: {_sentence(now.reason or 'it was stopped')}"
+
+
+def _need(server: str, patch: str) -> Need:
+    return Need(permission=CHANGED, patterns=(server,), metadata={"server": server, "diff": patch})
+
+
+class _Failures(Struct, frozen=True):
+    """Why it does not work, and until when it is not tried again by itself."""
+
+    reason: str = ""
+    state: State = "failed"
+    challenge: str = ""
+    count: int = 0
+    until: float = 0.0
+
+    @staticmethod
+    def of(last: LastFailure | None) -> "_Failures":
+        """Return the failures that another process recorded; nothing waits because of them."""
+        return _Failures() if last is None else _Failures(last.words, cast("State", last.state), last.challenge)
+
+    def after(self, reason: str) -> "_Failures":
+        """Return these with one more: the wait doubles."""
+        wait = min(MCP_RETRY.seconds * 2**self.count, MCP_RETRY_MOST.seconds)
+        return _Failures(reason, "failed", "", self.count + 1, time.monotonic() + wait)
+
+    def wait(self) -> float:
+        """Return how many seconds are left."""
+        return self.until - time.monotonic()
+
+
+def _sentence(reason: str) -> str:
+    """Return a reason with one full stop: it may be a program's own last line."""
+    return reason if reason.endswith((".", "!", "?")) else f"{reason}."

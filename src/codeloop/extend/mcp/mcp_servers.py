@@ -1,0 +1,108 @@
+"""All servers of a project, once one of them is needed."""
+
+import asyncio
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING
+
+from codeloop.extend.mcp.cache.definition import ServerDefinition
+from codeloop.extend.mcp.cache.listing import Listing
+from codeloop.extend.mcp.cache.table import McpTable
+from codeloop.extend.mcp.consent import Approvals
+from codeloop.extend.mcp.mcp_server import McpServer, ServerRecords
+from codeloop.extend.mcp.sign_in.login import BackgroundSignIn, Paste, Show, sign_in
+from codeloop.extend.mcp.sign_in.tokens import make_auth, sign_ins_of, sign_out
+from codeloop.extend.mcp.transport.clients import ServerDependencies
+from codeloop.extend.mcp.transport.failures import RegistrationNeeded, ServerFailed, SignInNeeded
+from codeloop.extend.mcp.transport.program import ServerProject
+from codeloop.workspace.process.program_boxes import ProgramBoxes
+from codeloop.workspace.process.program_log import ProgramLog
+from codeloop.workspace.sandbox.policy import PolicyInput
+
+if TYPE_CHECKING:
+    import httpx2
+
+
+class McpServers:
+    """The servers by name, each with its state. `close` ends them, and every process that they started."""
+
+    def __init__(self, table: McpTable) -> None:
+        self.table = table
+        project, workspace = table.project, table.project.workspace
+        self.sign_ins = sign_ins_of(project.paths)
+        around = PolicyInput(
+            workspace.root, workspace.directory, workspace.scratch, workspace.environment, workspace.own
+        )
+        self.boxes = ProgramBoxes(around, workspace.sandbox, project.warn)
+        self._signing_in: dict[str, BackgroundSignIn] = {}
+        folders = ServerProject(workspace.directory, workspace.root, project.is_trusted)
+        self._dependencies = ServerDependencies(
+            folders, workspace.environment, project.own_folder, self.boxes, self._authenticate
+        )
+        self.by_name = {name: self._server(definition) for name, definition in table.definitions.items()}
+
+    @property
+    def is_busy(self) -> bool:
+        """Return whether any of them is being started; one that is connected and waits keeps nobody."""
+        return any(server.status.state == "starting" for server in self.by_name.values())
+
+    @property
+    def listings(self) -> dict[str, Listing]:
+        """What each of them offers, as far as that is known and agreed to."""
+        return {name: server.listing for name, server in self.by_name.items() if server.listing is not None}
+
+    async def add(self, definition: ServerDefinition) -> McpServer:
+        """Add a server, or replace the definition of one; it is not connected yet."""
+        before = self.by_name.get(definition.name)
+        if before is not None:
+            await before.disconnect()
+        self.table.definitions[definition.name] = definition
+        server = self.by_name[definition.name] = self._server(definition)
+        return server
+
+    async def close(self) -> None:
+        """End them all."""
+        await asyncio.gather(*(each.close() for each in self._signing_in.values()))
+        await asyncio.gather(*(server.disconnect() for server in self.by_name.values()))
+        await self.boxes.close()
+
+    def _authenticate(self, definition: ServerDefinition) -> "httpx2.Auth | None":
+        return make_auth(definition, self.sign_ins)
+
+    def begin_sign_in(self, server: McpServer) -> BackgroundSignIn:
+        """Return the sign-in at a server that goes on; one is begun where none does. Afterwards it is connected."""
+        going_on = self._signing_in.get(server.name)
+        if going_on is None or going_on.is_over:
+            going_on = self._signing_in[server.name] = BackgroundSignIn(partial(self._sign_in, server))
+        return going_on
+
+    def sign_in_of(self, server: McpServer) -> BackgroundSignIn | None:
+        """Return the latest sign-in at a server, which may be over."""
+        return self._signing_in.get(server.name)
+
+    async def sign_out(self, server: McpServer) -> str | None:
+        """Forget the sign-in at a server; return what was done, None: there was none. Raises CodeloopError."""
+        going_on = self._signing_in.pop(server.name, None)
+        if going_on is not None:
+            await going_on.close()
+        done = await sign_out(server.definition, self.sign_ins)
+        if done is not None:
+            await server.disconnect()
+            server.fail(SignInNeeded("it wants you to sign in", can_sign_in=True))
+        return done
+
+    async def _sign_in(self, server: McpServer, show: Show, paste: Paste) -> None:
+        try:
+            await sign_in(server.definition, self.sign_ins, show, paste, server.challenge)
+        except RegistrationNeeded as error:
+            server.fail(error)
+            raise
+        server.is_off = False
+        with suppress(ServerFailed):  # its status says why
+            await server.connect()
+
+    def _server(self, definition: ServerDefinition) -> McpServer:
+        project = self.table.project
+        remembered = ServerRecords(project.listings, Approvals(project.known), project.failures)
+        log = ProgramLog(project.log(definition.name))
+        return McpServer(definition, self._dependencies, remembered, log, partial(project.tell, definition.name))

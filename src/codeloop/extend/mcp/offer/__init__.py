@@ -1,1 +1,0 @@
-"""What models and prompts get of servers: tools, the search among them, resources."""

@@ -1,0 +1,241 @@
+"""Tokens of remote servers: stored in a file of mode 0600, sent to their own server alone, renewed by one process."""
+
+import asyncio
+import os
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote_plus, urlsplit
+
+import msgspec
+
+from codeloop.config.paths import Paths
+from codeloop.extend.mcp.cache.definition import RemoteDefinition, ServerDefinition
+from codeloop.extend.mcp.transport.failures import SignInNeeded, request_errors, words_of
+from codeloop.extend.mcp.transport.http_client import http_client
+from codeloop.kit.small_files import locked, make_private, read_start, write_atomically
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.limits import CREDENTIALS_BYTES, MCP_START
+from codeloop.schema.wire import JSON, Wire, replace
+
+if TYPE_CHECKING:
+    import httpx2
+
+_EARLY = 30.0  # seconds: a token that ends so soon is renewed first
+
+
+class ServerSignIn(Wire):
+    """What was given for one server. `expires`: seconds since 1970, 0 for unknown; `client`: our registration.
+
+    `wanted`: the scopes that a call lacked, for the next sign-in.
+    """
+
+    url: str
+    access: str
+    refresh: str = ""
+    expires: float = 0.0
+    scope: str = ""
+    wanted: str = ""
+    token_endpoint: str = ""
+    revocation_endpoint: str = ""
+    resource: str = ""
+    client: JSON = {}
+
+    @property
+    def is_over(self) -> bool:
+        """Return whether the token has ended, or is about to."""
+        return bool(self.expires) and time.time() > self.expires - _EARLY
+
+    def renew(self, answer: JSON) -> "ServerSignIn":
+        """Return it with what a token endpoint gave; what that leaves out stays."""
+        seconds = answer.get("expires_in")
+        return msgspec.structs.replace(
+            self,
+            access=str(answer["access_token"]),
+            refresh=str(answer.get("refresh_token") or self.refresh),
+            expires=time.time() + float(seconds) if seconds else 0.0,
+            scope=str(answer.get("scope") or self.scope),
+        )
+
+
+class SignIns:
+    """The file of sign-ins, by the servers' names."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+
+    def get(self, name: str, url: str) -> ServerSignIn | None:
+        """Return the sign-in stored for a server at exactly this address. Raises CodeloopError: the file is broken."""
+        found = self._read().get(name)
+        return found if found is not None and found.url == url else None
+
+    def put(self, name: str, entry: ServerSignIn | None) -> bool:
+        """Store an entry, or remove it; return whether there was one. Raises CodeloopError."""
+        target = Path(os.path.realpath(self._file))
+        try:
+            make_private(target.parent)
+            with locked(self._lock("write"), MCP_START.seconds):
+                every = self._read()
+                before = every.pop(name, None)
+                if entry is not None:
+                    every[name] = entry
+                write_atomically(target, msgspec.json.format(msgspec.json.encode(every)) + b"\n", sync=True)
+        except (OSError, TimeoutError) as error:
+            raise CodeloopError(f"{target} can't be written: {error}. Nothing was changed.") from error
+        return before is not None
+
+    @asynccontextmanager
+    async def renewing(self) -> AsyncGenerator[None]:
+        """Hold what lets only one process renew a token. Raises CodeloopError."""
+        lock = locked(self._lock("renew"), MCP_START.seconds)
+        try:
+            make_private(self._file.parent)
+            await asyncio.to_thread(lock.__enter__)
+        except (OSError, TimeoutError) as error:
+            raise CodeloopError(f"another process holds {self._lock('renew')}: {error}") from error
+        try:
+            yield
+        finally:
+            lock.__exit__(None, None, None)
+
+    def _lock(self, what: str) -> Path:
+        return self._file.with_name(f"{self._file.name}.{what}.lock")
+
+    def _read(self) -> dict[str, ServerSignIn]:
+        try:
+            return msgspec.json.decode(read_start(self._file, CREDENTIALS_BYTES.value), type=dict[str, ServerSignIn])
+        except (FileNotFoundError, NotADirectoryError):
+            return {}
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise CodeloopError(f"{self._file} can't be read ({error}). Move it away and sign in again.") from error
+
+
+def sign_ins_of(paths: Paths) -> SignIns:
+    """Return the file of sign-ins."""
+    return SignIns(paths.data / "mcp-auth.json")
+
+
+_OK, _BAD, _REFUSED, _FORBIDDEN = 200, 400, 401, 403
+
+
+def make_auth(definition: ServerDefinition, sign_ins: SignIns) -> "httpx2.Auth | None":
+    """Return the authentication of a server's requests; None where its configuration turns it off."""
+    import httpx2
+
+    how = definition.how
+    if not isinstance(how, RemoteDefinition) or how.oauth is False:
+        return None
+    if any(name.lower() == "authorization" for name in how.headers):
+        return None
+    name, url = definition.name, how.url
+
+    class Stored(httpx2.Auth):
+        async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+            entry = sign_ins.get(name, url)
+            used = entry
+            if entry is not None and entry.is_over and entry.refresh:
+                async with sign_ins.renewing():
+                    entry = used = sign_ins.get(name, url)
+                    if entry is not None and entry.is_over:
+                        answer = yield _renewal(entry)
+                        entry = used = await _store_renewal(sign_ins, name, entry, answer)
+            if entry is not None:
+                request.headers["Authorization"] = f"Bearer {entry.access}"
+            answer = yield request
+            if answer.status_code == _REFUSED and used is not None and used.refresh:
+                async with sign_ins.renewing():
+                    entry = sign_ins.get(name, url)
+                    if entry is not None and entry.access == used.access:
+                        renewal = yield _renewal(entry)
+                        entry = await _store_renewal(sign_ins, name, entry, renewal)
+                if entry is not None:
+                    request.headers["Authorization"] = f"Bearer {entry.access}"
+                    answer = yield request
+            _check(answer, sign_ins, name, entry)
+
+    return Stored()
+
+
+def _check(answer: "httpx2.Response", sign_ins: SignIns, name: str, entry: ServerSignIn | None) -> None:
+    """Raise SignInNeeded for an answer that wants one; what scopes it lacked are kept for it."""
+    from mcp.client.auth.utils import extract_field_from_www_auth, union_scopes
+
+    challenge = answer.headers.get("www-authenticate", "")
+    if answer.status_code == _REFUSED:
+        raise SignInNeeded("it wants you to sign in", can_sign_in=True, challenge=challenge)
+    if answer.status_code == _FORBIDDEN and extract_field_from_www_auth(answer, "error") == "insufficient_scope":
+        if entry is not None and (lacks := extract_field_from_www_auth(answer, "scope")):
+            sign_ins.put(name, replace(entry, wanted=union_scopes(entry.scope, lacks) or ""))
+        raise SignInNeeded("it wants a wider sign-in", can_sign_in=True, challenge=challenge)
+
+
+def _to_provider(url: str, data: dict[str, str], entry: ServerSignIn) -> "httpx2.Request":
+    """Return a request of the client that was registered for this sign-in."""
+    import httpx2
+
+    name, secret = str(entry.client.get("client_id") or ""), str(entry.client.get("client_secret") or "")
+    limits = {"timeout": httpx2.Timeout(MCP_START.seconds).as_dict()}
+    if secret and entry.client.get("token_endpoint_auth_method") == "client_secret_basic":
+        request = httpx2.Request("POST", url, data=data, extensions=limits)
+        return next(httpx2.BasicAuth(quote_plus(name), quote_plus(secret)).auth_flow(request))
+    own = {"client_id": name, **({"client_secret": secret} if secret else {})}
+    return httpx2.Request("POST", url, data={**data, **own}, extensions=limits)
+
+
+def _renewal(entry: ServerSignIn) -> "httpx2.Request":
+    data = {"grant_type": "refresh_token", "refresh_token": entry.refresh}
+    if entry.resource:
+        data["resource"] = entry.resource
+    return _to_provider(entry.token_endpoint, data, entry)
+
+
+async def _store_renewal(
+    sign_ins: SignIns, name: str, entry: ServerSignIn, answer: "httpx2.Response"
+) -> ServerSignIn | None:
+    """Store what the endpoint gave; what it refuses for good is forgotten.
+
+    Raises CodeloopError when it says neither: the sign-in may still be good.
+    """
+    host = urlsplit(entry.token_endpoint).netloc
+    if answer.status_code == _OK:
+        try:
+            given: JSON = msgspec.json.decode(await answer.aread())
+            entry = entry.renew(given)
+        except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError, ValueError) as error:
+            raise CodeloopError(f"its sign-in could not be renewed: {host} answered what is no token") from error
+        sign_ins.put(name, entry)
+        return entry
+    if answer.status_code in {_BAD, _REFUSED}:
+        sign_ins.put(name, None)
+        return None
+    raise CodeloopError(
+        f"its sign-in could not be renewed: {host} answered {answer.status_code}. Try again later; you stay signed in"
+    )
+
+
+async def sign_out(definition: ServerDefinition, sign_ins: SignIns) -> str | None:
+    """Forget a sign-in, and have its provider end it where that can be asked for. Returns what was done, in words.
+
+    None: there was no sign-in. Raises CodeloopError when the file can't be written.
+    """
+    import httpx2
+
+    name, how = definition.name, definition.how
+    entry = sign_ins.get(name, how.url) if isinstance(how, RemoteDefinition) else None
+    if not sign_ins.put(name, None):
+        return None
+    if entry is None or not entry.revocation_endpoint:
+        return f"Signed out at {name}."
+    token = {"token": entry.refresh, "token_type_hint": "refresh_token"} if entry.refresh else {"token": entry.access}
+    token["client_secret"] = ""  # of a client without one it is empty; servers of the package `mcp` want to see it
+    async with http_client({}, httpx2.Auth(), lambda _status: None) as client:
+        try:
+            answer = await client.send(_to_provider(entry.revocation_endpoint, token, entry))
+            why = "" if answer.status_code == _OK else f"its provider answered {answer.status_code}"
+        except request_errors() as error:
+            why = words_of(error)
+    if not why:
+        return f"Signed out at {name}; its provider has ended the sign-in."
+    return f"Signed out at {name} on this machine. The sign-in could not be ended there: {why}."

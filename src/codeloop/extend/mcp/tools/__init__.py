@@ -1,0 +1,1 @@
+"""What models and prompts get of servers: tools, the search among them, resources, prompts."""

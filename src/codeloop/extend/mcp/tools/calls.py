@@ -1,0 +1,167 @@
+"""A call of a server's tool: permission, the request, and the answer converted to our results."""
+
+import base64
+import binascii
+import mimetypes
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from codeloop.extend.mcp.cache.table import McpTable, ServerTool
+from codeloop.extend.mcp.mcp_server import McpServer, greet_as_older
+from codeloop.extend.mcp.transport.failures import ServerFailed
+from codeloop.kit.terminal_text import inert, one_line
+from codeloop.permission.gate import Denied, Rejected
+from codeloop.schema.ids import new_id
+from codeloop.schema.part import FilePart
+from codeloop.schema.permission import Need, Writes
+from codeloop.schema.wire import JSON
+from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult
+from codeloop.tool.toolbox import Notices
+from codeloop.tool.truncate import truncate
+from codeloop.workspace.files.image import ImageRefused, fit_image
+from codeloop.workspace.files.scratch import save
+
+if TYPE_CHECKING:
+    from mcp import Client
+
+
+def result_of(given: JSON, title: str, metadata: JSON, ctx: ToolContext) -> ToolResult:
+    """Return a call's result: texts in order, pictures and sound as attachments, other data as files.
+
+    Raises ToolFailure with the same text, cut as it would be, when the server says that the call failed.
+    """
+    texts, files = contents(given.get("content") or [], ctx)
+    structured: Any = given.get("structuredContent")
+    if structured is not None:
+        metadata = {**metadata, "structured": structured}
+        if not texts:
+            texts = [msgspec.json.format(msgspec.json.encode(structured), indent=2).decode()]
+    output = "\n".join(texts) or ("(no text)" if files else "(no output)")
+    result = ToolResult(title, output, metadata, tuple(files))
+    if given.get("isError"):
+        cut = truncate(result, ctx.workspace.scratch)
+        raise ToolFailure(f"The server says that the call failed: {cut.output}", cut.metadata)
+    return result
+
+
+def contents(blocks: list[JSON], ctx: ToolContext) -> tuple[list[str], list[FilePart]]:
+    """Return the texts and the attachments of content blocks; what is attached or saved leaves a line of text."""
+    texts: list[str] = []
+    files: list[FilePart] = []
+    for block in blocks:
+        match block.get("type"):
+            case "text":
+                texts.append(str(block.get("text", "")))
+            case "image" | "audio":
+                _attach(str(block.get("data", "")), str(block.get("mimeType", "")), "", ctx, texts, files)
+            case "resource":
+                resource_text(block.get("resource") or {}, ctx, texts, files)
+            case "resource_link":
+                about = f": {block['description']}" if block.get("description") else ""
+                texts.append(
+                    f"[resource {block.get('uri')} ({block.get('name', '')}){about}; read it with mcp_resource]"
+                )
+            case kind:
+                texts.append(f"[{kind} is not known and was left out]")
+    return texts, files
+
+
+def resource_text(resource: JSON, ctx: ToolContext, texts: list[str], files: list[FilePart]) -> None:
+    """Add what a resource holds."""
+    if "text" in resource:
+        texts.append(str(resource["text"]))
+    elif "blob" in resource:
+        uri = str(resource.get("uri", ""))
+        _attach(str(resource["blob"]), str(resource.get("mimeType", "")), uri, ctx, texts, files)
+
+
+def _attach(data: str, mime: str, uri: str, ctx: ToolContext, texts: list[str], files: list[FilePart]) -> None:
+    try:
+        raw = base64.b64decode("".join(data.split()), validate=True)
+    except (ValueError, binascii.Error):
+        texts.append(f"[{mime or 'data'} left out: its base64 is broken]")
+        return
+    name = uri.rpartition("/")[2] or f"{mime.replace('/', '.') or 'data'}"
+    if mime.startswith("image/"):
+        try:
+            picture = fit_image(raw)
+        except ImageRefused as error:
+            texts.append(f"[{mime} left out: {error}]")
+            return
+        mime, raw = picture.mime, picture.data
+    if mime.startswith(("image/", "audio/")) or mime == "application/pdf":
+        url = f"data:{mime};base64,{base64.b64encode(raw).decode()}"
+        session, message = ctx.session_id, ctx.message_id
+        part = FilePart(id=new_id("prt"), session_id=session, message_id=message, mime=mime, url=url, filename=name)
+        files.append(part)
+        texts.append(f"[{mime} attached, {len(raw):,} bytes]")
+        if not mime.startswith("audio/"):
+            return
+    try:
+        file = save(ctx.workspace.scratch, raw)
+    except OSError as error:
+        texts.append(f"[{mime or 'data'} of {len(raw):,} bytes could not be saved: {error.strerror}]")
+        return
+    named = file.with_name(f"{file.name}{mimetypes.guess_extension(mime) or '.bin'}")
+    file.replace(named)
+    texts.append(f"[{mime or 'data'} of {len(raw):,} bytes saved in {named}]")
+
+
+_NO_CHANNEL = "server-initiated request"
+"""In what servers say that can't ask in the version of the protocol that is spoken: such requests are gone from it."""
+_NAMES = 400  # characters of the names of new tools
+
+
+async def call_tool(table: McpTable, tool: ServerTool, given: JSON, ctx: ToolContext) -> ToolResult:
+    """Call a tool. Raises ToolFailure, Denied, Rejected."""
+    server: McpServer = table.running.by_name[tool.server]
+    metadata: JSON = {"server": tool.server, "tool": tool.listed.name, "input": given}
+    writes = Writes() if tool.is_local else None
+    need = Need(permission=tool.name, patterns=("*",), always=("*",), metadata=metadata, writes=writes)
+    await ctx.ask(*await server.needs(), need)
+    before = _names(table, server)
+    try:
+        answer = await server.request(partial(send_call, tool.listed.name, given), ctx)
+    except ServerFailed as error:
+        raise ToolFailure(str(error)) from error
+    await _tell_of_new_tools(table, server, before, ctx)
+    title = inert(tool.listed.title or tool.listed.name)
+    about: JSON = {"server": tool.server, "tool": tool.listed.name}
+    try:
+        return result_of(answer, f"{tool.server}: {title}", about, ctx)
+    except ToolFailure as error:
+        if _NO_CHANNEL not in str(error) or not await greet_as_older(server):
+            raise
+        again = (
+            f"The MCP server {server.name} will be spoken to in an older version of the protocol, in which it can ask."
+        )
+        raise ToolFailure(f"{error}\n{again}", advice="Call the tool again.") from error
+
+
+async def _tell_of_new_tools(table: McpTable, server: McpServer, before: list[str], ctx: ToolContext) -> None:
+    """Have the user agree to tools that came with a call, and tell the model their names."""
+    try:
+        await server.settle(ctx)
+    except (Denied, Rejected):
+        line = f"The tools of the MCP server {server.name} have changed, which the user has not agreed to."
+        ctx.workspace.shared(Notices).add(ctx.session_id, line)
+        return
+    new = [name for name in _names(table, server) if name not in before]
+    if before and new:
+        line = f"The MCP server {server.name} has new tools, which can be called now: {', '.join(new)}"
+        ctx.workspace.shared(Notices).add(ctx.session_id, one_line(line, _NAMES))
+
+
+def _names(table: McpTable, server: McpServer) -> list[str]:
+    return list(table.tools({server.name: server.listing})) if server.listing is not None else []
+
+
+async def send_call(name: str, given: JSON, client: "Client", progress_callback: Any) -> Any:
+    """Make a call with the package's client; `progress_callback` is told of its progress."""
+
+    async def report(progress: float, total: float | None, message: str | None) -> None:
+        progress_callback(progress, total, message)
+
+    return await client.call_tool(name, given, progress_callback=report)

@@ -1,0 +1,43 @@
+"""What the tools of servers, and those that find and read, take and are described by."""
+
+from typing import Annotated, Any
+
+import msgspec
+
+from codeloop.extend.mcp.cache.table import ServerTool
+from codeloop.kit.terminal_text import inert
+from codeloop.schema.limits import MCP_DESCRIPTION, MCP_NAMED
+
+
+class McpParams(msgspec.Struct, frozen=True):
+    """What to look for, or what to call."""
+
+    query: str | None = None
+    server: str | None = None
+    tool: str | None = None
+    arguments: dict[str, Any] | None = None
+
+
+class ResourceParams(msgspec.Struct, frozen=True):
+    """What to read."""
+
+    server: Annotated[str, msgspec.Meta(description="leave out to list all servers' resources")] = ""
+    uri: Annotated[str, msgspec.Meta(description="leave out to list the server's resources")] = ""
+
+
+def describe_tool(tool: ServerTool) -> str:
+    """Return a tool's description for the model: hidden characters shown by name, cut at the limit."""
+    text = inert(tool.listed.description or tool.listed.title or tool.listed.name).strip()
+    return text if len(text) <= MCP_DESCRIPTION.value else f"{text[: MCP_DESCRIPTION.value]}…"
+
+
+def join_names(names: list[str]) -> str:
+    """Return names as a list of bounded length; those that are left out are counted."""
+    shown: list[str] = []
+    left = MCP_NAMED.value
+    for index, name in enumerate(map(inert, names)):
+        left -= len(name) + 2
+        if left < 0:
+            return f"{', '.join(shown)} and {len(names) - index} more"
+        shown.append(name)
+    return ", ".join(shown)

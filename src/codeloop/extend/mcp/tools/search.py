@@ -1,0 +1,160 @@
+"""The one tool that finds and calls the tools of servers which are too many to be named in every request."""
+
+import asyncio
+import re
+
+import msgspec
+
+from codeloop.extend.mcp.cache.table import McpTable, ServerTool
+from codeloop.extend.mcp.mcp_server import McpServer
+from codeloop.extend.mcp.mcp_servers import McpServers
+from codeloop.extend.mcp.tools.calls import call_tool
+from codeloop.extend.mcp.tools.parameters import McpParams, describe_tool, join_names
+from codeloop.extend.mcp.transport.failures import ServerFailed
+from codeloop.kit.suggest import near
+from codeloop.kit.terminal_text import one_line
+from codeloop.schema.limits import MCP_FOUND, MCP_LINES
+from codeloop.schema.wire import JSON
+from codeloop.tool.json_schema import OwnParameters, clean_schema
+from codeloop.tool.tool import Tool, ToolContext, ToolFailure, ToolResult
+from codeloop.tool.toolbox import PreparedCall
+
+_LINE = 120
+_IDLE = frozenset(
+    ("a", "an", "all", "and", "by", "for", "from", "in", "it", "of", "on", "or", "the", "to", "tool", "tools", "with")
+)
+"""Words of a query that say nothing about a tool."""
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+|[^\W\d_a-zA-Z]+")
+_STEM = 4  # letters that begin both of two words that are forms of one
+
+
+async def search(table: McpTable, params: McpParams, ctx: ToolContext) -> ToolResult:
+    """Find tools, or call one. A server that nobody has looked at yet is started for it."""
+    servers: McpServers = table.running
+    if params.tool:
+        found = await _resolve(table, params.tool, ctx)
+        return await _run_call(table, found, params.arguments or {}, ctx)
+    if params.server and params.server not in servers.by_name:
+        raise ToolFailure(f"There is no MCP server {params.server!r}. There are: {join_names(list(servers.by_name))}.")
+    query = params.query or ""
+    problems = await _look(servers, params.server or query, ctx)
+    every = table.tools(servers.listings).values()
+    tools = [tool for tool in every if params.server in {None, "", tool.server}]
+    found = _rank(tools, query)
+    if not found:
+        text = f"No tool of an MCP server matches. There are {len(tools)}; an empty query lists them."
+    else:
+        full = found[: MCP_FOUND.value] if _words(query) else []
+        text = "\n\n".join([*map(_format_in_full, full), *_lines(found[len(full) :], is_rest=bool(full))])
+    return ToolResult("MCP tools", "\n".join([text, *problems]), {"found": [tool.name for tool in found]})
+
+
+def _lines(tools: list[ServerTool], *, is_rest: bool) -> list[str]:
+    """Return the list of tools that are only named, as one text; none for no tools."""
+    lines = [f"- {tool.name}: {one_line(describe_tool(tool), _LINE)}" for tool in tools[: MCP_LINES.value]]
+    if more := len(tools) - len(lines):
+        lines.append(f"and {more} more: give `server`, or other words as `query`.")
+    head = ["Also, without their parameters:"] if is_rest and lines else []
+    return ["\n".join([*head, *lines])] if lines else []
+
+
+async def find_and_call(table: McpTable, name: str, given: JSON, ctx: ToolContext) -> ToolResult:
+    """Call a tool that was not known when the request was made. Raises ToolFailure, Denied, Rejected."""
+    return await call_tool(table, await _resolve(table, name, ctx), given, ctx)
+
+
+async def _resolve(table: McpTable, name: str, ctx: ToolContext) -> ServerTool:
+    """Return a tool by its name; the servers that the name begins with are asked first where it is not known."""
+    servers: McpServers = table.running
+    tools = table.tools(servers.listings)
+    problems: list[str] = []
+    names = [name]
+    if name not in tools:
+        meant = table.servers_meant(name)
+        names += meant.values()
+        problems = await _connect([servers.by_name[each] for each in meant], ctx) if meant else []
+        problems += [] if meant else await _look(servers, name, ctx)
+        for each in meant:
+            await servers.by_name[each].settle(ctx)
+        tools = table.tools(servers.listings)
+    found = next((tools[each] for each in names if each in tools), None)
+    if found is not None:
+        return found
+    if problems:
+        raise ToolFailure("\n".join(problems))
+    close = near(name, list(tools))
+    meaning = f" Did you mean {', '.join(close)}?" if close else ""
+    advice = "" if close else "Look for it with the tool `mcp`."
+    raise ToolFailure(f"There is no tool {name!r} of an MCP server.{meaning}", advice=advice)
+
+
+async def _run_call(table: McpTable, found: ServerTool, given: JSON, ctx: ToolContext) -> ToolResult:
+    """Call a tool, which extensions see as any other call."""
+
+    async def run(arguments: JSON, context: ToolContext) -> ToolResult:
+        return await call_tool(table, found, arguments, context)
+
+    schema: JSON = {"type": "object", "properties": {}, **clean_schema(found.listed.schema)}
+    prepared = PreparedCall(Tool(found.name, "", OwnParameters, run, schema=schema), given, given)
+    return await ctx.session.hooks.run_call(prepared, ctx)
+
+
+async def _look(servers: McpServers, query: str, ctx: ToolContext) -> list[str]:
+    """Start the servers that nobody has looked at: those that are named, else all. Returns what went wrong."""
+    unknown = [each for each in servers.by_name.values() if each.listing is None and each.status.state != "disabled"]
+    named_ones = [server for server in unknown if server.name.casefold() in query.casefold()]
+    return await _connect(named_ones or unknown, ctx)
+
+
+async def _connect(wanted: list[McpServer], ctx: ToolContext) -> list[str]:
+    """Start servers side by side; one that has just failed is only reported. Returns what went wrong."""
+    needs = [need for server in wanted for need in await server.needs()]
+    if needs:
+        await ctx.ask(*needs)
+    return [line for line in await asyncio.gather(*map(_try_connect, wanted)) if line]
+
+
+async def _try_connect(server: McpServer) -> str:
+    try:
+        await server.connect(is_patient=True)
+    except ServerFailed as error:
+        return str(error)
+    return ""
+
+
+def _rank(tools: list[ServerTool], query: str) -> list[ServerTool]:
+    """Return the tools that have a word of the query, those with most of its words first; all for no words."""
+    exact = [tool for tool in tools if query.strip() in {tool.name, tool.listed.name}]
+    words = _words(query)
+    if exact or not words:
+        return exact or tools
+    scored = [(_score(tool, words), index, tool) for index, tool in enumerate(tools)]
+    return [tool for score, _, tool in sorted(scored, key=lambda row: ([-each for each in row[0]], row[1])) if score[0]]
+
+
+def _words(text: str) -> list[str]:
+    return [word for each in _WORD.findall(text) if (word := each.casefold()) not in _IDLE]
+
+
+def _score(tool: ServerTool, words: list[str]) -> tuple[int, int]:
+    """Return how many words of a query a tool has, and how well it has them: in its name rather than beside it."""
+    properties: JSON = tool.listed.schema.get("properties") or {}
+    name = _words(f"{tool.server} {tool.listed.name} {tool.listed.title}")
+    about = _words(f"{tool.listed.description} {' '.join(properties)}")
+    in_name = [any(_is_same(word, each) for each in name) for word in words]
+    in_text = [any(_is_same(word, each) for each in about) for word in words]
+    has = sum(map(max, in_name, in_text))
+    return has, 4 * sum(in_name) + sum(in_text)
+
+
+def _is_same(word: str, other: str) -> bool:
+    """Return whether two words are one, in whatever form: `file` and `files`, `create` and `creating`."""
+    if word == other:
+        return True
+    short, long = sorted((word, other), key=len)
+    return len(short) >= _STEM and (long.startswith(short) or (len(short) > _STEM and long.startswith(short[:-1])))
+
+
+def _format_in_full(tool: ServerTool) -> str:
+    schema = msgspec.json.encode(clean_schema(tool.listed.schema)).decode()
+    return f"{tool.name}\n{describe_tool(tool)}\nparameters: {schema}"

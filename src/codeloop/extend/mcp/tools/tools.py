@@ -1,0 +1,130 @@
+"""Tools of servers as tools of ours: offered directly while they are few, else found and called through one tool."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from codeloop.extend.mcp.cache.table import McpTable, ServerTool
+from codeloop.extend.mcp.tools.parameters import McpParams, ResourceParams, describe_tool, join_names
+from codeloop.kit.terminal_text import inert
+from codeloop.model.chat import ToolSpec
+from codeloop.schema.limits import MCP_ABOUT, MCP_DIRECT, MCP_SHARE
+from codeloop.schema.wire import JSON, replace
+from codeloop.tool.json_schema import OwnParameters, clean_schema
+from codeloop.tool.tool import READ_ONLY, Tool, ToolContext, ToolResult, Traits
+from codeloop.tool.toolbox import Find, Fit
+
+SEARCH = "mcp"
+RESOURCE = "mcp_resource"
+OWN = frozenset((SEARCH, RESOURCE))
+_FOLDER = Path(__file__).parent
+_TOKEN = 4
+"""Bytes of JSON that count as one token."""
+_WINDOW = 100_000
+"""The window of a model of which none is known."""
+
+
+def tools_of(table: McpTable) -> tuple[Tool, ...]:
+    """Return the tools of every server that is known, and those that find, call and read."""
+    if not any(each.is_enabled for each in table.definitions.values()):
+        return ()
+    found = [_tool(table, tool) for tool in table.offer().values()]
+    resources = any(listing.resources for listing in table.listings.values())
+    return (*found, _search(table), *([_resource(table)] if resources else []))
+
+
+def fit_of(table: McpTable, share: int | None) -> Fit:
+    """Return a function that drops the servers' tools where they would fill too much of a window, else the search tool.
+
+    `share`: percent of the window; None: what costs less over a session.
+    """
+    servers = {name: tool.server for name, tool in table.tools(table.listings).items()}
+    is_all_known = not table.unknown
+
+    def fit(specs: tuple[ToolSpec, ...], window: int) -> tuple[ToolSpec, ...]:
+        own = [spec for spec in specs if spec.name in servers]
+        part = (window or _WINDOW) * (MCP_SHARE.value if share is None else share) / 100
+        most = min(part, MCP_DIRECT.value) if share is None else part
+        if _tokens(own) > most:
+            return tuple(spec for spec in specs if spec.name not in servers)
+        firsts = {servers[spec.name]: spec.name for spec in reversed(own)}
+        shown = (_with_instructions(table, firsts, servers.get(spec.name, ""), spec) for spec in specs)
+        return tuple(spec for spec in shown if spec.name != SEARCH or not is_all_known)
+
+    return fit
+
+
+def _with_instructions(table: McpTable, firsts: dict[str, str], server: str, spec: ToolSpec) -> ToolSpec:
+    """Return the first tool of a server with what the server says of them all."""
+    said = table.listings[server].instructions_line if firsts.get(server) == spec.name else ""
+    return (
+        replace(spec, description=f"{spec.description}\n\nAbout the tools of {inert(server)}: {said}") if said else spec
+    )
+
+
+def find_of(table: McpTable) -> Find:
+    """Return a lookup for names that begin with a server's prefix: a tool that asks the server when it is called."""
+
+    def find(name: str) -> Tool | None:
+        if not table.servers_meant(name):
+            return None
+
+        async def run(params: JSON, ctx: ToolContext) -> ToolResult:
+            from codeloop.extend.mcp.tools.search import find_and_call
+
+            return await find_and_call(table, name, params, ctx)
+
+        return Tool(name, "", OwnParameters, run, schema={"type": "object", "properties": {}})
+
+    return find
+
+
+def _tokens(specs: Iterable[ToolSpec]) -> float:
+    return sum(len(spec.description) + len(msgspec.json.encode(spec.parameters)) for spec in specs) / _TOKEN
+
+
+def _tool(table: McpTable, tool: ServerTool) -> Tool:
+    async def run(params: JSON, ctx: ToolContext) -> ToolResult:
+        from codeloop.extend.mcp.tools.calls import call_tool
+
+        return await call_tool(table, tool, params, ctx)
+
+    schema: JSON = {"type": "object", "properties": {}, **clean_schema(tool.listed.schema)}
+    traits = Traits(concurrent=tool.listed.read_only)
+    return Tool(tool.name, describe_tool(tool), OwnParameters, run, traits, schema=schema)
+
+
+def _search(table: McpTable) -> Tool:
+    text = (_FOLDER / "mcp.md").read_text(encoding="utf-8").strip()
+    names = join_names([name for name, each in table.definitions.items() if each.is_enabled])
+
+    async def run(params: McpParams, ctx: ToolContext) -> ToolResult:
+        from codeloop.extend.mcp.tools.search import search
+
+        return await search(table, params, ctx)
+
+    return Tool(SEARCH, "\n".join([text, f"Servers: {names}", *_about(table)]), McpParams, run)
+
+
+def _about(table: McpTable) -> list[str]:
+    """Return a line for each server that says something of its tools, bounded in all."""
+    lines: list[str] = []
+    left = MCP_ABOUT.value
+    for name, listing in table.listings.items():
+        line = f"- {inert(name)}: {listing.instructions_line}" if listing.instructions_line else ""
+        left -= len(line)
+        if line and left >= 0:
+            lines.append(line)
+    return lines
+
+
+def _resource(table: McpTable) -> Tool:
+    text = (_FOLDER / "mcp_resource.md").read_text(encoding="utf-8").strip()
+
+    async def run(params: ResourceParams, ctx: ToolContext) -> ToolResult:
+        from codeloop.extend.mcp.tools.resources import read_resource
+
+        return await read_resource(table, params, ctx)
+
+    return Tool(RESOURCE, text, ResourceParams, run, READ_ONLY)

@@ -1,0 +1,310 @@
+"""The ways to reach a server, the order in which they are tried, and their message streams. Uses the package `mcp`."""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from codeloop import __version__
+from codeloop.extend.mcp.cache.definition import LocalDefinition, RemoteDefinition, ServerDefinition
+from codeloop.extend.mcp.cache.listing import Listing
+from codeloop.extend.mcp.transport.connection import ServerConnection
+from codeloop.extend.mcp.transport.failures import ProgramEnded, SignInNeeded, cause, words_of
+from codeloop.extend.mcp.transport.http_client import check_registration, http_client
+from codeloop.extend.mcp.transport.program import (
+    MessageTooLong,
+    ServerProcess,
+    ServerProject,
+    start_server,
+    terms_for_project,
+    terms_for_user,
+)
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.limits import MCP_LIST, MCP_MESSAGE, MCP_START, MCP_STOP
+from codeloop.schema.wire import JSON
+from codeloop.workspace.process.program_boxes import ProgramBoxes
+from codeloop.workspace.process.program_log import ProgramLog
+
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Self
+
+    import httpx2
+    from mcp import Client
+    from mcp.client._transport import Transport, TransportStreams
+    from mcp.shared._stream_protocols import WriteStream
+    from mcp.shared.message import SessionMessage
+
+_SHOWN = 500  # bytes of a line that is no message
+
+
+def quiet() -> None:
+    """Keep what the package logs out of our terminal: what matters comes as an error or is in the server's log."""
+    for name in ("mcp", "client", "httpx2", "httpcore2"):
+        logger = logging.getLogger(name)
+        logger.propagate = False
+        if not logger.handlers:
+            logger.addHandler(logging.NullHandler())
+
+
+@asynccontextmanager
+async def over_stdio(
+    process: ServerProcess, log: ProgramLog, ended: Callable[[str], None]
+) -> "AsyncGenerator[TransportStreams]":
+    """Speak with a program that runs; it is ended at the exit. `ended` hears why when it stops by itself."""
+    import anyio
+    from mcp.shared.message import SessionMessage
+    from mcp_types import jsonrpc_message_adapter
+
+    to_session, read_stream = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    write_stream, from_session = anyio.create_memory_object_stream[SessionMessage](0)
+
+    async def read() -> None:
+        why = ""
+        try:
+            async for line in process.lines():
+                try:
+                    message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+                except ValueError:
+                    if line.strip():
+                        log.note(f"[not a message on stdout: {line[:_SHOWN].decode('utf-8', 'replace')}]")
+                    continue
+                await to_session.send(SessionMessage(message))
+            await process.wait_briefly(MCP_STOP.seconds)
+        except MessageTooLong as error:
+            why = str(error)
+        except (anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
+            pass
+        finally:
+            to_session.close()
+        ended(why or _ending(process.code))
+
+    async def write() -> None:
+        try:
+            async for message in from_session:
+                text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+                await process.write(text.encode())
+        except OSError:  # it reads no more: its end, or its silence, is what is told
+            pass
+
+    tasks = [asyncio.create_task(read()), asyncio.create_task(write())]
+    try:
+        yield read_stream, write_stream
+    finally:
+        write_stream.close()
+        read_stream.close()
+        tasks[0].cancel()
+        await asyncio.wait(tasks, timeout=MCP_STOP.seconds)
+        tasks[1].cancel()
+        await process.close()
+        await asyncio.wait(tasks)
+        from_session.close()
+        to_session.close()
+
+
+def _ending(code: int | None) -> str:
+    if code is None:
+        return "it closed its output"
+    return f"it ended with exit code {code}" if code >= 0 else f"it was ended by signal {-code}"
+
+
+def over_http(url: str, client: "httpx2.AsyncClient") -> "Transport":
+    """Speak streamable HTTP."""
+    from mcp.client.streamable_http import streamable_http_client
+
+    return streamable_http_client(url, http_client=client, max_sse_event_size=MCP_MESSAGE.value)
+
+
+def over_sse(url: str, client: "httpx2.AsyncClient") -> "Transport":
+    """Speak the older transport: one stream of events, messages posted beside it. Closes the client."""
+    from mcp.client.sse import sse_client
+
+    def reuse_client(headers: Any = None, timeout: Any = None, auth: Any = None) -> "httpx2.AsyncClient":
+        del headers, timeout, auth  # the client has them
+        return client
+
+    return sse_client(url, httpx_client_factory=reuse_client)
+
+
+@asynccontextmanager
+async def offer_version(transport: "Transport", version: str) -> "AsyncGenerator[TransportStreams]":
+    """Speak over a transport, and greet with this version of the protocol: the package offers the latest alone."""
+    async with transport as (read_stream, write_stream):
+        yield read_stream, _Greeting(write_stream, version)
+
+
+class _Greeting:
+    """A stream of outgoing messages, of which the greeting names a version."""
+
+    def __init__(self, stream: "WriteStream[SessionMessage]", version: str) -> None:
+        self._stream = stream
+        self._version = version
+
+    async def send(self, item: "SessionMessage", /) -> None:
+        params: JSON | None = getattr(item.message, "params", None)
+        if getattr(item.message, "method", "") == "initialize" and params is not None:
+            params["protocolVersion"] = self._version
+        await self._stream.send(item)
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    async def __aenter__(self) -> "Self":
+        await self._stream.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: "TracebackType | None"
+    ) -> bool | None:
+        return await self._stream.__aexit__(exc_type, exc_val, exc_tb)
+
+
+_OLD = frozenset((400, 404, 405, 406))
+"""What servers of the older HTTP transport answer to a message of the newer one."""
+_HANDSHAKE = ("2024", "2025")
+"""How the versions begin that greet with `initialize`."""
+
+
+class ServerDependencies(Struct, frozen=True):
+    """What servers are started for and with: the project, what programs see of our environment, who starts them.
+
+    `own_folder` returns the folder of a server. `sign_in` signs the requests to a remote one.
+    """
+
+    project: ServerProject
+    environment: dict[str, str]
+    own_folder: Callable[[ServerDefinition], Path]
+    boxes: ProgramBoxes
+    sign_in: Callable[[ServerDefinition], "httpx2.Auth | None"]
+
+
+class ServerTarget(Struct, frozen=True):
+    """A server to connect to. `known`: what it offered last; `callbacks`: the client's, for what the server asks."""
+
+    definition: ServerDefinition
+    how: LocalDefinition | RemoteDefinition
+    known: Listing | None
+    log: ProgramLog
+    callbacks: JSON
+
+    def seconds(self, otherwise: float) -> float:
+        """Return how long one phase may take."""
+        return self.how.timeout / 1000 if self.how.timeout else otherwise
+
+
+async def connect(target: ServerTarget, dependencies: ServerDependencies) -> tuple[ServerConnection, Listing]:
+    """Return an open connection and what the server offers.
+
+    Raises the error that prevents it, an exception group perhaps; TimeoutError.
+    """
+    tried: list[ServerConnection] = []
+    for connection in _ways(target, dependencies):
+        listing = await connection.open(target.seconds(MCP_START.seconds) + target.seconds(MCP_LIST.seconds))
+        if listing is not None:
+            return connection, listing
+        tried.append(connection)
+        if not _may_be_older(connection):
+            break
+    first = tried[0]
+    refused = cause(first.fatal)
+    if isinstance(target.how, RemoteDefinition) and isinstance(refused, SignInNeeded) and refused.can_sign_in:
+        await check_registration(target.definition.name, target.how, refused)
+    if len(tried) > 1 and not isinstance(target.how, LocalDefinition):
+        last = (
+            f"{words_of(tried[-1].fatal)} (tried as streamable HTTP, which was answered with {first.status}, and SSE)"
+        )
+        raise CodeloopError(last) from first.fatal
+    last = tried[-1]
+    if last.ended:
+        raise ProgramEnded(last.ended) from last.fatal
+    raise last.fatal or CodeloopError("the connection ended")
+
+
+def _may_be_older(connection: ServerConnection) -> bool:
+    """Return whether the server may only know another way."""
+    if connection.transport == "stdio":
+        return bool(connection.ended)
+    return connection.transport == "sse" or connection.status in _OLD
+
+
+def _ways(target: ServerTarget, dependencies: ServerDependencies) -> Iterator[ServerConnection]:
+    chosen = target.how.protocol or (target.known.protocol if target.known is not None else "")
+    is_old = chosen.startswith(_HANDSHAKE)
+    seconds = target.seconds(MCP_LIST.seconds)
+    match target.how:
+        case LocalDefinition() as how:
+            for mode in ("legacy",) if is_old else ("auto", "legacy"):
+                yield ServerConnection("stdio", partial(_local, target, how, dependencies, mode), seconds)
+        case RemoteDefinition() as how:
+            newer = ("http", "legacy" if is_old else "auto")
+            older = ("sse", "legacy")
+            known = target.known.transport if target.known is not None else ""
+            for transport, mode in (older, newer) if known == "sse" else (newer, older):
+                yield ServerConnection(transport, partial(_remote, target, how, dependencies, transport, mode), seconds)
+
+
+@asynccontextmanager
+async def _local(
+    target: ServerTarget,
+    how: LocalDefinition,
+    dependencies: ServerDependencies,
+    mode: str,
+    connection: ServerConnection,
+) -> "AsyncGenerator[Client]":
+    """Start a program and greet it. The package is imported while the program starts."""
+    find_terms = terms_for_project if target.definition.scope else terms_for_user
+    terms = find_terms(how, dependencies.project, dependencies.environment, dependencies.own_folder(target.definition))
+    process = await start_server(dependencies.boxes, terms, target.log)
+    try:
+        await asyncio.to_thread(_import)
+        async with _client(over_stdio(process, target.log, connection.end), target, mode) as client:
+            yield client
+    finally:
+        await process.close()
+
+
+@asynccontextmanager
+async def _remote(
+    target: ServerTarget,
+    how: RemoteDefinition,
+    dependencies: ServerDependencies,
+    transport: str,
+    mode: str,
+    connection: ServerConnection,
+) -> "AsyncGenerator[Client]":
+    await asyncio.to_thread(_import)
+
+    def note_status(status: int) -> None:
+        connection.status = status
+
+    client = http_client(how.headers, dependencies.sign_in(target.definition), note_status)
+    if transport == "sse":
+        async with _client(over_sse(how.url, client), target, mode) as found:
+            yield found
+        return
+    async with client, _client(over_http(how.url, client), target, mode) as found:
+        yield found
+
+
+def _client(transport: "Transport", target: ServerTarget, mode: str) -> "Client":
+    from mcp import Client
+    from mcp_types import Implementation
+
+    about = Implementation(name="codeloop", version=__version__)
+    version = target.how.protocol
+    if mode == "legacy" and version is not None and version.startswith(_HANDSHAKE):
+        transport = offer_version(transport, version)
+    return Client(transport, client_info=about, mode=mode, cache=None, log_level="info", **target.callbacks)
+
+
+def _import() -> "type[Client]":
+    """Import the package: half a second, in a thread, so that nothing waits that need not."""
+    from mcp import Client
+
+    quiet()
+    return Client

@@ -1,0 +1,258 @@
+"""An open connection to a server: one task owns it from beginning to end, any task may call through it."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Any, cast
+
+from codeloop.extend.mcp.cache.listing import Listing
+from codeloop.extend.mcp.transport.failures import CONNECTION_CLOSED
+from codeloop.extend.mcp.transport.fetch_listing import fetch_listing
+from codeloop.schema.bounds.extension import MCP_CALL_LONGEST
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.limits import MCP_STOP, SHELL_TERM
+from codeloop.schema.wire import JSON
+
+if TYPE_CHECKING:
+    from mcp import Client
+    from mcp.client.subscriptions import Subscription
+
+_LEVEL = "info"
+_GREETED = ("2024", "2025")
+"""How the versions begin in which servers tell of everything by themselves, and of resources that are subscribed to."""
+
+
+class ChangeStream:
+    """Runs as long as a connection. Newer servers tell of changes on a stream that we hold open for that."""
+
+    def __init__(self, client: "Client") -> None:
+        self._client = client
+        self._uris: set[str] = set()
+        self._more = asyncio.Event()
+
+    @property
+    def _is_older(self) -> bool:
+        return self._client.protocol_version.startswith(_GREETED)
+
+    async def watch(self, uri: str) -> None:
+        """Subscribe to changes of a resource, if the server offers that. Raises what a request raises."""
+        from mcp_types import EmptyResult, SubscribeRequest, SubscribeRequestParams
+
+        can = self._client.server_capabilities.resources
+        if can is None or not can.subscribe or uri in self._uris:
+            return
+        self._uris.add(uri)
+        if self._is_older:
+            asked = SubscribeRequest(params=SubscribeRequestParams(uri=uri))
+            await self._client.session.send_request(asked, EmptyResult)
+        else:
+            self._more.set()
+
+    async def run(self) -> None:
+        """Ask for the log, and hold the stream of changes until cancelled. A server that refuses is left in peace."""
+        from mcp import MCPError
+        from mcp.client.subscriptions import SubscriptionLost
+
+        try:
+            if self._is_older:
+                await self._set_level()
+                return
+            can = self._client.server_capabilities
+            while True:
+                self._more.clear()
+                lists = {
+                    "tools_list_changed": bool(can.tools and can.tools.list_changed),
+                    "prompts_list_changed": bool(can.prompts and can.prompts.list_changed),
+                    "resources_list_changed": bool(can.resources and can.resources.list_changed),
+                }
+                if not self._uris and not any(lists.values()):
+                    await self._more.wait()
+                    continue
+                async with self._client.listen(**lists, resource_subscriptions=sorted(self._uris)) as stream:
+                    await self._follow(stream)
+                if not self._more.is_set():
+                    return
+        except (MCPError, SubscriptionLost, TimeoutError):
+            return
+
+    async def _follow(self, stream: "Subscription") -> None:
+        """Wait for the end of a stream, or until more has to be asked for than it was opened for."""
+        waiting, ending = asyncio.create_task(self._more.wait()), asyncio.create_task(_to_the_end(stream))
+        try:
+            await asyncio.wait({waiting, ending}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            waiting.cancel()
+            ending.cancel()
+        if ending.done() and not ending.cancelled():
+            ending.result()
+
+    async def _set_level(self) -> None:
+        from mcp_types import EmptyResult, SetLevelRequest, SetLevelRequestParams
+
+        if self._client.server_capabilities.logging is not None:
+            asked = SetLevelRequest(params=SetLevelRequestParams(level=_LEVEL))
+            await self._client.session.send_request(asked, EmptyResult)
+
+
+async def _to_the_end(stream: "Subscription") -> None:
+    """Take the events, of which the connection's handler has heard, so that none waits. Raises SubscriptionLost."""
+    async for _ in stream:
+        pass
+
+
+Progress = Callable[[float, float | None, str | None], None]
+Entering = Callable[["ServerConnection"], "AbstractAsyncContextManager[Client]"]
+
+
+class ServerConnection:
+    """See the module. `ended` says why it is over, once it is; `fatal`: the error that ended it.
+
+    `status`: the latest answer's, over HTTP. `seconds`: how long listing what it offers may take.
+    """
+
+    def __init__(self, transport: str, entering: Entering, seconds: float) -> None:
+        self.transport = transport
+        self.ended = ""
+        self.fatal: BaseException | None = None
+        self.status = 0
+        self.on_end: Callable[[], None] = lambda: None
+        self._entering = entering
+        self._seconds = seconds
+        self._client: Client | None = None
+        self._changes: ChangeStream | None = None
+        self._owner: asyncio.Task[None] | None = None
+        self._closing = asyncio.Event()
+
+    async def open(self, seconds: float) -> Listing | None:
+        """Start or reach the server and return what it offers; None: it ended, `fatal` and `ended` say why.
+
+        Raises TimeoutError; what was begun is ended then, as when the caller is cancelled.
+        """
+        opened: asyncio.Future[Listing] = asyncio.get_running_loop().create_future()
+        self._owner = asyncio.create_task(self._own(opened))
+        is_kept = False
+        try:
+            async with asyncio.timeout(seconds):
+                await asyncio.wait({self._owner, opened}, return_when=asyncio.FIRST_COMPLETED)
+            is_kept = opened.done()
+        finally:
+            if not is_kept:
+                await self.close()
+        self._note_end()
+        if is_kept:
+            self._owner.add_done_callback(lambda _: self._note_loss())
+        return opened.result() if is_kept else None
+
+    async def close(self) -> None:
+        """End the connection, and a local server with its processes."""
+        if self._owner is None:
+            return
+        self._closing.set()
+        if self._client is None:
+            self._owner.cancel()
+        most = 2 * MCP_STOP.seconds + 2 * SHELL_TERM.seconds
+        _, late = await asyncio.wait({self._owner}, timeout=most)
+        if late:
+            self._owner.cancel()
+            await asyncio.wait({self._owner}, timeout=most)
+
+    def end(self, why: str) -> None:
+        """Take up that the server is gone."""
+        if not self._closing.is_set():
+            self.ended = why
+            self._closing.set()
+            self.on_end()
+
+    @property
+    def is_open(self) -> bool:
+        """Return whether requests can be made."""
+        return self._client is not None and not self._closing.is_set()
+
+    async def request(
+        self, make: "Callable[[Client, Progress], Awaitable[Any]]", most: float, progress: Progress
+    ) -> JSON:
+        """Make one request and return its result as JSON. Ends after `most` seconds without a sign of progress.
+
+        Signs of progress do not keep it open for ever (`MCP_CALL_LONGEST`).
+
+        Raises what it fails with, TimeoutError, or CodeloopError when the connection ends meanwhile.
+        """
+        client, owner = self._client, self._owner
+        if client is None or owner is None:
+            raise CodeloopError(self.ended or "it is not connected")
+        loop = asyncio.get_running_loop()
+        until = [loop.time() + most]
+        last = loop.time() + max(most, MCP_CALL_LONGEST.seconds)
+
+        def note_progress(done: float, total: float | None, words: str | None) -> None:
+            until[0] = min(loop.time() + most, last)
+            progress(done, total, words)
+
+        async def send() -> JSON:
+            result = await make(client, note_progress)
+            return cast("JSON", result.model_dump(by_alias=True, mode="json", exclude_none=True))
+
+        work = asyncio.create_task(send())
+        try:
+            while not work.done():
+                if (left := until[0] - loop.time()) <= 0:
+                    raise TimeoutError
+                await asyncio.wait({work, owner}, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+                if owner.done() and not work.done():
+                    break
+        finally:
+            if not work.done():
+                work.cancel()
+                await asyncio.wait({work}, timeout=MCP_STOP.seconds)
+        if not work.cancelled() and work.done() and getattr(work.exception(), "code", None) == CONNECTION_CLOSED:
+            await asyncio.wait({owner}, timeout=MCP_STOP.seconds)  # which says why
+        if work.cancelled() or not work.done():
+            raise CodeloopError(self.ended or "the connection ended")
+        return work.result()
+
+    async def watch(self, uri: str) -> None:
+        """Hear of changes of a resource from now on. Raises what a request raises."""
+        if self._changes is not None:
+            async with asyncio.timeout(self._seconds):
+                await self._changes.watch(uri)
+
+    async def fetch_listing(self) -> Listing:
+        """List the server's offers now. Raises what a request raises."""
+        if self._client is None:
+            raise CodeloopError(self.ended or "it is not connected")
+        async with asyncio.timeout(self._seconds):
+            return await fetch_listing(self._client, self.transport)
+
+    async def _own(self, opened: "asyncio.Future[Listing]") -> None:
+        """Hold the connection from its opening to its end, in one task."""
+        async with self._entering(self) as client:
+            try:
+                is_listed = False
+                try:
+                    async with asyncio.timeout(self._seconds):
+                        listing = await fetch_listing(client, self.transport)
+                    is_listed = True
+                finally:
+                    if not is_listed:
+                        self._closing.set()  # that its program ends from now on is no cause
+                self._client, self._changes = client, ChangeStream(client)
+                opened.set_result(listing)
+                listening = asyncio.create_task(self._changes.run())
+                try:
+                    await self._closing.wait()
+                finally:
+                    listening.cancel()
+                    await asyncio.wait({listening}, timeout=MCP_STOP.seconds)
+            finally:
+                self._client = self._changes = None
+
+    def _note_loss(self) -> None:
+        """Take up that the owner has ended, as it may by itself."""
+        self._note_end()
+        self.end("the connection was lost")
+
+    def _note_end(self) -> None:
+        """Take up why the owner has ended, if it has."""
+        owner = self._owner
+        if owner is not None and owner.done() and not owner.cancelled():
+            self.fatal = owner.exception()

@@ -1,0 +1,159 @@
+"""Asking a server what it offers: page by page, and again when it says that its lists have changed."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from codeloop.extend.mcp.cache.listing import ListedPrompt, ListedResource, ListedTool, Listing, PromptArgument
+from codeloop.extend.mcp.transport.failures import CONNECTION_CLOSED, request_errors, words_of
+from codeloop.schema.bounds.extension import MCP_CHANGES
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.limits import MCP_LIST, MCP_LIST_OTHER, MCP_PAGES, MCP_TOOLS
+from codeloop.schema.wire import JSON
+
+if TYPE_CHECKING:
+    from mcp import Client
+
+_SPOKEN = {
+    "tools": "tools",
+    "resources": "resources",
+    "resourceTemplates": "templates of resources",
+    "prompts": "prompts",
+}
+
+
+async def fetch_listing(client: "Client", transport: str) -> Listing:
+    """Return everything that a server offers. A list that it advertises and does not give is left out.
+
+    Raises what a request raises, and CodeloopError when it gives none of them.
+    """
+    can = client.server_capabilities
+    about = client.server_info
+    refused: dict[str, Exception] = {}
+    tools, resources, templates, prompts = await asyncio.gather(
+        _pages(client.list_tools, "tools", refused) if can.tools else _nothing(),
+        _pages(client.list_resources, "resources", refused) if can.resources else _nothing(),
+        _pages(client.list_resource_templates, "resourceTemplates", refused) if can.resources else _nothing(),
+        _pages(client.list_prompts, "prompts", refused) if can.prompts else _nothing(),
+    )
+    as_tasks = [each["name"] for each in tools if _is_only_a_task(each)]
+    problems = [f"its {_SPOKEN[name]} can't be listed: {words_of(error)}" for name, error in refused.items()]
+    if refused and len(refused) == bool(can.tools) + 2 * bool(can.resources) + bool(can.prompts):
+        raise CodeloopError(problems[0]) from next(iter(refused.values()))
+    problems += [f"its tool {name} runs only as a task, which is not supported" for name in as_tasks]
+    return Listing(
+        server=f"{about.name} {about.version}".strip() if about else "",
+        protocol=client.protocol_version,
+        transport=transport,
+        instructions=client.instructions or "",
+        problems=problems,
+        tools=[_tool(each) for each in tools if each["name"] not in as_tasks],
+        resources=[*map(_resource, resources), *map(_resource, templates)],
+        prompts=[_prompt(each) for each in prompts],
+    )
+
+
+def _is_only_a_task(tool: JSON) -> bool:
+    execution: JSON = tool.get("execution") or {}
+    return execution.get("taskSupport") == "required"
+
+
+async def _nothing() -> list[JSON]:
+    return []
+
+
+async def _pages(ask: Callable[..., Awaitable[Any]], name: str, refused: dict[str, Exception]) -> list[JSON]:
+    """Return the rows of all pages of one list; an error goes into `refused`, with the rows of earlier pages kept.
+
+    Raises what ends the connection. Tools are what a server is for: of them only a missing handler is forgiven.
+    """
+    from mcp import MCPError
+    from mcp_types import METHOD_NOT_FOUND
+
+    found: list[JSON] = []
+    cursor: str | None = None
+    try:
+        async with asyncio.timeout(None if name == "tools" else MCP_LIST_OTHER.seconds):
+            for _ in range(MCP_PAGES.value):
+                page: JSON = (await ask(cursor=cursor)).model_dump(by_alias=True, mode="json", exclude_none=True)
+                found += page.get(name, [])
+                cursor = page.get("nextCursor")
+                if not cursor or len(found) >= MCP_TOOLS.value:
+                    break
+    except (MCPError, ValueError, TimeoutError) as error:
+        code = getattr(error, "code", None)
+        if code == CONNECTION_CLOSED or (name == "tools" and code != METHOD_NOT_FOUND):
+            raise
+        refused[name] = error
+    return found[: MCP_TOOLS.value]
+
+
+def _tool(given: JSON) -> ListedTool:
+    hints: JSON = given.get("annotations") or {}
+    return ListedTool(
+        name=given["name"],
+        description=given.get("description", ""),
+        schema=given.get("inputSchema", {}),
+        title=given.get("title") or hints.get("title") or "",
+        read_only=hints.get("readOnlyHint") is True,
+    )
+
+
+def _resource(given: JSON) -> ListedResource:
+    return ListedResource(
+        uri=given.get("uri") or given.get("uriTemplate") or "",
+        name=given["name"],
+        description=given.get("description", ""),
+        mime=given.get("mimeType", ""),
+        is_template="uriTemplate" in given,
+    )
+
+
+def _prompt(given: JSON) -> ListedPrompt:
+    arguments = [
+        PromptArgument(
+            name=each["name"], description=each.get("description", ""), required=each.get("required") is True
+        )
+        for each in given.get("arguments", [])
+    ]
+    return ListedPrompt(name=given["name"], description=given.get("description", ""), arguments=arguments)
+
+
+class LatestListing:
+    """See the module. `found`: the latest answer; `ask` asks for one, and `changed` is called after each.
+
+    A server may report any number of changes: it is asked once for all of some seconds.
+    """
+
+    def __init__(self, changed: Callable[[], None]) -> None:
+        self.found: Listing | None = None
+        self.ask: Callable[[], Awaitable[Listing]] | None = None
+        self.is_awaited = False
+        """Somebody waits for the answer, who takes it up."""
+        self._changed = changed
+        self._asking: asyncio.Task[None] | None = None
+        self._is_stale = False
+
+    def note_change(self) -> None:
+        """Ask again soon."""
+        self._is_stale = True
+        if self._asking is None or self._asking.done():
+            self._asking = asyncio.create_task(self._ask_again())
+
+    async def settle(self) -> None:
+        """Wait for the answer if one is due."""
+        if self._asking is not None and not self._asking.done():
+            self.is_awaited = True
+            try:
+                await asyncio.wait({self._asking}, timeout=MCP_LIST.seconds)
+            finally:
+                self.is_awaited = False
+
+    async def _ask_again(self) -> None:
+        while self._is_stale and self.ask is not None:
+            await asyncio.sleep(MCP_CHANGES.seconds)
+            self._is_stale = False
+            with suppress(*request_errors()):  # what it offered before stays, as far as anybody knows
+                self.found = await self.ask()
+                self._changed()

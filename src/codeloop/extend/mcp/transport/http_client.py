@@ -1,0 +1,148 @@
+"""The HTTP client for one remote server, and whether its sign-in provider registers clients by itself."""
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from codeloop.extend.mcp.cache.definition import RemoteDefinition
+from codeloop.extend.mcp.transport.failures import RegistrationNeeded, SignInNeeded, refusal, request_errors
+from codeloop.net.http1 import NetworkError
+from codeloop.net.offline import check_reach
+from codeloop.net.proxy import proxy_for
+from codeloop.net.tls import service_tls_context
+from codeloop.schema.limits import MCP_LIST, MCP_MESSAGE, MCP_START
+
+if TYPE_CHECKING:
+    import httpx2
+
+_REFUSED = frozenset((401, 403))
+
+
+def http_client(
+    headers: Mapping[str, str], auth: "httpx2.Auth | None", note_status: Callable[[int], None]
+) -> "httpx2.AsyncClient":
+    """Return a client for one server and its sign-in, which may be at another host. `note_status` gets each status."""
+    import httpx2
+
+    async def check_status(response: httpx2.Response) -> None:
+        note_status(response.status_code)
+        if response.status_code in _REFUSED and auth is None:
+            raise SignInNeeded(f"it answered {response.status_code} {response.reason_phrase}: check its `headers`")
+        _limit_size(response)
+
+    return httpx2.AsyncClient(
+        headers=dict(headers),
+        auth=auth,
+        transport=_by_host(),
+        timeout=httpx2.Timeout(MCP_START.seconds, read=None),
+        event_hooks={"response": [check_status]},
+    )
+
+
+def _by_host() -> "httpx2.AsyncBaseTransport":
+    """Return a transport that reaches each host directly or through the proxy that the environment names for it."""
+    import httpx2
+
+    ways: dict[tuple[str | None, bool], httpx2.AsyncHTTPTransport] = {}
+
+    class ByHost(httpx2.AsyncBaseTransport):
+        async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+            url = request.url
+            try:
+                check_reach(url.host)
+            except NetworkError as error:
+                raise httpx2.ConnectError(str(error), request=request) from None
+            port = url.port or (443 if url.scheme == "https" else 80)
+            proxy = proxy_for(url.scheme, url.host, port, os.environ)
+            is_secure = url.scheme == "https" or (proxy or "").startswith("https")
+            way = ways.get((proxy, is_secure))
+            if way is None:
+                way = httpx2.AsyncHTTPTransport(verify=service_tls_context() if is_secure else False, proxy=proxy)
+                ways[proxy, is_secure] = way
+            return await way.handle_async_request(request)
+
+        async def aclose(self) -> None:
+            for way in ways.values():
+                await way.aclose()
+
+    return ByHost()
+
+
+def _limit_size(response: "httpx2.Response") -> None:
+    """Read no more of an answer than the limit; events of a stream are bounded one by one."""
+    import httpx2
+
+    stream = response.stream
+    is_events = response.headers.get("content-type", "").lower().startswith("text/event-stream")
+    if is_events or not isinstance(stream, httpx2.AsyncByteStream):
+        return
+
+    class Bounded(httpx2.AsyncByteStream):
+        async def __aiter__(self) -> AsyncGenerator[bytes]:
+            size = 0
+            async for chunk in stream:
+                size += len(chunk)
+                if size > MCP_MESSAGE.value:
+                    raise httpx2.ReadError(f"it sent a message of more than {MCP_MESSAGE.value:,} bytes")
+                yield chunk
+
+        async def aclose(self) -> None:
+            await stream.aclose()
+
+    response.stream = Bounded()
+
+
+CALLBACK_PATH = "/mcp/oauth/callback"
+CALLBACK_PORT = 19876
+"""Where a client that somebody registered by hand is called back, unless its settings name another port."""
+
+
+def how_to_register(name: str) -> str:
+    """Return the advice about a server that registers no clients by itself."""
+    return (
+        f"its provider registers no clients by itself. Register codeloop there, with the redirect address "
+        f'http://127.0.0.1:{CALLBACK_PORT}{CALLBACK_PATH}, and set `"oauth": {{"clientId": "..."}}` in mcp.{name}'
+    )
+
+
+async def check_registration(name: str, how: RemoteDefinition, refused: SignInNeeded) -> None:
+    """Look up the provider of a server that wants a sign-in. Raises RegistrationNeeded when nobody could sign in.
+
+    What can't be found out counts as possible: signing in says more.
+    """
+    if how.oauth is False or (how.oauth and how.oauth.client_id):
+        return
+    import httpx2
+
+    is_closed = False
+    with suppress(*request_errors()):
+        async with asyncio.timeout(MCP_LIST.seconds), http_client({}, httpx2.Auth(), lambda _status: None) as client:
+            is_closed = await _is_closed(how.url, refused.challenge, client)
+    if is_closed:
+        raise RegistrationNeeded(how_to_register(name))
+
+
+async def _is_closed(url: str, challenge: str, client: "httpx2.AsyncClient") -> bool:
+    from mcp.client.auth.utils import (
+        build_oauth_authorization_server_metadata_discovery_urls,
+        build_protected_resource_metadata_discovery_urls,
+        create_oauth_metadata_request,
+        extract_resource_metadata_from_www_auth,
+        handle_auth_metadata_response,
+        handle_protected_resource_response,
+    )
+
+    provider: str | None = None
+    described = extract_resource_metadata_from_www_auth(refusal(challenge))
+    for address in build_protected_resource_metadata_discovery_urls(described, url):
+        resource = await handle_protected_resource_response(await client.send(create_oauth_metadata_request(address)))
+        if resource is not None:
+            provider = str(resource.authorization_servers[0])
+            break
+    for address in build_oauth_authorization_server_metadata_discovery_urls(provider, url):
+        _, found = await handle_auth_metadata_response(await client.send(create_oauth_metadata_request(address)))
+        if found is not None:
+            return found.registration_endpoint is None
+    return False

@@ -1,0 +1,209 @@
+"""A local server's program: where and how it is started, and its streams. It ends with us, with all it started."""
+
+import asyncio
+import os
+import socket
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+from msgspec import Struct
+
+from codeloop.extend.mcp.cache.definition import LocalDefinition
+from codeloop.kit.processes import which
+from codeloop.kit.small_files import from_home, make_private
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.limits import MCP_MESSAGE, MCP_STOP, SHELL_TERM
+from codeloop.workspace.process.child_process import Pipe
+from codeloop.workspace.process.program_boxes import ProgramBoxes
+from codeloop.workspace.process.program_environment import program_environment
+from codeloop.workspace.process.program_log import ProgramLog
+from codeloop.workspace.sandbox.process_launcher import Launch, LaunchedProcess, to_the_end
+from codeloop.workspace.sandbox.program_profile import ProgramProfile, find_code, find_named, widen
+from codeloop.workspace.sandbox.sandbox import SandboxRefused
+
+_ANYWHERE = Path("/")
+_HERE = (".", "..")
+
+
+class ServerProject(Struct, frozen=True):
+    """The project that servers are started for: its directory and its top, both resolved, and whether it is trusted."""
+
+    directory: Path
+    root: Path
+    is_trusted: bool
+
+
+class StartTerms(Struct, frozen=True):
+    """How a program is started: `words`, of which the first is its path, in a folder, with its whole environment.
+
+    `profile`: what it may do in its sandbox; None: it gets none.
+    """
+
+    words: tuple[str, ...]
+    folder: Path
+    environment: Mapping[str, str]
+    profile: ProgramProfile | None
+
+
+def terms_for_user(
+    how: LocalDefinition, project: ServerProject, environment: Mapping[str, str], own: Path
+) -> StartTerms:
+    """Return how a server of the user's own configuration is started: in a folder of its own, `own`.
+
+    Interpreters and package runners take options and code from the folder that they start in, and from those above it.
+    A project's is that folder only where the definition says so and the project is trusted. Raises CodeloopError.
+    """
+    project_folders = (project.directory, project.root)
+    folder = _find_folder(how, project.directory)
+    if folder is None or (not project.is_trusted and _is_inside(folder, project_folders)):
+        make_private(own)
+        folder = _ANYWHERE if _is_inside(own, project_folders) else own
+    words = how.command
+    if project.is_trusted:
+        words = [_from_project(word, project.directory) for word in words]
+    given = program_environment(environment, how.environment, project_folders)
+    return _terms((_program(words[0], folder, given), *words[1:]), folder, given, how, project, own)
+
+
+def terms_for_project(
+    how: LocalDefinition, project: ServerProject, environment: Mapping[str, str], own: Path
+) -> StartTerms:
+    """Return how a server that a trusted project brought is started: in its directory. Raises CodeloopError."""
+    folder = _find_folder(how, project.directory) or project.directory
+    given = program_environment(environment, how.environment)
+    return _terms((_program(how.command[0], folder, given), *how.command[1:]), folder, given, how, project, own)
+
+
+def _terms(
+    words: tuple[str, ...],
+    folder: Path,
+    environment: Mapping[str, str],
+    how: LocalDefinition,
+    project: ServerProject,
+    own: Path,
+) -> StartTerms:
+    if project.directory in folder.parents or project.directory == folder or words[1:] != tuple(how.command[1:]):
+        # What Python compiles would be another change of the project's files.
+        environment = {"PYTHONDONTWRITEBYTECODE": "1", **environment}
+    code = find_code(words, Path(environment.get("HOME") or "/nonexistent"))
+    plain = ProgramProfile(own, readable=(*code, *find_named(how.environment.values()), folder), network="on")
+    return StartTerms(words, folder, environment, widen(plain, how.is_boxed, project.root))
+
+
+def _find_folder(how: LocalDefinition, directory: Path) -> Path | None:
+    """Return the folder that a definition names. Raises CodeloopError when it is not there."""
+    if not how.cwd:
+        return None
+    folder = directory / from_home(how.cwd)
+    if not folder.is_dir():
+        raise CodeloopError(f"its directory {folder} does not exist")
+    return folder
+
+
+def _is_inside(folder: Path, project_folders: Sequence[Path]) -> bool:
+    real = Path(os.path.realpath(folder))
+    return any(real.is_relative_to(os.path.realpath(each)) for each in project_folders)
+
+
+def _from_project(word: str, directory: Path) -> str:
+    """Return a word of a command; one that begins with a dot, as paths of the project do, as an absolute path."""
+    return os.path.normpath(directory / word) if word in _HERE or word.startswith(("./", "../")) else word
+
+
+def _program(name: str, folder: Path, environment: Mapping[str, str]) -> str:
+    if "/" in name:
+        return os.path.normpath(folder / from_home(name))
+    found = which(name, environment.get("PATH"))
+    if found is None:
+        raise CodeloopError(f"There is no program {name!r} on the PATH. Install it, or give its path as `command`.")
+    return found
+
+
+class MessageTooLong(CodeloopError):
+    """A server sent more in one message than is read."""
+
+
+class ServerProcess:
+    """A running program. It reads lines from stdin and writes lines to stdout; its stderr goes to the log."""
+
+    def __init__(self, process: LaunchedProcess, streams: "_Streams", errors: Pipe) -> None:
+        self._process = process
+        self._streams = streams
+        self._errors = errors
+
+    async def lines(self) -> AsyncGenerator[bytes]:
+        """Yield the lines of its stdout until it ends. Raises MessageTooLong."""
+        rest = bytearray()
+        while chunk := await self._streams.reader.read(2**16):
+            rest += chunk
+            if b"\n" in chunk:
+                *lines, last = bytes(rest).split(b"\n")
+                rest = bytearray(last)
+                for line in lines:
+                    yield line
+            elif len(rest) > MCP_MESSAGE.value:
+                raise MessageTooLong(f"it sent a message of more than {MCP_MESSAGE.value:,} bytes")
+
+    async def write(self, line: bytes) -> None:
+        """Write a line to its stdin; waits while it reads nothing. Raises OSError when it has closed it."""
+        self._streams.writer.write(line + b"\n")
+        await self._streams.writer.drain()
+
+    @property
+    def code(self) -> int | None:
+        """Its exit code (negative: the signal); None while it runs."""
+        return self._process.exited.result() if self._process.exited.done() else None
+
+    async def wait_briefly(self, seconds: float) -> None:
+        """Wait for its end, for so long at most."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await asyncio.shield(self._process.exited)
+
+    async def close(self) -> None:
+        """End it: its input first, then with its tree by signals. Done even when cancelled."""
+        self._streams.writer.close()
+        try:
+            await to_the_end(self._end())
+        finally:
+            self._streams.output.close()
+            self._errors.close()
+
+    async def _end(self) -> None:
+        await self.wait_briefly(MCP_STOP.seconds)
+        await self._process.end(SHELL_TERM.seconds)
+
+
+class _Streams(Struct, frozen=True):
+    """Our ends of a program's stdin and stdout. `output` keeps the connection that `reader` reads from."""
+
+    writer: asyncio.StreamWriter
+    reader: asyncio.StreamReader
+    output: asyncio.StreamWriter
+
+
+async def start_server(boxes: ProgramBoxes, terms: StartTerms, log: ProgramLog) -> ServerProcess:
+    """Start a program. Raises CodeloopError."""
+    log.begin()
+    errors = Pipe(log.feed)
+    ours_in, theirs_in = socket.socketpair()
+    ours_out, theirs_out = socket.socketpair()
+    with ExitStack() as on_failure:
+        for close in (errors.close, ours_in.close, ours_out.close):
+            on_failure.callback(close)
+        with theirs_in, theirs_out:
+            descriptors = {0: theirs_in.fileno(), 1: theirs_out.fileno(), 2: errors.writer}
+            try:
+                launch = Launch(terms.words, terms.folder, terms.environment, descriptors)
+                process = await boxes.start(launch, terms.profile)
+            except SandboxRefused as error:
+                raise CodeloopError(f"{error} The configuration requires one (sandbox).") from error
+            except OSError as error:
+                where = error.filename or terms.words[0]
+                raise CodeloopError(f"{where} can't be started: {error.strerror}.") from error
+        on_failure.pop_all()
+    errors.listen()
+    _, writer = await asyncio.open_connection(sock=ours_in)
+    reader, output = await asyncio.open_connection(sock=ours_out)
+    return ServerProcess(process, _Streams(writer, reader, output), errors)

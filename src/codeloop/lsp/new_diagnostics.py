@@ -1,0 +1,329 @@
+"""What edits brought: what a server says after them, without what it said before."""
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+from msgspec import Struct
+
+from codeloop.lsp.client.client import CHANGED, CREATED, DELETED, FileEvent, LanguageClient
+from codeloop.lsp.client.connection import FENCE, ErrorAnswer, ServerGone
+from codeloop.lsp.client.diagnostic import ERROR, WARNING, Diagnostic
+from codeloop.lsp.client.document import on_disk
+from codeloop.lsp.server import LanguageServer, ServerUnavailable
+from codeloop.schema.bounds.language import LSP_FILE, LSP_KNOWN, LSP_LATE, LSP_OPEN, LSP_OTHERS, LSP_REQUEST, LSP_WAIT
+
+_MOMENT = 0.02
+"""Seconds in which a server has said what it says of several files in one go."""
+_SILENCE = 0.15
+"""Seconds after which a server that told of several files by itself has told of all that an edit did to them."""
+_SEARCHES = 2
+_REST = 3.0
+"""Seconds of silence after which a server has looked at the project."""
+_CLEAN = 5.0
+"""Seconds after which a server that is idle and says nothing of a file means that nothing is wrong."""
+
+
+class FileEdit(Struct, frozen=True):
+    """A file (its resolved path) before and after an edit; None: it was, or is, not there."""
+
+    path: Path
+    before: str | None
+    after: str | None
+
+    @property
+    def event(self) -> FileEvent:
+        """What happened to it."""
+        if self.before is None:
+            return CREATED
+        return CHANGED if self.after is not None else DELETED
+
+
+class ServerDiagnostics:
+    """What one server says, compared with what was told of it before."""
+
+    def __init__(self, server: LanguageServer) -> None:
+        self.server = server
+        self.misses = 0
+        """How many edits in a row it did not answer in time."""
+        self._answered: set[Path] = set()
+        """The edited files of which it has said what is wrong since it was started."""
+        self._told: dict[Path, tuple[Diagnostic, ...]] = {}
+        self._client: LanguageClient | None = None
+        self._waiting = 0
+        self.looking: asyncio.Task[None] | None = None
+        """Learns what the last edits did to other files."""
+        self._knows_all = False
+        """Whether files that the server did not speak of have nothing wrong in them."""
+        self._hurry = asyncio.Event()
+        """Set while somebody waits for their turn."""
+        self._edited: set[Path] = set()
+        """The files of the last edits."""
+        self._searched = Counter[Path]()
+        """How often the users of files were looked for; _SEARCHES: they were found."""
+
+    async def prepare(self, edits: Sequence[FileEdit], known: Mapping[Path, str]) -> None:
+        """Learn what is wrong before the edits; `known`: texts of other files in which they may break something."""
+        async with self._turn():
+            client = await self._connect()
+            if client is None:
+                return
+            self._refresh(client, frozenset(edit.path for edit in edits))
+            users = await self._users(client, edits)
+            texts = {**users, **known, **{edit.path: edit.before for edit in edits if edit.before is not None}}
+            for path, text in texts.items():
+                self._sync(client, path, text)
+            await asyncio.gather(*(self._learn(client, path) for path in [*client.documents]))
+            for edit in edits:
+                if edit.before is None:
+                    self._told[edit.path] = ()
+
+    async def follow(self, edits: Sequence[FileEdit]) -> None:
+        """Show the server the edits and wait until it has said what it thinks of them, or others come."""
+        began = time.monotonic()
+        async with self._turn():
+            client = await self._connect()
+            if client is None:
+                return
+            self._take_up_what_is_new(client)
+            self._knows_all = self._knows_all or _is_at_rest(client)
+            for edit in edits:
+                if edit.after is None:
+                    client.close(edit.path)
+                    self._told.pop(edit.path, None)
+                else:
+                    self._sync(client, edit.path, edit.after)
+                    client.notify_saved(edit.path)
+            client.notify_changed((edit.path, edit.event) for edit in edits)
+            self._edited = edited = {edit.path for edit in edits}
+            others = [path for path in client.documents if path not in edited]
+            for path in others:
+                client.documents[path].pulled = None  # asked about again, since it may depend on what changed
+            found = await asyncio.gather(*(self._fresh(client, path) for path in edited if path in client.documents))
+            self._answered |= {path for path in edited if client.find_diagnostics(path) is not None}
+            if found and None not in found and not self._waiting and time.monotonic() - began < LSP_WAIT.seconds:
+                self.misses = 0
+            if None in found and not self._waiting:
+                await self._check_alive(client)
+            elif not self._waiting:
+                self.looking = asyncio.create_task(_look_at(client, others))
+                await asyncio.wait({self.looking}, timeout=LSP_OTHERS.seconds)
+                if not client.pulls:
+                    await asyncio.sleep(_MOMENT)
+                    await self._silence(client)
+
+    def has_answered(self, paths: Iterable[Path]) -> bool:
+        """Return whether it runs, and has said of one of these files what is wrong after an edit."""
+        return self.server.client is self._client and not self._answered.isdisjoint(paths)
+
+    def keep_open(self, client: LanguageClient, paths: Iterable[Path]) -> None:
+        """Have files open that the model was shown lines of: what an edit breaks in them is told."""
+        for path in list(dict.fromkeys(paths))[: LSP_KNOWN.value]:
+            if path not in client.documents and (text := on_disk(path)) is not None:
+                self._sync(client, path, text)
+
+    async def showing(self, path: Path, text: str) -> LanguageClient:
+        """Return the server's client with a file as it is now. Raises ServerUnavailable."""
+        client = await self.server.connect()
+        async with self._turn():
+            await self._connect()
+            self._refresh(client)
+            self._sync(client, path, text)
+        return client
+
+    def news(self) -> list[tuple[Path, Diagnostic]]:
+        """Return the new diagnostics since the last call, all of them about the texts of now.
+
+        What was said of a text that others have changed since waits.
+        """
+        client = self.server.client
+        if client is None or client is not self._client:
+            return []
+        says_all = self._says_all(client)
+        found: list[tuple[Path, Diagnostic]] = []
+        for path in list(self.server.fresh_paths):
+            now = client.find_diagnostics(path)
+            if now is None:
+                continue
+            new = self._new(client, path)
+            if new and not (client.is_current(path) and (path in self._edited or says_all)):
+                continue
+            self.server.fresh_paths.discard(path)
+            found += [(path, each) for each in new]
+            self._told[path] = now
+        return found
+
+    def list_diagnostics(self, path: Path) -> tuple[Diagnostic, ...]:
+        """Return the last known diagnostics of a file."""
+        return self._told.get(path, ())
+
+    @asynccontextmanager
+    async def _turn(self) -> AsyncGenerator[None]:
+        """Wait until nobody else changes what the server has open; who does is to hurry."""
+        self._waiting += 1
+        self._hurry.set()
+        try:
+            await self.server.turn.acquire()
+        finally:
+            self._waiting -= 1
+            if not self._waiting:
+                self._hurry.clear()
+        if self.looking is not None:
+            self.looking.cancel()  # an edit asks about all of them again
+        try:
+            with suppress(ServerGone):  # its end is told by who owns it
+                yield
+        finally:
+            self.server.turn.release()
+
+    async def _connect(self) -> LanguageClient | None:
+        try:
+            client = await self.server.connect()
+        except ServerUnavailable:
+            return None
+        if client is not self._client:
+            self._client = client
+            self._told.clear()
+            self._searched.clear()
+            self._answered.clear()
+            self._knows_all = False
+            self.misses = 0
+            self.server.fresh_paths.clear()
+        return client
+
+    def _sync(self, client: LanguageClient, path: Path, text: str) -> None:
+        language = self.server.chosen.row.language(path)
+        if language is None or len(text) > LSP_FILE.value:
+            client.close(path)
+            return
+        client.sync(path, language, text)
+        while len(client.documents) > LSP_OPEN.value:
+            client.close(next(iter(client.documents)))
+
+    async def _users(self, client: LanguageClient, edits: Sequence[FileEdit]) -> dict[Path, str]:
+        """Return the texts of files that use what is edited, read or not; they are looked for once."""
+        new = [edit.path for edit in edits if edit.before is not None and self._searched[edit.path] < _SEARCHES]
+        new = new if client.looks_across_files else []
+        row, found = self.server.chosen.row, dict[Path, str]()
+        searches = await asyncio.gather(*(self.server.house.users(path, row) for path in new))
+        for path, users in zip(new, searches, strict=True):
+            self._searched[path] = self._searched[path] + 1 if users is None else _SEARCHES
+            for user in users or ():
+                if user not in client.documents and (text := on_disk(user)) is not None:
+                    found[user] = text
+        return found
+
+    def _refresh(self, client: LanguageClient, known: frozenset[Path] = frozenset()) -> None:
+        """Take up what others have made of the open files; what becomes of those that are known is told otherwise."""
+        for path, document in [each for each in client.documents.items() if each[0] not in known]:
+            now = on_disk(path)
+            if now is None:
+                client.close(path)
+                self._told.pop(path, None)
+            elif now != document.text:
+                self._sync(client, path, now)
+
+    async def _learn(self, client: LanguageClient, path: Path) -> None:
+        """Note what is wrong in a file now, unless that is known."""
+        if path in self._told or path not in client.documents:
+            return
+        # One that is asked does answer, even if it has to read the project first: without it, nothing could be new.
+        now = await client.fresh(path, LSP_LATE.seconds if client.pulls else _CLEAN)
+        if now is None and client.registered.work:
+            now = await client.fresh(path, LSP_LATE.seconds)
+        if now is None and not client.registered.work and not client.pulls and await _answers(client):
+            now = ()
+        if now is not None:
+            self._told[path] = now
+
+    def _take_up_what_is_new(self, client: LanguageClient) -> None:
+        """Note what was said of files of which nothing was known: it was so before the edit."""
+        for path in list(self.server.fresh_paths):
+            if path not in self._told and (now := client.find_diagnostics(path)) is not None:
+                self._told[path] = now
+                self.server.fresh_paths.discard(path)
+
+    async def _fresh(self, client: LanguageClient, path: Path) -> tuple[Diagnostic, ...] | None:
+        """Wait until it is known what is wrong with a file; not when somebody waits to change it again."""
+        waiting, hurry = (
+            asyncio.create_task(client.fresh(path, LSP_LATE.seconds)),
+            asyncio.create_task(self._hurry.wait()),
+        )
+        try:
+            await asyncio.wait({waiting, hurry}, return_when=asyncio.FIRST_COMPLETED)
+            return waiting.result() if waiting.done() else ()
+        finally:
+            waiting.cancel()
+            hurry.cancel()
+            await asyncio.wait({waiting, hurry})
+
+    async def _silence(self, client: LanguageClient) -> None:
+        """Where the server spoke of other files, wait until that is about the edits, unless somebody waits."""
+        until = time.monotonic() + LSP_LATE.seconds
+        while not self._waiting and not self._says_all(client) and time.monotonic() < until:
+            if not any(self._new(client, path) for path in self.server.fresh_paths - self._edited):
+                break
+            await asyncio.sleep(_MOMENT)
+
+    def _new(self, client: LanguageClient, path: Path) -> list[Diagnostic]:
+        """Return a file's diagnostics not reported before: errors, and warnings where they are wanted."""
+        now = client.find_diagnostics(path) or ()
+        least = WARNING if self.server.chosen.row.warnings else ERROR
+        before = self._told.get(path, () if self._knows_all else now)
+        return [each for each in find_new(before, now) if each.severity <= least]
+
+    def _says_all(self, client: LanguageClient) -> bool:
+        """Return whether what is known of other files is about the edits: it may have been on its way before them."""
+        answered = all(client.find_diagnostics(path) is not None for path in self._edited if path in client.documents)
+        return answered and (client.pulls or time.monotonic() >= client.habits.heard_at + _SILENCE)
+
+    async def _check_alive(self, client: LanguageClient) -> None:
+        if not await _answers(client) and self.server.client is client:
+            await self.server.fail("it does not answer")
+
+
+async def _answers(client: LanguageClient) -> bool:
+    """Return whether a server answers at all: by an error, since no server knows this request."""
+    try:
+        await client.request(FENCE, {}, LSP_REQUEST.seconds)
+    except ErrorAnswer:
+        return True
+    except (ServerGone, TimeoutError):
+        return False
+    return True
+
+
+async def _look_at(client: LanguageClient, paths: Sequence[Path]) -> None:
+    """Learn what is wrong in open files; what is not known in time is in the next result."""
+    with suppress(ServerGone):
+        await asyncio.gather(*(client.fresh(path, LSP_LATE.seconds) for path in paths))
+
+
+def _is_at_rest(client: LanguageClient) -> bool:
+    """Return whether a server that speaks by itself of all files has looked at them."""
+    silent = time.monotonic() - max(client.habits.heard_at, client.habits.began_at)
+    return not client.pulls and not client.registered.work and silent > _REST
+
+
+def find_new(before: Iterable[Diagnostic], now: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """Return the diagnostics that were not there before; one that only moved is not new."""
+    places = Counter((each.key, each.line.strip()) for each in before)
+    counts = Counter(each.key for each in before)
+    left: list[Diagnostic] = []
+    for each in now:
+        place = (each.key, each.line.strip())
+        if places[place]:
+            places[place] -= 1
+            counts[each.key] -= 1
+        else:
+            left.append(each)
+    found: list[Diagnostic] = []
+    for each in left:
+        if counts[each.key] > 0:
+            counts[each.key] -= 1
+        else:
+            found.append(each)
+    return found

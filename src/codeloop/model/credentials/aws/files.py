@@ -1,0 +1,60 @@
+"""The files `~/.aws/config` and `~/.aws/credentials`: profiles and sign-in sessions. Only reads."""
+
+from collections.abc import Mapping
+from configparser import Error, RawConfigParser
+from pathlib import Path
+
+from msgspec import Struct
+
+from codeloop.schema.bounds.cloud import CLOUD_FILE
+
+Section = dict[str, str]
+
+
+class AwsFiles(Struct, frozen=True):
+    """What both files say. A profile's values of the credentials file count before those of the other."""
+
+    profiles: dict[str, Section]
+    sessions: dict[str, Section]
+    """Sign-in sessions, by name."""
+
+
+def home_of(environment: Mapping[str, str]) -> Path | None:
+    """Return the folder `.aws` of the user; None without a home folder."""
+    home = environment.get("HOME") or environment.get("USERPROFILE")
+    return Path(home) / ".aws" if home else None
+
+
+def profile_of(environment: Mapping[str, str]) -> str:
+    """Return the name of the profile that counts."""
+    return environment.get("AWS_PROFILE") or environment.get("AWS_DEFAULT_PROFILE") or "default"
+
+
+def read_files(environment: Mapping[str, str]) -> AwsFiles:
+    """Return the profiles of both files; a file that is missing or broken has none."""
+    home = home_of(environment)
+    config = environment.get("AWS_CONFIG_FILE") or (home / "config" if home else "")
+    credentials = environment.get("AWS_SHARED_CREDENTIALS_FILE") or (home / "credentials" if home else "")
+    profiles: dict[str, Section] = {}
+    sessions: dict[str, Section] = {}
+    for name, section in _read(config).items():
+        kind, _, rest = name.partition(" ")
+        if kind == "sso-session":
+            sessions[rest.strip()] = section
+        elif name == "default" or kind == "profile":
+            profiles[rest.strip() or name] = section
+    for name, section in _read(credentials).items():
+        profiles[name] = {**profiles.get(name, {}), **section}
+    return AwsFiles(profiles, sessions)
+
+
+def _read(path: str | Path) -> dict[str, Section]:
+    if not path:
+        return {}
+    parser = RawConfigParser(default_section="", strict=False)
+    try:
+        with Path(path).expanduser().open(encoding="utf-8") as file:
+            parser.read_string(file.read(CLOUD_FILE.value))
+    except (OSError, UnicodeDecodeError, Error):
+        return {}
+    return {name: dict(parser.items(name)) for name in parser.sections()}

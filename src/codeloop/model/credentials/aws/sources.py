@@ -1,0 +1,271 @@
+"""Where the keys come from, one source after the other, in the order in which Amazon's own tools look."""
+
+import asyncio
+import hashlib
+import re
+import shlex
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from html import unescape
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode, urlsplit
+
+from codeloop.model.credentials.aws.files import AwsFiles, Section, home_of, profile_of, read_files
+from codeloop.model.credentials.aws.places import ADVICE, CONTAINER, is_instance
+from codeloop.model.credentials.aws.signature import AwsKeys, sign
+from codeloop.model.credentials.cloud_request import NoAnswer, ask, ask_metadata, read_json
+from codeloop.model.errors import ModelUnavailable
+from codeloop.net.origin import is_loopback
+from codeloop.schema.bounds.cloud import CLOUD_PROCESS, CLOUD_ROLES
+from codeloop.schema.wire import JSON
+
+NONE = f"There are no AWS credentials. {ADVICE}"
+INSTANCE = "http://169.254.169.254"
+TASK = "http://169.254.170.2"
+TASK_HOSTS = frozenset({"169.254.170.2", "169.254.170.23", "fd00:ec2::23"})
+"""Where containers of Amazon's may ask for credentials without encryption, beside the loopback address."""
+_TEXT = re.compile(r"<(AccessKeyId|SecretAccessKey|SessionToken|Expiration|Message)>([^<]*)</\1>")
+"""What is read of the token service's answers, which are XML."""
+
+
+async def fetch_keys(environment: Mapping[str, str], region: str) -> AwsKeys:
+    """Return keys of the first source that has some. Raises `ModelUnavailable`, which says what to do."""
+    files = await asyncio.to_thread(read_files, environment)
+    if not environment.get("AWS_PROFILE") and (keys := _variables(environment)) is not None:
+        return keys
+    name = profile_of(environment)
+    if environment.get("AWS_PROFILE") and name not in files.profiles:
+        raise ModelUnavailable(f"There is no AWS profile `{name}` in ~/.aws. Correct AWS_PROFILE or `options.profile`.")
+    if (keys := await _Profiles(environment, files, region).find(name)) is not None:
+        return keys
+    token, role = environment.get("AWS_WEB_IDENTITY_TOKEN_FILE", ""), environment.get("AWS_ROLE_ARN", "")
+    if token and role:
+        return await by_web_identity(token, role, environment.get("AWS_ROLE_SESSION_NAME", ""), region, environment)
+    if any(environment.get(variable) for variable in CONTAINER):
+        return await _of_container(environment)
+    if is_instance(environment):
+        return await _of_instance(environment)
+    raise ModelUnavailable(NONE)
+
+
+def _variables(environment: Mapping[str, str]) -> AwsKeys | None:
+    access, secret = environment.get("AWS_ACCESS_KEY_ID", ""), environment.get("AWS_SECRET_ACCESS_KEY", "")
+    return AwsKeys(access, secret, environment.get("AWS_SESSION_TOKEN", "")) if access and secret else None
+
+
+class _Profiles:
+    """Finds the keys of a profile, which may name others."""
+
+    def __init__(self, environment: Mapping[str, str], files: AwsFiles, region: str) -> None:
+        self._environment = environment
+        self._files = files
+        self._region = region
+
+    async def find(self, name: str, depth: int = 0) -> AwsKeys | None:
+        """Return the keys of a profile; None when it has no source of any. Raises `ModelUnavailable`."""
+        profile = self._files.profiles.get(name, {})
+        if depth > CLOUD_ROLES.value:
+            raise ModelUnavailable(f"The AWS profile {name} leads through more than {CLOUD_ROLES.value} others.")
+        if role := profile.get("role_arn"):
+            if token := profile.get("web_identity_token_file"):
+                session = profile.get("role_session_name", "")
+                return await by_web_identity(token, role, session, self._region, self._environment)
+            is_own = profile.get("source_profile") == name and "aws_access_key_id" in profile
+            if depth == 0 or not is_own:
+                return await self._by_role(name, profile, depth)
+        if (access := profile.get("aws_access_key_id")) and (secret := profile.get("aws_secret_access_key")):
+            return AwsKeys(access, secret, profile.get("aws_session_token", ""))
+        if "sso_session" in profile or "sso_start_url" in profile:
+            return await self._by_sign_in(name, profile)
+        if command := profile.get("credential_process"):
+            return await by_process(command, name, self._environment)
+        return None
+
+    async def _by_role(self, name: str, profile: Section, depth: int) -> AwsKeys:
+        if "mfa_serial" in profile:
+            raise ModelUnavailable(
+                f"The role of the AWS profile {name} asks for a code of a second factor, which codeloop can't enter. "
+                f'Take temporary credentials first: `eval "$(aws configure export-credentials --profile {name} '
+                '--format env)"`.'
+            )
+        match profile.get("source_profile"), profile.get("credential_source"):
+            case str(source), _:
+                keys = await self.find(source, depth + 1)
+            case _, "Environment":
+                keys = _variables(self._environment)
+            case _, "Ec2InstanceMetadata":
+                keys = await _of_instance(self._environment)
+            case _, "EcsContainer":
+                keys = await _of_container(self._environment)
+            case _:
+                keys = None
+        if keys is None:
+            raise ModelUnavailable(f"The AWS profile {name} takes a role, but names no source of keys for it.")
+        form = {"Action": "AssumeRole", "Version": "2011-06-15", "RoleArn": profile["role_arn"]}
+        form["RoleSessionName"] = profile.get("role_session_name") or f"codeloop-{int(time.time())}"
+        if external := profile.get("external_id"):
+            form["ExternalId"] = external
+        if seconds := profile.get("duration_seconds"):
+            form["DurationSeconds"] = seconds
+        url, body = _sts(self._region, self._environment), urlencode(form).encode()
+        headers = {"content-type": "application/x-www-form-urlencoded; charset=utf-8"}
+        moment = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+        signed = sign(keys, url, headers, body, region=self._region, service="sts", moment=moment)
+        answer = await ask("POST", url, {**headers, **signed}, body)
+        return read_sts(answer.status, answer.body, f"the role of the AWS profile {name}")
+
+    async def _by_sign_in(self, name: str, profile: Section) -> AwsKeys:
+        """Return the keys of a profile whose user has signed in with `aws sso login`."""
+        again = f"Sign in: `aws sso login --profile {name}`."
+        session = profile.get("sso_session", "")
+        place = {**profile, **self._files.sessions.get(session, {})} if session else profile
+        start, region = place.get("sso_start_url", ""), place.get("sso_region", "")
+        home = home_of(self._environment)
+        name_of_file = hashlib.sha1((session or start).encode(), usedforsecurity=False).hexdigest()
+        cached = home / "sso" / "cache" / f"{name_of_file}.json" if home else None
+        held = read_json(await asyncio.to_thread(_read_bytes, cached))
+        token, expires = held.get("accessToken"), _moment(held.get("expiresAt"))
+        if not isinstance(token, str) or expires <= time.time():
+            token = await _renew_sign_in(held, region, self._environment)
+        if token is None:
+            raise ModelUnavailable(f"The sign-in of the AWS profile {name} has run out. {again}")
+        account, role = profile.get("sso_account_id", ""), profile.get("sso_role_name", "")
+        base = self._environment.get("AWS_ENDPOINT_URL_SSO") or f"https://portal.sso.{region}.amazonaws.com"
+        query = urlencode({"role_name": role, "account_id": account})
+        answer = await ask("GET", f"{base}/federation/credentials?{query}", {"x-amz-sso_bearer_token": token})
+        match answer.json.get("roleCredentials"):
+            case {"accessKeyId": str(access), "secretAccessKey": str(secret), "sessionToken": str(token), **more}:
+                return AwsKeys(access, secret, token, float(more.get("expiration") or 0) / 1000)
+            case _:
+                raise ModelUnavailable(f"AWS gives no keys for the profile {name}: {answer.reason()}. {again}")
+
+
+async def _renew_sign_in(held: JSON, region: str, environment: Mapping[str, str]) -> str | None:
+    """Return a new token for a sign-in that can be renewed; None: it can't."""
+    import msgspec
+
+    match held:
+        case {"refreshToken": str(refresh), "clientId": str(client), "clientSecret": str(secret)}:
+            base = environment.get("AWS_ENDPOINT_URL_SSO_OIDC") or f"https://oidc.{region}.amazonaws.com"
+            form = {"grantType": "refresh_token", "clientId": client, "clientSecret": secret, "refreshToken": refresh}
+            headers = {"content-type": "application/json"}
+            answer = await ask("POST", f"{base}/token", headers, msgspec.json.encode(form))
+            token = answer.json.get("accessToken")
+            return token if answer.status == 200 and isinstance(token, str) else None
+        case _:
+            return None
+
+
+async def by_web_identity(file: str, role: str, session: str, region: str, environment: Mapping[str, str]) -> AwsKeys:
+    """Return the keys of a role for the token in a file, which a cluster renews. Raises `ModelUnavailable`."""
+    token = (await asyncio.to_thread(_read_bytes, Path(file).expanduser())).decode(errors="replace").strip()
+    if not token:
+        raise ModelUnavailable(f"The token file {file} (AWS_WEB_IDENTITY_TOKEN_FILE) is empty or can't be read.")
+    form = {"Action": "AssumeRoleWithWebIdentity", "Version": "2011-06-15", "RoleArn": role, "WebIdentityToken": token}
+    form["RoleSessionName"] = session or f"codeloop-{int(time.time())}"
+    url, headers = _sts(region, environment), {"content-type": "application/x-www-form-urlencoded; charset=utf-8"}
+    answer = await ask("POST", url, headers, urlencode(form).encode())
+    return read_sts(answer.status, answer.body, f"the role {role}")
+
+
+async def by_process(command: str, name: str, environment: Mapping[str, str]) -> AwsKeys:
+    """Return the keys that the program of a profile's `credential_process` prints. Raises `ModelUnavailable`."""
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *shlex.split(command),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env=dict(environment),
+            cwd="/",  # a relative folder of PATH must not lead into the project
+        )
+    except (OSError, ValueError) as error:
+        raise ModelUnavailable(f"`credential_process` of the AWS profile {name} can't be run: {error}.") from None
+    try:
+        out, err = await asyncio.wait_for(process.communicate(), CLOUD_PROCESS.seconds)
+    except TimeoutError:
+        process.kill()
+        await process.wait()
+        out, err = b"", f"it took more than {CLOUD_PROCESS.seconds:g} s".encode()
+    match read_json(out):
+        case {"Version": 1, "AccessKeyId": str(access), "SecretAccessKey": str(secret), **more}:
+            return AwsKeys(access, secret, str(more.get("SessionToken") or ""), _moment(more.get("Expiration")))
+        case _:
+            said = " ".join(err.decode(errors="replace").split())[:300] or "it printed no credentials"
+            raise ModelUnavailable(f"`credential_process` of the AWS profile {name} failed: {said}.")
+
+
+async def _of_container(environment: Mapping[str, str]) -> AwsKeys:
+    relative, full = (environment.get(variable, "") for variable in CONTAINER)
+    url = f"{TASK}{relative}" if relative else full
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    if parts.scheme != "https" and host not in TASK_HOSTS and not is_loopback(host):
+        raise ModelUnavailable(f"AWS_CONTAINER_CREDENTIALS_FULL_URI names {host}, which is asked by https only.")
+    token = environment.get("AWS_CONTAINER_AUTHORIZATION_TOKEN", "")
+    if file := environment.get("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"):
+        token = (await asyncio.to_thread(_read_bytes, Path(file))).decode(errors="replace").strip()
+    try:
+        answer = await ask_metadata("GET", url, {"authorization": token} if token else {})
+    except NoAnswer as error:
+        raise ModelUnavailable(f"This container's credentials can't be had from {host}: {error}.") from None
+    return _of_metadata(answer.json, "this container", answer.reason())
+
+
+async def _of_instance(environment: Mapping[str, str]) -> AwsKeys:
+    """Return the keys of this instance's role; only the second version of the metadata service is spoken."""
+    base = (environment.get("AWS_EC2_METADATA_SERVICE_ENDPOINT") or INSTANCE).rstrip("/")
+    try:
+        life = {"x-aws-ec2-metadata-token-ttl-seconds": "21600"}
+        given = await ask_metadata("PUT", f"{base}/latest/api/token", life)
+        token = {"x-aws-ec2-metadata-token": given.body.decode("ascii", "replace")}
+        roles = f"{base}/latest/meta-data/iam/security-credentials/"
+        named = await ask_metadata("GET", roles, token)
+        if given.status != 200 or named.status != 200:
+            raise ModelUnavailable(f"This instance has no role ({named.reason()}). {NONE}")
+        role = named.body.decode("ascii", "replace").split("\n")[0].strip()
+        answer = await ask_metadata("GET", roles + quote(role), token)
+    except NoAnswer as error:
+        raise ModelUnavailable(f"The metadata service of this instance does not answer: {error}. {NONE}") from None
+    return _of_metadata(answer.json, "this instance", answer.reason())
+
+
+def _of_metadata(said: JSON, what: str, reason: str) -> AwsKeys:
+    match said:
+        case {"AccessKeyId": str(access), "SecretAccessKey": str(secret), "Token": str(token), **more}:
+            return AwsKeys(access, secret, token, _moment(more.get("Expiration")))
+        case _:
+            raise ModelUnavailable(f"AWS gives no keys to {what}: {reason}.")
+
+
+def read_sts(status: int, body: bytes, what: str) -> AwsKeys:
+    """Return the keys in an answer of the token service. Raises `ModelUnavailable` with what it says otherwise."""
+    found = {name: unescape(text).strip() for name, text in _TEXT.findall(body.decode("utf-8", "replace"))}
+    if status != 200 or not found.get("AccessKeyId"):
+        raise ModelUnavailable(f"AWS gives no keys for {what}: {found.get('Message') or f'HTTP {status}'}")
+    keys = (found.get(name, "") for name in ("AccessKeyId", "SecretAccessKey", "SessionToken"))
+    return AwsKeys(*keys, expires=_moment(found.get("Expiration")))
+
+
+def _sts(region: str, environment: Mapping[str, str]) -> str:
+    return (environment.get("AWS_ENDPOINT_URL_STS") or f"https://sts.{region}.amazonaws.com").rstrip("/") + "/"
+
+
+def _moment(value: Any) -> float:
+    """Return a date as seconds since the epoch; 0 for none."""
+    if not isinstance(value, str) or not value:
+        return 0.0
+    try:
+        moment = datetime.fromisoformat(value.replace("UTC", "+00:00"))
+    except ValueError:
+        return 0.0
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def _read_bytes(path: Path | None) -> bytes:
+    try:
+        return path.read_bytes() if path is not None else b""
+    except OSError:
+        return b""

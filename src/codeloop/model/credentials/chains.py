@@ -1,0 +1,17 @@
+"""The clouds whose credentials are looked for beside a key."""
+
+from codeloop.kit.lazy import load
+from codeloop.model.credentials.cloud_chain import CloudChain
+
+CHAINS: dict[str, str] = {
+    "google-vertex": "model.credentials.google.chain:CHAIN",
+    "google-vertex-anthropic": "model.credentials.google.chain:CHAIN",
+    "amazon-bedrock": "model.credentials.aws.chain:CHAIN",
+}
+"""By provider: its `CloudChain`."""
+
+
+def chain_of(provider_id: str) -> CloudChain | None:
+    """Return where a provider's credentials are looked for beside a key, if anywhere."""
+    target = CHAINS.get(provider_id)
+    return load(target) if target else None

@@ -1,0 +1,30 @@
+"""Credentials that are no key: found in a cloud's own files and variables, and turned into headers for each request."""
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, Protocol
+
+
+class Signer(Protocol):
+    """Authorises requests to one service."""
+
+    async def sign(self, url: str, headers: Mapping[str, str], body: bytes) -> dict[str, str]:
+        """Return the headers that authorise a POST of `body` to `url`, which is sent with `headers`.
+
+        Raises `ModelUnavailable`, whose message says what to do: no credentials, or a sign-in that has run out.
+        """
+        ...
+
+
+class CloudChain(NamedTuple):
+    """The places where a cloud's credentials are looked for. None of the functions sends anything.
+
+    `find` returns where they come from in words that may be shown, empty when there are none: it only looks at
+    variables and files. `open_signer` takes the environment and the base URL of the service. `settings` returns what
+    files and other variables say of the variables that an address is made of, such as the region. `advice` says how to
+    get credentials, as a sentence.
+    """
+
+    find: Callable[[Mapping[str, str]], str]
+    open_signer: Callable[[Mapping[str, str], str], Signer]
+    settings: Callable[[Mapping[str, str]], Mapping[str, str]]
+    advice: str

@@ -1,0 +1,86 @@
+"""Where Google's application default credentials are, and what they say of project and location. Sends nothing."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from codeloop.schema.wire import JSON
+
+GLOBAL = "global"
+ADVICE = (
+    "Run `gcloud auth application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS to the key file of a service "
+    "account."
+)
+MULTI_REGIONS = ("us", "eu")
+METADATA_VARIABLES = ("GCE_METADATA_HOST", "K_SERVICE", "CLOUD_RUN_JOB")
+_PRODUCT = Path("/sys/class/dmi/id/product_name")
+"""On a virtual machine of Google's it begins with "Google"."""
+
+
+def find_file(environment: Mapping[str, str]) -> Path | None:
+    """Return the file of the credentials: the one that is named, else the one that gcloud writes; None without one."""
+    if named := environment.get("GOOGLE_APPLICATION_CREDENTIALS", "").strip():
+        return Path(named).expanduser()
+    folder = environment.get("CLOUDSDK_CONFIG", "")
+    home = environment.get("HOME") or environment.get("USERPROFILE") or ""
+    place = Path(folder) if folder else Path(home) / ".config" / "gcloud" if home else None
+    if place is None or not (found := place / "application_default_credentials.json").is_file():
+        return None
+    return found
+
+
+def has_metadata_service(environment: Mapping[str, str]) -> bool:
+    """Return whether this machine is one of Google's, whose metadata service hands out tokens."""
+    if any(environment.get(name) for name in METADATA_VARIABLES):
+        return True
+    try:
+        return _PRODUCT.read_text(encoding="ascii", errors="replace").startswith("Google")
+    except OSError:
+        return False
+
+
+def find(environment: Mapping[str, str]) -> str:
+    """Return where the credentials come from, in words; empty when there are none."""
+    if (file := find_file(environment)) is not None:
+        return str(file)
+    return "the metadata service of this machine" if has_metadata_service(environment) else ""
+
+
+def settings(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return project, location and host of Vertex AI by the variables' names, where the environment lacks them."""
+    project = _first(environment, "GOOGLE_VERTEX_PROJECT", "GOOGLE_CLOUD_PROJECT", "GCLOUD_PROJECT") or _project(
+        environment
+    )
+    location = _first(environment, "GOOGLE_VERTEX_LOCATION", "GOOGLE_CLOUD_LOCATION", "CLOUD_ML_REGION") or GLOBAL
+    host = environment.get("GOOGLE_VERTEX_ENDPOINT") or host_of(location)
+    found = {"GOOGLE_VERTEX_LOCATION": location, "GOOGLE_VERTEX_ENDPOINT": host}
+    return {**found, "GOOGLE_VERTEX_PROJECT": project} if project else found
+
+
+def host_of(location: str) -> str:
+    """Return the host of Vertex AI for a location."""
+    if location == GLOBAL:
+        return "aiplatform.googleapis.com"
+    if location in MULTI_REGIONS:
+        return f"aiplatform.{location}.rep.googleapis.com"
+    return f"{location}-aiplatform.googleapis.com"
+
+
+def read_file(path: Path) -> JSON:
+    """Return the content of a credentials file; empty when it can't be read."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=JSON)
+    except (OSError, msgspec.MsgspecError):
+        return {}
+
+
+def _first(environment: Mapping[str, str], *names: str) -> str:
+    return next((environment[name].strip() for name in names if environment.get(name, "").strip()), "")
+
+
+def _project(environment: Mapping[str, str]) -> str:
+    """Return the project that the credentials file belongs to."""
+    file = find_file(environment)
+    content = read_file(file) if file is not None else {}
+    return next((str(content[name]) for name in ("project_id", "quota_project_id") if content.get(name)), "")

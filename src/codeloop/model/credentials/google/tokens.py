@@ -1,0 +1,182 @@
+"""Access tokens of Google: from a service account's key, a user's sign-in, another account's role, or the machine."""
+
+import asyncio
+import base64
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import urlencode
+
+import msgspec
+
+from codeloop.model.credentials.cloud_request import NoAnswer, ask, ask_metadata
+from codeloop.model.credentials.google.places import ADVICE, find_file, has_metadata_service, read_file
+from codeloop.model.errors import ModelUnavailable
+from codeloop.schema.bounds.cloud import CLOUD_EARLY, CLOUD_PROCESS
+from codeloop.schema.wire import JSON
+
+SCOPE = "https://www.googleapis.com/auth/cloud-platform"
+OAUTH_URL = "https://oauth2.googleapis.com/token"
+METADATA_HOST = "metadata.google.internal"
+GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+LIFE = 3_600
+"""Seconds; the longest that a signed claim may hold."""
+SIGN_IN = "Sign in again: `gcloud auth application-default login`."
+FORM = {"content-type": "application/x-www-form-urlencoded"}
+
+Token = tuple[str, float]
+"""A token, and until when it holds (seconds since the epoch)."""
+
+
+class GoogleSigner:
+    """Authorises requests by a token, which is kept until shortly before it expires."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._environment = environment
+        self._token: Token = ("", 0.0)
+        self._lock = asyncio.Lock()
+        self._project = ""
+
+    async def sign(self, url: str, headers: Mapping[str, str], body: bytes) -> dict[str, str]:
+        """Return the header with the token. Raises `ModelUnavailable`: no credentials, or they are refused."""
+        del url, headers, body
+        async with self._lock:
+            if time.time() + CLOUD_EARLY.seconds >= self._token[1]:
+                self._token = await self._fetch()
+        quota = {"x-goog-user-project": self._project} if self._project else {}
+        return {"authorization": f"Bearer {self._token[0]}", **quota}
+
+    async def _fetch(self) -> Token:
+        file = find_file(self._environment)
+        if file is not None:
+            content = await asyncio.to_thread(read_file, file)
+            self._project = str(content.get("quota_project_id") or "")
+            return await fetch_token(content, file)
+        if has_metadata_service(self._environment):
+            return await _ask_machine(self._environment)
+        raise ModelUnavailable(f"There are no Google credentials. {ADVICE}")
+
+
+async def fetch_token(content: JSON, file: Path) -> Token:
+    """Return a token for the content of a credentials file. Raises `ModelUnavailable`."""
+    match content:
+        case {"type": "service_account", "client_email": str(), "private_key": str()}:
+            return await _by_service_account(content, file)
+        case {"type": "authorized_user", "client_id": str(client), "refresh_token": str(refresh)}:
+            form = {"client_id": client, "client_secret": str(content.get("client_secret") or "")}
+            form |= {"refresh_token": refresh, "grant_type": "refresh_token"}
+            return await _exchange(str(content.get("token_uri") or OAUTH_URL), form, file, SIGN_IN)
+        case {"type": "impersonated_service_account", "service_account_impersonation_url": str(url)}:
+            return await _by_role(url, content, file)
+        case {"type": str(kind)}:
+            raise ModelUnavailable(
+                f"{file} holds Google credentials of the type `{kind}`, which codeloop can't use. "
+                "Use `gcloud auth application-default login` or the key file of a service account."
+            )
+        case _:
+            raise ModelUnavailable(f"{file} holds no Google credentials: it is missing, unreadable or of another form.")
+
+
+async def _by_service_account(content: JSON, file: Path) -> Token:
+    now, url = int(time.time()), str(content.get("token_uri") or OAUTH_URL)
+    claim = {"iss": content["client_email"], "scope": SCOPE, "aud": url, "iat": now, "exp": now + LIFE}
+    head: JSON = {"alg": "RS256", "typ": "JWT"}
+    if key_id := content.get("private_key_id"):
+        head["kid"] = key_id
+    signed = b".".join(map(_base64url, (msgspec.json.encode(head), msgspec.json.encode(claim))))
+    signature = await sign_rs256(signed, str(content["private_key"]), file)
+    assertion = (signed + b"." + _base64url(signature)).decode()
+    advice = "Make a new key for the service account, or sign in as yourself."
+    return await _exchange(url, {"grant_type": GRANT, "assertion": assertion}, file, advice)
+
+
+async def _by_role(url: str, content: JSON, file: Path) -> Token:
+    """Return the token of a service account that the credentials inside the file may act as."""
+    source: JSON = content.get("source_credentials") or {}
+    token, _ = await fetch_token(source, file)
+    body = msgspec.json.encode({"scope": [SCOPE], "lifetime": f"{LIFE}s", "delegates": content.get("delegates") or []})
+    answer = await ask("POST", url, {"authorization": f"Bearer {token}", "content-type": "application/json"}, body)
+    found = answer.json.get("accessToken")
+    if answer.status != 200 or not isinstance(found, str):
+        raise ModelUnavailable(f"Google does not let the credentials of {file} act as another: {answer.reason()}.")
+    return found, time.time() + LIFE
+
+
+async def _exchange(url: str, form: Mapping[str, str], file: Path, advice: str) -> Token:
+    answer = await ask("POST", url, FORM, urlencode(form).encode())
+    said = answer.json
+    if answer.status != 200 or not isinstance(token := said.get("access_token"), str):
+        raise ModelUnavailable(f"Google refused the credentials of {file}: {answer.reason()}. {advice}")
+    return token, time.time() + _seconds(said)
+
+
+async def _ask_machine(environment: Mapping[str, str]) -> Token:
+    host = environment.get("GCE_METADATA_HOST") or METADATA_HOST
+    url = f"http://{host}/computeMetadata/v1/instance/service-accounts/default/token"
+    try:
+        answer = await ask_metadata("GET", url, {"metadata-flavor": "Google"})
+    except NoAnswer as error:
+        raise ModelUnavailable(f"The metadata service of this machine ({host}) gives no token: {error}.") from None
+    if answer.status != 200 or not isinstance(token := answer.json.get("access_token"), str):
+        raise ModelUnavailable(f"The metadata service of this machine gives no token: {answer.reason()}.")
+    return token, time.time() + _seconds(answer.json)
+
+
+def _seconds(said: JSON) -> float:
+    life = said.get("expires_in")
+    return float(life) if isinstance(life, (int, float)) else float(LIFE)
+
+
+async def sign_rs256(data: bytes, key: str, file: Path) -> bytes:
+    """Sign with RSA and SHA-256: by the library `cryptography`, else by the program `openssl`."""
+    try:
+        from cryptography.exceptions import UnsupportedAlgorithm
+        from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
+        from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+        from cryptography.hazmat.primitives.hashes import SHA256
+        from cryptography.hazmat.primitives.serialization import load_pem_private_key
+    except ImportError:
+        return await _sign_by_openssl(data, key, file)
+    try:
+        loaded = load_pem_private_key(key.encode(), None)
+    except (ValueError, TypeError, UnsupportedAlgorithm) as error:
+        raise ModelUnavailable(f"The private key in {file} can't be read ({error}). Download a new one.") from None
+    if not isinstance(loaded, RSAPrivateKey):
+        raise ModelUnavailable(f"The private key in {file} is no RSA key. Download a new one.")
+    return loaded.sign(data, PKCS1v15(), SHA256())
+
+
+async def _sign_by_openssl(data: bytes, key: str, file: Path) -> bytes:
+    import os
+    import tempfile
+
+    with tempfile.NamedTemporaryFile(prefix="codeloop-", suffix=".pem") as held:  # readable by the user only
+        held.write(key.encode())
+        held.flush()
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *("openssl", "dgst", "-sha256", "-sign", held.name),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.DEVNULL,
+                env={"PATH": os.environ.get("PATH", os.defpath)},
+                cwd="/",  # a relative folder of PATH must not lead into the project
+            )
+        except OSError:
+            raise ModelUnavailable(
+                "Neither the Python package `cryptography` nor the program `openssl` is there, one of which signs with "
+                "the key of a service account. Install one, or run `gcloud auth application-default login`."
+            ) from None
+        try:
+            signature, _ = await asyncio.wait_for(process.communicate(data), CLOUD_PROCESS.seconds)
+        except TimeoutError:
+            process.kill()
+            await process.wait()
+            signature = b""
+    if process.returncode != 0 or not signature:
+        raise ModelUnavailable(f"The private key in {file} can't be used. Download a new one.")
+    return signature
+
+
+def _base64url(data: bytes) -> bytes:
+    return base64.urlsafe_b64encode(data).rstrip(b"=")

@@ -1,0 +1,87 @@
+"""A key that a program of the user prints: run when a request needs it, and again when the key has grown old."""
+
+import asyncio
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+
+import msgspec
+
+from codeloop.model.credentials.store import is_key
+from codeloop.model.errors import ModelUnavailable
+from codeloop.schema.limits import KEY_HELPER, KEY_HELPER_TTL, KEY_LENGTH
+
+_TOLD = 300
+"""Characters of what a program says on stderr."""
+
+
+class KeyHelper:
+    """Signs requests with what `command` prints. `headers_of` makes the headers that carry a key.
+
+    `ttl`: seconds for which a key is used again.
+    """
+
+    def __init__(
+        self,
+        provider_id: str,
+        command: Sequence[str],
+        headers_of: Callable[[str], dict[str, str]],
+        ttl: float = KEY_HELPER_TTL.seconds,
+    ) -> None:
+        self._setting = f"provider.{provider_id}.options.apiKeyHelper"
+        self._command = [*command]
+        self._headers_of = headers_of
+        self._ttl = ttl
+        self._key = ""
+        self._until = 0.0
+        self._running = asyncio.Lock()
+
+    async def sign(self, url: str, headers: Mapping[str, str], body: bytes) -> dict[str, str]:
+        """Return the headers with the key. Raises `ModelUnavailable`: the program gave none."""
+        del url, headers, body
+        async with self._running:  # requests at once wait for one run
+            if time.monotonic() >= self._until:
+                self._key = await self._run()
+                self._until = time.monotonic() + self._ttl
+            return self._headers_of(self._key)
+
+    async def _run(self) -> str:
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *self._command, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE, env=dict(os.environ), cwd="/",
+            )  # fmt: skip
+        except OSError as error:
+            raise ModelUnavailable(
+                f"{self._setting} can't be run: {error.strerror}: {self._command[0]}. Correct it in codeloop.json."
+            ) from None
+        try:
+            async with asyncio.timeout(KEY_HELPER.seconds):
+                out, err = await process.communicate()
+        except TimeoutError:
+            raise ModelUnavailable(f"{self._setting} printed no key within {KEY_HELPER.seconds:g} s.") from None
+        finally:
+            if process.returncode is None:
+                with suppress(ProcessLookupError):
+                    process.kill()
+        key = out[: KEY_LENGTH.value + 2].decode("utf-8", "replace").strip()
+        if process.returncode == 0 and is_key(key):
+            return key
+        said = " ".join(err.decode("utf-8", "replace").split())[:_TOLD]
+        ended = f"ended with {process.returncode}" if process.returncode else "printed no key"
+        raise ModelUnavailable(f"{self._setting} {ended}{f' ({said})' if said else ''}. Run it in a shell to see why.")
+
+
+def command_of(provider_id: str, value: object) -> list[str]:
+    """Return the words of the option `apiKeyHelper`: a list, or a line for the shell. Raises `ModelUnavailable`."""
+    if isinstance(value, str) and value.strip():
+        return ["/bin/sh", "-c", value]
+    try:
+        words = msgspec.convert(value, list[str])
+    except msgspec.ValidationError:
+        words = []
+    if not words:
+        setting = f"provider.{provider_id}.options.apiKeyHelper"
+        raise ModelUnavailable(f"{setting} must be a command: a text for the shell, or a list of words.")
+    return words

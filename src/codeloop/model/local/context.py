@@ -1,0 +1,100 @@
+"""How much context a server on this machine has given a model: by default mostly less than the model could take."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from codeloop.model.catalog.local_servers import ask_json
+from codeloop.model.wire.response import count, items, text
+from codeloop.schema.limits import LOCAL_ASK, LOCAL_LOAD
+
+ENOUGH = 32_768
+"""Tokens; what is advised where the model can take so many."""
+
+
+class LocalContext(NamedTuple):
+    """Tokens that a model has been loaded with, and that it could take; 0: unknown. `remedy`: how to give it more."""
+
+    loaded: int = 0
+    most: int = 0
+    remedy: str = ""
+
+
+Reader = Callable[[str, str], Awaitable[LocalContext]]
+"""Takes the base URL of the server and the name of the model."""
+
+
+async def _read_ollama(url: str, model: str) -> LocalContext:
+    """Ollama cuts what is too long from the front and says nothing; only a model that is loaded has a length."""
+    root = _root(url)
+    shown = await ask_json(f"{root}/api/show", {"model": model}, LOCAL_ASK.seconds)
+    details: Any = shown.get("model_info") or {}
+    most = max((value for name, value in details.items() if name.endswith(".context_length")), default=0)
+    loaded = await _find_loaded(root, model)
+    if not loaded and shown:
+        await ask_json(f"{root}/api/generate", {"model": model}, LOCAL_LOAD.seconds)  # no prompt: it is loaded
+        loaded = await _find_loaded(root, model)
+    wanted = _advise(most)
+    remedy = (
+        f"Start Ollama with a longer context: `OLLAMA_CONTEXT_LENGTH={wanted} ollama serve` "
+        "(in its app: Settings, Context length)."
+    )
+    return LocalContext(loaded, most, remedy)
+
+
+async def _find_loaded(root: str, model: str) -> int:
+    running = await ask_json(f"{root}/api/ps", None, LOCAL_ASK.seconds)
+    names = {model, f"{model}:latest"}
+    found = (each for each in items(running.get("models")) if {text(each.get("name")), text(each.get("model"))} & names)
+    return next((count(each, "context_length") for each in found), 0)
+
+
+async def _read_lmstudio(url: str, model: str) -> LocalContext:
+    found = await ask_json(f"{_root(url)}/api/v0/models/{model}", None, LOCAL_ASK.seconds)
+    most = count(found, "max_context_length")
+    remedy = f"Load it with a longer context: `lms load {model} --context-length {_advise(most)}`."
+    return LocalContext(count(found, "loaded_context_length"), most, remedy)
+
+
+async def _read_llama_cpp(url: str, model: str) -> LocalContext:
+    del model  # one server serves one
+    found = await ask_json(f"{_root(url)}/props", None, LOCAL_ASK.seconds)
+    loaded = count(found, "default_generation_settings", "n_ctx") or count(found, "n_ctx")
+    return LocalContext(loaded, 0, f"Start llama-server with a longer context: `-c {ENOUGH}`.")
+
+
+async def _read_listed(url: str, model: str) -> LocalContext:
+    """VLLM and SGLang say it in their list of models."""
+    listed = await ask_json(f"{url}/models", None, LOCAL_ASK.seconds)
+    lengths = (count(each, "max_model_len") for each in items(listed.get("data")) if each.get("id") == model)
+    remedy = (
+        f"Start the server with a longer context: `--max-model-len {ENOUGH}` (vLLM), "
+        f"`--context-length {ENOUGH}` (SGLang)."
+    )
+    return LocalContext(next(lengths, 0), 0, remedy)
+
+
+READERS: dict[str, Reader] = {
+    "ollama": _read_ollama,
+    "lmstudio": _read_lmstudio,
+    "llama.cpp": _read_llama_cpp,
+    "vllm": _read_listed,
+    "sglang": _read_listed,
+}
+"""By provider id."""
+PORTS = {11434: "ollama", 1234: "lmstudio"}
+"""Servers under other names in the configuration, by the port that is theirs."""
+
+
+def reader_of(provider_id: str, url: str) -> Reader | None:
+    """Return how the server of a provider on this machine is asked; None: nothing is known of it."""
+    return READERS.get(provider_id) or READERS.get(PORTS.get(urlsplit(url).port or 0, ""))
+
+
+def _root(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def _advise(most: int) -> int:
+    return min(most, ENOUGH) if most else ENOUGH

@@ -1,0 +1,196 @@
+"""A request in Anthropic's messages form. Equal turns give equal bytes; only the cache marks move on."""
+
+from typing import Any
+
+import msgspec
+
+from codeloop.model.chat import (
+    AssistantTurn,
+    CallPiece,
+    ImagePiece,
+    ModelInfo,
+    ModelRequest,
+    ReasoningPiece,
+    ResultPiece,
+    TextPiece,
+    ToolSpec,
+    ToolTurn,
+    Turn,
+    UserTurn,
+)
+from codeloop.model.protocols.anthropic.thinking import can_think
+from codeloop.model.quirks import ADAPTIVE_MODELS, Quirks, reads
+from codeloop.model.wire.encoding import (
+    EncodedTurn,
+    EncodingCache,
+    call_id,
+    encode_turn,
+    options_of,
+    to_json,
+    tool_name,
+    with_body,
+)
+from codeloop.model.wire.tool_calls import is_object
+from codeloop.model.wire.tool_schema import parameters_of
+from codeloop.schema.limits import MODEL_OUTPUT
+from codeloop.schema.wire import JSON
+
+METADATA = "anthropic"
+"""The key of ReasoningPiece.metadata: {"signature": text} of a thought, or {"redacted": data}."""
+MARK = b',"cache_control":{"type":"ephemeral"}}'
+MARKED_MESSAGES = 2
+EFFORTS = ((24_000, "max"), (12_000, "high"), (4_000, "medium"), (0, "low"))
+"""From which thinking budget (tokens) on an effort stands for it."""
+THOUGHTS = (b'{"type":"thinking"', b'{"type":"redacted_thinking"')
+
+
+class AnthropicBody:
+    """Writes the bodies of requests to one model."""
+
+    def __init__(self, info: ModelInfo, quirks: Quirks, start: JSON | None = None) -> None:
+        """`start`: what the body begins with; by default the model's name."""
+        name = info.api_id or info.id
+        self._info = info
+        self._quirks = quirks
+        self._start: JSON = {"model": name} if start is None else start
+        self._refuses_budget = bool(ADAPTIVE_MODELS.search(name.lower()))
+        self._cache: EncodingCache[EncodedTurn] = EncodingCache(self._encode_turn, self._tool)
+
+    def encode(self, request: ModelRequest) -> bytes:
+        """Return the JSON body: options, system prompt and tools first; turns of one side in a row are one message."""
+        messages: list[EncodedTurn] = []
+        for turn in self._cache.turns(request):
+            if not turn.blocks:
+                continue
+            if messages and messages[-1].role == turn.role:
+                messages[-1] = encode_turn(turn.role, messages[-1].blocks + turn.blocks)
+            else:
+                messages.append(turn)
+        if self._quirks.cache_marks:
+            last = messages[-MARKED_MESSAGES:]
+            messages[-MARKED_MESSAGES:] = [
+                encode_turn(message.role, _add_cache_mark(message.blocks)) for message in last
+            ]
+        bodies = b",".join([message.body for message in messages])
+        head = to_json(self._head(request))
+        return b"".join((head[:-1], b',"messages":[', bodies, b"]}"))
+
+    def _head(self, request: ModelRequest) -> JSON:
+        info = self._info
+        ceiling = MODEL_OUTPUT.value
+        longest = request.max_tokens or min(info.limits.output or ceiling, ceiling)
+        head: JSON = {**self._start, "max_tokens": longest, "stream": True}
+        options = self._options(request)
+        thinking: Any = options.get("thinking")
+        match thinking:
+            case {"type": "enabled", "budget_tokens": int(budget)} if budget > longest // 2:
+                whole, most = budget + longest, info.limits.output  # the answer needs room beside it
+                head["max_tokens"] = min(whole, most) if most > budget else whole
+            case {"type": "enabled" | "adaptive"}:
+                pass
+            case _:
+                if request.temperature is not None and info.temperature and not self._refuses_budget:
+                    head["temperature"] = request.temperature
+                if request.top_p is not None and not self._refuses_budget:
+                    head["top_p"] = request.top_p
+        head.update(options)
+        head = with_body({name: value for name, value in head.items() if value is not None}, request)
+        mark: JSON = {"cache_control": {"type": "ephemeral"}} if self._quirks.cache_marks else {}
+        if request.tools:
+            *tools, last = self._cache.tools(request.tools)
+            head["tools"] = [*tools, {**last, **mark}]
+        if request.system:
+            head["system"] = [{"type": "text", "text": request.system, **mark}]
+        return head
+
+    def _options(self, request: ModelRequest) -> JSON:
+        """Return the options, with the thinking that the model takes: newer ones refuse a budget and want an effort."""
+        options = options_of(self._info, request, self._quirks)
+        match options.get("thinking"):
+            case {"type": "enabled", "budget_tokens": int(budget)} if self._refuses_budget:
+                thinking = {"type": "adaptive", "display": "summarized"}
+                effort: JSON = {"effort": next(name for least, name in EFFORTS if budget >= least)}
+                return {
+                    **options,
+                    "thinking": thinking,
+                    "output_config": {**effort, **options.get("output_config", {})},
+                }
+            case {"type": "enabled"} if not can_think(request, self._info.ref):
+                return {name: value for name, value in options.items() if name != "thinking"}
+            case _:
+                return options
+
+    def _tool(self, spec: ToolSpec) -> JSON:
+        schema = parameters_of(spec.parameters, self._quirks.refused_keywords)
+        return {"name": spec.name, "description": spec.description, "input_schema": schema}
+
+    def _encode_turn(self, turn: Turn) -> EncodedTurn:
+        return encode_turn("assistant" if isinstance(turn, AssistantTurn) else "user", self._blocks(turn))
+
+    def _blocks(self, turn: Turn) -> list[bytes]:
+        """Return the content blocks of one turn, each as JSON; none when nothing of it can be sent."""
+        match turn:
+            case UserTurn(content=content):
+                blocks = [self._user(piece) for piece in content]
+            case ToolTurn(content=content):
+                blocks = [_result(piece) for piece in content]
+            case AssistantTurn(content=content, origin=origin):
+                blocks = [_assistant(piece, own=origin == self._info.ref) for piece in content]
+                if all(block is None or "thinking" in block for block in blocks):
+                    return []
+        return [to_json(block) for block in blocks if block is not None]
+
+    def _user(self, piece: TextPiece | ImagePiece) -> JSON | None:
+        if isinstance(piece, TextPiece):
+            return _text(piece.text)
+        name = piece.filename or "file"
+        if not reads(self._info, self._quirks, piece.mime):
+            return _text(f"[{name} ({piece.mime}) left out: this model can't read it]")
+        source = {"type": "base64", "media_type": piece.mime, "data": piece.data}
+        if piece.mime == "application/pdf":
+            return {"type": "document", "source": source, "title": name}
+        return {"type": "image", "source": source}
+
+
+def _assistant(piece: TextPiece | ReasoningPiece | CallPiece, *, own: bool) -> JSON | None:
+    match piece:
+        case TextPiece():
+            return _text(piece.text)
+        case CallPiece():
+            arguments = msgspec.Raw(piece.arguments.encode() if is_object(piece.arguments) else b"{}")
+            return {"type": "tool_use", "id": call_id(piece.id), "name": tool_name(piece.name), "input": arguments}
+        case ReasoningPiece():
+            return _format_thinking(piece) if own else None
+
+
+def _format_thinking(piece: ReasoningPiece) -> JSON | None:
+    """Return thinking as the model made it; without its signature it would be refused."""
+    match piece.metadata.get(METADATA):
+        case {"redacted": str(data)}:
+            return {"type": "redacted_thinking", "data": data}
+        case {"signature": str(signature)} if signature:
+            return {"type": "thinking", "thinking": piece.text, "signature": signature}
+        case _:
+            return None
+
+
+def _result(piece: ResultPiece) -> JSON:
+    block: JSON = {"type": "tool_result", "tool_use_id": call_id(piece.call_id)}
+    if piece.output:
+        block["content"] = piece.output
+    if piece.error:
+        block["is_error"] = True
+    return block
+
+
+def _text(text: str) -> JSON | None:
+    """Return a text block; blank ones are refused by the service."""
+    return {"type": "text", "text": text} if text.strip() else None
+
+
+def _add_cache_mark(blocks: list[bytes]) -> list[bytes]:
+    """Put the cache mark on the last block that may carry one."""
+    for at in range(len(blocks) - 1, -1, -1):
+        if not blocks[at].startswith(THOUGHTS):
+            return [*blocks[:at], blocks[at][:-1] + MARK, *blocks[at + 1 :]]
+    return blocks

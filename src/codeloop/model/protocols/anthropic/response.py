@@ -1,0 +1,176 @@
+"""The events of an Anthropic message, streamed or whole, as ours."""
+
+from typing import Any
+
+import msgspec
+
+from codeloop.model.chat import FinishReason, ModelEvent, ReasoningDelta, UsageUpdate
+from codeloop.model.protocols.anthropic.request import METADATA
+from codeloop.model.wire.response import ResponseReader, count, is_json_object, items, text
+from codeloop.model.wire.tool_calls import OpenCall, arguments_text
+from codeloop.schema.message import NO_TOKENS, CacheTokens, Tokens
+from codeloop.schema.wire import JSON
+
+REASONS: dict[str, FinishReason] = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "pause_turn": "stop",
+    "tool_use": "tool-calls",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "content-filter",
+}
+
+
+class AnthropicDelta(msgspec.Struct, gc=False):
+    """What is added to a block, or to the message."""
+
+    text: Any = None
+    thinking: Any = None
+    partial_json: Any = None
+    signature: Any = None
+    stop_reason: Any = None
+
+
+class AnthropicEvent(msgspec.Struct, gc=False):
+    """One event of the stream, of any type."""
+
+    type: str = ""
+    index: int = 0
+    delta: AnthropicDelta | None = None
+    content_block: Any = None
+    content: Any = None
+    message: Any = None
+    usage: Any = None
+    error: Any = None
+    stop_reason: Any = None
+
+
+class AnthropicReader(ResponseReader):
+    """Reads one answer. Blocks keep the numbers that the service sends."""
+
+    reasons = REASONS
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._decode = msgspec.json.Decoder(AnthropicEvent).decode
+        self._usage: JSON = {}
+        self._open: dict[int, OpenCall] = {}
+
+    def whole(self, body: bytes) -> list[ModelEvent]:
+        """Take an answer that did not stream: the message itself."""
+        try:
+            message = self._decode(body)
+        except msgspec.DecodeError as error:
+            self._fail({"message": f"the answer is not what the protocol says: {error}"})
+            return []
+        if message.type == "error" or message.error is not None:
+            self._fail({"error": message.error})
+            return []
+        self._count(message.usage)
+        for index, block in enumerate(items(message.content)):
+            self._begin(index, block)
+            self._end(index)
+        self._reason = text(message.stop_reason)
+        self.ended = bool(self._reason)
+        return self._take_events()
+
+    def _take(self, payload: bytes) -> None:
+        try:
+            event = self._decode(payload)
+        except msgspec.DecodeError as error:
+            if payload != b"[DONE]":
+                self._fail({"message": f"an event is not what the protocol says: {error}"})
+            return
+        if event.type == "content_block_delta" and event.delta is not None:
+            self._add(event.index, event.delta)
+        else:
+            self._handle(event)
+
+    def _add(self, index: int, delta: AnthropicDelta) -> None:
+        if delta.text:
+            self._say("text", index, text(delta.text))
+        elif delta.partial_json:
+            if (call := self._open.get(index)) is not None:
+                self._events += self._calls.add(call, text(delta.partial_json))
+        elif delta.thinking:
+            self._say("reasoning", index, text(delta.thinking))
+        elif delta.signature:
+            self._flush()
+            self._events.append(ReasoningDelta("", index, {METADATA: {"signature": text(delta.signature)}}))
+
+    def _handle(self, event: AnthropicEvent) -> None:
+        match event.type:
+            case "content_block_start":
+                self._begin(event.index, event.content_block)
+            case "content_block_stop":
+                self._end(event.index)
+            case "message_start":
+                if is_json_object(event.message):
+                    self._count(event.message.get("usage"))
+                    self._events.append(UsageUpdate(self.tokens))
+            case "message_delta":
+                self._count(event.usage)
+                if event.delta is not None and event.delta.stop_reason:
+                    self._reason = text(event.delta.stop_reason)
+                    self.ended = True
+            case "message_stop":
+                self.done = self.ended = True
+            case _:
+                if event.error is not None:
+                    self._fail({"error": event.error})
+
+    def _begin(self, index: int, block: Any) -> None:
+        if not is_json_object(block):
+            return
+        self._flush()
+        match block.get("type"):
+            case "text":
+                self._say("text", index, text(block.get("text")))
+            case "thinking":
+                self._say("reasoning", index, text(block.get("thinking")))
+                if signature := text(block.get("signature")):
+                    self._flush()
+                    self._events.append(ReasoningDelta("", index, {METADATA: {"signature": signature}}))
+            case "redacted_thinking":
+                metadata = {METADATA: {"redacted": text(block.get("data"))}}
+                self._events.append(ReasoningDelta("", index, metadata))
+            case "tool_use":
+                call, events = self._calls.open(text(block.get("id")), text(block.get("name")))
+                self._open[index] = call
+                if given := block.get("input"):
+                    events += self._calls.add(call, arguments_text(given))
+                self._events += events
+            case _:
+                return
+
+    def _end(self, index: int) -> None:
+        """End a block; one that the output limit cut ends alike, so only whole arguments are ready here."""
+        self._flush()
+        if (call := self._open.pop(index, None)) is not None:
+            self._events += self._calls.complete(call)
+
+    def _say(self, kind: str, index: int, words: str) -> None:
+        if kind != self._kind or index != self._block:
+            self._flush()
+            self._kind, self._block = kind, index
+        self._pieces.append(words)
+
+    def _count(self, usage: Any) -> None:
+        """Take counts; those of later events are totals and replace earlier ones."""
+        if is_json_object(usage):
+            self._usage.update({name: value for name, value in usage.items() if value is not None})
+            self.tokens = tokens_of(self._usage)
+
+
+def tokens_of(usage: JSON) -> Tokens:
+    """Return the counts of a `usage` object; what it lacks is 0. The service's input count excludes cached tokens."""
+    fresh, output = count(usage, "input_tokens"), count(usage, "output_tokens")
+    read, written = count(usage, "cache_read_input_tokens"), count(usage, "cache_creation_input_tokens")
+    if not any((fresh, output, read, written)):
+        return NO_TOKENS
+    reasoning = count(usage, "output_tokens_details", "thinking_tokens")
+    total = fresh + output + read + written
+    return Tokens(
+        input=fresh, output=output, reasoning=reasoning, cache=CacheTokens(read=read, write=written), total=total
+    )

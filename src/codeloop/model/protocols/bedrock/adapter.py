@@ -1,0 +1,31 @@
+"""Models behind Amazon Bedrock's Converse: Claude, Nova, Llama, Mistral and others in one form."""
+
+from collections.abc import AsyncGenerator
+from urllib.parse import quote
+
+from codeloop.model.chat import ModelEvent, ModelInfo, ModelRequest
+from codeloop.model.protocols.bedrock.event_stream import EventStreamParser
+from codeloop.model.protocols.bedrock.request import BedrockBody
+from codeloop.model.protocols.bedrock.response import BedrockReader
+from codeloop.model.quirks import BEDROCK, Quirks
+from codeloop.model.wire.endpoint import Endpoint
+from codeloop.model.wire.http_model import Framing, HttpModel
+from codeloop.schema.limits import MODEL_ANSWER
+
+
+class BedrockConverse(HttpModel):
+    """One model at one endpoint; `/model/NAME/converse-stream` is added to its base URL."""
+
+    def __init__(self, info: ModelInfo, endpoint: Endpoint, quirks: Quirks = BEDROCK) -> None:
+        key = {"authorization": f"Bearer {endpoint.key}"} if endpoint.key else {}
+        headers = {"accept": "application/vnd.amazon.eventstream", **key}
+        name = quote(info.api_id or info.id, safe="")  # may be an ARN, with slashes and colons
+        super().__init__(info, endpoint, quirks, f"/model/{name}/converse-stream", headers)
+        self._body = BedrockBody(info, quirks)
+
+    def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
+        """Send the request and return its events until Finished. Closing the generator drops the connection."""
+        return self._exchange(request.headers, self._body.encode(request), BedrockReader())
+
+    def _framing(self) -> Framing:
+        return EventStreamParser(MODEL_ANSWER.value)

@@ -1,0 +1,82 @@
+"""Amazon's event stream: binary messages with checksums, as they come from the network in, JSON events out.
+
+    length (4) | length of the headers (4) | checksum of both (4) | headers | payload | checksum of all (4)
+
+Numbers are big-endian. A header is a name (1 byte of length), a type (1 byte) and a value.
+"""
+
+from zlib import crc32
+
+import msgspec
+
+from codeloop.net.http1 import NetworkError
+from codeloop.net.sse import EventTooLong
+
+PRELUDE = 12
+LEAST = PRELUDE + 4
+_SIZES = {0: 0, 1: 0, 2: 1, 3: 2, 4: 4, 5: 8, 8: 8, 9: 16}
+"""Bytes of a header's value by its type; texts (7) and bytes (6) say their own length."""
+_STRING, _BYTES = 7, 6
+
+
+class EventStreamParser:
+    """Takes messages apart. `longest`: how many bytes a message may have.
+
+    Each becomes a JSON object of one member, named by the message's event: `{"contentBlockDelta": {...}}`; an exception
+    becomes `{"exception": {"type": "throttlingException", "body": {...}}}`.
+    """
+
+    def __init__(self, longest: int) -> None:
+        self._longest = longest
+        self._rest = b""
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """Take more bytes; return the messages they complete. Raises EventTooLong; NetworkError for a broken one."""
+        data = self._rest + chunk if self._rest else chunk
+        at, found = 0, list[bytes]()
+        while len(data) - at >= LEAST:
+            size = int.from_bytes(data[at : at + 4], "big")
+            if size > self._longest:
+                raise EventTooLong
+            if size < LEAST:
+                raise NetworkError("protocol", "a message of its event stream is too short")
+            if len(data) - at < size:
+                break
+            found.append(_read(data[at : at + size]))
+            at += size
+        self._rest = data[at:]
+        if len(self._rest) > self._longest:
+            raise EventTooLong
+        return found
+
+
+def _read(message: bytes) -> bytes:
+    if crc32(message[:-4]) != int.from_bytes(message[-4:], "big"):
+        raise NetworkError("protocol", "a message of its event stream is damaged")
+    end = PRELUDE + int.from_bytes(message[4:8], "big")
+    headers, payload = _headers(message[PRELUDE:end]), message[end:-4] or b"{}"
+    if headers.get(":message-type", "event") == "event":
+        return b'{"%b":%b}' % (headers.get(":event-type", "unknown").encode(), payload)
+    kind = headers.get(":exception-type") or headers.get(":error-code") or "unknown"
+    said = {"message": headers[":error-message"]} if ":error-message" in headers else msgspec.Raw(payload)
+    return msgspec.json.encode({"exception": {"type": kind, "body": said}})
+
+
+def _headers(data: bytes) -> dict[str, str]:
+    """Return the headers that are texts."""
+    found, at = dict[str, str](), 0
+    while at < len(data):
+        length = data[at]
+        name = data[at + 1 : at + 1 + length].decode("utf-8", "replace")
+        at += 1 + length
+        kind, at = data[at] if at < len(data) else -1, at + 1
+        if kind in {_STRING, _BYTES}:
+            size = int.from_bytes(data[at : at + 2], "big")
+            if kind == _STRING:
+                found[name] = data[at + 2 : at + 2 + size].decode("utf-8", "replace")
+            at += 2 + size
+        elif kind in _SIZES:
+            at += _SIZES[kind]
+        else:
+            raise NetworkError("protocol", "a message of its event stream has a header of an unknown type")
+    return found

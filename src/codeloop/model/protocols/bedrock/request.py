@@ -1,0 +1,188 @@
+"""A request in the form of Bedrock's Converse. Equal turns give equal bytes; only the cache points move on."""
+
+import re
+from typing import Any
+
+import msgspec
+
+from codeloop.model.chat import (
+    AssistantTurn,
+    CallPiece,
+    ImagePiece,
+    ModelInfo,
+    ModelRequest,
+    ReasoningPiece,
+    ResultPiece,
+    TextPiece,
+    ToolSpec,
+    ToolTurn,
+    Turn,
+    UserTurn,
+)
+from codeloop.model.quirks import Quirks, reads
+from codeloop.model.wire.encoding import (
+    EncodedTurn,
+    EncodingCache,
+    call_id,
+    encode_turn,
+    options_of,
+    to_json,
+    tool_name,
+    with_body,
+)
+from codeloop.model.wire.tool_calls import is_object
+from codeloop.model.wire.tool_schema import parameters_of
+from codeloop.schema.wire import JSON
+
+METADATA = "bedrock"
+"""The key of ReasoningPiece.metadata: {"signature": text} of a thought, or {"redacted": base64}."""
+POINT: JSON = {"cachePoint": {"type": "default"}}
+MARK = b'{"cachePoint":{"type":"default"}}'
+MARKED_MESSAGES = 2
+CACHES = re.compile(r"anthropic\.claude-(?!(?:v2|instant|3-(?:sonnet|opus|haiku)|3-5-sonnet-20240620))|amazon\.nova")
+"""Models that take cache points; Nova's only outside the tools."""
+CACHES_TOOLS = re.compile(r"anthropic\.")
+TOP = frozenset({"guardrailConfig", "performanceConfig", "serviceTier", "requestMetadata", "promptVariables"})
+TOP_OBJECTS = TOP | {"outputConfig", "additionalModelResponseFieldPaths", "additionalModelRequestFields"}
+"""Options that are fields of the body; all others go to the model itself."""
+IMAGES = {"image/png": "png", "image/jpeg": "jpeg", "image/gif": "gif", "image/webp": "webp"}
+
+
+class BedrockBody:
+    """Writes the bodies of requests to one model."""
+
+    def __init__(self, info: ModelInfo, quirks: Quirks) -> None:
+        name = info.api_id or info.id
+        self._info = info
+        self._quirks = quirks
+        self._caches = quirks.cache_marks and bool(CACHES.search(name))
+        self._caches_tools = self._caches and bool(CACHES_TOOLS.search(name))
+        self._cache: EncodingCache[EncodedTurn] = EncodingCache(self._encode_turn, self._tool)
+
+    def encode(self, request: ModelRequest) -> bytes:
+        """Return the JSON body: system prompt, tools and options first; turns of one side in a row are one message."""
+        messages: list[EncodedTurn] = []
+        for turn in self._cache.turns(request):
+            if not turn.blocks:
+                continue
+            if messages and messages[-1].role == turn.role:
+                messages[-1] = encode_turn(turn.role, messages[-1].blocks + turn.blocks)
+            else:
+                messages.append(turn)
+        if self._caches:
+            users = [at for at, message in enumerate(messages) if message.role == "user"][-MARKED_MESSAGES:]
+            for at in users:
+                messages[at] = encode_turn("user", [*messages[at].blocks, MARK])
+        head = to_json(self._head(request))
+        start = head[:-1] + b"," if len(head) > 2 else b"{"
+        return b"".join((start, b'"messages":[', b",".join([message.body for message in messages]), b"]}"))
+
+    def _head(self, request: ModelRequest) -> JSON:
+        head: JSON = {}
+        if request.system:
+            head["system"] = [{"text": request.system}, *([POINT] if self._caches else [])]
+        tools = self._cache.tools(request.tools) if request.tools else _tools_of_history(request)
+        if tools:
+            head["toolConfig"] = {"tools": [*tools, *([POINT] if self._caches_tools and request.tools else [])]}
+        inference: JSON = {}
+        if request.max_tokens is not None:
+            inference["maxTokens"] = request.max_tokens
+        options = options_of(self._info, request, self._quirks)
+        thinks = isinstance(options.get("thinking"), dict) and options["thinking"].get("type") != "disabled"
+        if request.temperature is not None and self._info.temperature and not thinks:
+            inference["temperature"] = request.temperature
+        if request.top_p is not None and not thinks:
+            inference["topP"] = request.top_p
+        if inference:
+            head["inferenceConfig"] = inference
+        own = {name: value for name, value in options.items() if name not in TOP_OBJECTS and value is not None}
+        head.update({name: value for name, value in options.items() if name in TOP_OBJECTS})
+        if own:
+            head["additionalModelRequestFields"] = {**head.get("additionalModelRequestFields", {}), **own}
+        return with_body(head, request)
+
+    def _tool(self, spec: ToolSpec) -> JSON:
+        schema = parameters_of(spec.parameters, self._quirks.refused_keywords)
+        return {"toolSpec": {"name": spec.name, "description": spec.description, "inputSchema": {"json": schema}}}
+
+    def _encode_turn(self, turn: Turn) -> EncodedTurn:
+        role = "assistant" if isinstance(turn, AssistantTurn) else "user"
+        return encode_turn(role, [to_json(block) for block in self._blocks(turn) if block is not None])
+
+    def _blocks(self, turn: Turn) -> list[JSON | None]:
+        match turn:
+            case UserTurn(content=content):
+                blocks = [self._user(piece, number) for number, piece in enumerate(content, 1)]
+                has_text = any(block is not None and "text" in block for block in blocks)
+                is_document = any(block is not None and "document" in block for block in blocks)
+                return [*blocks, {"text": "See the document."}] if is_document and not has_text else blocks
+            case ToolTurn(content=content):
+                return [_result(piece) for piece in content]
+            case AssistantTurn(content=content, origin=origin):
+                blocks = [_assistant(piece, own=origin == self._info.ref) for piece in content]
+                if all(block is None or "reasoningContent" in block for block in blocks):
+                    return []
+                return blocks
+
+    def _user(self, piece: TextPiece | ImagePiece, number: int) -> JSON | None:
+        if isinstance(piece, TextPiece):
+            return _text(piece.text)
+        name = piece.filename or "file"
+        if not reads(self._info, self._quirks, piece.mime):
+            return _text(f"[{name} ({piece.mime}) left out: this model can't read it]")
+        if piece.mime == "application/pdf":
+            source = {"bytes": piece.data}
+            return {"document": {"format": "pdf", "name": document_name(name, number), "source": source}}
+        if piece.mime not in IMAGES:
+            return _text(f"[{name} ({piece.mime}) left out: Bedrock takes PNG, JPEG, GIF and WebP]")
+        return {"image": {"format": IMAGES[piece.mime], "source": {"bytes": piece.data}}}
+
+
+def document_name(name: str, number: int) -> str:
+    """Return a document's name in the characters that are allowed, with a number that makes it differ from others."""
+    plain = re.sub(r"[^A-Za-z0-9\-()\[\] ]+", " ", name.rpartition(".")[0] or name)
+    return f"{' '.join(plain.split())[:150] or 'document'} {number}"
+
+
+def _assistant(piece: TextPiece | ReasoningPiece | CallPiece, *, own: bool) -> JSON | None:
+    match piece:
+        case TextPiece():
+            return _text(piece.text)
+        case CallPiece():
+            given: Any = msgspec.Raw(piece.arguments.encode() if is_object(piece.arguments) else b"{}")
+            return {"toolUse": {"toolUseId": call_id(piece.id)[:64], "name": tool_name(piece.name), "input": given}}
+        case ReasoningPiece(text=text, metadata=metadata):
+            match metadata.get(METADATA):
+                case {"redacted": str(data)} if own:
+                    return {"reasoningContent": {"redactedContent": data}}
+                case {"signature": str(signature)} if own:
+                    return {"reasoningContent": {"reasoningText": {"text": text, "signature": signature}}}
+                case _:
+                    return None
+
+
+def _result(piece: ResultPiece) -> JSON:
+    block: JSON = {"toolUseId": call_id(piece.call_id)[:64], "content": [{"text": piece.output or "(no output)"}]}
+    if piece.error:
+        block["status"] = "error"
+    return {"toolResult": block}
+
+
+def _text(text: str) -> JSON | None:
+    """Return a text block; blank ones are refused by the service."""
+    return {"text": text} if text.strip() else None
+
+
+def _tools_of_history(request: ModelRequest) -> list[JSON]:
+    """Return a bare description of each tool that was called: a history with calls is refused without any tools."""
+    called = (
+        piece.name
+        for turn in request.turns
+        if isinstance(turn, AssistantTurn)
+        for piece in turn.content
+        if isinstance(piece, CallPiece)
+    )
+    schema: JSON = {"json": {"type": "object", "properties": {}}}
+    note = "Not available now."
+    names = dict.fromkeys(map(tool_name, called))
+    return [{"toolSpec": {"name": name, "description": note, "inputSchema": schema}} for name in names]

@@ -1,0 +1,186 @@
+"""The events of a Converse stream as ours."""
+
+from typing import Any
+
+import msgspec
+
+from codeloop.model.chat import FinishReason, ModelEvent, ReasoningDelta
+from codeloop.model.protocols.bedrock.request import METADATA
+from codeloop.model.wire.response import ResponseReader, count, is_json_object, items, text
+from codeloop.model.wire.tool_calls import OpenCall, arguments_text
+from codeloop.schema.message import NO_TOKENS, CacheTokens, Tokens
+
+REASONS: dict[str, FinishReason] = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "tool_use": "tool-calls",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+}
+BLOCKED = {
+    "guardrail_intervened": "a guardrail of the account stopped it",
+    "content_filtered": "its content filter stopped it",
+}
+BROKEN = {
+    "malformed_model_output": "the model's answer can't be read",
+    "malformed_tool_use": "the model made a call that can't be read",
+}
+STATUS = {
+    "throttlingException": 429,
+    "modelTimeoutException": 408,
+    "validationException": 400,
+    "serviceUnavailableException": 503,
+    "internalServerException": 500,
+    "modelStreamErrorException": 500,
+}
+"""The HTTP status that an exception inside the stream stands for."""
+
+
+class BedrockDelta(msgspec.Struct, gc=False, rename="camel"):
+    """What is added to a block."""
+
+    text: Any = None
+    tool_use: Any = None
+    reasoning_content: Any = None
+
+
+class BedrockBlockDelta(msgspec.Struct, gc=False, rename="camel"):
+    """More of a block."""
+
+    content_block_index: int = 0
+    delta: BedrockDelta | None = None
+
+
+class BedrockEvent(msgspec.Struct, gc=False, rename="camel"):
+    """One event of the stream: one field is set."""
+
+    content_block_delta: BedrockBlockDelta | None = None
+    content_block_start: Any = None
+    content_block_stop: Any = None
+    message_stop: Any = None
+    metadata: Any = None
+    exception: Any = None
+
+
+class BedrockReader(ResponseReader):
+    """Reads one answer. Blocks keep the numbers that the service sends."""
+
+    reasons = REASONS
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._decode = msgspec.json.Decoder(BedrockEvent).decode
+        self._open: dict[int, OpenCall] = {}
+
+    def whole(self, body: bytes) -> list[ModelEvent]:
+        """Take an answer that did not stream: what Converse returns."""
+        try:
+            answer: Any = msgspec.json.decode(body)
+        except msgspec.DecodeError as error:
+            self._fail({"message": f"the answer is not what the protocol says: {error}"})
+            return []
+        if not is_json_object(answer) or not is_json_object(output := answer.get("output")):
+            self._fail(answer)
+            return []
+        message = output.get("message")
+        for index, block in enumerate(items(message.get("content") if is_json_object(message) else None)):
+            self._whole_block(index, block)
+        self.tokens = tokens_of(answer.get("usage"))
+        self._stop(text(answer.get("stopReason")))
+        return self._take_events()
+
+    def _whole_block(self, index: int, block: Any) -> None:
+        if is_json_object(use := block.get("toolUse")):
+            self._start(index, use)
+            self._events += self._calls.add(self._open[index], arguments_text(use.get("input")))
+            self._end(index)
+        elif is_json_object(reasoning := block.get("reasoningContent")):
+            inner = reasoning.get("reasoningText")
+            self._reason_delta(index, inner if is_json_object(inner) else reasoning)
+        else:
+            self._say("text", index, text(block.get("text")))
+
+    def _take(self, payload: bytes) -> None:
+        try:
+            event = self._decode(payload)
+        except msgspec.MsgspecError as error:
+            self._fail({"message": f"an event is not what the protocol says: {error}"})
+            return
+        if event.content_block_delta is not None:
+            self._add(event.content_block_delta)
+        elif is_json_object(start := event.content_block_start):
+            inner = start.get("start")
+            if is_json_object(inner) and is_json_object(use := inner.get("toolUse")):
+                self._start(count(start, "contentBlockIndex"), use)
+        elif is_json_object(event.content_block_stop):
+            self._end(count(event.content_block_stop, "contentBlockIndex"))
+        elif is_json_object(event.message_stop):
+            self._stop(text(event.message_stop.get("stopReason")))
+        elif is_json_object(event.metadata):
+            self.tokens = tokens_of(event.metadata.get("usage"))
+            self.done = self.ended
+        elif is_json_object(failed := event.exception):
+            body = failed.get("body")
+            said = text(body.get("message")) if is_json_object(body) else ""
+            kind = text(failed.get("type"))
+            self._fail({"error": {"code": STATUS.get(kind, 500), "type": kind, "message": said or kind}})
+
+    def _add(self, given: BedrockBlockDelta) -> None:
+        index, delta = given.content_block_index, given.delta
+        if delta is None:
+            return
+        if delta.text is not None:
+            self._say("text", index, text(delta.text))
+        elif is_json_object(delta.tool_use):
+            if (call := self._open.get(index)) is not None:
+                self._events += self._calls.add(call, text(delta.tool_use.get("input")))
+        elif is_json_object(delta.reasoning_content):
+            self._reason_delta(index, delta.reasoning_content)
+
+    def _reason_delta(self, index: int, reasoning: dict[str, Any]) -> None:
+        if words := text(reasoning.get("text")):
+            self._say("reasoning", index, words)
+        if signature := text(reasoning.get("signature")):
+            self._sign(index, {"signature": signature})
+        if redacted := text(reasoning.get("redactedContent")):
+            self._sign(index, {"redacted": redacted})
+
+    def _sign(self, index: int, metadata: dict[str, str]) -> None:
+        self._flush()
+        self._events.append(ReasoningDelta("", index, {METADATA: metadata}))
+
+    def _start(self, index: int, use: dict[str, Any]) -> None:
+        self._flush()
+        call, events = self._calls.open(text(use.get("toolUseId")), text(use.get("name")))
+        self._open[index] = call
+        self._events += events
+
+    def _end(self, index: int) -> None:
+        self._flush()
+        if (call := self._open.pop(index, None)) is not None:
+            self._events += self._calls.complete(call)
+
+    def _say(self, kind: str, index: int, words: str) -> None:
+        if kind != self._kind or index != self._block:
+            self._flush()
+            self._kind, self._block = kind, index
+        self._pieces.append(words)
+
+    def _stop(self, reason: str) -> None:
+        if reason in BLOCKED:
+            message = f"Bedrock stopped the answer: {BLOCKED[reason]} ({reason})"
+            self._fail({"error": {"code": "content_filter", "message": message}})
+        elif reason in BROKEN and not self._calls.any_ready:
+            self._fail({"error": {"code": 500, "message": f"{BROKEN[reason]} ({reason})"}})
+        else:
+            self._reason, self.ended = reason, True
+
+
+def tokens_of(usage: Any) -> Tokens:
+    """Return the counts of a `usage` object. The input count excludes cached tokens."""
+    if not is_json_object(usage):
+        return NO_TOKENS
+    fresh, output = count(usage, "inputTokens"), count(usage, "outputTokens")
+    read, written = count(usage, "cacheReadInputTokens"), count(usage, "cacheWriteInputTokens")
+    total = fresh + output + read + written
+    return Tokens(input=fresh, output=output, reasoning=0, cache=CacheTokens(read=read, write=written), total=total)

@@ -1,0 +1,138 @@
+"""A request in OpenAI's chat completions form. Equal turns give equal bytes, and what never changes comes first."""
+
+from typing import Any
+
+from codeloop.model.chat import (
+    AssistantTurn,
+    CallPiece,
+    ImagePiece,
+    ModelInfo,
+    ModelRequest,
+    ReasoningPiece,
+    TextPiece,
+    ToolSpec,
+    ToolTurn,
+    Turn,
+    UserTurn,
+)
+from codeloop.model.quirks import Quirks, reads
+from codeloop.model.wire.encoding import EncodingCache, call_id, options_of, to_json, tool_name, with_body
+from codeloop.model.wire.tool_schema import parameters_of
+from codeloop.schema.wire import JSON
+
+METADATA = "openai"
+"""The key of ReasoningPiece.metadata that holds what must go back unchanged: {"reasoning_details": [...]}."""
+
+
+class OpenAIBody:
+    """Writes the bodies of requests to one model."""
+
+    def __init__(self, info: ModelInfo, quirks: Quirks) -> None:
+        self._info = info
+        self._quirks = quirks
+        self._cache = EncodingCache(self._turn, self._tool)
+
+    def encode(self, request: ModelRequest) -> bytes:
+        """Return the JSON body: options, tools and system prompt first, then a message or more for each turn."""
+        head = to_json(self._head(request))
+        system = [to_json({"role": self._quirks.system_role, "content": request.system})] if request.system else []
+        messages = b",".join([*system, *filter(None, self._cache.turns(request))])
+        return b"".join((head[:-1], b',"messages":[', messages, b"]}"))
+
+    def _head(self, request: ModelRequest) -> JSON:
+        quirks = self._quirks
+        head: JSON = {"model": self._info.api_id or self._info.id, "stream": True}
+        if quirks.usage_option:
+            head["stream_options"] = {"include_usage": True}
+        if request.max_tokens is not None:
+            head[quirks.max_tokens_field] = request.max_tokens
+        if request.temperature is not None and self._info.temperature and quirks.sampling:
+            head["temperature"] = request.temperature
+        if request.top_p is not None and quirks.sampling:
+            head["top_p"] = request.top_p
+        if quirks.session_field and request.session_id:
+            head[quirks.session_field] = request.session_id
+        if request.tools and quirks.parallel_tool_calls is not None:
+            head["parallel_tool_calls"] = quirks.parallel_tool_calls
+        for name, value in options_of(self._info, request, quirks).items():
+            head[name] = value
+        head = with_body({name: value for name, value in head.items() if value is not None}, request)
+        if request.tools:
+            head["tools"] = self._cache.tools(request.tools)
+        return head
+
+    def _tool(self, spec: ToolSpec) -> JSON:
+        parameters = parameters_of(spec.parameters, self._quirks.refused_keywords)
+        function = {"name": spec.name, "description": spec.description, "parameters": parameters}
+        return {"type": "function", "function": function}
+
+    def _turn(self, turn: Turn) -> bytes:
+        """Return the messages of one turn, comma-separated; b"" when nothing of it can be sent."""
+        match turn:
+            case UserTurn(content=content):
+                return to_json({"role": "user", "content": self._user(content)})
+            case ToolTurn(content=content):
+                results = (
+                    {"role": "tool", "tool_call_id": self._id(piece.call_id), "content": piece.output}
+                    for piece in content
+                )
+                return b",".join(map(to_json, results))
+            case AssistantTurn():
+                message = self._assistant(turn)
+                return to_json(message) if message else b""
+
+    def _user(self, content: tuple[TextPiece | ImagePiece, ...]) -> str | list[JSON]:
+        if len(content) == 1 and isinstance(content[0], TextPiece):
+            return content[0].text
+        return [self._user_piece(piece) for piece in content]
+
+    def _user_piece(self, piece: TextPiece | ImagePiece) -> JSON:
+        if isinstance(piece, TextPiece):
+            return {"type": "text", "text": piece.text}
+        name = piece.filename or "file"
+        if not reads(self._info, self._quirks, piece.mime):
+            return {"type": "text", "text": f"[{name} ({piece.mime}) left out: this model can't read it]"}
+        url = f"data:{piece.mime};base64,{piece.data}"
+        if piece.mime == "application/pdf":
+            return {"type": "file", "file": {"filename": name, "file_data": url}}
+        return {"type": "image_url", "image_url": {"url": url}}
+
+    def _assistant(self, turn: AssistantTurn) -> JSON | None:
+        text = "".join(piece.text for piece in turn.content if isinstance(piece, TextPiece))
+        calls = [piece for piece in turn.content if isinstance(piece, CallPiece)]
+        if not text and not calls:
+            return None
+        message: JSON = {"role": "assistant", "content": text or None}
+        thoughts = [piece for piece in turn.content if isinstance(piece, ReasoningPiece)]
+        message.update(self._reasoning(thoughts, own=turn.origin == self._info.ref))
+        if calls:
+            message["tool_calls"] = [
+                {
+                    "id": self._id(piece.id),
+                    "type": "function",
+                    "function": {"name": tool_name(piece.name), "arguments": piece.arguments},
+                }
+                for piece in calls
+            ]
+        return message
+
+    def _reasoning(self, thoughts: list[ReasoningPiece], *, own: bool) -> JSON:
+        """Thinking goes back in the field that the model wants, signed details only to the model that made them."""
+        field = self._info.reasoning_field or self._quirks.reasoning_field
+        details = [item for piece in thoughts for item in _details(piece)] if own else []
+        found: JSON = {"reasoning_details": details} if details else {}
+        if field and field != "reasoning_details":
+            found[field] = "\n".join(piece.text for piece in thoughts if piece.text)
+        return found
+
+    def _id(self, name: str) -> str:
+        length = self._quirks.call_id_length
+        return call_id(name, length) if length else name
+
+
+def _details(piece: ReasoningPiece) -> list[Any]:
+    match piece.metadata.get(METADATA):
+        case {"reasoning_details": [*details]}:
+            return details
+        case _:
+            return []

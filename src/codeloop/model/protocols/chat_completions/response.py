@@ -1,0 +1,201 @@
+"""The events of an OpenAI chat completion, streamed or whole, as ours."""
+
+from typing import Any
+
+import msgspec
+
+from codeloop.model.chat import FinishReason, ModelEvent, ReasoningDelta
+from codeloop.model.protocols.chat_completions.request import METADATA
+from codeloop.model.wire.response import ResponseReader, count, is_json_object, items, text
+from codeloop.model.wire.tool_calls import arguments_text
+from codeloop.schema.message import NO_TOKENS, CacheTokens, Tokens
+from codeloop.schema.wire import JSON
+
+REASONS: dict[str, FinishReason] = {
+    "stop": "stop",
+    "eos": "stop",
+    "end_turn": "stop",
+    "tool_calls": "tool-calls",
+    "function_call": "tool-calls",
+    "tool_use": "tool-calls",
+    "length": "length",
+    "max_tokens": "length",
+    "model_length": "length",
+    "content_filter": "content-filter",
+    "safety": "content-filter",
+    "refusal": "content-filter",
+}
+
+
+class CompletionMessage(msgspec.Struct, gc=False):
+    """A delta, or the message of an answer that did not stream. Services disagree on types: each is looked at."""
+
+    content: Any = None
+    refusal: Any = None
+    reasoning_content: Any = None
+    reasoning: Any = None
+    reasoning_text: Any = None
+    reasoning_details: Any = None
+    tool_calls: Any = None
+
+
+class CompletionChoice(msgspec.Struct, gc=False):
+    """One of the answers; only the first is asked for."""
+
+    delta: CompletionMessage | None = None
+    message: CompletionMessage | None = None
+    finish_reason: Any = None
+    error: Any = None
+
+
+class CompletionChunk(msgspec.Struct, gc=False):
+    """One event of the stream."""
+
+    choices: list[CompletionChoice] | None = None
+    usage: Any = None
+    error: Any = None
+    message: Any = None
+    detail: Any = None
+
+
+class OpenAIReader(ResponseReader):
+    """Reads one answer. Text, reasoning and calls that follow one another are blocks numbered from 0."""
+
+    reasons = REASONS
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._decode = msgspec.json.Decoder(CompletionChunk).decode
+        self._details: list[JSON] = []
+
+    def whole(self, body: bytes) -> list[ModelEvent]:
+        """Take an answer that did not stream."""
+        events = self.feed([body])
+        self.ended = self.ended or bool(events)
+        return events
+
+    def finish(self) -> list[ModelEvent]:
+        """Return the calls that are still open, and Finished."""
+        self._flush()
+        self._give_details()
+        return super().finish()
+
+    def _take(self, payload: bytes) -> None:
+        if payload == b"[DONE]":
+            self.done = self.ended = True
+            return
+        try:
+            chunk = self._decode(payload)
+        except msgspec.DecodeError as error:
+            self._fail({"message": f"an event is not what the protocol says: {error}"})
+            return
+        if chunk.choices:
+            self._choice(chunk.choices[0])
+        if chunk.usage is not None:
+            self.tokens = tokens_of(chunk.usage)
+        if chunk.error is not None:
+            self._fail({"error": chunk.error})
+        elif not chunk.choices and chunk.usage is None and (said := chunk.message or chunk.detail):
+            self._fail({"message": str(said)})
+
+    def _choice(self, choice: CompletionChoice) -> None:
+        message = choice.delta or choice.message
+        if message is not None:
+            thought = message.reasoning_content or message.reasoning or message.reasoning_text
+            if thought or message.reasoning_details:
+                self._think(thought, message.reasoning_details)
+            if message.content:
+                self._say(message.content)
+            if message.refusal:
+                self._say(message.refusal)
+            if message.tool_calls:
+                self._call(message.tool_calls)
+        if choice.error is not None:
+            self._fail({"error": choice.error})
+        if choice.finish_reason:
+            self._reason = str(choice.finish_reason).lower()
+            if self._reason == "error":
+                self._fail({"message": "the service stopped with an error and gave no reason"})
+            self.ended = True
+
+    def _say(self, content: Any) -> None:
+        if isinstance(content, str):
+            if self._kind != "text":
+                self._turn_to("text")
+            self._pieces.append(content)
+            return
+        for item in items(content):
+            match item:
+                case {"type": "thinking", "thinking": [*parts]}:
+                    self._think("".join(text(part.get("text")) for part in items(parts)), None)
+                case {"text": str(words)}:
+                    self._say(words)
+                case _:
+                    continue
+
+    def _think(self, thought: Any, details: Any) -> None:
+        if self._kind != "reasoning":
+            self._turn_to("reasoning")
+        if isinstance(thought, str):
+            self._pieces.append(thought)
+        for detail in items(details):
+            if not thought:
+                self._pieces.append(text(detail.get("text")) or text(detail.get("summary")))
+            merge_detail(self._details, detail)
+
+    def _turn_to(self, kind: str) -> None:
+        self._flush()
+        if self._kind == "reasoning":
+            self._give_details()
+        self._kind = kind
+        self._block += 1
+
+    def _give_details(self) -> None:
+        if not self._details:
+            return
+        details, self._details = self._details, []
+        if self._kind != "reasoning":
+            self._kind = "reasoning"
+            self._block += 1
+        self._events.append(ReasoningDelta("", self._block, {METADATA: {"reasoning_details": details}}))
+
+    def _call(self, pieces: Any) -> None:
+        if self._kind != "call":
+            self._turn_to("call")
+        for piece in items(pieces):
+            function = piece.get("function")
+            name, arguments = "", ""
+            if is_json_object(function):
+                name, arguments = text(function.get("name")), arguments_text(function.get("arguments"))
+            self._events += self._calls.take(piece.get("index"), text(piece.get("id")), name, arguments)
+
+
+def merge_detail(details: list[JSON], piece: JSON) -> None:
+    """Add a streamed piece of `reasoning_details` to the entry it continues, or as a new entry."""
+    last = details[-1] if details else {}
+    field = {"reasoning.text": "text", "reasoning.summary": "summary"}.get(str(piece.get("type")))
+    same = field and last.get("type") == piece.get("type") and last.get("index") == piece.get("index")
+    if not field or not same or last.get("signature"):
+        details.append(dict(piece))
+        return
+    joined = text(last.get(field)) + text(piece.get(field))
+    last.update({name: value for name, value in piece.items() if value is not None})
+    last[field] = joined
+
+
+def tokens_of(usage: Any) -> Tokens:
+    """Return the counts of a `usage` object; what it lacks is 0. Cached tokens are taken off the input."""
+    if not is_json_object(usage):
+        return NO_TOKENS
+    prompt, output = count(usage, "prompt_tokens"), count(usage, "completion_tokens")
+    cached = count(usage, "prompt_tokens_details", "cached_tokens")
+    cached = cached or count(usage, "prompt_cache_hit_tokens") or count(usage, "cached_tokens")
+    written = count(usage, "prompt_tokens_details", "cache_write_tokens")
+    reasoning = count(usage, "completion_tokens_details", "reasoning_tokens")
+    if reasoning and count(usage, "total_tokens") == prompt + output + reasoning:
+        output += reasoning
+    fresh = max(prompt - cached - written, 0)
+    total = fresh + output + cached + written
+    return Tokens(
+        input=fresh, output=output, reasoning=reasoning, cache=CacheTokens(read=cached, write=written), total=total
+    )

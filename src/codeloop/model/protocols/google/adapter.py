@@ -1,0 +1,25 @@
+"""Models behind Google's generateContent: Gemini by API key, and Gemini on Vertex AI."""
+
+from collections.abc import AsyncGenerator
+from urllib.parse import quote
+
+from codeloop.model.chat import ModelEvent, ModelInfo, ModelRequest
+from codeloop.model.protocols.google.request import GoogleBody
+from codeloop.model.protocols.google.response import GoogleReader
+from codeloop.model.quirks import GOOGLE, Quirks
+from codeloop.model.wire.endpoint import Endpoint
+from codeloop.model.wire.http_model import HttpModel
+
+
+class GoogleGenerateContent(HttpModel):
+    """One model at one endpoint; `/models/NAME:streamGenerateContent` is added to its base URL."""
+
+    def __init__(self, info: ModelInfo, endpoint: Endpoint, quirks: Quirks = GOOGLE) -> None:
+        name = quote(info.api_id or info.id, safe="@")
+        key = {"x-goog-api-key": endpoint.key} if endpoint.key else {}
+        super().__init__(info, endpoint, quirks, f"/models/{name}:streamGenerateContent?alt=sse", key)
+        self._body = GoogleBody(info, quirks)
+
+    def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
+        """Send the request and return its events until Finished. Closing the generator drops the connection."""
+        return self._exchange(request.headers, self._body.encode(request), GoogleReader())

@@ -1,0 +1,158 @@
+"""A request in Google's generateContent form. Equal turns give equal bytes, and what never changes comes first."""
+
+import re
+from typing import Any
+
+import msgspec
+
+from codeloop.model.chat import (
+    AssistantTurn,
+    CallPiece,
+    ImagePiece,
+    ModelInfo,
+    ModelRequest,
+    ReasoningPiece,
+    ResultPiece,
+    TextPiece,
+    ToolSpec,
+    ToolTurn,
+    Turn,
+    UserTurn,
+)
+from codeloop.model.protocols.google.schema import parameters_of
+from codeloop.model.quirks import Quirks, reads
+from codeloop.model.wire.encoding import EncodingCache, options_of, to_json, tool_name, with_body
+from codeloop.model.wire.tool_calls import is_object
+from codeloop.schema.wire import JSON
+
+METADATA = "google"
+"""The key of ReasoningPiece.metadata: {"signature": text, "part": "text" | "empty" | "call" | "thought"}.
+
+`part`: the part that the signature came with. "call" has the call's id in "call"; "text" is the text before it; "empty"
+is a part of its own without text; "thought" is the thought itself.
+"""
+UNSIGNED = "skip_thought_signature_validator"
+"""Stands in for the signature of a call that this model did not make; the service knows it."""
+NO_SIGNATURES = re.compile(r"gemini-[12]\b|gemini-[12]\.|gemma")
+"""Models that do not insist on signatures."""
+TOP = frozenset({"safetySettings", "cachedContent", "toolConfig", "serviceTier", "labels", "generationConfig"})
+"""Options that are fields of the body; all others are fields of its `generationConfig`."""
+
+
+class GoogleBody:
+    """Writes the bodies of requests to one model."""
+
+    def __init__(self, info: ModelInfo, quirks: Quirks) -> None:
+        self._info = info
+        self._quirks = quirks
+        self._signs = not NO_SIGNATURES.search(info.api_id or info.id)
+        self._cache: EncodingCache[bytes] = EncodingCache(self._encode_turn, _tool)
+
+    def encode(self, request: ModelRequest) -> bytes:
+        """Return the JSON body: system prompt, tools and options first, then a content for each turn."""
+        head = to_json(self._head(request))
+        contents = b",".join(filter(None, self._cache.turns(request)))
+        start = head[:-1] + b"," if len(head) > 2 else b"{"
+        return b"".join((start, b'"contents":[', contents, b"]}"))
+
+    def _head(self, request: ModelRequest) -> JSON:
+        options = options_of(self._info, request, self._quirks)
+        generation: JSON = {}
+        if request.max_tokens is not None:
+            generation["maxOutputTokens"] = request.max_tokens
+        if request.temperature is not None and self._info.temperature:
+            generation["temperature"] = request.temperature
+        if request.top_p is not None:
+            generation["topP"] = request.top_p
+        if self._info.reasoning:
+            generation["thinkingConfig"] = {"includeThoughts": True}
+        fields: JSON = {}
+        for name, value in options.items():
+            (fields if name in TOP else generation)[name] = value
+        generation.update(fields.pop("generationConfig", {}))
+        thinking: Any = generation.get("thinkingConfig")
+        if self._info.reasoning and isinstance(thinking, dict):
+            generation["thinkingConfig"] = {"includeThoughts": True, **thinking}
+        head: JSON = {}
+        if not fields.get("cachedContent"):  # the service takes neither of them twice
+            if request.system:
+                head["systemInstruction"] = {"parts": [{"text": request.system}]}
+            if request.tools:
+                head["tools"] = [{"functionDeclarations": self._cache.tools(request.tools)}]
+        head.update(fields)
+        kept = {name: value for name, value in generation.items() if value is not None}
+        if kept:
+            head["generationConfig"] = kept
+        return with_body(head, request)
+
+    def _encode_turn(self, turn: Turn) -> bytes:
+        """Return the content of one turn; b"" when nothing of it can be sent."""
+        match turn:
+            case UserTurn(content=content):
+                parts = [self._user(piece) for piece in content]
+            case ToolTurn(content=content):
+                parts = [_result(piece) for piece in content]
+            case AssistantTurn():
+                parts = self._assistant(turn)
+        role = "model" if isinstance(turn, AssistantTurn) else "user"
+        return to_json({"role": role, "parts": parts}) if parts else b""
+
+    def _user(self, piece: TextPiece | ImagePiece) -> JSON:
+        if isinstance(piece, TextPiece):
+            return {"text": piece.text}
+        if not reads(self._info, self._quirks, piece.mime):
+            return {"text": f"[{piece.filename or 'file'} ({piece.mime}) left out: this model can't read it]"}
+        return {"inlineData": {"mimeType": piece.mime, "data": piece.data}}
+
+    def _assistant(self, turn: AssistantTurn) -> list[JSON]:
+        """Return the parts of an answer: each signature goes back with the part that it came with."""
+        own = turn.origin == self._info.ref
+        parts: list[JSON] = []
+        signatures: dict[str, str] = {}
+        is_first = True
+        for piece in turn.content:
+            match piece:
+                case TextPiece(text=text):
+                    if text.strip():
+                        parts.append({"text": text})
+                case ReasoningPiece() if own:
+                    _add_signature(piece, parts, signatures)
+                case ReasoningPiece():
+                    pass
+                case CallPiece():
+                    part = _call(piece)
+                    signature = signatures.get(piece.id) or (UNSIGNED if self._signs and is_first else "")
+                    is_first = False
+                    parts.append({**part, "thoughtSignature": signature} if signature else part)
+        return parts
+
+
+def _add_signature(piece: ReasoningPiece, parts: list[JSON], signatures: dict[str, str]) -> None:
+    """Put a signature where it came; that of a call waits in `signatures` for the call."""
+    match piece.metadata.get(METADATA):
+        case {"signature": str(signature), "part": "call", "call": str(call)}:
+            signatures[call] = signature
+        case {"signature": str(signature), "part": "thought"}:
+            parts.append({"text": piece.text, "thought": True, "thoughtSignature": signature})
+        case {"signature": str(signature), "part": "text"} if parts and parts[-1].keys() == {"text"}:
+            parts[-1]["thoughtSignature"] = signature
+        case {"signature": str(signature)}:
+            parts.append({"text": "", "thoughtSignature": signature})
+        case _:
+            pass
+
+
+def _call(piece: CallPiece) -> JSON:
+    arguments = msgspec.Raw(piece.arguments.encode() if is_object(piece.arguments) else b"{}")
+    return {"functionCall": {"id": piece.id, "name": tool_name(piece.name), "args": arguments}}
+
+
+def _result(piece: ResultPiece) -> JSON:
+    response = {"error" if piece.error else "output": piece.output}
+    return {"functionResponse": {"id": piece.call_id, "name": tool_name(piece.name), "response": response}}
+
+
+def _tool(spec: ToolSpec) -> JSON:
+    declaration: JSON = {"name": spec.name, "description": spec.description}
+    parameters = parameters_of(spec.parameters)
+    return {**declaration, "parameters": parameters} if parameters is not None else declaration

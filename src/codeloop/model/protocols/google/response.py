@@ -1,0 +1,193 @@
+"""The chunks of a generateContent answer, streamed or whole, as our events."""
+
+from typing import Any
+
+import msgspec
+
+from codeloop.model.chat import FinishReason, ModelEvent, ReasoningDelta, UsageUpdate
+from codeloop.model.protocols.google.request import METADATA
+from codeloop.model.wire.response import ResponseReader, count, is_json_object, text
+from codeloop.model.wire.tool_calls import arguments_text
+from codeloop.schema.message import NO_TOKENS, CacheTokens, Tokens
+from codeloop.schema.wire import JSON
+
+REASONS: dict[str, FinishReason] = {"STOP": "stop", "MAX_TOKENS": "length"}
+BLOCKED = {
+    "SAFETY": "its safety filter found the content harmful",
+    "RECITATION": "it would have repeated a text that others own",
+    "LANGUAGE": "it does not speak the language",
+    "BLOCKLIST": "a word on its blocklist came up",
+    "PROHIBITED_CONTENT": "its rules prohibit the content",
+    "SPII": "it would have named personal data",
+    "MODEL_ARMOR": "the Model Armor rules of the account block it",
+    "JAILBREAK": "it takes the prompt for an attempt to get round its rules",
+    "IMAGE_SAFETY": "its safety filter found an image harmful",
+}
+"""Why an answer was stopped or not begun, by `finishReason` or `blockReason`."""
+BROKEN = {
+    "MALFORMED_FUNCTION_CALL": "the model made a call that can't be read",
+    "MALFORMED_RESPONSE": "the model's answer can't be read",
+    "UNEXPECTED_TOOL_CALL": "the model called a tool that was not offered",
+}
+"""Ends that another try may well avoid."""
+
+
+class GoogleFunctionCall(msgspec.Struct, gc=False):
+    """A call, whole."""
+
+    name: Any = ""
+    args: Any = None
+    id: Any = ""
+
+
+class GooglePart(msgspec.Struct, gc=False, rename="camel"):
+    """A part of the answer: text, thought or call; the signature belongs to it."""
+
+    text: Any = None
+    thought: bool = False
+    thought_signature: Any = None
+    function_call: GoogleFunctionCall | None = None
+
+
+class GoogleContent(msgspec.Struct, gc=False):
+    """The parts that a chunk adds."""
+
+    parts: list[GooglePart] = []
+
+
+class GoogleCandidate(msgspec.Struct, gc=False, rename="camel"):
+    """The one answer."""
+
+    content: GoogleContent | None = None
+    finish_reason: Any = None
+    finish_message: Any = None
+
+
+class GoogleChunk(msgspec.Struct, gc=False, rename="camel"):
+    """One event of the stream, or the whole answer."""
+
+    candidates: list[GoogleCandidate] | None = None
+    usage_metadata: Any = None
+    prompt_feedback: Any = None
+    error: Any = None
+
+
+class GoogleReader(ResponseReader):
+    """Reads one answer. A change between text and thought begins a new block; so does a part with a signature."""
+
+    reasons = REASONS
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._decode = msgspec.json.Decoder(GoogleChunk).decode
+        self._number = 0
+        self._has_counts = False
+
+    def whole(self, body: bytes) -> list[ModelEvent]:
+        """Take an answer that did not stream: one chunk, or a list of them."""
+        try:
+            chunks = msgspec.json.decode(body, type=list[GoogleChunk] if body.startswith(b"[") else GoogleChunk)
+        except msgspec.MsgspecError as error:
+            self._fail({"message": f"the answer is not what the protocol says: {error}"})
+            return []
+        for chunk in chunks if isinstance(chunks, list) else [chunks]:
+            self._read(chunk)
+        return self._take_events()
+
+    def _take(self, payload: bytes) -> None:
+        try:
+            chunk = self._decode(payload)
+        except msgspec.MsgspecError as error:
+            self._fail({"message": f"an event is not what the protocol says: {error}"})
+            return
+        self._read(chunk)
+
+    def _read(self, chunk: GoogleChunk) -> None:
+        if chunk.error is not None:
+            self._fail({"error": chunk.error})
+            return
+        if chunk.usage_metadata is not None:
+            self.tokens = tokens_of(chunk.usage_metadata)
+            if not self._has_counts:
+                self._has_counts = True
+                self._events.append(UsageUpdate(self.tokens))
+        if chunk.candidates:
+            candidate = chunk.candidates[0]
+            if candidate.content is not None:
+                for part in candidate.content.parts:
+                    self._part(part)
+            if candidate.finish_reason:
+                self._finish(text(candidate.finish_reason), text(candidate.finish_message))
+        elif is_json_object(chunk.prompt_feedback) and (reason := text(chunk.prompt_feedback.get("blockReason"))):
+            self._block_answer(reason, text(chunk.prompt_feedback.get("blockReasonMessage")))
+
+    def _part(self, part: GooglePart) -> None:
+        signature = text(part.thought_signature)
+        if part.function_call is not None:
+            self._call(part.function_call, signature)
+            return
+        words = text(part.text)
+        kind = "reasoning" if part.thought else "text"
+        if words:
+            if kind != self._kind or signature or self._block != self._number:
+                self._open_block(kind)
+            self._pieces.append(words)
+        if not signature:
+            return
+        if part.thought:
+            self._sign({"signature": signature, "part": "thought"}, is_new=not words)
+        else:
+            self._sign({"signature": signature, "part": "text" if words else "empty"}, is_new=True)
+
+    def _call(self, given: GoogleFunctionCall, signature: str) -> None:
+        self._flush()
+        call, started = self._calls.open(text(given.id), text(given.name))
+        if signature:
+            self._sign({"signature": signature, "part": "call", "call": call.id}, is_new=True)
+        self._number += 1
+        self._events += started
+        self._events += self._calls.add(call, arguments_text(given.args) or "{}")
+        self._events += self._calls.complete(call)
+
+    def _open_block(self, kind: str) -> None:
+        self._flush()
+        self._number += 1
+        self._kind, self._block = kind, self._number
+
+    def _sign(self, metadata: JSON, *, is_new: bool) -> None:
+        """Pass on a signature; it is stored in the order in which it came, and what follows begins a new block."""
+        self._flush()
+        if is_new:
+            self._number += 1
+        self._events.append(ReasoningDelta("", self._number, {METADATA: metadata}))
+        self._number += 1
+
+    def _finish(self, reason: str, said: str) -> None:
+        if reason in BROKEN and not self._calls.any_ready:
+            self._fail({"error": {"code": 500, "message": f"{BROKEN[reason]} ({said or reason})"}})
+        elif reason in BLOCKED or reason == "MISSING_THOUGHT_SIGNATURE":
+            self._block_answer(reason, said)
+        else:
+            self._reason = reason
+            self.ended = True
+
+    def _block_answer(self, reason: str, said: str) -> None:
+        why = BLOCKED.get(reason, "it gives no reason")
+        message = f"Google stopped the answer: {why} ({said or reason})"
+        self._fail({"error": {"code": "content_filter", "message": message}})
+
+
+def tokens_of(usage: Any) -> Tokens:
+    """Return the counts of `usageMetadata`. The prompt's count includes cached tokens, the answer's no thoughts."""
+    if not is_json_object(usage):
+        return NO_TOKENS
+    prompt = count(usage, "promptTokenCount") + count(usage, "toolUsePromptTokenCount")
+    cached, thoughts = count(usage, "cachedContentTokenCount"), count(usage, "thoughtsTokenCount")
+    output = count(usage, "candidatesTokenCount") + thoughts
+    return Tokens(
+        input=max(prompt - cached, 0),
+        output=output,
+        reasoning=thoughts,
+        cache=CacheTokens(read=cached, write=0),
+        total=count(usage, "totalTokenCount") or prompt + output,
+    )

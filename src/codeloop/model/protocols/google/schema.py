@@ -1,0 +1,176 @@
+"""The schema of a tool's parameters in the subset of OpenAPI that Gemini's function declarations take. Pure."""
+
+from typing import Any
+
+from codeloop.kit.jsonc import is_list, is_object
+from codeloop.schema.wire import JSON
+
+PLAIN = ("title", "description", "default", "minItems", "maxItems", "minLength", "maxLength", "pattern")
+BOUNDS = ("minimum", "maximum")
+FORMATS = frozenset({"enum", "date-time", "int32", "int64", "float", "double"})
+DEPTH = 24
+"""Levels of a schema that are kept. What refers to itself ends where it does so the first time."""
+
+
+def parameters_of(schema: JSON) -> JSON | None:
+    """Return the schema of an object in Gemini's subset; None for one without properties, which is refused.
+
+    References are put in place of what they name, unions become `anyOf` or `nullable`, a constant a list of one value.
+    What the subset can't say is left out: it is checked when a call comes.
+    """
+    converted = _Converter(schema).convert(schema, (), 0)
+    return converted if converted.get("properties") else None
+
+
+class _Converter:
+    def __init__(self, root: JSON) -> None:
+        self._root = root
+
+    def convert(self, given: Any, seen: tuple[str, ...], depth: int) -> JSON:
+        """Return one schema; `seen` are the references that lead to it."""
+        node, seen, is_whole = self._resolve(given, seen)
+        if not is_whole or depth > DEPTH:
+            return {"type": "object", **({"description": node["description"]} if "description" in node else {})}
+        node = self._merge_all(node, seen)
+        branches = _branches(node)
+        if branches is not None:
+            return self._union(node, branches, seen, depth)
+        return self._single(node, seen, depth)
+
+    def _resolve(self, given: Any, seen: tuple[str, ...]) -> tuple[JSON, tuple[str, ...], bool]:
+        """Return the schema that a reference names, with what stands beside the reference; False: it has been met."""
+        node: JSON = given if is_object(given) else {}
+        while isinstance(target := node.get("$ref"), str):
+            rest = {key: value for key, value in node.items() if key != "$ref"}
+            if target in seen or not target.startswith("#"):
+                return rest, seen, False
+            seen = (*seen, target)
+            node = {**self._find(target), **rest}
+        return node, seen, True
+
+    def _find(self, target: str) -> JSON:
+        found: Any = self._root
+        for name in target.removeprefix("#").split("/")[1:]:
+            found = found.get(name.replace("~1", "/").replace("~0", "~")) if is_object(found) else None
+        return found if is_object(found) else {}
+
+    def _merge_all(self, node: JSON, seen: tuple[str, ...]) -> JSON:
+        """Return a schema with the members of its `allOf` laid into it."""
+        members = node.get("allOf")
+        if not is_list(members):
+            return node
+        merged: JSON = {key: value for key, value in node.items() if key != "allOf"}
+        for member in members:
+            inner = self._merge_all(self._resolve(member, seen)[0], seen)
+            properties = {**inner.get("properties", {}), **merged.get("properties", {})}
+            required = [*merged.get("required", []), *inner.get("required", [])]
+            merged = {**inner, **merged}
+            if properties:
+                merged["properties"] = properties
+            if required:
+                merged["required"] = list(dict.fromkeys(required))
+        return merged
+
+    def _union(self, node: JSON, branches: list[Any], seen: tuple[str, ...], depth: int) -> JSON:
+        """Return a union. Beside `anyOf` the subset allows a description only."""
+        resolved = [self._resolve(branch, seen)[0] for branch in branches]
+        kept = [branch for branch, what in zip(branches, resolved, strict=True) if not _is_null(what)]
+        nullable: JSON = {"nullable": True} if len(kept) < len(branches) else {}
+        notes = {key: node[key] for key in ("title", "description") if isinstance(node.get(key), str)}
+        values = [what.get("const") for what in resolved if "const" in what]
+        if len(values) == len(branches) and all(isinstance(value, str) and value for value in values):
+            return {"type": "string", "enum": list(dict.fromkeys(values)), **notes}
+        options = [self.convert(branch, seen, depth + 1) for branch in kept]
+        distinct = [option for at, option in enumerate(options) if option not in options[:at]]
+        if not distinct:
+            return {"type": "string", **notes, **nullable}
+        if len(distinct) == 1:
+            return {**distinct[0], **notes, **nullable}
+        return {"anyOf": distinct, **notes, **nullable}
+
+    def _single(self, node: JSON, seen: tuple[str, ...], depth: int) -> JSON:
+        kind = _kind(node)
+        kept: JSON = {"type": kind}
+        kept.update({key: node[key] for key in PLAIN if key in node})
+        if node.get("nullable") is True:
+            kept["nullable"] = True
+        if isinstance(node.get("format"), str) and node["format"] in FORMATS:
+            kept["format"] = node["format"]
+        match kind:
+            case "string":
+                _add_values(kept, node)
+            case "integer" | "number":
+                _add_bounds(kept, node, whole=kind == "integer")
+                _add_values(kept, node)
+            case "array":
+                items = node.get("items", node.get("prefixItems"))
+                kept["items"] = self.convert({"anyOf": items} if is_list(items) else items, seen, depth + 1)
+            case "object":
+                self._add_properties(kept, node, seen, depth)
+            case _:
+                pass
+        return kept
+
+    def _add_properties(self, kept: JSON, node: JSON, seen: tuple[str, ...], depth: int) -> None:
+        properties = node.get("properties")
+        if not is_object(properties) or not properties:
+            return
+        kept["properties"] = {name: self.convert(each, seen, depth + 1) for name, each in properties.items()}
+        required = [name for name in node.get("required") or () if name in properties]
+        if required:
+            kept["required"] = required
+
+
+def _branches(node: JSON) -> list[Any] | None:
+    """Return the members of a union, however it is written; None: it is none."""
+    for key in ("anyOf", "oneOf"):
+        if is_list(members := node.get(key)) and members:
+            inherited = {"type": node["type"]} if isinstance(node.get("type"), str) else {}
+            return [{**inherited, **member} if is_object(member) else member for member in members]
+    kinds = node.get("type")
+    if not is_list(kinds) or not kinds:
+        return None
+    rest = {key: value for key, value in node.items() if key not in {"type", "title", "description"}}
+    return [{**rest, "type": kind} for kind in kinds]
+
+
+def _kind(node: JSON) -> str:
+    """Return the type of a schema, or the one that its other keywords mean."""
+    said = node.get("type")
+    if isinstance(said, str):
+        return said.lower()
+    if "properties" in node or "additionalProperties" in node:
+        return "object"
+    if "items" in node or "prefixItems" in node:
+        return "array"
+    value: Any = node.get("const", (node.get("enum") or [None])[0])
+    names = {"bool": "boolean", "int": "integer", "float": "number", "dict": "object", "list": "array"}
+    return names.get(type(value).__name__, "string")
+
+
+def _is_null(node: JSON) -> bool:
+    return node.get("type") == "null" or ("const" in node and node["const"] is None)
+
+
+def _add_values(kept: JSON, node: JSON) -> None:
+    """Add the values that may be given: as `enum` where they are text, else in words, as only texts can be listed."""
+    values = [node["const"]] if "const" in node else node.get("enum")
+    if not is_list(values):
+        return
+    if kept["type"] == "string":
+        texts = [value for value in values if isinstance(value, str) and value]
+        if texts:
+            kept["enum"] = texts
+        return
+    said = f"One of: {', '.join(str(value) for value in values)}."
+    before = kept.get("description")
+    kept["description"] = f"{before} {said}" if before else said
+
+
+def _add_bounds(kept: JSON, node: JSON, *, whole: bool) -> None:
+    for key in BOUNDS:
+        if isinstance(node.get(key), (int, float)):
+            kept[key] = node[key]
+    for key, bound, step in (("exclusiveMinimum", "minimum", 1), ("exclusiveMaximum", "maximum", -1)):
+        if whole and isinstance(node.get(key), int) and bound not in kept:
+            kept[bound] = node[key] + step

@@ -1,0 +1,26 @@
+"""Models behind Google's Interactions API."""
+
+from collections.abc import AsyncGenerator
+
+from codeloop.model.chat import ModelEvent, ModelInfo, ModelRequest
+from codeloop.model.protocols.google_interactions.request import InteractionBody
+from codeloop.model.protocols.google_interactions.response import InteractionReader
+from codeloop.model.quirks import INTERACTIONS, Quirks
+from codeloop.model.wire.endpoint import Endpoint
+from codeloop.model.wire.http_model import HttpModel
+
+REVISION = "2026-05-20"
+"""The dated form of requests and events that is spoken here."""
+
+
+class GoogleInteractions(HttpModel):
+    """One model at one endpoint; `/interactions` is added to its base URL."""
+
+    def __init__(self, info: ModelInfo, endpoint: Endpoint, quirks: Quirks = INTERACTIONS) -> None:
+        key = {"x-goog-api-key": endpoint.key} if endpoint.key else {}
+        super().__init__(info, endpoint, quirks, "/interactions", {"api-revision": REVISION, **key})
+        self._body = InteractionBody(info, quirks)
+
+    def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
+        """Send the request and return its events until Finished. Closing the generator drops the connection."""
+        return self._exchange(request.headers, self._body.encode(request), InteractionReader())

@@ -1,0 +1,116 @@
+"""A request in the form of Google's Interactions API: the conversation is sent whole, and the service keeps nothing."""
+
+from typing import Any
+
+import msgspec
+
+from codeloop.model.chat import (
+    AssistantTurn,
+    CallPiece,
+    ImagePiece,
+    ModelInfo,
+    ModelRequest,
+    ReasoningPiece,
+    ResultPiece,
+    TextPiece,
+    ToolSpec,
+    ToolTurn,
+    Turn,
+    UserTurn,
+)
+from codeloop.model.quirks import Quirks, reads
+from codeloop.model.wire.encoding import EncodingCache, options_of, to_json, tool_name, with_body
+from codeloop.model.wire.tool_calls import is_object
+from codeloop.model.wire.tool_schema import parameters_of
+from codeloop.schema.wire import JSON
+
+METADATA = "google-interactions"
+"""The key of ReasoningPiece.metadata: {"signature": text} of a thought."""
+TOP = frozenset({"response_format", "safety_settings", "service_tier", "labels", "generation_config", "store"})
+"""Options that are fields of the body; all others are fields of its `generation_config`."""
+
+
+class InteractionBody:
+    """Writes the bodies of requests to one model."""
+
+    def __init__(self, info: ModelInfo, quirks: Quirks) -> None:
+        self._info = info
+        self._quirks = quirks
+        self._cache: EncodingCache[bytes] = EncodingCache(self._encode_turn, self._tool)
+
+    def encode(self, request: ModelRequest) -> bytes:
+        """Return the JSON body: what never changes first, then the steps of each turn."""
+        head = to_json(self._head(request))
+        steps = b",".join(filter(None, self._cache.turns(request)))
+        return b"".join((head[:-1], b',"input":[', steps, b"]}"))
+
+    def _head(self, request: ModelRequest) -> JSON:
+        head: JSON = {"model": self._info.api_id or self._info.id, "stream": True, "store": False}
+        if request.system:
+            head["system_instruction"] = request.system
+        if request.tools:
+            head["tools"] = self._cache.tools(request.tools)
+        generation: JSON = {}
+        if request.max_tokens is not None:
+            generation["max_output_tokens"] = request.max_tokens
+        if request.temperature is not None and self._info.temperature:
+            generation["temperature"] = request.temperature
+        if request.top_p is not None:
+            generation["top_p"] = request.top_p
+        if self._info.reasoning:
+            generation["thinking_summaries"] = "auto"
+        for name, value in options_of(self._info, request, self._quirks).items():
+            (head if name in TOP else generation)[name] = value
+        generation.update(head.pop("generation_config", {}))
+        kept = {name: value for name, value in generation.items() if value is not None}
+        if kept:
+            head["generation_config"] = kept
+        return with_body(head, request)
+
+    def _tool(self, spec: ToolSpec) -> JSON:
+        parameters = parameters_of(spec.parameters, self._quirks.refused_keywords)
+        return {"type": "function", "name": spec.name, "description": spec.description, "parameters": parameters}
+
+    def _encode_turn(self, turn: Turn) -> bytes:
+        """Return the steps of one turn, comma-separated; b"" when nothing of it can be sent."""
+        match turn:
+            case UserTurn(content=content):
+                steps: list[JSON] = [{"type": "user_input", "content": [self._user(piece) for piece in content]}]
+            case ToolTurn(content=content):
+                steps = [_result(piece) for piece in content]
+            case AssistantTurn(content=content, origin=origin):
+                own = origin == self._info.ref
+                found = (_assistant(piece, own=own) for piece in content)
+                steps = [step for step in found if step is not None]
+        return b",".join(map(to_json, steps))
+
+    def _user(self, piece: TextPiece | ImagePiece) -> JSON:
+        if isinstance(piece, TextPiece):
+            return {"type": "text", "text": piece.text}
+        if not reads(self._info, self._quirks, piece.mime):
+            name = piece.filename or "file"
+            return {"type": "text", "text": f"[{name} ({piece.mime}) left out: this model can't read it]"}
+        kind = "document" if piece.mime == "application/pdf" else "image"
+        return {"type": kind, "data": piece.data, "mime_type": piece.mime}
+
+
+def _assistant(piece: TextPiece | ReasoningPiece | CallPiece, *, own: bool) -> JSON | None:
+    match piece:
+        case TextPiece(text=text):
+            return {"type": "model_output", "content": [{"type": "text", "text": text}]} if text.strip() else None
+        case CallPiece():
+            arguments: Any = msgspec.Raw(piece.arguments.encode() if is_object(piece.arguments) else b"{}")
+            return {"type": "function_call", "id": piece.id, "name": tool_name(piece.name), "arguments": arguments}
+        case ReasoningPiece(text=text, metadata=metadata):
+            match metadata.get(METADATA):
+                case {"signature": str(signature)} if own:
+                    summary: JSON = {"summary": [{"type": "text", "text": text}]} if text else {}
+                    return {"type": "thought", "signature": signature, **summary}
+                case _:
+                    return None
+
+
+def _result(piece: ResultPiece) -> JSON:
+    step: JSON = {"type": "function_result", "call_id": piece.call_id, "name": tool_name(piece.name)}
+    step["result"] = piece.output
+    return {**step, "is_error": True} if piece.error else step

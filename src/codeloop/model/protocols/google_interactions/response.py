@@ -1,0 +1,174 @@
+"""The events of an interaction, streamed or whole, as ours."""
+
+from typing import Any
+
+import msgspec
+
+from codeloop.model.chat import FinishReason, ModelEvent, ReasoningDelta, UsageUpdate
+from codeloop.model.protocols.google_interactions.request import METADATA
+from codeloop.model.wire.response import ResponseReader, count, is_json_object, items, text
+from codeloop.model.wire.tool_calls import OpenCall, arguments_text
+from codeloop.schema.message import NO_TOKENS, CacheTokens, Tokens
+
+REASONS: dict[str, FinishReason] = {
+    "completed": "stop",
+    "requires_action": "tool-calls",
+    "incomplete": "length",
+    "budget_exceeded": "length",
+}
+FAILED = {"failed": "the interaction failed", "cancelled": "the interaction was cancelled"}
+
+
+class StepDelta(msgspec.Struct, gc=False):
+    """What is added to a step."""
+
+    type: Any = ""
+    text: Any = None
+    arguments: Any = None
+    signature: Any = None
+    content: Any = None
+
+
+class InteractionEvent(msgspec.Struct, gc=False):
+    """One event of the stream, of any type; a whole answer has `status`, `steps` and `usage`."""
+
+    event_type: Any = ""
+    index: int = 0
+    delta: StepDelta | None = None
+    step: Any = None
+    interaction: Any = None
+    status: Any = None
+    steps: Any = None
+    usage: Any = None
+    error: Any = None
+
+
+class InteractionReader(ResponseReader):
+    """Reads one answer. Blocks have the numbers of the service's steps."""
+
+    reasons = REASONS
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._decode = msgspec.json.Decoder(InteractionEvent).decode
+        self._open: dict[int, OpenCall] = {}
+
+    def whole(self, body: bytes) -> list[ModelEvent]:
+        """Take an answer that did not stream: the interaction itself."""
+        try:
+            answer = self._decode(body)
+        except msgspec.MsgspecError as error:
+            self._fail({"message": f"the answer is not what the protocol says: {error}"})
+            return []
+        if answer.error is not None:
+            self._fail({"error": answer.error})
+            return []
+        for index, step in enumerate(items(answer.steps)):
+            self._begin(index, step)
+            self._end(index)
+        self._complete({"status": answer.status, "usage": answer.usage})
+        return self._take_events()
+
+    def _take(self, payload: bytes) -> None:
+        try:
+            event = self._decode(payload)
+        except msgspec.MsgspecError as error:
+            if payload != b"[DONE]":
+                self._fail({"message": f"an event is not what the protocol says: {error}"})
+            return
+        if event.event_type == "step.delta" and event.delta is not None:
+            self._add(event.index, event.delta)
+            return
+        match event.event_type:
+            case "step.start":
+                self._begin(event.index, event.step)
+            case "step.stop":
+                self._end(event.index)
+            case "interaction.completed":
+                self._complete(event.interaction)
+                self.done = self.ended
+            case "interaction.status_update":
+                if event.usage is not None:
+                    self.tokens = tokens_of(event.usage)
+                    self._events.append(UsageUpdate(self.tokens))
+            case _:
+                if event.error is not None:
+                    self._fail({"error": event.error})
+
+    def _begin(self, index: int, step: Any) -> None:
+        if not is_json_object(step):
+            return
+        self._flush()
+        match step.get("type"):
+            case "function_call":
+                call, events = self._calls.open(text(step.get("id")), text(step.get("name")))
+                self._open[index] = call
+                if given := step.get("arguments"):
+                    events += self._calls.add(call, arguments_text(given))
+                self._events += events
+            case "model_output":
+                self._say("text", index, "".join(text(each.get("text")) for each in items(step.get("content"))))
+            case "thought":
+                self._say("reasoning", index, "".join(text(each.get("text")) for each in items(step.get("summary"))))
+                self._sign(index, text(step.get("signature")))
+            case _:
+                return
+
+    def _add(self, index: int, delta: StepDelta) -> None:
+        match delta.type:
+            case "text":
+                self._say("text", index, text(delta.text))
+            case "arguments_delta":
+                if (call := self._open.get(index)) is not None:
+                    self._events += self._calls.add(call, text(delta.arguments))
+            case "thought_summary":
+                words = delta.content.get("text") if is_json_object(delta.content) else delta.text
+                self._say("reasoning", index, text(words))
+            case "thought_signature":
+                self._sign(index, text(delta.signature))
+            case _:
+                return
+
+    def _end(self, index: int) -> None:
+        self._flush()
+        if (call := self._open.pop(index, None)) is not None:
+            self._events += self._calls.complete(call)
+
+    def _sign(self, index: int, signature: str) -> None:
+        if signature:
+            self._flush()
+            self._events.append(ReasoningDelta("", index, {METADATA: {"signature": signature}}))
+
+    def _say(self, kind: str, index: int, words: str) -> None:
+        if kind != self._kind or index != self._block:
+            self._flush()
+            self._kind, self._block = kind, index
+        if words:
+            self._pieces.append(words)
+
+    def _complete(self, interaction: Any) -> None:
+        if not is_json_object(interaction):
+            return
+        if interaction.get("usage") is not None:
+            self.tokens = tokens_of(interaction.get("usage"))
+        status = text(interaction.get("status"))
+        if status in FAILED:
+            self._fail({"error": {"code": 500, "message": FAILED[status]}})
+        elif status != "in_progress":
+            self._reason, self.ended = status, bool(status)
+
+
+def tokens_of(usage: Any) -> Tokens:
+    """Return the counts of an interaction's `usage`: its input includes cached tokens, its output no thoughts."""
+    if not is_json_object(usage):
+        return NO_TOKENS
+    given = count(usage, "total_input_tokens") + count(usage, "total_tool_use_tokens")
+    cached, thoughts = count(usage, "total_cached_tokens"), count(usage, "total_thought_tokens")
+    output = count(usage, "total_output_tokens") + thoughts
+    return Tokens(
+        input=max(given - cached, 0),
+        output=output,
+        reasoning=thoughts,
+        cache=CacheTokens(read=cached, write=0),
+        total=count(usage, "total_tokens") or given + output,
+    )

@@ -1,0 +1,51 @@
+"""Models behind OpenAI's Responses protocol: OpenAI itself, Azure, xAI, GitHub Copilot and some gateways."""
+
+import re
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+from codeloop.model.chat import Finished, ModelEvent, ModelInfo, ModelRequest
+from codeloop.model.protocols.responses.request import INCLUDE, PHASE, SUMMARY, THINKING, ResponsesBody
+from codeloop.model.protocols.responses.response import ResponsesReader
+from codeloop.model.quirks import OPENAI, Quirks
+from codeloop.model.wire.endpoint import Endpoint
+from codeloop.model.wire.http_model import HttpModel
+from codeloop.schema.errors import APIError
+
+REFUSALS = (
+    (r"reasoning[. ]summar(?:y|ies)", SUMMARY),
+    (r"invalid_encrypted_content|encrypted content.{0,60}(?:could not|cannot|can't|failed)", THINKING),
+    (r"item with id .?rs_\w+.{0,20}not found|item '?rs_\w+'? of type 'reasoning'", THINKING),
+    (r"encrypted.?content.{0,40}not supported", INCLUDE),
+    (r"(?:unknown|unsupported|unrecognized).{0,20}(?:parameter|argument|field).{0,40}phase", PHASE),
+)
+"""What a 400 says -> what the request can do without: it is sent again so, and all that follow."""
+
+
+class OpenAIResponses(HttpModel):
+    """One model at one endpoint; `/responses` is added to its base URL, which mostly ends in /v1."""
+
+    def __init__(self, info: ModelInfo, endpoint: Endpoint, quirks: Quirks = OPENAI) -> None:
+        key = {"authorization": f"Bearer {endpoint.key}"} if endpoint.key else {}
+        super().__init__(info, endpoint, quirks, "/responses", key)
+        self._body = ResponsesBody(info, quirks)
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
+        """Send the request and yield its events until Finished. Closing the generator drops the connection."""
+        while True:
+            body = self._body.encode(request)
+            async with aclosing(self._exchange(self._own_headers(request), body, ResponsesReader())) as events:
+                async for event in events:
+                    if isinstance(event, Finished) and self._leave_out(event):
+                        break
+                    yield event
+                else:
+                    return
+
+    def _leave_out(self, end: Finished) -> bool:
+        """Take out of further requests what the service refused; return whether that is why it ended."""
+        if not isinstance(end.error, APIError) or end.error.data.status_code != 400:
+            return False
+        said = f"{end.error.data.message} {end.error.data.response_body or ''}"
+        found = next((feature for pattern, feature in REFUSALS if re.search(pattern, said, re.IGNORECASE)), None)
+        return found is not None and self._body.leave_out(found)

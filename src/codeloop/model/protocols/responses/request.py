@@ -1,0 +1,217 @@
+"""A request in OpenAI's Responses form. Nothing is stored at the service: each request holds the whole conversation."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from codeloop.kit.wildcard import matches
+from codeloop.model.chat import (
+    AssistantTurn,
+    CallPiece,
+    ImagePiece,
+    ModelInfo,
+    ModelRequest,
+    ReasoningPiece,
+    ResultPiece,
+    TextPiece,
+    ToolSpec,
+    ToolTurn,
+    Turn,
+    UserTurn,
+)
+from codeloop.model.protocols.responses.patch_grammar import PATCH_ARGUMENT, PATCH_TOOL, patch_tool
+from codeloop.model.quirks import Quirks, reads
+from codeloop.model.wire.encoding import EncodingCache, call_id, options_of, to_json, tool_name, with_body
+from codeloop.model.wire.response import is_json_object
+from codeloop.model.wire.tool_schema import parameters_of
+from codeloop.schema.wire import JSON
+
+METADATA = "responses"
+"""The key of a piece's metadata: {"id": text, "encrypted_content": text} of thinking, {"phase": text} of text."""
+CALL_ID = 64
+"""Characters that the service takes of a call's id."""
+INNER = {
+    "reasoning_effort": ("reasoning", "effort"),
+    "reasoningSummary": ("reasoning", "summary"),
+    "verbosity": ("text", "verbosity"),
+    "max_tokens": ("", "max_output_tokens"),
+}
+"""Options under the names of chat completions -> the object and the field that they are here."""
+SUMMARY, INCLUDE, THINKING, PHASE = "summary", "include", "thinking", "phase"
+"""What a request can do without; see `ResponsesBody.left_out`."""
+
+
+class ResponsesBody:
+    """Writes the bodies of requests to one model.
+
+    `left_out`: what the service has refused, so that no further request holds it.
+    """
+
+    def __init__(self, info: ModelInfo, quirks: Quirks) -> None:
+        self.left_out: set[str] = set()
+        self._info = info
+        self._quirks = quirks
+        name = info.api_id or info.id
+        self._takes_patches = any(matches(name, pattern) for pattern in quirks.patch_grammar)
+        self._cache = EncodingCache(self._turn, self._tool)
+
+    def leave_out(self, feature: str) -> bool:
+        """Send no request with a feature any more; return whether it was sent until now."""
+        if feature in self.left_out:
+            return False
+        self.left_out.add(feature)
+        self._cache = EncodingCache(self._turn, self._tool)
+        return True
+
+    def encode(self, request: ModelRequest) -> bytes:
+        """Return the JSON body: options and tools first, then the system prompt and an item or more for each turn."""
+        head = to_json(self._head(request))
+        system = [to_json({"role": self._quirks.system_role, "content": request.system})] if request.system else []
+        items = b",".join([*system, *filter(None, self._cache.turns(request))])
+        return b"".join((head[:-1], b',"input":[', items, b"]}"))
+
+    def _head(self, request: ModelRequest) -> JSON:
+        info, quirks = self._info, self._quirks
+        head: JSON = {"model": info.api_id or info.id, "stream": True, "store": False}
+        if info.reasoning and INCLUDE not in self.left_out:
+            head["include"] = ["reasoning.encrypted_content"]
+        if request.max_tokens is not None:
+            head["max_output_tokens"] = request.max_tokens
+        if request.temperature is not None and info.temperature:
+            head["temperature"] = request.temperature
+        if request.top_p is not None:
+            head["top_p"] = request.top_p
+        if quirks.session_field and request.session_id:
+            head[quirks.session_field] = request.session_id
+        if request.tools and quirks.parallel_tool_calls is not None:
+            head["parallel_tool_calls"] = quirks.parallel_tool_calls
+        if info.reasoning and quirks.reasoning_summary and SUMMARY not in self.left_out:
+            head["reasoning"] = {"summary": quirks.reasoning_summary}
+        for name, value in options_of(info, request, quirks).items():
+            _put_option(head, name, value)
+        if request.tools:
+            head["tools"] = self._cache.tools(request.tools)
+        return _translate(with_body({name: value for name, value in head.items() if value is not None}, request))
+
+    def _tool(self, spec: ToolSpec) -> JSON:
+        if spec.name == PATCH_TOOL and self._takes_patches:
+            return patch_tool(spec)
+        parameters = parameters_of(spec.parameters, self._quirks.refused_keywords)
+        return {
+            "type": "function",
+            "name": spec.name,
+            "description": spec.description,
+            "parameters": parameters,
+            "strict": False,
+        }
+
+    def _turn(self, turn: Turn) -> bytes:
+        """Return the items of one turn, comma-separated; b"" when nothing of it can be sent."""
+        match turn:
+            case UserTurn(content=content):
+                items = [{"role": "user", "content": [self._user_piece(piece) for piece in content]}]
+            case ToolTurn(content=content):
+                items = [self._result(piece) for piece in content]
+            case AssistantTurn():
+                items = list(self._assistant(turn))
+        return b",".join(map(to_json, items))
+
+    def _user_piece(self, piece: TextPiece | ImagePiece) -> JSON:
+        if isinstance(piece, TextPiece):
+            return {"type": "input_text", "text": piece.text}
+        name = piece.filename or "file"
+        if not reads(self._info, self._quirks, piece.mime):
+            return {"type": "input_text", "text": f"[{name} ({piece.mime}) left out: this model can't read it]"}
+        url = f"data:{piece.mime};base64,{piece.data}"
+        if piece.mime == "application/pdf":
+            return {"type": "input_file", "filename": name, "file_data": url}
+        return {"type": "input_image", "image_url": url, "detail": "auto"}
+
+    def _assistant(self, turn: AssistantTurn) -> Iterator[JSON]:
+        """Yield the items of an answer. Thinking goes back to the model that made it, and never as the last item."""
+        own = turn.origin == self._info.ref
+        waiting: list[JSON] = []
+        for piece in turn.content:
+            match piece:
+                case ReasoningPiece():
+                    thought = self._thought(piece) if own and THINKING not in self.left_out else None
+                    waiting += [thought] if thought else []
+                    continue
+                case TextPiece():
+                    item = self._message(piece, own=own)
+                case CallPiece():
+                    item = self._call(piece)
+            yield from waiting
+            waiting = []
+            yield item
+
+    def _thought(self, piece: ReasoningPiece) -> JSON | None:
+        """Return thinking as it came. Without its encrypted content the service would look for what it never stored."""
+        match piece.metadata.get(METADATA):
+            case {"id": str(name), "encrypted_content": str(content)} if content:
+                summary = [{"type": "summary_text", "text": piece.text}] if piece.text else []
+                return {"type": "reasoning", "id": name, "summary": summary, "encrypted_content": content}
+            case _:
+                return None
+
+    def _message(self, piece: TextPiece, *, own: bool) -> JSON:
+        item: JSON = {"type": "message", "role": "assistant"}
+        item["content"] = [{"type": "output_text", "text": piece.text}]
+        match piece.metadata.get(METADATA):
+            case {"phase": str(phase)} if own and PHASE not in self.left_out:
+                item["phase"] = phase
+            case _:
+                pass
+        return item
+
+    def _call(self, piece: CallPiece) -> JSON:
+        name, same = tool_name(piece.name), _id(piece.id)
+        patch = self._patch(piece)
+        if patch is not None:
+            return {"type": "custom_tool_call", "call_id": same, "name": name, "input": patch}
+        return {"type": "function_call", "call_id": same, "name": name, "arguments": piece.arguments}
+
+    def _result(self, piece: ResultPiece) -> JSON:
+        is_patch = piece.name == PATCH_TOOL and self._takes_patches
+        kind = "custom_tool_call_output" if is_patch else "function_call_output"
+        return {"type": kind, "call_id": _id(piece.call_id), "output": piece.output}
+
+    def _patch(self, piece: CallPiece) -> str | None:
+        """Return the arguments of a call of the patch tool, where the model gives it as plain text."""
+        if piece.name != PATCH_TOOL or not self._takes_patches:
+            return None
+        found: Any = msgspec.json.decode(piece.arguments)
+        patch = found.get(PATCH_ARGUMENT, "") if is_json_object(found) else ""
+        return patch if isinstance(patch, str) else ""
+
+
+def _put_option(head: JSON, name: str, value: Any) -> None:
+    """Put an option where this protocol has it; objects are merged into those that are there."""
+    group, field = INNER.get(name, ("", name))
+    if group:
+        head[group] = {**head.get(group, {}), field: value}
+    elif is_json_object(value) and is_json_object(head.get(field)):
+        head[field] = {**head[field], **value}
+    else:
+        head[field] = value
+
+
+def _translate(head: JSON) -> JSON:
+    """Return the head with the fields of chat completions that have another place here."""
+    match head.get("response_format"):
+        case {"type": "json_schema", "json_schema": {} as schema}:
+            head["text"] = {**head.get("text", {}), "format": {"type": "json_schema", **schema}}
+            del head["response_format"]
+        case _:
+            pass
+    match head.get("tool_choice"):
+        case {"type": "function", "function": {"name": str(name)}}:
+            head["tool_choice"] = {"type": "function", "name": name}
+        case _:
+            pass
+    return head
+
+
+def _id(name: str) -> str:
+    return call_id(name) if len(name) <= CALL_ID else call_id(name, CALL_ID)

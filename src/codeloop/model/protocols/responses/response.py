@@ -1,0 +1,212 @@
+"""The events of an answer in OpenAI's Responses form, streamed or whole, as ours."""
+
+from typing import Any
+
+import msgspec
+
+from codeloop.model.chat import FinishReason, ModelEvent, ReasoningDelta, TextDelta
+from codeloop.model.protocols.responses.patch_grammar import PATCH_ARGUMENT
+from codeloop.model.protocols.responses.request import METADATA
+from codeloop.model.wire.response import ResponseReader, count, is_json_object, items, text
+from codeloop.model.wire.tool_calls import OpenCall, arguments_text
+from codeloop.schema.message import NO_TOKENS, CacheTokens, Tokens
+from codeloop.schema.wire import JSON
+
+REASONS: dict[str, FinishReason] = {
+    "completed": "stop",
+    "max_output_tokens": "length",
+    "max_tokens": "length",
+    "content_filter": "content-filter",
+}
+BETWEEN_SUMMARIES = "\n\n"
+
+
+class ResponsesEvent(msgspec.Struct, gc=False):
+    """One event of the stream, of any type."""
+
+    type: str = ""
+    output_index: int = 0
+    delta: Any = None
+    item: Any = None
+    response: Any = None
+    summary_index: Any = None
+    error: Any = None
+    code: Any = None
+    message: Any = None
+    output: Any = None
+    status: Any = None
+    usage: Any = None
+    incomplete_details: Any = None
+
+
+class OpenItem(msgspec.Struct):
+    """An output item that has begun. `has_text`: something of it has come."""
+
+    kind: str
+    call: OpenCall | None = None
+    has_text: bool = False
+    summary: int = 0
+
+
+class ResponsesReader(ResponseReader):
+    """Reads one answer. Blocks have the numbers of the output items."""
+
+    reasons = REASONS
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._decode = msgspec.json.Decoder(ResponsesEvent).decode
+        self._open: dict[int, OpenItem] = {}
+
+    def whole(self, body: bytes) -> list[ModelEvent]:
+        """Take an answer that did not stream: the response itself."""
+        try:
+            event = self._decode(body)
+        except msgspec.DecodeError as error:
+            self._fail({"message": f"the answer is not what the protocol says: {error}"})
+            return []
+        self._complete(msgspec.to_builtins(event))
+        return self._take_events()
+
+    def _take(self, payload: bytes) -> None:
+        try:
+            event = self._decode(payload)
+        except msgspec.DecodeError as error:
+            if payload != b"[DONE]":
+                self._fail({"message": f"an event is not what the protocol says: {error}"})
+            return
+        match event.type:
+            case "response.output_text.delta" | "response.refusal.delta":
+                self._say("text", event.output_index, text(event.delta))
+            case "response.function_call_arguments.delta" | "response.custom_tool_call_input.delta":
+                self._add_arguments(event.output_index, text(event.delta))
+            case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta":
+                self._think(event)
+            case "response.output_item.added":
+                self._begin(event.output_index, event.item)
+            case "response.output_item.done":
+                self._end(event.output_index, event.item)
+            case "response.completed" | "response.incomplete" | "response.failed":
+                self._complete(event.response)
+            case "error":
+                said = event.error if is_json_object(event.error) else {"code": event.code, "message": event.message}
+                self._fail({"error": said})
+            case _:
+                return
+
+    def _complete(self, response: Any) -> None:
+        """Take the response at its end: its counts, why it ended, and the items that no event told of."""
+        if not is_json_object(response):
+            self._fail({"message": "the last event holds no response"})
+            return
+        self.tokens = tokens_of(response.get("usage"))
+        if is_json_object(error := response.get("error")):
+            self._fail({"error": error})
+            return
+        if not self._open:
+            for index, item in enumerate(items(response.get("output"))):
+                self._begin(index, item)
+                self._end(index, item)
+        self._flush()
+        details = response.get("incomplete_details")
+        reason = details.get("reason") if is_json_object(details) else None
+        self._reason = text(reason or response.get("status"))
+        if self._reason in {"failed", "cancelled"}:
+            self._fail({"message": f"the service ended the answer ({self._reason}) and gave no reason"})
+        self.done = self.ended = True
+
+    def _begin(self, index: int, item: Any) -> None:
+        if not is_json_object(item):
+            return
+        kind = text(item.get("type"))
+        opened = self._open[index] = OpenItem(kind)
+        if kind in {"function_call", "custom_tool_call"}:
+            self._flush()
+            opened.call, events = self._calls.open(text(item.get("call_id")), text(item.get("name")))
+            self._events += events
+            if kind == "custom_tool_call":
+                self._events += self._calls.add(opened.call, f'{{"{PATCH_ARGUMENT}":"')
+
+    def _end(self, index: int, item: Any) -> None:
+        """End an item; what it says as a whole is taken where no part of it came before."""
+        opened = self._open.get(index)
+        if opened is None or not is_json_object(item):
+            return
+        match opened.kind:
+            case "message":
+                self._end_message(index, opened, item)
+            case "reasoning":
+                self._end_thought(index, opened, item)
+            case "function_call" | "custom_tool_call":
+                self._end_call(index, opened, item)
+            case _:
+                return
+
+    def _end_message(self, index: int, opened: OpenItem, item: JSON) -> None:
+        if not opened.has_text:
+            for part in items(item.get("content")):
+                self._say("text", index, text(part.get("text")) or text(part.get("refusal")))
+        if phase := text(item.get("phase")):
+            self._flush()
+            self._events.append(TextDelta("", index, {METADATA: {"phase": phase}}))
+
+    def _end_thought(self, index: int, opened: OpenItem, item: JSON) -> None:
+        if not opened.has_text:
+            parts = [text(part.get("text")) for part in items(item.get("summary")) or items(item.get("content"))]
+            self._say("reasoning", index, BETWEEN_SUMMARIES.join(filter(None, parts)))
+        if content := text(item.get("encrypted_content")):
+            self._flush()
+            kept = {"id": text(item.get("id")), "encrypted_content": content}
+            self._events.append(ReasoningDelta("", index, {METADATA: kept}))
+
+    def _end_call(self, index: int, opened: OpenItem, item: JSON) -> None:
+        if opened.call is None:
+            return
+        if not opened.has_text:
+            self._add_arguments(index, arguments_text(item.get("arguments")) or text(item.get("input")))
+        if item.get("status") == "incomplete":
+            return
+        if opened.kind == "custom_tool_call":
+            self._events += self._calls.add(opened.call, '"}')
+        self._events += self._calls.complete(opened.call)
+
+    def _add_arguments(self, index: int, more: str) -> None:
+        opened = self._open.get(index)
+        if opened is None or opened.call is None or not more:
+            return
+        opened.has_text = True
+        if opened.kind == "custom_tool_call":
+            more = msgspec.json.encode(more).decode()[1:-1]
+        self._events += self._calls.add(opened.call, more)
+
+    def _think(self, event: ResponsesEvent) -> None:
+        opened = self._open.setdefault(event.output_index, OpenItem("reasoning"))
+        if isinstance(event.summary_index, int) and event.summary_index > opened.summary:
+            opened.summary = event.summary_index
+            self._say("reasoning", event.output_index, BETWEEN_SUMMARIES)
+        self._say("reasoning", event.output_index, text(event.delta))
+
+    def _say(self, kind: str, index: int, words: str) -> None:
+        if not words:
+            return
+        if kind != self._kind or index != self._block:
+            self._flush()
+            self._kind, self._block = kind, index
+            if (opened := self._open.get(index)) is not None:
+                opened.has_text = True
+        self._pieces.append(words)
+
+
+def tokens_of(usage: Any) -> Tokens:
+    """Return the counts of a `usage` object; what it lacks is 0. Cached tokens are taken off the input."""
+    if not is_json_object(usage):
+        return NO_TOKENS
+    prompt, output = count(usage, "input_tokens"), count(usage, "output_tokens")
+    cached = count(usage, "input_tokens_details", "cached_tokens")
+    written = count(usage, "input_tokens_details", "cache_write_tokens")
+    reasoning = count(usage, "output_tokens_details", "reasoning_tokens")
+    fresh = max(prompt - cached - written, 0)
+    total = fresh + output + cached + written
+    return Tokens(
+        input=fresh, output=output, reasoning=reasoning, cache=CacheTokens(read=cached, write=written), total=total
+    )

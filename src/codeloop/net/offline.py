@@ -1,0 +1,39 @@
+"""Offline mode, on by `--offline` or `CODELOOP_OFFLINE=1`: only this machine and private networks are reached."""
+
+import os
+from collections.abc import Mapping
+
+from codeloop.net.http1 import NetworkError
+from codeloop.net.origin import is_local_name
+
+VARIABLE = "CODELOOP_OFFLINE"
+HINT = f"codeloop is offline (--offline or {VARIABLE})"
+_PRIVATE_NAMES = (".local", ".lan", ".internal", ".home.arpa")
+"""What names in private networks end with (RFC 6762, RFC 8375, and ICANN's `internal`)."""
+
+
+def is_offline(environment: Mapping[str, str] = os.environ) -> bool:
+    """Return whether the environment asks for offline mode."""
+    return environment.get(VARIABLE, "").strip().lower() not in {"", "0", "false", "no"}
+
+
+def is_reached_offline(host: str) -> bool:
+    """Return whether a host is this machine or in a private network, by its address or its name; nothing is looked up.
+
+    A name without a dot counts: it is one of this network, such as that of another container.
+    """
+    from codeloop.net.address import concern
+
+    plain = host.strip("[]").lower().rstrip(".")
+    if is_local_name(plain) or plain.endswith(_PRIVATE_NAMES):
+        return True
+    try:
+        return concern(plain) is not None
+    except ValueError:
+        return "." not in plain
+
+
+def check_reach(host: str, environment: Mapping[str, str] = os.environ) -> None:
+    """Raise NetworkError("offline") for a host that offline mode does not reach."""
+    if is_offline(environment) and not is_reached_offline(host):
+        raise NetworkError("offline", HINT)

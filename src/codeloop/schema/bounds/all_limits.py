@@ -1,0 +1,24 @@
+"""Every deadline, size and count that bounds the program, in one table: `codeloop debug limits` prints it."""
+
+from codeloop.kit.limit import Limit
+from codeloop.schema import limits
+from codeloop.schema.bounds import (
+    cloud,
+    doctor,
+    extension,
+    language,
+    program,
+    sandbox,
+    session,
+    structured,
+    terminal,
+    tui,
+)
+
+_MODULES = (limits, cloud, doctor, extension, language, program, sandbox, session, structured, terminal, tui)
+
+
+def all_limits() -> tuple[Limit, ...]:
+    """Return the limits of all modules, sorted by name."""
+    found = (value for module in _MODULES for value in vars(module).values() if isinstance(value, Limit))
+    return tuple(sorted(found, key=lambda limit: limit.name))

@@ -1,0 +1,10 @@
+"""Bounds of the credentials of clouds."""
+
+from codeloop.kit.limit import Limit
+
+CLOUD_TOKEN = Limit("cloud.token", 15_000, "ms", "a token or role is asked for, else the request fails")
+CLOUD_METADATA = Limit("cloud.metadata", 2_000, "ms", "this machine's metadata service answers, else it has none")
+CLOUD_PROCESS = Limit("cloud.process", 60_000, "ms", "a `credential_process` prints credentials, else it is stopped")
+CLOUD_FILE = Limit("cloud.file", 1024 * 1024, "bytes", "a larger file of a cloud's credentials is not read")
+CLOUD_EARLY = Limit("cloud.early", 300_000, "ms", "before they expire, tokens and roles are asked for again")
+CLOUD_ROLES = Limit("cloud.roles", 8, "count", "profiles that name each other as source; longer chains are an error")

@@ -1,0 +1,209 @@
+"""Which tool outputs a request leaves out because a later call gave them again. Pure: decided from what is stored.
+
+A service's cache holds a request's beginning for some minutes after the last request. While it does, a request begins
+with the bytes of the one before. When it has gone cold, or a compaction changed the beginning anyway, what was
+superseded until then is left out for good.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from codeloop.kit.terminal_text import one_line
+from codeloop.model.quirks import cache_life
+from codeloop.schema.message import AssistantMessage
+from codeloop.schema.part import Part, ReasoningPart, TextPart, ToolPart, ToolStateCompleted
+from codeloop.schema.wire import JSON
+from codeloop.store.conversation import Entry, is_summary
+
+UNCHANGED = "unchanged"
+"""In the metadata of a `read` whose result only says that the lines are the same as in an earlier one."""
+READ_AGAIN = "[superseded: {path} was read again below]"
+CHANGED = "[superseded: {path} was changed below; read it again if you need it]"
+RUN_AGAIN = "[superseded: the same command was run again below]"
+ASKED_AGAIN = "[superseded: the same call was made again below]"
+_SMALL = 300
+"""Characters; a shorter output stays."""
+_PATH = 200
+_REPEATABLE = frozenset(("read", "grep", "glob", "list", "webfetch"))
+"""Tools that look; of two equal calls the later one has the current state."""
+_EDITS = frozenset(("edit", "multiedit", "write"))
+_PATCHED = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+)$", re.MULTILINE)
+_MOVES = re.compile(r"\b(?:cd|pushd|popd)\b")
+_MOVES_FIRST = re.compile(r"\s*cd\s+/[^\s;&|]*\s*(?:&&|;)")
+
+
+class CacheAge(Struct, frozen=True):
+    """What is known of a service's cache after the first `seen` entries.
+
+    `warm_until`: when it goes cold (ms since the epoch; 0: there is nothing in it). `cold`: how many entries there were
+    when a request last had nothing to lose.
+    """
+
+    seen: int = 0
+    warm_until: int = 0
+    cold: int = 0
+
+    def after(self, entries: Sequence[Entry]) -> "CacheAge":
+        """Return the state after all entries, of which the first `seen` are still the same."""
+        age = self
+        pruned = () if self.seen else sorted(_list_prune_times(entries))
+        before = 0
+        for place in range(self.seen, len(entries)):
+            info = entries[place].info
+            if not isinstance(info, AssistantMessage):
+                continue
+            created = info.time.created
+            if is_summary(info):
+                age = CacheAge(place + 1, 0, place + 1)
+            elif not info.summary:
+                is_cold = age.is_cold(created) or any(before < time <= created for time in pruned)
+                life = cache_life(info.provider_id)
+                age = CacheAge(
+                    place + 1,
+                    max(age.warm_until, _find_request_time(entries[place]) + life),
+                    place if is_cold else age.cold,
+                )
+            before = created
+        if pruned and pruned[-1] > before:
+            age = CacheAge(len(entries), 1, age.cold)
+        return CacheAge(len(entries), age.warm_until, age.cold)
+
+    def is_cold(self, now: int) -> bool:
+        """Return whether a request that is made `now` finds nothing of the one before."""
+        return 0 < self.warm_until < now
+
+    def droppable(self, now: int) -> int:
+        """Return of how many of the entries a request that is made `now` may leave out what is superseded."""
+        return self.seen if self.is_cold(now) else self.cold
+
+
+def _find_request_time(entry: Entry) -> int:
+    """Return when the service took the request of a step: about when its answer began."""
+    begun = (start for part in entry.parts if (start := _start(part)) is not None)
+    return max(entry.info.time.created, next(begun, 0))
+
+
+def _start(part: Part) -> int | None:
+    match part:
+        case TextPart(time=time) | ReasoningPart(time=time):
+            return time.start if time is not None else None
+        case ToolPart(state=ToolStateCompleted(time=time)):
+            return time.start
+        case _:
+            return None
+
+
+def _list_prune_times(entries: Sequence[Entry]) -> set[int]:
+    states = (part.state for entry in entries for part in entry.parts if isinstance(part, ToolPart))
+    return {s.time.compacted for s in states if isinstance(s, ToolStateCompleted) and s.time.compacted is not None}
+
+
+def find_superseded(entries: Sequence[Entry]) -> dict[str, str]:
+    """Return the tool parts whose output later ones superseded: by id, with the line that stands in its place."""
+    later = _LaterCalls()
+    found: dict[str, str] = {}
+    for cwd, part, state in _walk_backwards(entries):
+        note = later.supersedes(cwd, part, state)
+        if note is not None and state.time.compacted is None and (len(state.output) >= _SMALL or state.attachments):
+            found[part.id] = note
+    return found
+
+
+def _walk_backwards(entries: Sequence[Entry]) -> Iterator[tuple[str, ToolPart, ToolStateCompleted]]:
+    for entry in reversed(entries):
+        if isinstance(entry.info, AssistantMessage):
+            for part in reversed(entry.parts):
+                if isinstance(part, ToolPart) and isinstance(part.state, ToolStateCompleted):
+                    yield entry.info.path.cwd, part, part.state
+
+
+class SupersededOutputs:
+    """The outputs that the requests of a run leave out, followed from step to step; `notes`: see `find_superseded`."""
+
+    def __init__(self) -> None:
+        self.notes: dict[str, str] = {}
+        self._age = CacheAge()
+        self._droppable = 0
+
+    def update(self, entries: Sequence[Entry], known: int, now: int) -> bool:
+        """Take up what was added, for a request made `now`; return whether other outputs are left out than before.
+
+        `known`: how many entries are the same as the last time.
+        """
+        is_reset = known < self._age.seen
+        self._age = (CacheAge() if is_reset else self._age).after(entries)
+        droppable = self._age.droppable(now)
+        if droppable == self._droppable and not is_reset:
+            return False
+        self._droppable, before = droppable, self.notes
+        self.notes = find_superseded(entries[:droppable])
+        return self.notes != before
+
+
+class _LaterCalls:
+    """What the calls after a place have read, changed and run."""
+
+    def __init__(self) -> None:
+        self._read: dict[str, list[tuple[int, int]]] = {}
+        self._changed: set[str] = set()
+        self._made: set[tuple[object, ...]] = set()
+        self._moves = 0
+
+    def supersedes(self, cwd: str, part: ToolPart, state: ToolStateCompleted) -> str | None:
+        """Return the line that stands in place of a call's output when a later one superseded it; take it up too."""
+        given: JSON = state.input
+        if part.tool == "read" and (lines := _lines(state)) is not None:
+            return self._reads(cwd, *lines, counts=UNCHANGED not in state.metadata)
+        if part.tool in _REPEATABLE:
+            return ASKED_AGAIN if self._is_again((cwd, part.tool, msgspec.json.encode(given))) else None
+        if part.tool == "bash":
+            return RUN_AGAIN if self._runs(cwd, given) else None
+        if part.tool in _EDITS:
+            self._changed.add(_absolute(cwd, str(given.get("filePath"))))
+        elif part.tool == "apply_patch":
+            patch = str(given.get("patchText"))
+            self._changed.update(_absolute(cwd, path.strip()) for path in _PATCHED.findall(patch))
+        return None
+
+    def _reads(self, cwd: str, path: str, first: int, last: int, *, counts: bool) -> str | None:
+        name = one_line(path.removeprefix(cwd.rstrip("/") + "/"), _PATH)
+        again = self._read.setdefault(path, [])
+        covered = any(start <= first and last <= end for start, end in again)
+        if counts:
+            again.append((first, last))
+        if covered:
+            return READ_AGAIN.format(path=name)
+        return CHANGED.format(path=name) if path in self._changed else None
+
+    def _runs(self, cwd: str, given: JSON) -> bool:
+        command = str(given.get("command"))
+        if given.get("run_in_background"):
+            return False
+        if _MOVES.search(command):  # what stands before it may have run in another folder
+            self._moves += 1
+        is_fixed = _MOVES_FIRST.match(command) or str(given.get("workdir") or "").startswith("/")
+        place = -1 if is_fixed else self._moves
+        return self._is_again((cwd, "bash", command, given.get("workdir"), place))
+
+    def _is_again(self, call: tuple[object, ...]) -> bool:
+        if call in self._made:
+            return True
+        self._made.add(call)
+        return False
+
+
+def _lines(state: ToolStateCompleted) -> tuple[str, int, int] | None:
+    """Return the path and the lines that a `read` gave whole; None for anything else that it gave."""
+    shown: JSON = state.metadata.get("display") or {}
+    if not shown.get("path") or not shown.get("lineEnd") or "outputPath" in state.metadata:
+        return None
+    return str(shown["path"]), int(shown["lineStart"]), int(shown["lineEnd"])
+
+
+def _absolute(cwd: str, path: str) -> str:
+    return os.path.normpath(Path.home() / path[2:] if path.startswith("~/") else Path(cwd) / path)

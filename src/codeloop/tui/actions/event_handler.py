@@ -1,0 +1,114 @@
+"""What the screen does about an event, besides showing it."""
+
+import time
+from typing import Literal
+
+from codeloop.kit.terminal_text import inert
+from codeloop.schema.event import Event, MessageUpdated, PermissionAsked, QuestionAsked, SessionDeleted
+from codeloop.schema.live_events import (
+    BranchUpdated,
+    FileEdited,
+    GlobalDisposed,
+    Idle,
+    InstanceDisposed,
+    LspUpdated,
+    McpToolsChanged,
+    SessionDiff,
+    SessionIdle,
+    StatusChanged,
+    Toast,
+    ToastShown,
+)
+from codeloop.tui.actions.send import look_for_queued, send_next
+from codeloop.tui.actions.sidebar import refresh_sidebar
+from codeloop.tui.actions.tabs import close_deleted
+from codeloop.tui.state.frame_rate import Debounce, Frames
+from codeloop.tui.ui import Ui
+
+DEBOUNCE = 0.3
+"""Seconds that files change before the sidebar asks which they were."""
+LONG = 10.0
+"""Seconds of a turn after which the user looks elsewhere, and wants to know of its end."""
+STEP = 0.05
+"""Seconds after a message changed until it is asked which prompts still wait."""
+
+
+TOAST = 10.0
+"""Seconds that a message stays that does not say for how long."""
+
+
+_SEVERITY: dict[str, Literal["information", "warning", "error"]] = {
+    "info": "information",
+    "success": "information",
+    "warning": "warning",
+    "error": "error",
+}
+
+
+class EventHandler:
+    """Hears every event of the project, many hundred a second: what takes long is done once for many of them."""
+
+    def __init__(self, ui: Ui) -> None:
+        self._ui = ui
+        self._began: dict[str, float] = {}
+        """When the turns of sessions began."""
+        self._frames = Frames(ui.draw)
+        self._sidebar = Debounce(lambda: ui.start_task(refresh_sidebar(ui)), DEBOUNCE)
+        self._choices = Debounce(lambda: ui.start_task(_choose_anew(ui)), DEBOUNCE)
+        self._queued = Debounce(lambda: ui.start_task(look_for_queued(ui)), STEP)
+
+    def hear(self, event: Event) -> None:
+        """Draw with the next frame what has changed."""
+        ui = self._ui
+        match event:
+            case StatusChanged(properties=p) if not isinstance(p.status, Idle):
+                self._began.setdefault(p.session_id, time.monotonic())
+            case PermissionAsked(properties=p):
+                self._call(p.session_id, "A permission is asked for")
+            case QuestionAsked(properties=p):
+                self._call(p.session_id, "A question is asked")
+            case SessionIdle(properties=p):
+                if time.monotonic() - self._began.pop(p.session_id, time.monotonic()) >= LONG:
+                    self._call(p.session_id, "The turn is over")
+                self._sidebar.want()
+                ui.start_task(send_next(ui, p.session_id))
+            case FileEdited() | SessionDiff() | BranchUpdated() | LspUpdated() | McpToolsChanged():
+                self._sidebar.want()
+            case MessageUpdated():
+                self._queued.want()
+            case InstanceDisposed() | GlobalDisposed():
+                self._choices.want()
+            case SessionDeleted(properties=p):
+                ui.start_task(close_deleted(ui, p.session_id))
+            case ToastShown(properties=p):
+                self._show(p)
+            case _:
+                pass
+        self._frames.want()
+
+    def _show(self, toast: Toast) -> None:
+        seconds = TOAST if toast.duration is None else toast.duration / 1000
+        title = inert(toast.title or "")
+        self._ui.notify(
+            inert(toast.message), title=title, severity=_SEVERITY[toast.variant], timeout=seconds, markup=False
+        )
+
+    def redraw(self) -> None:
+        """Draw what another size or another tab has room for; what the sidebar shows of it is asked for afterwards."""
+        self._frames.want()
+        self._sidebar.want()
+
+    def _call(self, session_id: str, what: str) -> None:
+        """Notify the user who is looking elsewhere that this session needs attention."""
+        views = (tab.view for tab in self._ui.tabs)
+        view = next((view for view in views if view is not None and view.owns(session_id)), None)
+        if view is not None and (view.session.id == session_id or view.requests):
+            settings = self._ui.choices.settings
+            title = f"codeloop: {view.session.title}"
+            self._ui.call_back(title, what, has_bell=settings.bell, has_notice=settings.notifications)
+
+
+async def _choose_anew(ui: Ui) -> None:
+    """Learn what can be chosen now that the configuration has changed."""
+    await ui.choices.look()
+    ui.draw()

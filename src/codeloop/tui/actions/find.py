@@ -1,0 +1,162 @@
+"""Finds a text in the conversation that is shown, wherever it stands in what is stored of it."""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+from codeloop.schema.api.session_reports import FindInSession, TextMatch
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.limits import SESSION_SEARCH_TEXT
+from codeloop.schema.operation import SESSION_FIND
+from codeloop.tui.ui import Ui
+from codeloop.tui.widgets.session_tab import SessionTab
+
+PAUSE = 0.15
+"""Seconds without a key before what is typed is looked for."""
+ABOVE = 3
+"""Of the screen's rows, the part of them that stays above what was found: a third."""
+
+
+async def find_in_conversation(ui: Ui, words: str) -> None:
+    """Find the words, or what is then typed, in the conversation."""
+    _ = ui.session  # raises where there is none
+    bar = ui.tab.find_bar
+    search = ConversationSearch(ui, ui.tab)
+    bar.open(search, words.strip())
+    search.look_for(words.strip())
+
+
+class ConversationSearch:
+    """What is looked for in a tab, and which of the places is shown. One thing is done at a time, the newest wins."""
+
+    def __init__(self, ui: Ui, tab: SessionTab) -> None:
+        self._ui = ui
+        self._tab = tab
+        self._query = ""
+        self._found: list[TextMatch] = []
+        self._is_complete = True
+        self._at = 0
+        self._opened: dict[str, str] = {}
+        """The items that were opened to show a place, each with its message."""
+        self._origin = _place(tab)
+        self._task: asyncio.Task[Any] | None = None
+
+    def look_for(self, text: str) -> None:
+        """Find a text, and show the last place at or above where one was."""
+        if text != self._query:
+            self._do(self._look(text))
+
+    def step(self, by: int) -> None:
+        """Show the next place above (-1) or below (1); after the last the first."""
+        if self._found:
+            self._at = (self._at + by) % len(self._found)
+            self._do(self._show())
+
+    def leave(self, *, stays: bool) -> None:
+        """Close the bar; go back to where one was, unless one `stays`."""
+        if self._task is not None:
+            self._task.cancel()
+        self._tab.find_bar.close()
+        self._tab.transcript.blocks.highlights.show("")
+        if not stays:
+            self._close()
+            _go_back(self._tab, self._origin)
+        self._tab.transcript.refresh()
+        self._tab.take_focus()
+
+    def _do(self, work: Coroutine[Any, Any, None]) -> None:
+        if self._task is not None:
+            self._task.cancel()
+        self._task = self._ui.start_task(work)
+
+    async def _look(self, text: str) -> None:
+        await asyncio.sleep(PAUSE if self._query else 0)
+        self._query, self._found = text, []
+        bar, view = self._tab.find_bar, self._tab.view
+        if not text.strip() or view is None:
+            bar.say("")
+            self._tab.transcript.blocks.highlights.show("")
+            self._tab.transcript.refresh()
+            return
+        asked = FindInSession(session_id=view.session.id, query=text[: SESSION_SEARCH_TEXT.value])
+        try:
+            result = await self._ui.client.call(SESSION_FIND, asked)
+        except CodeloopError as error:
+            bar.say(str(error))
+            return
+        self._found, self._is_complete = result.found, result.complete
+        if not self._found:
+            bar.say("not found")
+            self._tab.transcript.blocks.highlights.show("")
+            self._tab.transcript.refresh()
+            return
+        self._at = self._nearest()
+        await self._show()
+
+    def _nearest(self) -> int:
+        """Return the last place in a message that begins at or above what was in sight; else the last of all."""
+        key, _, follows = self._origin
+        message = next((each.message_id for each in self._found if key in {each.message_id, each.part_id}), "")
+        at = len(self._found) - 1
+        if follows or not message:
+            return at
+        return max(place for place, each in enumerate(self._found) if each.message_id == message)
+
+    async def _show(self) -> None:
+        """Bring the present place in sight: read its message, open its item, mark it."""
+        match, tab = self._found[self._at], self._tab
+        more = "" if self._is_complete else "+"
+        tab.find_bar.say(f"{self._at + 1} of {len(self._found)}{more}")
+        await self._ui.read_until(match.message_id)
+        self._open(match)
+        transcript = tab.transcript
+        shown = transcript.blocks.find(match.part_id) or transcript.blocks.find(match.message_id)
+        if shown is None:
+            transcript.blocks.highlights.show(self._query)
+            transcript.refresh()
+            return
+        block, rows, top = shown
+        transcript.blocks.highlights.show(self._query, block.item.key, match.ordinal)
+        row, number = transcript.blocks.highlights.row_of(block, rows, match.ordinal)
+        transcript.blocks.highlights.show(self._query, block.item.key, number)
+        first, height = round(transcript.scroll_y), transcript.size.height
+        if not first <= top + row < first + height - 1:
+            transcript.by(top + row - height // ABOVE - transcript.scroll_y)
+        transcript.refresh()
+
+    def _open(self, match: TextMatch) -> None:
+        """Open the item of a place that may be folded; close the one that was opened for another place."""
+        view, key = self._tab.view, match.message_id if match.kind in {"prompt", "summary"} else match.part_id
+        if view is None or key in self._opened:
+            return
+        self._close()
+        if match.kind != "answer" and key not in view.opened:
+            view.toggle(key, match.message_id)
+            self._opened[key] = match.message_id
+        self._tab.sync()
+
+    def _close(self) -> None:
+        for key, message_id in self._opened.items():
+            if self._tab.view is not None and key in self._tab.view.opened:
+                self._tab.view.toggle(key, message_id)
+        self._opened.clear()
+        self._tab.sync()
+
+
+def _place(tab: SessionTab) -> tuple[str, int, bool]:
+    """Return where one is: the key of the item at the top, the rows above it, and whether the end is followed."""
+    transcript = tab.transcript
+    top = round(transcript.scroll_y)
+    block = transcript.blocks.block_at(top)
+    first = transcript.blocks.top_of(block.item.key) if block is not None else None
+    return (block.item.key if block is not None else "", top - (first or 0), transcript.follows)
+
+
+def _go_back(tab: SessionTab, origin: tuple[str, int, bool]) -> None:
+    """Go back to where one was."""
+    key, rows, follows = origin
+    first = tab.transcript.blocks.top_of(key)
+    if follows or first is None:
+        tab.transcript.to_end()
+    else:
+        tab.transcript.by(first + rows - tab.transcript.scroll_y)

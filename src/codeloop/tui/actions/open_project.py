@@ -1,0 +1,64 @@
+"""The project behind the screen: opened while the first screen is shown, closed when the user leaves."""
+
+import os
+from collections.abc import Callable
+
+from codeloop.client.target import Target
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.event import Event
+from codeloop.tui.actions.send import send
+from codeloop.tui.settings.launch import AskTrust
+from codeloop.tui.state.open_sessions import OpenSessions
+from codeloop.tui.ui import Ui
+from codeloop.tui.widgets.prompt.entry import PromptEntry
+
+
+async def open_target(ui: Ui, ask_trust: AskTrust, changed: Callable[[Event], object]) -> None:
+    """Open what the UI was started with, and keep it until the user leaves. An error ends the program.
+
+    `changed`: called when sessions have changed.
+    """
+    try:
+        async with ui.launch.opened(ask_trust) as target:
+            sessions = OpenSessions(target, changed, ui.choices.report_connection)
+            await sessions.start()
+            try:
+                await _serve(ui, target, sessions)
+            finally:
+                await sessions.stop()
+    except CodeloopError as error:
+        ui.exit(1, return_code=1, message=str(error))
+
+
+async def _serve(ui: Ui, target: Target, sessions: OpenSessions) -> None:
+    """Show the session that was chosen, send the first prompt, and wait until the user leaves."""
+    found = await ui.launch.chosen(target)
+    ui.sessions = sessions
+    await ui.choices.connect(target)
+    ui.is_open.set()
+    for note in target.notes:
+        ui.say(note.removeprefix("codeloop: "), "warning")
+    if found is not None:
+        await ui.open_tab(found)
+    ui.draw()
+    if ui.launch.prompt:
+        ui.start_task(send(ui, ui.tab, PromptEntry(ui.launch.prompt), "queue"))
+    else:
+        ui.start_task(_welcome(ui))
+    if os.environ.get("TMUX"):
+        from codeloop.tui.actions.first_run import check_tmux
+
+        ui.start_task(check_tmux(ui))
+    await ui.is_leaving.wait()
+
+
+async def _welcome(ui: Ui) -> None:
+    """Help who is here for the first time to a model, and to the keys that matter."""
+    if ui.choices.needs_setup(ui.tab):
+        from codeloop.tui.actions.first_run import begin
+
+        await begin(ui)
+    if ui.tab.session is None:
+        from codeloop.tui.actions.first_run import offer_tour
+
+        await offer_tour(ui)

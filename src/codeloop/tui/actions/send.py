@@ -1,0 +1,173 @@
+"""What the user says goes to the session, which its first prompt creates."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+from codeloop.client.client import Client
+from codeloop.schema.api.session_inputs import (
+    FilePartInput,
+    InvokeCommand,
+    MessageWithParts,
+    Prompt,
+    RunLimits,
+    RunShell,
+    TextPartInput,
+)
+from codeloop.schema.api.session_requests import MessageId, SessionId, UpdateSession
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.ids import new_id
+from codeloop.schema.message import Session
+from codeloop.schema.operation import COMMAND, MESSAGE_GET, PROMPT, SESSION_GET, SESSION_SHELL, SESSION_UPDATE
+from codeloop.schema.permission import PROFILE
+from codeloop.tui.ui import Ui
+from codeloop.tui.widgets.prompt.entry import Delivery, PromptEntry
+from codeloop.tui.widgets.prompt.prepare import to_stored_prompt
+from codeloop.tui.widgets.session_tab import SessionTab
+
+LIMITS = RunLimits(attended=True)
+UNSENT = "Nothing was sent: no model can be used yet. /connect sets one up, then send the prompt again."
+
+
+async def send(ui: Ui, tab: SessionTab, entry: PromptEntry, delivery: Delivery) -> None:
+    """Send a prompt, or a line for the shell; `queue` holds it while a turn runs. Raises CodeloopError."""
+    if delivery == "queue" and tab.view is not None and tab.view.is_busy:
+        tab.prompt.queue.hold(entry)
+        return
+    async with _keep_on_failure(ui, tab, entry) as message_id:
+        session = await _session(ui, tab, entry)
+        if session is None:
+            return
+        client, model, agent = _client(ui, session), ui.choices.model_of(tab), ui.choices.agent_of(tab)
+        if entry.mode == "shell":
+            shell = RunShell(session_id=session.id, command=entry.text, agent=agent, model=model)
+            await client.call(SESSION_SHELL, shell)
+            return
+        parts = [TextPartInput(text=entry.text), *entry.files, *entry.agents]
+        prompt = Prompt(
+            session_id=session.id,
+            parts=parts,
+            message_id=message_id,
+            model=model,
+            agent=agent,
+            variant=model.variant if model else None,
+            limits=LIMITS,
+        )
+        _tell(ui, await client.call(PROMPT, prompt))
+
+
+async def send_next(ui: Ui, session_id: str) -> None:
+    """Send the prompt that waited for the end of a session's turn; after an error or a stop it goes on waiting."""
+    tab = next((tab for tab in ui.tabs if tab.session is not None and tab.session.id == session_id), None)
+    if tab is None or tab.view is None:
+        return
+    await tab.prompt.queue.look()
+    last = tab.view.log.last_answer
+    if last is None or last.error is None:
+        entry = tab.prompt.queue.release()
+        if entry is not None:
+            await send(ui, tab, entry, "steer")
+
+
+async def look_for_queued(ui: Ui) -> None:
+    """Show which prompts the running turns have not taken up yet."""
+    for tab in ui.tabs:
+        if tab.view is not None and tab.view.is_busy:
+            await tab.prompt.queue.look()
+
+
+async def run_slash(ui: Ui, tab: SessionTab, name: str, words: str, files: tuple[FilePartInput, ...]) -> None:
+    """Run a command of the project. Raises CodeloopError."""
+    entry = PromptEntry(f"/{name} {words}".rstrip(), files=files)
+    async with _keep_on_failure(ui, tab, entry) as message_id:
+        session = await _session(ui, tab, entry)
+        if session is None:
+            return
+        model = ui.choices.model_of(tab)
+        command = InvokeCommand(
+            session_id=session.id,
+            command=name,
+            arguments=words,
+            message_id=message_id,
+            model=f"{model.provider_id}/{model.model_id}" if model else None,
+            agent=ui.choices.agent_of(tab),
+            variant=model.variant if model else None,
+            parts=list(files),
+            limits=LIMITS,
+        )
+        _tell(ui, await _client(ui, session).call(COMMAND, command))
+
+
+@asynccontextmanager
+async def _keep_on_failure(ui: Ui, tab: SessionTab, entry: PromptEntry) -> AsyncGenerator[str]:
+    """Yield the id for the message of a prompt, which stands in the editor again if it fails without being stored."""
+    message_id = new_id("msg")
+    try:
+        yield message_id
+    except CodeloopError:
+        if not await _is_stored(ui, tab, message_id):
+            tab.prompt.draft_keeper.give_back(to_stored_prompt(entry))
+        raise
+
+
+async def _is_stored(ui: Ui, tab: SessionTab, message_id: str) -> bool:
+    if tab.session is None:
+        return False
+    try:
+        ids = MessageId(session_id=tab.session.id, message_id=message_id)
+        await _client(ui, tab.session).call(MESSAGE_GET, ids)
+    except CodeloopError:
+        return False
+    return True
+
+
+async def _session(ui: Ui, tab: SessionTab, entry: PromptEntry) -> Session | None:
+    """Return a tab's session; a new one, if it has none. None: no model can be used, and the prompt is kept."""
+    tab.forget_notices()
+    async with tab.creating:  # a second prompt waits for the session that the first one creates
+        await ui.is_open.wait()
+        if not await _has_model(ui, tab, entry):
+            ui.say(UNSENT, "warning")
+            return None
+        if tab.session is None:
+            session = await ui.launch.created(ui.client)
+            if tab.profile:
+                session = await hold_profile(ui.client, session.id, tab.profile)
+            await ui.open_tab(session, tab)
+            return session
+    tab.transcript.to_end()
+    return tab.session
+
+
+async def hold_profile(client: Client, session_id: str, name: str) -> Session:
+    """Let a profile say what needs no question in a session from now on. Raises CodeloopError."""
+    session = await client.call(SESSION_GET, SessionId(session_id=session_id))
+    metadata = {**(session.metadata or {}), PROFILE: name}
+    return await client.call(SESSION_UPDATE, UpdateSession(session_id=session_id, metadata=metadata))
+
+
+async def _has_model(ui: Ui, tab: SessionTab, entry: PromptEntry) -> bool:
+    """Return whether a model can answer; who has none is asked for one while the prompt stands where it was."""
+    if ui.choices.answering(tab) is not None:
+        return True
+    await ui.choices.look()
+    if ui.choices.answering(tab) is not None:
+        return True
+    tab.prompt.set_entry(entry)
+    from codeloop.tui.actions.first_run import connect
+
+    if not await connect(ui):
+        return False
+    tab.prompt.clear()
+    return True
+
+
+def _client(ui: Ui, session: Session) -> Client:
+    """Return the client of a session: one that is not shown may be another directory's."""
+    return ui.sessions.client_of(session) if ui.sessions is not None else ui.client
+
+
+def _tell(ui: Ui, answer: MessageWithParts) -> None:
+    """Say why a turn ended, unless it is simply done or the conversation shows it."""
+    stop = answer.stop
+    if stop is not None and stop.reason not in {"done", "aborted", "error"} and stop.message:
+        ui.say(stop.message, "warning")

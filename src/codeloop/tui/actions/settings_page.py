@@ -1,0 +1,92 @@
+"""The settings of the UI itself: what each is, in which file it is set, and a change that holds at once."""
+
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from codeloop.kit.terminal_text import one_line
+from codeloop.schema.errors import UsageProblem
+from codeloop.tui.dialogs.settings import ON_OFF, Setting
+from codeloop.tui.settings.ui_settings import UiSettings, read_settings, unset_setting, write_setting
+from codeloop.tui.ui import Ui
+from codeloop.tui.widgets.prompt.vim_mode import use_vim
+
+GROUP = "Terminal UI (tui.json)"
+ABOUT = {
+    "theme": "the colours; /themes shows them while you choose",
+    "mode": "dark or light colours; auto: as the terminal is",
+    "leader_timeout": "milliseconds that the leader key waits for the next key",
+    "mouse": "whether the mouse is used; takes effect at the next start",
+    "scroll_speed": "rows that one turn of the mouse wheel scrolls",
+    "diff_style": "changes in one column, or side by side; auto: by the width",
+    "thinking": "whether the model's thinking is shown",
+    "details": "whether what calls gave is shown",
+    "sidebar": "the sidebar; auto: from 120 columns on",
+    "pictures": "whether pictures are shown in the conversation, where the terminal can",
+    "vim": "the keys of vi in the prompt",
+    "motion": "whether anything moves by itself",
+    "bell": "ring when a long turn ends or a question waits while you look elsewhere",
+    "title": "name the terminal's window after the session: * works, ? waits",
+    "notifications": "say so on the desktop as well, where the terminal can",
+}
+
+
+def list_settings(ui: Ui) -> list[Setting]:
+    """Return the settings that can be changed here as they are in the files now."""
+    sources = read_settings(ui.launch.settings_files)
+    types = get_type_hints(UiSettings)
+    found: list[Setting] = []
+    for field in msgspec.structs.fields(UiSettings):
+        if field.name == "keybinds":  # many keys: changed in the file
+            continue
+        is_set = field.name in sources.origins
+        value = _as_text(getattr(sources.settings, field.name)) if is_set else ""
+        found.append(
+            Setting(
+                (field.name,),
+                ABOUT.get(field.name, ""),
+                _choices(types[field.name], ui if field.name == "theme" else None),
+                GROUP,
+                value,
+                str(sources.origins[field.name]) if is_set else "",
+                _as_text(field.default),
+            )
+        )
+    return found
+
+
+async def change_setting(ui: Ui, setting: Setting, value: Any) -> None:
+    """Write a setting in the user's own file (None: take it out), and let it hold. Raises CodeloopError."""
+    file, key = ui.launch.own_settings, setting.keys[0]
+    if file is None:
+        raise UsageProblem("There is no folder for settings here.")
+    wanted = get_type_hints(UiSettings)[key]
+    if value is None:
+        unset_setting(file, key)
+    else:
+        try:
+            number = value if wanted in {str, bool} or get_origin(wanted) is Literal else msgspec.json.decode(value)
+            write_setting(file, key, msgspec.convert(number, wanted))
+        except msgspec.MsgspecError as error:
+            raise UsageProblem(f"{key} can't be {one_line(str(value), 40)}: {error}") from error
+    sources = read_settings(ui.launch.settings_files)
+    if (origin := sources.origins.get(key)) not in {None, file}:
+        ui.notify(f"{origin} also sets {key}, and takes precedence.", severity="warning", timeout=15, markup=False)
+    ui.choices.settings = settings = sources.settings
+    ui.appearance.adopt(settings)
+    ui.scroll_sensitivity_y = settings.scroll_speed
+    for tab in ui.tabs:
+        use_vim(tab.prompt.editor, wanted=settings.vim)
+    ui.restyle()
+
+
+def _choices(kind: Any, ui: Ui | None) -> tuple[str, ...]:
+    if ui is not None:
+        return tuple(ui.appearance.names())
+    if kind is bool:
+        return ON_OFF
+    return tuple(get_args(kind)) if get_origin(kind) is Literal else ()
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()

@@ -1,0 +1,29 @@
+"""What the sidebar shows is asked for: after a turn, when another session is shown, when it is opened."""
+
+from codeloop.schema.api.session_requests import SessionDiffQuery
+from codeloop.schema.operation import LSP_STATUS, MCP_STATUS, SESSION_DIFF, VCS_GET, NoArguments
+from codeloop.tui.state.servers import lsp_state, mcp_state
+from codeloop.tui.ui import Ui
+from codeloop.tui.widgets.sidebar import Sidebar, SideInfo
+
+
+async def refresh_sidebar(ui: Ui, _words: str = "") -> None:
+    """Ask what has changed since, if the sidebar is shown. Raises CodeloopError."""
+    if not ui.appearance.has_sidebar(ui.size.width) or ui.sessions is None:
+        return
+    client, session = ui.client, ui.tab.session
+    files = await client.call(SESSION_DIFF, SessionDiffQuery(session_id=session.id, whole=True)) if session else []
+    mcp = {name: mcp_state(each) for name, each in (await client.call(MCP_STATUS, NoArguments())).items()}
+    lsp = {each.name: lsp_state(each) for each in await client.call(LSP_STATUS, NoArguments())}
+    branch = (await client.call(VCS_GET, NoArguments())).branch or ""
+    if ui.is_ending:
+        return
+    ui.query_one(Sidebar).info = SideInfo(session.id if session else "", branch, files, mcp, lsp)
+    ui.draw()
+
+
+async def toggle_sidebar(ui: Ui, _words: str) -> None:
+    """Show the sidebar, or hide it."""
+    ui.appearance.sidebar = "hide" if ui.appearance.has_sidebar(ui.size.width) else "show"
+    ui.draw()
+    await refresh_sidebar(ui)

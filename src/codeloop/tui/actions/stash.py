@@ -1,0 +1,29 @@
+"""Commands about what is being written: the editor outside, and prompts that are put aside."""
+
+from codeloop.tui.actions.dialogs import ask
+from codeloop.tui.dialogs.stash import stash_list
+from codeloop.tui.ui import Ui
+
+
+async def edit_prompt(ui: Ui, _words: str) -> None:
+    """Change the prompt in the user's editor."""
+    ui.tab.prompt.run("editor_open")
+
+
+async def push_stash(ui: Ui, _words: str) -> None:
+    """Put the prompt aside."""
+    if not ui.tab.prompt.run("stash_push"):
+        ui.notify("There is nothing to stash: the prompt is empty.")
+
+
+async def pop_stash(ui: Ui, _words: str) -> None:
+    """Take back what was put aside last."""
+    ui.tab.prompt.run("stash_pop")
+
+
+async def choose_stashed(ui: Ui, _words: str) -> None:
+    """Choose among the prompts that were put aside."""
+    prompt = ui.tab.prompt
+    chosen = await ask(ui, stash_list(prompt.store, lambda: ui.appearance.styles))
+    if chosen is not None:
+        prompt.draft_keeper.pop(chosen)

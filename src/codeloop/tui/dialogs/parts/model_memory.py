@@ -1,0 +1,70 @@
+"""Which models the user likes and has used last: a file of theirs, which many processes share."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from codeloop.kit.small_files import locked, make_private, read_start, write_atomically
+from codeloop.schema.message import ModelRef
+from codeloop.schema.wire import replace
+
+_BYTES = 1_000_000
+_RECENT = 8
+_SECONDS = 1.0
+
+
+class LikedModels(Struct, frozen=True):
+    """References `provider/model`, best or latest first; `variants`: the thinking effort last chosen of each."""
+
+    favourites: tuple[str, ...] = ()
+    recent: tuple[str, ...] = ()
+    variants: dict[str, str] = {}
+
+
+class ModelMemory:
+    """Keeps them in `folder`. Where that can't be written, what is noted is lost with the process."""
+
+    def __init__(self, folder: Path) -> None:
+        self._file = folder / "models.json"
+
+    def read(self) -> LikedModels:
+        """Read the remembered models."""
+        with suppress(OSError, msgspec.MsgspecError):
+            return msgspec.json.decode(read_start(self._file, _BYTES), type=LikedModels)
+        return LikedModels()
+
+    def toggle(self, ref: str) -> None:
+        """Make a model a favourite, or no favourite any more."""
+
+        def update(known: LikedModels) -> LikedModels:
+            others = tuple(each for each in known.favourites if each != ref)
+            return replace(known, favourites=others if ref in known.favourites else (*others, ref))
+
+        self._change(update)
+
+    def note_use(self, model: ModelRef) -> None:
+        """Note that a model was chosen."""
+        ref = reference(model)
+
+        def update(known: LikedModels) -> LikedModels:
+            recent = (ref, *(each for each in known.recent if each != ref))[:_RECENT]
+            variants = {name: variant for name, variant in known.variants.items() if name != ref}
+            return replace(
+                known, recent=recent, variants={**variants, ref: model.variant} if model.variant else variants
+            )
+
+        self._change(update)
+
+    def _change(self, update: Callable[[LikedModels], LikedModels]) -> None:
+        with suppress(OSError, TimeoutError):
+            make_private(self._file.parent)
+            with locked(self._file.parent, _SECONDS):
+                write_atomically(self._file, msgspec.json.encode(update(self.read())))
+
+
+def reference(model: ModelRef) -> str:
+    """Return `provider/model`."""
+    return f"{model.provider_id}/{model.model_id}"

@@ -1,0 +1,62 @@
+"""What a picker offers: the rows, where they are from, and what can be done with them."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Generic, TypeVar
+
+from msgspec import Struct
+
+from codeloop.tui.render.canvas import Row
+
+T = TypeVar("T")
+
+
+class Pick(Struct, Generic[T], frozen=True):
+    """One row. All texts are foreign: the picker makes them safe.
+
+    `detail` stands beside the title, `hint` at the right end, `mark` before it (one cell); `also`: searched, not shown.
+    `problem`: why it can't be chosen, "" if it can; the row shows what stands before the first colon.
+    `note`: said below the list while the cursor is on the row. `look`: the colour of the detail.
+    """
+
+    value: T
+    title: str
+    detail: str = ""
+    hint: str = ""
+    group: str = ""
+    mark: str = ""
+    also: str = ""
+    problem: str = ""
+    note: str = ""
+    look: str = "text_muted"
+
+
+class PickAction(Struct, Generic[T], frozen=True):
+    """Something else than choosing that can be done with a row: it returns whether the rows have to be loaded anew.
+
+    `run` gets None when there is no row.
+    """
+
+    key: str
+    title: str
+    run: Callable[[T | None], Awaitable[bool]]
+
+
+class PickSource(Struct, Generic[T], frozen=True):
+    """Where the rows are from. `load` may raise CodeloopError, whose text is shown.
+
+    `search`: finds more for what is typed. `preview`: rows of a width about one; `moved`: told where the cursor is.
+    `start`: the value that the cursor is on at first.
+    """
+
+    title: str
+    load: Callable[[], Awaitable[Sequence[Pick[T]]]]
+    actions: tuple[PickAction[T], ...] = ()
+    search: Callable[[str], Awaitable[Sequence[Pick[T]]]] | None = None
+    preview: Callable[[T, int], Awaitable[Sequence[Row]]] | None = None
+    on_move: Callable[[T | None], None] | None = None
+    start: T | None = None
+    empty: str = "There is nothing here yet."
+    choose: str = "choose"
+    """What Enter does."""
+    finds_groups: bool = True
+    """Whether what is typed may also be the name of a group."""

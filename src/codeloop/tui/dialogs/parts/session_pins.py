@@ -1,0 +1,35 @@
+"""Which sessions the user wants on top of their list: a file of theirs, which many processes share."""
+
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from codeloop.kit.small_files import locked, make_private, read_start, write_atomically
+
+_BYTES = 1_000_000
+_MOST = 1_000
+_SECONDS = 1.0
+
+
+class SessionPins:
+    """Keeps the ids in `folder`. Where that can't be written, what is pinned is lost with the process."""
+
+    def __init__(self, folder: Path) -> None:
+        self._file = folder / "pinned.json"
+
+    def read(self) -> tuple[str, ...]:
+        """Return the ids, the latest last."""
+        with suppress(OSError, msgspec.MsgspecError):
+            return msgspec.json.decode(read_start(self._file, _BYTES), type=tuple[str, ...])
+        return ()
+
+    def toggle(self, session_id: str) -> None:
+        """Pin a session, or let it stand with the others again."""
+        with suppress(OSError, TimeoutError):
+            make_private(self._file.parent)
+            with locked(self._file.parent, _SECONDS):
+                known = self.read()
+                others = tuple(each for each in known if each != session_id)
+                pinned = others if session_id in known else (*others, session_id)
+                write_atomically(self._file, msgspec.json.encode(pinned[-_MOST:]))

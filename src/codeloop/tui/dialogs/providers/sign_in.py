@@ -1,0 +1,119 @@
+"""Signing in at a provider with one of its plugins: which way, what it wants to know first, and its page."""
+
+import asyncio
+from collections.abc import Sequence
+from enum import Enum
+
+from codeloop.kit.jsonc import is_list, is_object
+from codeloop.schema.api.providers import (
+    FinishSignIn,
+    ProviderAuthMethod,
+    ProviderDetails,
+    StartedSignIn,
+    StartSignIn,
+    is_due,
+)
+from codeloop.schema.operation import PROVIDER_AUTHORIZE, PROVIDER_CALLBACK
+from codeloop.tui.dialogs.parts.context import DialogContext
+from codeloop.tui.dialogs.parts.picks import Pick, PickSource
+from codeloop.tui.dialogs.parts.sign_in import SignIn
+from codeloop.tui.dialogs.parts.text_input import TextInput
+from codeloop.tui.dialogs.picker import Picker
+
+_CODE = "Then paste the code that it shows."
+
+
+class SignedIn(Enum):
+    """How it ended: signed in, given up, or the user rather types a key."""
+
+    DONE = "done"
+    GIVEN_UP = "given up"
+    KEY = "key"
+
+
+class ProviderSignIn:
+    """Signs in at a provider, a step after the other. `methods`: all that its plugins offer."""
+
+    def __init__(
+        self, context: DialogContext, provider: ProviderDetails, methods: Sequence[ProviderAuthMethod]
+    ) -> None:
+        self._given = context
+        self._provider = provider
+        self._methods = methods
+
+    async def sign_in(self) -> SignedIn:
+        """Ask what is needed, and wait until it is over. Raises CodeloopError: it failed."""
+        number = await self._choose()
+        if number is None:
+            return SignedIn.GIVEN_UP
+        method = self._methods[number]
+        if method.type == "api" and not method.prompts:
+            return SignedIn.KEY
+        answers = await self._ask(method)
+        if answers is None:
+            return SignedIn.GIVEN_UP
+        wanted = StartSignIn(provider_id=self._provider.id, method=number, inputs=answers)
+        started = await self._given.client.call(PROVIDER_AUTHORIZE, wanted)
+        return await self._finish(number, started) if started.url else SignedIn.DONE
+
+    async def _choose(self) -> int | None:
+        if len(self._methods) == 1:
+            return 0
+
+        async def list_picks() -> Sequence[Pick[int]]:
+            return [Pick(number, method.label) for number, method in enumerate(self._methods)]
+
+        source = PickSource(f"How to sign in at {self._provider.name}?", list_picks)
+        return await self._given.ask(Picker(source, self._given.colours))
+
+    async def _ask(self, method: ProviderAuthMethod) -> dict[str, str] | None:
+        """Ask what a method wants to know first; None: given up."""
+        answers: dict[str, str] = {}
+        for prompt in method.prompts or ():
+            if not is_due(prompt, answers):
+                continue
+            message, options = str(prompt.get("message", "")), prompt.get("options")
+            if is_list(options) and options:
+                picks = [
+                    Pick(str(each.get("value", "")), str(each.get("label", each.get("value", ""))))
+                    for each in options
+                    if is_object(each)
+                ]
+
+                async def list_picks(picks: Sequence[Pick[str]] = picks) -> Sequence[Pick[str]]:
+                    return picks
+
+                answer = await self._given.ask(Picker(PickSource(message, list_picks), self._given.colours))
+            else:
+                about = str(prompt.get("placeholder", ""))
+                answer = await self._given.ask(TextInput(message, self._given.colours, about=about))
+            if answer is None:
+                return None
+            answers[str(prompt.get("key", ""))] = answer.strip()
+        return answers
+
+    async def _finish(self, number: int, started: StartedSignIn) -> SignedIn:
+        """Show the page's address until the plugin says that it is over, or a code was pasted."""
+        client, by_code = self._given.client, started.method == "code"
+        then = "\n".join(filter(None, (started.instructions, _CODE if by_code else "")))
+        screen = SignIn(self._provider.name, started.url, then, self._given.colours)
+        if by_code:
+            code = await self._given.ask(screen)
+            if not code:
+                return SignedIn.GIVEN_UP
+            await client.call(
+                PROVIDER_CALLBACK, FinishSignIn(provider_id=self._provider.id, method=number, code=code.strip())
+            )
+            return SignedIn.DONE
+        waiting = FinishSignIn(provider_id=self._provider.id, method=number)
+        ended = asyncio.create_task(client.call(PROVIDER_CALLBACK, waiting))
+        ended.add_done_callback(lambda task: None if task.cancelled() else screen.dismiss(None))
+        try:
+            await self._given.ask(screen)
+            if ended.done():
+                await ended
+                return SignedIn.DONE
+            return SignedIn.GIVEN_UP
+        finally:
+            ended.cancel()
+            await asyncio.wait({ended})

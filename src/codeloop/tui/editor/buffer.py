@@ -1,0 +1,157 @@
+"""A text with a cursor, a selection and what undoes its changes."""
+
+from msgspec import Struct
+
+from codeloop.tui.editor.chips import Chip, Chips, add_chip, escape_chips
+from codeloop.tui.editor.graphemes import next_edge, previous_edge, snap
+
+_UNDONE = 1_000
+"""Groups of changes that can be undone."""
+
+
+class Change(Struct, frozen=True):
+    """One change: what stood at a place and what stands there now, and the cursor before and after."""
+
+    start: int
+    removed: str
+    inserted: str
+    before: int
+    after: int
+
+
+class Buffer:
+    """The text of an editor. Places are offsets of code points; the cursor never stands inside a character."""
+
+    def __init__(self, text: str = "") -> None:
+        self.chips: Chips = {}
+        self.text = text
+        self.cursor = len(text)
+        self.anchor: int | None = None
+        """Where the selection began."""
+        self.killed = ""
+        """What was cut last, for yank."""
+        self.column: int | None = None
+        """Cells from the left where the cursor wants to be when it moves up and down."""
+        self.put_back: str | None = None
+        """A prompt that an undo put here: while nothing of it was changed, a command begins in its place."""
+        self._undo: list[list[Change]] = []
+        self._redo: list[list[Change]] = []
+        self._joins = False
+        self._depth = 0
+        self._is_open = False
+
+    @property
+    def selection(self) -> tuple[int, int]:
+        """The selected places; an empty range at the cursor if nothing is."""
+        anchor = self.cursor if self.anchor is None else self.anchor
+        return min(anchor, self.cursor), max(anchor, self.cursor)
+
+    def move(self, to: int, *, select: bool = False) -> None:
+        """Move the cursor; what is typed from here on is undone for itself."""
+        if select and self.anchor is None:
+            self.anchor = self.cursor
+        elif not select:
+            self.anchor = None
+        self.cursor = snap(self.text, to)
+        self.column = None
+        self._joins = False
+
+    def offset_left(self) -> int:
+        """Return the place one character to the left."""
+        return previous_edge(self.text, self.cursor)
+
+    def offset_right(self) -> int:
+        """Return the place one character to the right."""
+        return next_edge(self.text, self.cursor)
+
+    def line_start(self, at: int | None = None) -> int:
+        """Return where the line begins."""
+        return self.text.rfind("\n", 0, self.cursor if at is None else at) + 1
+
+    def line_end(self, at: int | None = None) -> int:
+        """Return where the line ends, before its line feed."""
+        found = self.text.find("\n", self.cursor if at is None else at)
+        return len(self.text) if found < 0 else found
+
+    def type(self, text: str) -> None:
+        """Insert in place of the selection what the user typed: letters of a word are undone together."""
+        start, end = self.selection
+        if text == "/" and self.text == self.put_back and start == len(self.text):
+            start, self.put_back = 0, None
+        joins = self._joins and start == end and len(text) == 1 and not (text.isspace() and self._is_after_word())
+        self.replace(start, end, escape_chips(self.chips, text), joins=joins)
+        self._joins = True
+
+    def insert(self, text: str) -> None:
+        """Insert a text in place of the selection."""
+        self.replace(*self.selection, escape_chips(self.chips, text))
+
+    def insert_chip(self, chip: Chip) -> None:
+        """Insert a chip in place of the selection."""
+        self.replace(*self.selection, add_chip(self.chips, chip, self.text))
+
+    def delete(self, start: int, end: int, *, kill: bool = False) -> None:
+        """Delete what is between two places; `kill`: yank brings it back."""
+        if start < end:
+            if kill:
+                self.killed = self.text[start:end]
+            self.replace(start, end, "")
+
+    def replace(self, start: int, end: int, text: str, *, joins: bool = False) -> None:
+        """Put a text in the place of another; the cursor stands behind it. Chips in it are ours."""
+        start, end = max(min(start, end), 0), min(max(start, end), len(self.text))
+        removed = self.text[start:end]
+        if removed == text:
+            self.move(start + len(text))
+            return
+        edit = Change(start, removed, text, self.cursor, start + len(text))
+        self.text = self.text[:start] + text + self.text[end:]
+        self.cursor, self.anchor, self.column = edit.after, None, None
+        self._redo.clear()
+        if self._undo and (joins or (self._depth and self._is_open)):
+            self._undo[-1].append(edit)
+        else:
+            self._undo.append([edit])
+            del self._undo[:-_UNDONE]
+            self._is_open = self._depth > 0
+        self._joins = False
+
+    def begin(self) -> None:
+        """Undo what changes until `end` as one."""
+        if self._depth == 0:
+            self._is_open = False
+        self._depth += 1
+
+    def end(self) -> None:
+        """End what `begin` began."""
+        self._depth = max(self._depth - 1, 0)
+        self._joins = False
+
+    def undo(self) -> bool:
+        """Take the last change back; return whether there was one."""
+        if not self._undo:
+            return False
+        group = self._undo.pop()
+        for edit in reversed(group):
+            self.text = self.text[: edit.start] + edit.removed + self.text[edit.start + len(edit.inserted) :]
+        self._settle(group[0].before)
+        self._redo.append(group)
+        return True
+
+    def redo(self) -> bool:
+        """Make the last change again that was taken back; return whether there was one."""
+        if not self._redo:
+            return False
+        group = self._redo.pop()
+        for edit in group:
+            self.text = self.text[: edit.start] + edit.inserted + self.text[edit.start + len(edit.removed) :]
+        self._settle(group[-1].after)
+        self._undo.append(group)
+        return True
+
+    def _settle(self, cursor: int) -> None:
+        self.cursor, self.anchor, self.column = min(cursor, len(self.text)), None, None
+        self._joins = self._is_open = False
+
+    def _is_after_word(self) -> bool:
+        return self.cursor > 0 and not self.text[self.cursor - 1].isspace()

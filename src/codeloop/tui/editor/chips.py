@@ -1,0 +1,93 @@
+"""Chips: a large pasted text or an image that stands in the text as one character and is shown as a label."""
+
+import re
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+_FIRST, _LAST = 0x100000, 0x10FFFD
+_RANGE = f"[{chr(_FIRST)}-{chr(_LAST)}]"
+"""Code points that Unicode leaves to everybody: a chip is one of these."""
+
+
+class Chip(Struct, frozen=True, omit_defaults=True):
+    """What a chip stands for. `label`: how it is shown, unique in its text; `text`: what is sent in its place.
+
+    An image has a `url` (`data:`) and a `mime`, and is sent as an attachment; its label stands in the text.
+    `file`: where the store keeps what it stands for.
+    """
+
+    label: str
+    text: str = ""
+    url: str = ""
+    mime: str = ""
+    name: str = ""
+    file: str = ""
+
+    @property
+    def sent(self) -> str:
+        """What stands for it in the text of a prompt."""
+        return self.label if self.url else self.text
+
+
+Chips = dict[str, Chip]
+
+
+def is_chip(char: str) -> bool:
+    """Return whether a character is a chip."""
+    return len(char) == 1 and _FIRST <= ord(char) <= _LAST
+
+
+def add_chip(chips: Chips, chip: Chip, text: str = "") -> str:
+    """Put a chip among the others, under a label that no other one in the text has, and return its character."""
+    char = chr(max((ord(each) for each in chips), default=_FIRST - 1) + 1)
+    taken = {each.label for each in chips_in(chips, text).values()}
+    label, number = chip.label, 2
+    while label in taken:
+        label, number = f"{chip.label[:-1]} #{number}]", number + 1
+    chips[char] = replace(chip, label=label)
+    return char
+
+
+def escape_chips(chips: Chips, text: str) -> str:
+    """Return a text from outside in which characters that would be taken for chips are chips of themselves."""
+    if text.isascii() or re.search(_RANGE, text) is None:
+        return text
+    return re.sub(_RANGE, lambda found: add_chip(chips, Chip(f"[U+{ord(found[0]):X}]", found[0])), text)
+
+
+def expand_chips(chips: Chips, text: str) -> str:
+    """Return the text as it is sent."""
+    if text.isascii() or not chips:
+        return text
+    return re.sub(_RANGE, lambda found: chips[found[0]].sent if found[0] in chips else found[0], text)
+
+
+def chips_in(chips: Chips, text: str) -> Chips:
+    """Return the chips that stand in a text, in its order."""
+    if text.isascii() or not chips:
+        return {}
+    return {char: chips[char] for char in dict.fromkeys(re.findall(_RANGE, text)) if char in chips}
+
+
+def adopt_chips(chips: Chips, text: str, others: Chips) -> str:
+    """Put the chips of another text among ours, and return that text with the characters that they have here."""
+    renamed: dict[int, str] = {}
+    for char, chip in others.items():
+        if char not in chips:
+            chips[char] = chip
+        elif chips[char] != chip:
+            renamed[ord(char)] = next((ours for ours, each in chips.items() if each == chip), None) or add_chip(
+                chips, chip
+            )
+    return text.translate(renamed)
+
+
+def collapse_chips(chips: Chips, text: str) -> str:
+    """Return an expanded text in which chips stand again whose content is in it once and unchanged."""
+    once = {chip.sent: char for char, chip in chips.items() if chip.sent and text.count(chip.sent) == 1}
+    if not once:
+        return text
+    # In one pass: the character of one chip may be the content of another.
+    longest_first = sorted(once, key=len, reverse=True)
+    return re.sub("|".join(map(re.escape, longest_first)), lambda found: once[found[0]], text)

@@ -1,0 +1,70 @@
+"""Where what the user sees as one character begins and ends, while it is edited."""
+
+from rich.cells import cell_len
+
+from codeloop.tui.render.graphemes import clusters
+
+_WINDOW = 96
+"""Code points that are looked at on either side: no character that people type is longer."""
+_TAB = 4
+
+
+def spans(text: str) -> list[tuple[int, int]]:
+    """Return where each character of a text begins and ends."""
+    if text.isascii():
+        return [(at, at + 1) for at in range(len(text))]
+    return [piece for start, end, _ in clusters(text) for piece in _split_blanks(text, start, end)]
+
+
+def _split_blanks(text: str, start: int, end: int) -> list[tuple[int, int]]:
+    """Return line feeds and tabs on their own: they have no cells, so they are counted to what is before them."""
+    pieces: list[tuple[int, int]] = []
+    for at in range(start, end):
+        if text[at] in "\n\t" or (pieces and text[at - 1] in "\n\t"):
+            pieces.append((at, at + 1))
+        elif pieces:
+            pieces[-1] = (pieces[-1][0], at + 1)
+        else:
+            pieces.append((start, at + 1))
+    return pieces
+
+
+def next_edge(text: str, at: int) -> int:
+    """Return where the character that begins at a place ends."""
+    if at >= len(text):
+        return len(text)
+    if at + 1 >= len(text) or text[at + 1].isascii():
+        return at + 1
+    return at + spans(text[at : at + _WINDOW])[0][1]
+
+
+def previous_edge(text: str, at: int) -> int:
+    """Return where the character that ends at a place begins."""
+    if at <= 1:
+        return 0
+    if text[at - 1].isascii():
+        return at - 1
+    start = at - 1
+    while start > 0 and at - start < _WINDOW and not text[start].isascii():
+        start -= 1
+    return start + spans(text[start:at])[-1][0]
+
+
+def width(shown: str) -> int:
+    """Return how many cells a text takes on the screen."""
+    return cell_len(shown)
+
+
+def tab() -> str:
+    """Return the blanks shown for a tab."""
+    return " " * _TAB
+
+
+def snap(text: str, at: int) -> int:
+    """Return the start of the character that a place is in."""
+    if at <= 0 or at >= len(text) or text[at].isascii():
+        return min(max(at, 0), len(text))
+    start = at - 1
+    while start > 0 and at - start < _WINDOW and not text[start].isascii():
+        start -= 1
+    return next((start + first for first, end in spans(text[start : at + _WINDOW]) if start + end > at), at)

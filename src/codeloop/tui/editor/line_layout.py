@@ -1,0 +1,124 @@
+"""How a text is wrapped into the rows of a screen, kept up to date at little cost when a line of it changes."""
+
+from bisect import bisect_right
+from collections.abc import Callable
+from itertools import accumulate
+
+from msgspec import Struct
+
+from codeloop.kit.terminal_text import inert_answer
+from codeloop.tui.editor.chips import Chips
+from codeloop.tui.editor.graphemes import spans, tab, width
+
+
+class Glyph(Struct, frozen=True):
+    """A character of a line: from `start` to `end` in it, what is shown for it, and the cells that takes."""
+
+    start: int
+    end: int
+    shown: str
+    cells: int
+
+
+class Layout:
+    """The rows of a text at a width. One cell of each row is kept for the cursor behind its last character."""
+
+    def __init__(self, chips: Callable[[], Chips]) -> None:
+        self._chips = chips
+        self._width = 1
+        # An empty text until the first update: the terminal may ask for the cursor's cell before anything is laid out.
+        self._lines = [""]
+        self._breaks: list[tuple[int, ...]] = [()]
+        """Of each line: where its second and further rows begin."""
+        self._starts = [0, 1]
+        """Offsets of the lines in the text, and one behind the last."""
+        self._tops = [0, 1]
+        """First row of each line, and one behind the last."""
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return self._tops[-1]
+
+    def update(self, text: str, cells: int) -> None:
+        """Lay out a text at a width in cells; what did not change is not wrapped again."""
+        lines = text.split("\n")
+        cells = max(cells - 1, 2)
+        same, old = 0, self._lines
+        least = min(len(old), len(lines)) if cells == self._width else 0
+        while same < least and old[same] == lines[same]:
+            same += 1
+        tail = 0
+        while tail < least - same and old[-1 - tail] == lines[-1 - tail]:
+            tail += 1
+        changed = [self._wrap(line, cells) for line in lines[same : len(lines) - tail]]
+        self._breaks = self._breaks[:same] + changed + self._breaks[len(old) - tail :]
+        self._lines, self._width = lines, cells
+        self._starts = list(accumulate(map(len, lines), lambda at, length: at + length + 1, initial=0))
+        self._tops = list(accumulate(map(len, self._breaks), lambda at, more: at + more + 1, initial=0))
+
+    def place(self, at: int) -> tuple[int, int]:
+        """Return the row and the cell in it of an offset in the text."""
+        line = max(bisect_right(self._starts, at, hi=len(self._lines)) - 1, 0)
+        within = at - self._starts[line]
+        section = bisect_right(self._breaks[line], within)
+        start, end = self._bounds(line, section)
+        column = sum(glyph.cells for glyph in self.glyphs(self._lines[line][start:end]) if glyph.end <= within - start)
+        return self._tops[line] + section, column
+
+    def offset(self, row: int, column: int) -> int:
+        """Return the offset in the text of the character that stands in a cell, or the end of its row."""
+        row = min(max(row, 0), self.rows - 1)
+        line, start, end = self._section(row)
+        glyphs = self.glyphs(self._lines[line][start:end])
+        at = 0
+        for glyph in glyphs:
+            if at + glyph.cells > column:
+                return self._starts[line] + start + glyph.start
+            at += glyph.cells
+        is_last = end == len(self._lines[line])
+        last = end if is_last or not glyphs else start + glyphs[-1].start
+        return self._starts[line] + last
+
+    def row(self, row: int) -> tuple[int, str]:
+        """Return the offset in the text and the characters of a row."""
+        line, start, end = self._section(row)
+        return self._starts[line] + start, self._lines[line][start:end]
+
+    def glyphs(self, text: str) -> list[Glyph]:
+        """Return the characters of a piece of a line as they are shown."""
+        chips = self._chips()
+        if text.isascii() and text.isprintable():
+            return [Glyph(at, at + 1, char, 1) for at, char in enumerate(text)]
+        found: list[Glyph] = []
+        for start, end in spans(text):
+            char = text[start:end]
+            chip = chips.get(char) if len(char) == 1 else None
+            shown = tab() if char == "\t" else chip.label if chip else inert_answer(char)
+            found.append(Glyph(start, end, shown, width(shown)))
+        return found
+
+    def _bounds(self, line: int, section: int) -> tuple[int, int]:
+        breaks = self._breaks[line]
+        start = breaks[section - 1] if section else 0
+        return start, breaks[section] if section < len(breaks) else len(self._lines[line])
+
+    def _section(self, row: int) -> tuple[int, int, int]:
+        line = max(bisect_right(self._tops, row, hi=len(self._lines)) - 1, 0)
+        return line, *self._bounds(line, row - self._tops[line])
+
+    def _wrap(self, line: str, cells: int) -> tuple[int, ...]:
+        if len(line) <= cells and line.isascii() and line.isprintable():
+            return ()
+        breaks: list[int] = []
+        row = word = 0  # where the row and the word in it begin
+        filled = since = 0  # cells of the row, and of it since the word began
+        for glyph in self.glyphs(line):
+            while glyph.start > row and filled + glyph.cells > cells and not (glyph.shown == " " and filled == cells):
+                filled, row = (since, word) if word > row else (0, glyph.start)
+                breaks.append(row)
+            filled += glyph.cells
+            since += glyph.cells
+            if glyph.shown == " ":
+                word, since = glyph.end, 0
+        return tuple(breaks)

@@ -1,0 +1,1 @@
+"""Vi's keys over a text."""

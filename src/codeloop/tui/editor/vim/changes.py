@@ -1,0 +1,119 @@
+"""Changes that vi's commands make to a buffer."""
+
+from codeloop.tui.editor.buffer import Buffer
+from codeloop.tui.editor.graphemes import next_edge, previous_edge
+from codeloop.tui.editor.vim.motions import first_letter, line_end, line_start
+from codeloop.tui.editor.vim.registers import Register, Registers
+from codeloop.tui.editor.vim.spans import OperatorSpan
+
+INDENT = "    "
+
+
+def replace_characters(buffer: Buffer, char: str, times: int) -> None:
+    """Replace as many characters with one each, if the line has them."""
+    at = end = buffer.cursor
+    for _ in range(times):
+        if end >= line_end(buffer.text, at):
+            return
+        end = next_edge(buffer.text, end)
+    buffer.replace(at, end, char * times)
+    if char != "\n":
+        buffer.move(previous_edge(buffer.text, buffer.cursor))
+
+
+def put(buffer: Buffer, register: Register, times: int, *, after: bool) -> None:
+    """Insert what is in the register behind the cursor or before it."""
+    text, at = buffer.text, buffer.cursor
+    if register.is_lines:
+        lines = "\n".join([register.text] * times)
+        place = line_end(text, at) if after else line_start(text, at)
+        buffer.replace(place, place, f"\n{lines}" if after else f"{lines}\n")
+        buffer.move(first_letter(buffer.text, place + after))
+    elif register.text:
+        place = min(next_edge(text, at), line_end(text, at)) if after else at
+        buffer.replace(place, place, register.text * times)
+        buffer.move(previous_edge(buffer.text, place + len(register.text) * times))
+
+
+def put_over(buffer: Buffer, register: Register, low: int, high: int, *, is_lines: bool) -> None:
+    """Put what is in a register in the place of what is selected."""
+    text, is_whole = register.text, register.is_lines and not is_lines
+    buffer.replace(low, high, f"\n{text}\n" if is_whole else text)
+    if register.is_lines or is_lines:
+        buffer.move(first_letter(buffer.text, low + is_whole))
+    elif text:
+        buffer.move(previous_edge(buffer.text, low + len(text)))
+
+
+def join(buffer: Buffer, times: int, *, is_bare: bool = False) -> None:
+    """Put the next lines behind this one, with a blank between them; `is_bare`: as they are."""
+    buffer.begin()
+    for _ in range(times):
+        end = line_end(buffer.text, buffer.cursor)
+        if end == len(buffer.text):
+            break
+        after = end + 1
+        if is_bare:
+            buffer.replace(end, after, "")
+            buffer.move(end)
+            continue
+        while after < len(buffer.text) and buffer.text[after] in " \t":
+            after += 1
+        joins = end == 0 or buffer.text[end - 1].isspace() or buffer.text[after : after + 1] in {")", "\n", ""}
+        buffer.replace(end, after, "" if joins else " ")
+        buffer.move(end)
+    buffer.end()
+
+
+def delete_lines(buffer: Buffer, low: int, high: int) -> None:
+    """Delete whole lines with a line feed: the one behind them, or for the last line the one before."""
+    low, high = (low, high + 1) if high < len(buffer.text) else (max(low - 1, 0), high)
+    buffer.replace(low, high, "")
+    buffer.move(first_letter(buffer.text, min(low, len(buffer.text))))
+
+
+CASES = {"gu": str.lower, "gU": str.upper, "g~": str.swapcase}
+
+
+def operate(buffer: Buffer, registers: Registers, operator: str, span: OperatorSpan, register: str, times: int) -> None:
+    """Carry out an operator on a piece of the text; what is typed after `c` is not its business."""
+    low, high = span.low, span.high
+    if span.is_lines or operator in {"<", ">"}:
+        low, high = line_start(buffer.text, low), line_end(buffer.text, high)
+    if operator in {"<", ">"}:
+        shift(buffer, low, high, times if operator == ">" else -times)
+    elif operator in CASES:
+        buffer.replace(low, high, CASES[operator](buffer.text[low:high]))
+        buffer.move(low)
+    elif low == high and not span.is_lines:
+        buffer.move(low)
+    else:
+        registers.take(buffer, register, low, high, is_lines=span.is_lines, is_yank=operator == "y")
+        if operator == "y":
+            buffer.move(span.low)
+        elif operator == "d" and span.is_lines:
+            delete_lines(buffer, low, high)
+        else:
+            buffer.replace(low, high, "")
+
+
+def shift(buffer: Buffer, low: int, high: int, times: int) -> None:
+    """Indent whole lines, or with negative `times` take indentation away; empty lines stay as they are."""
+    lines = buffer.text[low:high].split("\n")
+    if times > 0:
+        lines = [f"{INDENT * times}{line}" if line else line for line in lines]
+    for _ in range(-times):
+        lines = [line.removeprefix("\t") if line[:1] == "\t" else _outdent(line) for line in lines]
+    buffer.replace(low, high, "\n".join(lines))
+    buffer.move(first_letter(buffer.text, low))
+
+
+def _outdent(line: str) -> str:
+    bare = line.lstrip(" ")
+    return line[min(len(line) - len(bare), len(INDENT)) :]
+
+
+def overwrite(buffer: Buffer, char: str) -> None:
+    """Put a character over the one under the cursor; at the end of a line, behind it."""
+    at = buffer.cursor
+    buffer.replace(at, min(next_edge(buffer.text, at), line_end(buffer.text, at)), char)

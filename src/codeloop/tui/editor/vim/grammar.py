@@ -1,0 +1,63 @@
+"""What can be typed outside of insert mode, as patterns over all keys of one command."""
+
+import re
+
+from codeloop.tui.editor.vim.text_objects import KINDS
+
+_ANY = r"(?:.|\n)"
+_NUMBER = r"[1-9]\d*(?!\d)"
+_LINE = r"[/?][^\n]*"
+_MOTION = rf"g[geE_]|[hjklwbeWBEG0^_$;,%{{}}()|+\-nN*# ]|[fFtT]{_ANY}|{_LINE}\n"
+_OBJECT = rf"[ia][{re.escape(''.join(KINDS))}]"
+_OPERATOR = r"[dcy<>]|g[uU~]"
+_WITH = rf'(?:"(?P<register>.))?(?P<count>{_NUMBER})?(?:"(?P<late>.))?'
+"""What goes before a command: a register, a count, in any order."""
+_NOTHING = r"(?P<nothing>(?:[dcy<>]|g[uU~])?['`].|[mq@zZ\[\]].|g[^gGeE_uU~Jiv]|:[^\n]*\n)"
+"""Commands of vi that mean nothing here: their last key must not be taken for another one."""
+NORMAL = re.compile(
+    rf"{_WITH}(?:(?P<operator>{_OPERATOR})(?P<more>{_NUMBER})?(?:(?P<target>{_MOTION}|{_OBJECT})|(?P<twice>g?[dcy<>uU~]))"
+    rf"|(?P<motion>{_MOTION})|(?P<command>r{_ANY}|g[Jiv]|[iaIAoOxXDCYsSpPuJ~vVR.])|{_NOTHING})\Z"
+)
+VISUAL = re.compile(
+    rf"{_WITH}(?:(?P<motion>{_MOTION})|(?P<object>{_OBJECT})"
+    rf"|(?P<command>r{_ANY}|g[JuU~v]|[dxcsyopPJ~uUvVXDCSRY<>])|{_NOTHING})\Z"
+)
+UNFINISHED = re.compile(
+    rf'(?:"|(?:".)?(?:[1-9]\d*)?(?:"|(?:".)?(?:{_OPERATOR})?(?:[1-9]\d*)?(?:[iagfFtTrmq@zZ\[\]\'`]|{_LINE}|:[^\n]*)?))\Z'
+)
+LINE = re.compile(rf'(?:".)?(?:[1-9]\d*)?(?:".)?(?:{_OPERATOR})?(?:[1-9]\d*)?[/?:][^\n]*\Z')
+"""A line is being typed, which Enter ends."""
+
+KEYS = {"up": "k", "down": "j", "backspace": "h", "left": "h", "right": "l", "home": "0", "end": "$", "delete": "x"}
+SCROLLS = {
+    "ctrl+u": "messages_half_page_up",
+    "ctrl+d": "messages_half_page_down",
+    "ctrl+b": "messages_page_up",
+    "ctrl+f": "messages_page_down",
+    "ctrl+y": "messages_line_up",
+    "ctrl+e": "messages_line_down",
+}
+"""What scrolls in vi scrolls the conversation."""
+AS_OPERATORS = {
+    "x": ("d", "l"),
+    "X": ("d", "h"),
+    "s": ("c", "l"),
+    "D": ("d", "$"),
+    "C": ("c", "$"),
+    "S": ("c", ""),
+    "Y": ("y", ""),
+}
+"""Commands that are an operator and its motion; without one: whole lines."""
+VISUAL_OPERATORS = {
+    "x": "d",
+    "X": "d",
+    "D": "d",
+    "s": "c",
+    "S": "c",
+    "C": "c",
+    "R": "c",
+    "Y": "y",
+    "u": "gu",
+    "U": "gU",
+    "~": "g~",
+}

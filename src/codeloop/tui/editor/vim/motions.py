@@ -1,0 +1,242 @@
+"""Where the motions of vi go. Pure."""
+
+import re
+from typing import Literal
+
+from msgspec import Struct
+
+from codeloop.tui.editor.graphemes import next_edge, previous_edge, snap
+from codeloop.tui.editor.words import class_of, next_word, previous_word, word_end
+
+_SENTENCE_END = re.compile(r"[.!?][\])\"']*\s+")
+_BETWEEN = re.compile(r"\n\n+")
+Reach = Literal["exclusive", "inclusive", "lines"]
+"""What an operator takes: up to the target, with the character there, or whole lines."""
+
+
+class MotionEnd(Struct, frozen=True):
+    """Where a motion ends, and what an operator takes on the way."""
+
+    at: int
+    reach: Reach = "exclusive"
+
+
+def line_start(text: str, at: int) -> int:
+    """Return where the line of a place begins."""
+    return text.rfind("\n", 0, at) + 1
+
+
+def line_end(text: str, at: int) -> int:
+    """Return where the line of a place ends, before its line feed."""
+    found = text.find("\n", at)
+    return len(text) if found < 0 else found
+
+
+def last_of_line(text: str, at: int) -> int:
+    """Return the last character of the line, or its start if it is empty."""
+    start, end = line_start(text, at), line_end(text, at)
+    return max(start, previous_edge(text, end)) if end > start else start
+
+
+def first_letter(text: str, at: int) -> int:
+    """Return the first character of the line that is no blank."""
+    place, end = line_start(text, at), line_end(text, at)
+    while place < end and text[place].isspace():
+        place += 1
+    return min(place, last_of_line(text, at)) if place == end else place
+
+
+def find_character(text: str, at: int, kind: str, char: str, count: int) -> int | None:
+    """Return where `f`, `F`, `t` or `T` goes within the line; None: the character is not there."""
+    low, high = line_start(text, at), line_end(text, at)
+    place = at
+    for _ in range(count):
+        place = text.find(char, place + 1, high) if kind in "ft" else text.rfind(char, low, place)
+        if place < 0:
+            return None
+    if kind == "t":
+        return previous_edge(text, place)
+    return next_edge(text, place) if kind == "T" else place
+
+
+def vertical(text: str, at: int, lines: int, column: int) -> int | None:
+    """Return the place some lines below (above, if negative), in a column of characters; None: no such line."""
+    start = line_start(text, at)
+    for _ in range(abs(lines)):
+        if lines > 0:
+            end = line_end(text, start)
+            if end == len(text):
+                return None
+            start = end + 1
+        else:
+            if start == 0:
+                return None
+            start = line_start(text, start - 1)
+    end = line_end(text, start)
+    return snap(text, min(start + column, last_of_line(text, start))) if end > start else start
+
+
+def line(text: str, number: int) -> int:
+    """Return where a line begins, counted from 1; the last one if there are fewer."""
+    start = 0
+    for _ in range(number - 1):
+        end = text.find("\n", start)
+        if end < 0:
+            break
+        start = end + 1
+    return start
+
+
+def paragraph(text: str, at: int, step: int) -> int:
+    """Return the next empty line, or the one before."""
+    if step > 0:
+        place = text.find("\n\n", at + 1 if text[at : at + 1] == "\n" else at)
+        return len(text) if place < 0 else place + 1
+    place = text.rfind("\n\n", 0, max(at - 1, 0))
+    return 0 if place < 0 else place + 1
+
+
+def _move_right(text: str, at: int, count: int) -> int:
+    end = line_end(text, at)
+    for _ in range(count):
+        if at >= end:
+            break
+        at = next_edge(text, at)
+    return at
+
+
+def _move_left(text: str, at: int, count: int) -> int:
+    start = line_start(text, at)
+    for _ in range(count):
+        if at <= start:
+            break
+        at = previous_edge(text, at)
+    return at
+
+
+def simple(text: str, at: int, keys: str, count: int | None) -> MotionEnd | None:
+    """Return where a motion goes that needs nothing but the text; None: it is none of these."""
+    times = count or 1
+    match keys:
+        case "h":
+            return MotionEnd(_move_left(text, at, times))
+        case "l" | " ":
+            return MotionEnd(_move_right(text, at, times))
+        case "0":
+            return MotionEnd(line_start(text, at))
+        case "^":
+            return MotionEnd(first_letter(text, at))
+        case "$":
+            below = vertical(text, at, times - 1, 0) if times > 1 else at
+            return MotionEnd(last_of_line(text, at if below is None else below), "inclusive")
+        case "(" | ")":
+            for _ in range(times):
+                at = _sentence(text, at, 1 if keys == ")" else -1)
+            return MotionEnd(at)
+        case "gg":
+            return MotionEnd(first_letter(text, line(text, times)), "lines")
+        case "G":
+            return MotionEnd(first_letter(text, line(text, count or 1 << 30)), "lines")
+        case "{" | "}":
+            for _ in range(times):
+                at = paragraph(text, at, 1 if keys == "}" else -1)
+            return MotionEnd(at)
+        case "%":
+            return _pair(text, at)
+        case _:
+            return _on_lines(text, at, keys, times) or _words(text, at, keys, times)
+
+
+def _on_lines(text: str, at: int, keys: str, times: int) -> MotionEnd | None:
+    """Return where a motion goes to a place of its line, or of one below or above."""
+    match keys:
+        case "_" | "+" | "-":
+            below = vertical(text, at, {"_": times - 1, "+": times, "-": -times}[keys], 0)
+            return None if below is None else MotionEnd(first_letter(text, below), "lines")
+        case "|":
+            start = line_start(text, at)
+            return MotionEnd(snap(text, min(start + times - 1, last_of_line(text, at))))
+        case "g_":
+            start = vertical(text, at, times - 1, 0)
+            row = text[line_start(text, start) : line_end(text, start)].rstrip() if start is not None else ""
+            return None if start is None else MotionEnd(snap(text, start + max(len(row) - 1, 0)), "inclusive")
+        case _:
+            return None
+
+
+def _words(text: str, at: int, keys: str, times: int) -> MotionEnd | None:
+    step = _STEPS.get(keys.lower())
+    if step is None:
+        return None
+    for _ in range(times):
+        at = step(text, at, big=keys[-1].isupper())
+    return MotionEnd(snap(text, at), "inclusive" if keys[-1] in "eE" else "exclusive")
+
+
+def _previous_end(text: str, at: int, *, big: bool = False) -> int:
+    """Return where the word before ends."""
+    place, kind = at, class_of(text[at], big=big) if at < len(text) else "blank"
+    while kind != "blank" and place > 0 and class_of(text[place], big=big) == kind:
+        place -= 1
+    if kind == "blank" or place == at:
+        place = max(place - 1, 0)
+    while place > 0 and text[place].isspace() and not (text[place] == text[place - 1] == "\n"):
+        place -= 1
+    return place
+
+
+_STEPS = {"w": next_word, "b": previous_word, "e": word_end, "ge": _previous_end}
+
+
+def sentences(text: str) -> list[int]:
+    """Return where sentences begin; the blank lines between paragraphs are one."""
+    starts = {0, *(end.end() for end in _SENTENCE_END.finditer(text))}
+    starts -= {place for place in starts if text[place : place + 1] == "\n"}
+    starts |= {place for gap in _BETWEEN.finditer(text) for place in (gap.start() + 1, gap.end())}
+    return sorted(place for place in starts if place < len(text))
+
+
+def _sentence(text: str, at: int, step: int) -> int:
+    if step > 0:
+        return min((place for place in sentences(text) if place > at), default=len(text))
+    return max((place for place in sentences(text) if place < at), default=0)
+
+
+def find_text(text: str, at: int, wanted: str, step: int) -> int | None:
+    """Return the next place of a text, or the one before; from the other end again if there is none."""
+    if step > 0:
+        place = text.find(wanted, at + 1)
+        place = text.find(wanted) if place < 0 else place
+    else:
+        place = text.rfind(wanted, 0, max(at + len(wanted) - 1, 0))
+        place = text.rfind(wanted) if place < 0 else place
+    return None if place < 0 or not wanted else place
+
+
+def word_here(text: str, at: int) -> str:
+    """Return the word under the cursor, or the next one of the line."""
+    end = line_end(text, at)
+    while at < end and class_of(text[at]) != "word":
+        at += 1
+    start = last = at
+    while start > 0 and class_of(text[start - 1]) == "word":
+        start -= 1
+    while last < end and class_of(text[last]) == "word":
+        last += 1
+    return text[start:last]
+
+
+def _pair(text: str, at: int) -> MotionEnd | None:
+    """Return the other bracket of the next one in the line."""
+    end = line_end(text, at)
+    start = next((place for place in range(at, end) if text[place] in "()[]{}"), None)
+    if start is None:
+        return None
+    char = text[start]
+    other = dict(zip("()[]{}", ")(][}{", strict=True))[char]
+    depth = 0
+    for place in range(start, len(text)) if char in "([{" else range(start, -1, -1):
+        depth += (text[place] == char) - (text[place] == other)
+        if depth == 0:
+            return MotionEnd(place, "inclusive")
+    return None

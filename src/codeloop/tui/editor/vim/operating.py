@@ -1,0 +1,90 @@
+"""Vi's operators and motions over a buffer."""
+
+from collections.abc import Callable
+
+from codeloop.tui.editor.buffer import Buffer
+from codeloop.tui.editor.vim.changes import operate, put
+from codeloop.tui.editor.vim.motions import MotionEnd, line_start, simple, vertical
+from codeloop.tui.editor.vim.registers import CLIPBOARD, Registers
+from codeloop.tui.editor.vim.search import RepeatState, VimSearch
+from codeloop.tui.editor.vim.spans import OperatorSpan, span_of_cw, span_of_motion
+from codeloop.tui.editor.vim.text_objects import text_object
+
+_BACK = {"b", "B", "ge", "gE", "("}
+"""Motions that fail at the beginning."""
+
+
+class Operating:
+    """Knows where motions end from here, and carries out what operators do on the way."""
+
+    def __init__(self, buffer: Buffer, run: Callable[[str], bool]) -> None:
+        self.buffer = buffer
+        self.run = run
+        self.registers = Registers()
+        self.memory = RepeatState(VimSearch())
+        self.column: int | None = None
+        """Where the cursor wants to be when it moves up and down, in characters."""
+
+    def insert(self, times: int = 1) -> None:
+        """Begin to insert."""
+        raise NotImplementedError
+
+    def target(self, keys: str, count: int | None) -> MotionEnd | None:
+        """Return where a motion ends; None: it can not be made."""
+        text, at = self.buffer.text, self.buffer.cursor
+        if keys in {"j", "k"}:
+            place = self.vertical(keys, count)
+            return None if place is None else MotionEnd(place, "lines")
+        if keys[0] in "fFtT;,":
+            return self.memory.looking.find_character(text, at, keys, count or 1)
+        if keys[0] in "/?nN*#":
+            return self.memory.looking.find_text(text, at, keys, count or 1)
+        return simple(text, at, keys, count)
+
+    def vertical(self, keys: str, count: int | None) -> int | None:
+        """Return the place below or above, as far as there are lines."""
+        text, at = self.buffer.text, self.buffer.cursor
+        if self.column is None:
+            self.column = at - line_start(text, at)
+        step = 1 if keys == "j" else -1
+        places = (vertical(text, at, lines * step, self.column) for lines in range(count or 1, 0, -1))
+        return next((place for place in places if place is not None), None)  # as many lines as there are
+
+    def operate(self, operator: str, keys: str | None, twice: str | None, count: int | None, register: str) -> None:
+        """Carry out an operator: up to a motion, on an object, or on whole lines."""
+        text, at = self.buffer.text, self.buffer.cursor
+        span: OperatorSpan | None = None
+        if keys is None:
+            if twice in {operator, operator[-1]}:
+                below = self.vertical("j", count - 1) if count is not None and count > 1 else at
+                span = OperatorSpan(at, at if below is None else below, is_lines=True)
+                self.column = None
+        elif keys[0] in "ia" and len(keys) == 2:
+            place = text_object(text, at, keys[1], around=keys[0] == "a")
+            if place is not None and keys[1] == "p":
+                span = OperatorSpan(*place, is_lines=True)
+            elif place is not None:
+                span = OperatorSpan(*place)
+        elif operator == "c" and keys in {"w", "W"} and at < len(text) and not text[at].isspace():
+            span = span_of_cw(text, at, count or 1, big=keys == "W")
+        else:
+            target = self.target(keys, count)
+            if target is not None and not (keys in _BACK and target.at == at):
+                span = span_of_motion(text, at, target, keys, operator)
+        if span is not None:
+            self.apply(operator, span, register)
+
+    def apply(self, operator: str, span: OperatorSpan, register: str, times: int = 1) -> None:
+        """Carry out an operator on a piece of the text."""
+        if operator == "c":
+            self.insert()
+        operate(self.buffer, self.registers, operator, span, register, times)
+
+    def put(self, name: str, times: int, *, after: bool) -> None:
+        """Insert what is in a register behind the cursor or before it."""
+        if name in CLIPBOARD:
+            if after:
+                self.buffer.move(min(self.buffer.offset_right(), self.buffer.line_end()))
+            self.run("input_paste")
+        else:
+            put(self.buffer, self.registers.of(name), times, after=after)

@@ -1,0 +1,45 @@
+"""What was yanked and deleted, by the names that vi gives to it."""
+
+from msgspec import Struct
+
+from codeloop.tui.editor.buffer import Buffer
+
+CLIPBOARD = frozenset({"+", "*"})
+_NOWHERE = "_"
+
+
+class Register(Struct, frozen=True):
+    """A text; `is_lines`: whole lines, without their last line feed."""
+
+    text: str = ""
+    is_lines: bool = False
+
+
+class Registers:
+    """`copied`: the text that was last yanked or deleted into the clipboard; whoever copies it takes it away."""
+
+    def __init__(self) -> None:
+        self.copied: str | None = None
+        self._kept: dict[str, Register] = {}
+
+    def take(self, buffer: Buffer, name: str, low: int, high: int, *, is_lines: bool, is_yank: bool) -> None:
+        """Take a piece of the text; ctrl+y puts it back, too."""
+        if name == _NOWHERE:
+            return
+        taken = Register(buffer.text[low:high], is_lines)
+        buffer.killed = taken.text
+        before = self._kept.get(name.lower())
+        if name.isupper() and before is not None:
+            is_lines = before.is_lines or taken.is_lines
+            taken = Register(f"{before.text}{chr(10) if is_lines else ''}{taken.text}", is_lines)
+        self._kept[""] = taken
+        if name in CLIPBOARD:
+            self.copied = taken.text
+        elif name:
+            self._kept[name.lower()] = taken
+        elif is_yank:
+            self._kept["0"] = taken
+
+    def of(self, name: str) -> Register:
+        """Return the content of a register."""
+        return self._kept.get("" if name == '"' else name.lower(), Register())

@@ -1,0 +1,59 @@
+"""What later commands come back to."""
+
+from typing import Literal
+
+from msgspec import Struct
+
+from codeloop.tui.editor.vim.motions import MotionEnd, find_character, find_text, word_here
+
+VimMode = Literal["insert", "replace", "normal", "visual", "lines"]
+
+
+class VimSearch:
+    """What was looked for last, and in which direction: a character of the line, or a text."""
+
+    def __init__(self) -> None:
+        self._character = ("", "")
+        """The motion, and its character."""
+        self._text = ("", 1)
+
+    def find_character(self, text: str, at: int, keys: str, count: int) -> MotionEnd | None:
+        """Return where `f`, `F`, `t`, `T` and their repetitions go; None: the character is not there."""
+        if keys in {";", ","}:
+            kind, char = self._character
+            if not kind:
+                return None
+            kind = kind if keys == ";" else kind.swapcase()
+            if kind in "tT":  # not the one that the cursor stands before already
+                at = at + 1 if kind == "t" else at - 1
+        else:
+            kind, char = self._character = (keys[0], keys[1])
+        place = find_character(text, max(at, 0), kind, char, count)
+        if place is None:
+            return None
+        return MotionEnd(place, "inclusive" if kind in "ft" else "exclusive")
+
+    def find_text(self, text: str, at: int, keys: str, count: int) -> MotionEnd | None:
+        """Return where `/text`, `?text`, `*`, `#`, `n` and `N` go; None: the text is not there."""
+        wanted, step = self._text
+        if keys[0] in "/?":
+            wanted, step = keys[1:-1] or wanted, 1 if keys[0] == "/" else -1
+        elif keys in {"*", "#"}:
+            wanted, step = word_here(text, at), 1 if keys == "*" else -1
+        self._text = (wanted, step)
+        place: int | None = at
+        for _ in range(count):
+            place = None if place is None else find_text(text, place, wanted, -step if keys == "N" else step)
+        return None if place is None else MotionEnd(place)
+
+
+class RepeatState(Struct):
+    """What later commands come back to."""
+
+    looking: VimSearch
+    change: tuple[str, str] = ("", "")
+    """The last change: its keys, and what was inserted after them."""
+    inserted: int = 0
+    """Where insert mode was left."""
+    visual: tuple[VimMode, int, int] | None = None
+    """The last selection: its mode and both ends."""

@@ -1,0 +1,53 @@
+"""What an operator of vi takes on the way of a motion. Pure."""
+
+from msgspec import Struct
+
+from codeloop.tui.editor.graphemes import next_edge
+from codeloop.tui.editor.vim.motions import MotionEnd, line_end, line_start
+from codeloop.tui.editor.words import word_end
+
+
+class OperatorSpan(Struct, frozen=True):
+    """A piece of the text; `is_lines`: the whole lines of both places."""
+
+    low: int
+    high: int
+    is_lines: bool = False
+
+
+def span_of_cw(text: str, at: int, count: int, *, big: bool) -> OperatorSpan:
+    """Return the span of `cw` on a word: up to its end, not the blank behind it."""
+    place = at - 1
+    for _ in range(count):
+        place = word_end(text, place, big=big)
+    return OperatorSpan(at, min(next_edge(text, place), len(text)))
+
+
+def span_of_motion(text: str, at: int, target: MotionEnd, keys: str, operator: str) -> OperatorSpan:
+    """Return the span of an operator between a place and the end of a motion."""
+    low, high = sorted((at, target.at))
+    if target.reach == "lines":
+        return OperatorSpan(low, high, is_lines=True)
+    if target.reach == "inclusive":
+        high = next_edge(text, high) if high < line_end(text, high) else high
+    elif keys in {"w", "W"}:
+        low, high = _to_next_word(text, low, high)
+    elif low < high and text[high - 1] == "\n":  # the line feed before the target is not meant
+        if not text[line_start(text, low) : low].strip():
+            return OperatorSpan(low, high - 1, is_lines=True)
+        return OperatorSpan(low, max(high - 1, low))
+    return _as_lines(text, low, high) if operator == "d" else OperatorSpan(low, high)
+
+
+def _to_next_word(text: str, low: int, high: int) -> tuple[int, int]:
+    """Leave the line feed behind the last word of a line."""
+    start = line_start(text, high)
+    if low < start and not text[start:high].strip():
+        return low, max(start - 1, low)
+    return low, high
+
+
+def _as_lines(text: str, low: int, high: int) -> OperatorSpan:
+    """Return whole lines if a deletion over several leaves nothing of the first and the last one."""
+    is_whole = not text[line_start(text, low) : low].strip() and not text[high : line_end(text, high)].strip()
+    return OperatorSpan(low, high, is_lines="\n" in text[low:high] and is_whole)

@@ -1,0 +1,141 @@
+"""The text objects of vi: what `iw`, `a"`, `i(` mean around a place. Pure."""
+
+from codeloop.tui.editor.vim.motions import line_end, line_start, sentences
+from codeloop.tui.editor.words import class_of
+
+_PAIRS = {"(": "()", ")": "()", "b": "()", "[": "[]", "]": "[]", "{": "{}", "}": "{}", "B": "{}", "<": "<>", ">": "<>"}
+KINDS = frozenset({"w", "W", "p", "s", '"', "'", "`", *_PAIRS})
+
+
+def text_object(text: str, at: int, kind: str, *, around: bool) -> tuple[int, int] | None:
+    """Return where an object begins and ends; None: there is none here."""
+    if kind in {"w", "W"}:
+        return _word(text, at, around=around, big=kind == "W")
+    if kind == "p":
+        return _paragraph(text, at, around=around)
+    if kind == "s":
+        return _sentence(text, at, around=around)
+    if kind in _PAIRS:
+        return _bracket_span(text, at, _PAIRS[kind], around=around)
+    return _quote_span(text, at, kind, around=around)
+
+
+def _word(text: str, at: int, *, around: bool, big: bool) -> tuple[int, int] | None:
+    low, high = line_start(text, at), line_end(text, at)
+    if low == high:
+        return at, at
+    at = min(at, high - 1)
+    start, end = _run(text, at, low, high, big=big)
+    if not around:
+        return start, end
+    if text[at].isspace():
+        return start, _run(text, end, low, high, big=big)[1] if end < high else end
+    if end < high and text[end].isspace():
+        return start, _run(text, end, low, high, big=big)[1]
+    return _with_blanks_before(text, start, low), end
+
+
+def _with_blanks_before(text: str, start: int, low: int) -> int:
+    """Return where the blanks before a place begin; the indentation of a line is not meant."""
+    place = start
+    while place > low and text[place - 1].isspace():
+        place -= 1
+    return place if place > low else start
+
+
+def _run(text: str, at: int, low: int, high: int, *, big: bool) -> tuple[int, int]:
+    kind = class_of(text[at], big=big)
+    if kind == "chip":
+        return at, at + 1
+    start = end = at
+    while start > low and class_of(text[start - 1], big=big) == kind:
+        start -= 1
+    while end < high and class_of(text[end], big=big) == kind:
+        end += 1
+    return start, end
+
+
+def _paragraph(text: str, at: int, *, around: bool) -> tuple[int, int]:
+    """Return the lines of a paragraph, or the blank lines between two; around: with those that follow, or go before."""
+    lines, now = _lines(text), text.count("\n", 0, at)
+    first, last = _alike(lines, now)
+    if around:
+        if last + 1 < len(lines):
+            last = _alike(lines, last + 1)[1]
+        elif first > 0 and not _is_blank(lines[now]):
+            first = _alike(lines, first - 1)[0]
+    return lines[first][0], lines[last][1]
+
+
+def _lines(text: str) -> list[tuple[int, int, str]]:
+    """Return where each line begins and ends, and the line."""
+    found: list[tuple[int, int, str]] = []
+    start = 0
+    for line in text.split("\n"):
+        found.append((start, start + len(line), line))
+        start += len(line) + 1
+    return found
+
+
+def _is_blank(line: tuple[int, int, str]) -> bool:
+    return not line[2]
+
+
+def _alike(lines: list[tuple[int, int, str]], at: int) -> tuple[int, int]:
+    """Return the first and the last of the lines around one that are blank as it is, or not."""
+    kind, first, last = _is_blank(lines[at]), at, at
+    while first > 0 and _is_blank(lines[first - 1]) == kind:
+        first -= 1
+    while last + 1 < len(lines) and _is_blank(lines[last + 1]) == kind:
+        last += 1
+    return first, last
+
+
+def _sentence(text: str, at: int, *, around: bool) -> tuple[int, int]:
+    """Return the sentence of a place, around: with the blanks behind it, or else before it."""
+    starts = sentences(text)
+    start = max((place for place in starts if place <= at), default=0)
+    end = min((place for place in starts if place > at), default=len(text))
+    words = start + len(text[start:end].rstrip())
+    if at >= words > start:  # on the blanks behind it
+        return (words, min((p for p in starts if p > end), default=len(text))) if around else (words, end)
+    if not around:
+        return start, words
+    return (start, end) if end > words else (_with_blanks_before(text, start, 0), end)
+
+
+def _bracket_span(text: str, at: int, pair: str, *, around: bool) -> tuple[int, int] | None:
+    opening, closing = pair
+    depth, start = 0, -1
+    for place in range(min(at, len(text) - 1), -1, -1):
+        if text[place] == closing and place != at:
+            depth += 1
+        elif text[place] == opening:
+            if depth == 0:
+                start = place
+                break
+            depth -= 1
+    if start < 0:  # the next one in the line, as in newer versions
+        start = text.find(opening, at, line_end(text, at))
+    if start < 0:
+        return None
+    depth = 0
+    for place in range(start, len(text)):
+        depth += (text[place] == opening) - (text[place] == closing)
+        if depth == 0:
+            return (start, place + 1) if around else (start + 1, place)
+    return None
+
+
+def _quote_span(text: str, at: int, quote: str, *, around: bool) -> tuple[int, int] | None:
+    low, high = line_start(text, at), line_end(text, at)
+    places = [place for place in range(low, high) if text[place] == quote and (place == low or text[place - 1] != "\\")]
+    for first, last in zip(places[::2], places[1::2], strict=False):
+        if last >= at:
+            if not around:
+                return first + 1, last
+            end = last + 1
+            while end < high and text[end].isspace():
+                end += 1
+            return (first if end > last + 1 else _with_blanks_before(text, first, low)), end
+    return None

@@ -1,0 +1,333 @@
+"""Vi's modes over a buffer."""
+
+import re
+from collections.abc import Callable
+
+from codeloop.tui.editor.buffer import Buffer
+from codeloop.tui.editor.graphemes import next_edge, previous_edge, snap
+from codeloop.tui.editor.vim.changes import CASES, join, overwrite, put_over, replace_characters
+from codeloop.tui.editor.vim.grammar import (
+    AS_OPERATORS,
+    KEYS,
+    LINE,
+    NORMAL,
+    SCROLLS,
+    UNFINISHED,
+    VISUAL,
+    VISUAL_OPERATORS,
+)
+from codeloop.tui.editor.vim.motions import (
+    first_letter,
+    last_of_line,
+    line_end,
+    line_start,
+)
+from codeloop.tui.editor.vim.operating import Operating
+from codeloop.tui.editor.vim.search import VimMode
+from codeloop.tui.editor.vim.spans import OperatorSpan
+from codeloop.tui.editor.vim.text_objects import text_object
+
+_END = 1 << 30
+"""A column behind every line's end."""
+
+
+class Vim(Operating):
+    """Takes keys for a buffer. `run`: carries out an action of the prompt, as for `k` in the first line.
+
+    `copy` gets what is yanked into the clipboard.
+    """
+
+    def __init__(
+        self, buffer: Buffer, run: Callable[[str], bool], copy: Callable[[str], object] = lambda text: text
+    ) -> None:
+        super().__init__(buffer, run)
+        self.mode: VimMode = "insert"
+        self._copy = copy
+        self._typed = ""
+        self._anchor = 0
+        self._start: int | None = None
+        """Where the cursor stood when insert mode began."""
+        self._times = 1
+        """How often what is inserted is to stand there."""
+
+    @property
+    def shown(self) -> str:
+        """The mode, and what is typed of a command."""
+        return "" if self.mode == "insert" else f"{self._typed.strip()} {self.mode.upper()}".strip()
+
+    def press(self, key: str, character: str | None) -> bool:
+        """Do what a key does; return whether it means anything here."""
+        if self.mode in {"insert", "replace"}:
+            return self._press_writing(key, character)
+        if key == "escape":
+            was_idle = self.mode == "normal" and not self._typed
+            self._leave_visual()
+            return not was_idle
+        if key == "ctrl+r":
+            self.buffer.redo()
+            self._settle()
+            return True
+        if key in SCROLLS:
+            self.run(SCROLLS[key])
+            return True
+        if LINE.match(self._typed):
+            return self._press_line(key, character)
+        typed = KEYS.get(key, character) if not self._typed or character is None else character
+        if typed is None:
+            return False
+        self._take(typed)
+        return True
+
+    def _press_writing(self, key: str, character: str | None) -> bool:
+        """Take a key where letters are written. Escape and a letter right behind it arrive as one key with alt."""
+        if key == "escape":
+            self._leave_insert()
+            return True
+        *held, letter = key.split("+")
+        if held in (["alt"], ["alt", "shift"]) and len(letter) == 1:
+            self._leave_insert()
+            self.press(letter, letter.upper() if "shift" in held else letter)
+            return True
+        if self.mode == "insert":
+            return False
+        if character is not None:
+            overwrite(self.buffer, character)
+        elif key == "backspace":
+            self.buffer.move(self.buffer.offset_left())
+        else:
+            return False
+        return True
+
+    def _press_line(self, key: str, character: str | None) -> bool:
+        """Take a key of a line that Enter ends: what is looked for."""
+        if key == "enter":
+            self._take("\n")
+        elif key == "backspace":
+            self._typed = self._typed[:-1]
+        elif character is not None:
+            self._typed += character
+        return True
+
+    def _take(self, typed: str) -> None:
+        self._typed += typed
+        command = (NORMAL if self.mode == "normal" else VISUAL).match(self._typed)
+        if command is not None:
+            self._typed = ""
+            self._do(command)
+        elif UNFINISHED.match(self._typed) is None:
+            self._typed = ""
+
+    def selection(self) -> tuple[int, int]:
+        """Return the start and end of the selection: in visual mode with the character under the cursor."""
+        if self.mode not in {"visual", "lines"}:
+            return self.buffer.selection
+        text = self.buffer.text
+        low, high = sorted((min(self._anchor, len(text)), self.buffer.cursor))
+        if self.mode == "lines":
+            return line_start(text, low), min(line_end(text, high) + 1, len(text))
+        return low, min(line_end(text, high) + 1, len(text)) if self.column == _END else next_edge(text, high)
+
+    def reset(self) -> None:
+        """Begin in insert mode, as for a new prompt."""
+        if self._start is not None:
+            self.buffer.end()
+        self.mode, self._typed, self._start = "insert", "", None
+
+    def _leave_visual(self) -> None:
+        if self.mode != "normal":
+            self.memory.visual = (self.mode, self._anchor, self.buffer.cursor)
+        self.mode, self._typed = "normal", ""
+
+    def _do(self, command: re.Match[str]) -> None:
+        found = command.groupdict()
+        count = int(found["count"]) if found["count"] else None
+        register = found["register"] or found["late"] or ""
+        if found["nothing"]:
+            self._line(found["nothing"])
+        elif found["motion"]:
+            self._move(found["motion"], count)
+        elif self.mode != "normal":
+            self._do_visual(found, register, count)
+        elif found["operator"]:
+            more = int(found["more"]) if found["more"] else None
+            times = (count or 1) * (more or 1) if count or more else None
+            self.operate(found["operator"], found["target"], found["twice"], times, register)
+            if found["operator"] != "y":
+                self.memory.change = (command[0], "")
+        elif found["command"] == ".":
+            self._repeat(count)
+        else:
+            self._command(found["command"], count, register)
+            if found["command"] not in {"u", "v", "V", "Y", "gv"}:
+                self.memory.change = (command[0], "")
+        if (copied := self.registers.copied) is not None:
+            self.registers.copied = None
+            self._copy(copied)
+        self._settle()
+
+    def _line(self, keys: str) -> None:
+        """Go to the line whose number was typed after a colon; nothing else that begins so means anything here."""
+        number = keys.strip("\n")[1:]
+        if keys[0] == ":" and number.isdecimal():
+            self._move("G", int(number))
+
+    def _move(self, keys: str, count: int | None) -> None:
+        if keys in {"j", "k"} and self.mode == "normal" and self.vertical(keys, count) is None:
+            self.run("history_previous" if keys == "k" else "history_next")
+            return
+        target = self.target(keys, count)
+        if target is not None:
+            column = self.column
+            self.buffer.move(target.at)
+            self.column = _END if keys == "$" else column if keys in {"j", "k"} else None
+
+    def _command(self, keys: str, count: int | None, register: str) -> None:
+        buffer, times = self.buffer, count or 1
+        text, at = buffer.text, buffer.cursor
+        match keys:
+            case "i" | "a" | "I" | "A" | "gi":
+                places = {
+                    "i": at,
+                    "a": min(next_edge(text, at), line_end(text, at)),
+                    "I": first_letter(text, at),
+                    "A": line_end(text, at),
+                    "gi": self.memory.inserted,
+                }
+                buffer.move(places[keys])
+                self.insert(times)
+            case "o" | "O":
+                self.insert(times)
+                place = line_end(text, at) if keys == "o" else line_start(text, at)
+                buffer.replace(place, place, "\n")
+                buffer.move(place + (keys == "o"))
+            case "R":
+                self.insert()
+                self.mode = "replace"
+            case "p" | "P":
+                self.put(register, times, after=keys == "p")
+            case "u":
+                for _ in range(times):
+                    buffer.undo()
+            case "J" | "gJ":
+                join(buffer, max(times - 1, 1), is_bare=keys == "gJ")
+            case "~":
+                end = at
+                for _ in range(times):
+                    end = min(next_edge(text, end), line_end(text, at))
+                buffer.replace(at, end, text[at:end].swapcase())
+            case "v" | "V":
+                self.mode, self._anchor = "visual" if keys == "v" else "lines", at
+            case "gv":
+                self._select_again()
+            case _ if keys[0] == "r":
+                replace_characters(buffer, keys[1], times)
+            case _:
+                operator, target = AS_OPERATORS[keys]
+                self.operate(operator, target or None, operator, count, register)
+
+    def _select_again(self) -> None:
+        if self.memory.visual is not None:
+            self.mode, self._anchor, cursor = self.memory.visual
+            self.buffer.move(min(cursor, len(self.buffer.text)))
+
+    def _do_visual(self, found: dict[str, str | None], register: str, count: int | None) -> None:
+        buffer = self.buffer
+        if found["object"]:
+            around, kind = found["object"]
+            span = text_object(buffer.text, buffer.cursor, kind, around=around == "a")
+            if span is not None and span[0] < span[1]:
+                self._anchor = span[0]
+                self.mode = "lines" if kind == "p" else self.mode
+                buffer.move(span[1] if kind == "p" else previous_edge(buffer.text, span[1]))
+            return
+        keys = found["command"] or ""
+        if keys in {"o", "v", "V"}:
+            wanted: VimMode = "visual" if keys == "v" else "lines"
+            if keys == "o":
+                anchor, self._anchor = self._anchor, buffer.cursor
+                buffer.move(anchor)
+            elif self.mode == wanted:
+                self._leave_visual()
+            else:
+                self.mode = wanted
+        elif keys == "gv":
+            self._select_again()
+        else:
+            self._operate_visual(keys, register, count or 1)
+
+    def _operate_visual(self, keys: str, register: str, times: int) -> None:
+        buffer = self.buffer
+        low, high = self.selection()
+        is_lines = self.mode == "lines" or keys in {"X", "D", "C", "S", "R", "Y", "<", ">"}
+        if is_lines and buffer.text[high - 1 : high] == "\n" and high > low and self.mode == "lines":
+            high -= 1
+        self._leave_visual()
+        chosen = buffer.text[low:high]
+        match keys[0]:
+            case "p" | "P":
+                before = self.registers.of(register)
+                if keys == "p":
+                    self.registers.take(buffer, "", low, high, is_lines=is_lines, is_yank=False)
+                put_over(buffer, before, low, high, is_lines=is_lines)
+            case "r":
+                buffer.replace(low, high, "".join(char if char == "\n" else keys[1] for char in chosen))
+                buffer.move(low)
+            case _ if keys in {"J", "gJ"}:
+                buffer.move(low)
+                join(buffer, max(chosen.count("\n"), 1), is_bare=keys == "gJ")
+            case _:
+                operator = VISUAL_OPERATORS.get(keys, keys)
+                self.apply(operator, OperatorSpan(low, high, is_lines=is_lines), register, times)
+                if operator in CASES:
+                    buffer.move(low)
+
+    def insert(self, times: int = 1) -> None:
+        """Begin to insert."""
+        self.mode, self._start, self._times = "insert", self.buffer.cursor, times
+        self.buffer.begin()
+
+    def _leave_insert(self) -> None:
+        buffer, memory = self.buffer, self.memory
+        if self._start is not None:
+            end = buffer.cursor
+            inserted = buffer.text[min(self._start, end) : end]
+            if self.mode == "insert":
+                memory.change = (memory.change[0], inserted)
+                between = "\n" if memory.change[0][-1:] in {"o", "O"} else ""
+                buffer.replace(end, end, f"{between}{inserted}" * (self._times - 1))
+            memory.inserted = buffer.cursor
+            buffer.end()
+            self._start, self._times = None, 1
+        self.mode = "normal"
+        if buffer.cursor > line_start(buffer.text, buffer.cursor):
+            buffer.move(buffer.offset_left())
+        self._settle()
+
+    def _repeat(self, count: int | None) -> None:
+        keys, inserted = self.memory.change
+        if not keys:
+            return
+        keys = f"{count}{keys.lstrip('0123456789')}" if count else keys
+        command = NORMAL.match(keys)
+        if command is None:
+            return
+        self._do(command)
+        if self.mode == "insert":
+            self.buffer.replace(self.buffer.cursor, self.buffer.cursor, inserted)
+            self.memory.change = (keys, inserted)
+            self._leave_insert()
+        elif self.mode == "replace":
+            self._leave_insert()
+        self.memory.change = (keys, inserted)
+
+    def _settle(self) -> None:
+        """Keep the cursor on a character outside of insert mode; in it, what is inserted begins here."""
+        if self.mode in {"insert", "replace"}:
+            self._start = self.buffer.cursor
+            return
+        buffer = self.buffer
+        place = snap(buffer.text, min(buffer.cursor, last_of_line(buffer.text, buffer.cursor)))
+        if place != buffer.cursor or buffer.anchor is not None:
+            column = self.column
+            buffer.move(place)
+            self.column = column

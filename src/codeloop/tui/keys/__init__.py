@@ -1,0 +1,1 @@
+"""Keys: which command each runs, in which order they are taken, and how somebody types."""

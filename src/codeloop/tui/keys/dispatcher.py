@@ -1,0 +1,144 @@
+"""Where each key goes: the leader and what follows it, what goes before what has the focus, and the order of typing."""
+
+import time
+from collections.abc import Awaitable, Callable, Sequence
+
+from textual import events
+from textual.events import Event
+from textual.widgets import Input
+
+from codeloop.tui.commands import BY_ID
+from codeloop.tui.dialogs.parts.dialog import Dialog
+from codeloop.tui.keys.bindings import normalise_key
+from codeloop.tui.keys.key_order import GRACE, KeyOrder
+from codeloop.tui.keys.keymap import UiCommand
+from codeloop.tui.ui import Ui
+from codeloop.tui.widgets.prompt.completion.popup import CompletionPopup
+from codeloop.tui.widgets.prompt.prompt import PromptInput
+
+INTERRUPT = "ctrl+c"
+"""Has other meanings everywhere else: it leaves only when it is pressed twice."""
+LEADING = frozenset({"enter", "escape"})
+"""Keys of the prompt after which others may be meant for something else."""
+HESITATES = 0.7
+"""Seconds after which a user seems not to know what can follow the leader."""
+
+
+class KeyDispatcher:
+    """Runs the commands of keys, and hands every other key on in the order in which they were typed.
+
+    `forward` is what the library does with an event: it reaches what has the focus.
+    """
+
+    def __init__(self, ui: Ui, forward: Callable[[Event], Awaitable[None]]) -> None:
+        self.order = KeyOrder(self._take, self._is_settled)
+        self._ui = ui
+        self._forward = forward
+        self._before: list[Event] = []
+        """Typed before there was a prompt to type into."""
+
+    async def dispatch(self, event: Event) -> None:
+        """Take a key or a paste: the leader, what follows it and a few others go before what has the focus."""
+        ui = self._ui
+        if isinstance(event, events.Key) and not ui.screen_stack:  # the program ends, and this key came too late
+            return
+        if ui.opening is None and isinstance(event, events.Key | events.Paste):
+            self._before.append(event)
+        elif isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
+            ui.keys.rhythm.note_key(event.time)
+            await self.order.feed(event)
+        else:
+            await self._forward(event)
+
+    def type_before(self) -> None:
+        """Type what was typed before there was a prompt."""
+        for event in self._before:
+            self._ui.post_message(event)
+        self._before.clear()
+
+    def run_unhandled(self, event: events.Key) -> None:
+        """Run the command of a key that nothing else has taken."""
+        if len(self._ui.screen_stack) > 1:
+            return
+        commands = self._ui.keys.press(normalise_key(event.key)).commands
+        row = next((BY_ID[name] for name in commands if name in BY_ID), None)
+        if row is not None:
+            event.stop()
+            self._ui.run_command(row, INTERRUPT if event.key == INTERRUPT and row.id == "app_exit" else "")
+
+    async def _take(self, event: Event) -> None:
+        """Do what a key means now that it is its turn."""
+        ui = self._ui
+        if not ui.screen_stack:
+            return
+        key = normalise_key(event.key) if isinstance(event, events.Key) else ""
+        is_plain = len(ui.screen_stack) == 1
+        if key and is_plain and self._take_early(key):
+            return
+        if key == INTERRUPT and not is_plain and not self._has_selection():
+            event = events.Key("escape", None)
+        target = ui.screen.focused or ui.screen
+        await self._forward(event)
+        if key and (not is_plain or key in LEADING or ui.keys.press(key).commands):
+            self.order.follow(target)
+
+    def _has_selection(self) -> bool:
+        """Return whether a part of the line that is typed in a dialog is selected, so that it can be copied."""
+        line = self._ui.screen.focused
+        return isinstance(line, Input) and not line.selection.is_empty
+
+    def _take_early(self, key: str) -> bool:
+        """Take the leader, what follows it, and keys that go before what has the focus; return whether it is one."""
+        ui = self._ui
+        was_waiting = ui.keys.is_waiting
+        press = ui.keys.press(key)
+        rows = [BY_ID[name] for name in press.commands if name in BY_ID]
+        if press.waits or was_waiting:
+            self._lead(rows)
+            return True
+        early = next((row for row in rows if row.early), None)
+        if early is None or _is_choosing(ui.tab.prompt, key):
+            return False
+        ui.run_command(early)
+        return True
+
+    def _is_settled(self) -> bool:
+        """Return whether what was typed so far is done, as far as it opens or closes something."""
+        ui, now = self._ui, time.monotonic()
+        screen = ui.screen_stack[-1] if ui.screen_stack else None
+        if isinstance(screen, Dialog):
+            return screen.takes_keys
+        if ui.shown is not None and now - (ui.shown.prompt.calls_since or 0.0) < GRACE:
+            return False
+        return all(now - since >= GRACE for since in ui.tasks.values() if since is not None)
+
+    def _lead(self, rows: Sequence[UiCommand]) -> None:
+        """Run what followed the leader, or show that it waits, and to a user who hesitates, for what."""
+        ui = self._ui
+        if rows:
+            ui.run_command(rows[0])
+        elif ui.keys.is_waiting:
+            ui.set_timer(ui.choices.settings.leader_timeout / 1000, self._close_menu)
+            ui.set_timer(HESITATES, self._open_menu)
+        self._close_menu()
+
+    async def _open_menu(self) -> None:
+        ui = self._ui
+        if ui.keys.is_waiting and len(ui.screen_stack) == 1:
+            from codeloop.tui.keys.leader_menu import list_keys
+
+            seconds = await list_keys(ui)
+            ui.set_timer(seconds, self._close_menu)
+
+    def _close_menu(self) -> None:
+        """Show whether the leader still waits."""
+        if not self._ui.keys.is_waiting:
+            for keys in self._ui.query("LeaderKeys"):
+                keys.display = False
+        self._ui.draw()
+
+
+def _is_choosing(prompt: PromptInput, key: str) -> bool:
+    """Return whether a key chooses among the completions that are shown."""
+    names = {"completion_previous", "completion_next"} & {*prompt.editor.keys.get(key, ())}
+    return bool(names) and prompt.editor.has_focus and bool(prompt.query_one(CompletionPopup).rows)

@@ -1,0 +1,74 @@
+"""Keys in the order in which they are typed: each goes to what the ones before it have opened."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+
+from textual.dom import DOMNode
+from textual.events import Event
+
+GRACE = 1.0
+"""Seconds that keys wait for what was called before them; a command that takes longer shows nothing to type into."""
+_LOOK = 0.005
+
+
+class KeyOrder:
+    """Holds keys and pastes back while it is still open where they belong.
+
+    `take` does what a key means; `is_settled` says whether the screen is one that the user can type into.
+    """
+
+    def __init__(self, take: Callable[[Event], Awaitable[None]], is_settled: Callable[[], bool]) -> None:
+        self._take = take
+        self._is_settled = is_settled
+        self._held: list[Event] = []
+        self._release: asyncio.Task[None] | None = None
+        self._handled: asyncio.Event | None = None
+        """Set once the last key that may lead elsewhere has done so."""
+
+    async def wait(self) -> None:
+        """Wait until no key is held back."""
+        if self._held and self._release is not None:
+            await asyncio.wait({self._release})
+
+    def drop(self) -> None:
+        """Forget the keys that are held back, but for one that is being taken."""
+        del self._held[1:]
+
+    async def feed(self, event: Event) -> None:
+        """Take a key as soon as those before it are done."""
+        if self._held or not self._is_free():
+            self._held.append(event)
+            if len(self._held) == 1:
+                self._release = asyncio.create_task(self._give())
+        else:
+            await self._take(event)
+
+    def follow(self, target: DOMNode) -> None:
+        """Wait with the next key until `target`, and what is around it, has handled what it was sent."""
+        handled = self._handled = asyncio.Event()
+
+        def climb(node: DOMNode | None) -> None:
+            if node is None:
+                handled.set()
+            else:
+                node.call_later(climb, node.parent)
+
+        climb(target)
+
+    async def _give(self) -> None:
+        while self._held:
+            await self._wait_until_free()
+            await self._take(self._held[0])
+            del self._held[0]
+
+    async def _wait_until_free(self) -> None:
+        until = time.monotonic() + GRACE
+        while True:
+            if self._is_free() or time.monotonic() >= until:
+                self._handled = None
+                return
+            await asyncio.sleep(_LOOK)
+
+    def _is_free(self) -> bool:
+        return (self._handled is None or self._handled.is_set()) and self._is_settled()

@@ -1,0 +1,194 @@
+"""Which keys run which command: single keys, and keys after the leader key."""
+
+import time
+from collections.abc import Iterable, Mapping
+
+from msgspec import Struct
+
+from codeloop.tui.keys.typing_rhythm import TypingRhythm
+
+LEADER = "<leader>"
+DEFAULT_LEADER = "ctrl+x"
+SPELLINGS = {
+    "return": "enter",
+    "esc": "escape",
+    "pgup": "pageup",
+    "pgdown": "pagedown",
+    "pgdn": "pagedown",
+    "del": "delete",
+    "ins": "insert",
+    "space": "space",
+    "control": "ctrl",
+    "meta": "alt",
+    "option": "alt",
+    "cmd": "super",
+    "command": "super",
+    "win": "super",
+}
+NAMES = {
+    "/": "slash",
+    "\\": "backslash",
+    ".": "full_stop",
+    ",": "comma",
+    "[": "left_square_bracket",
+    "]": "right_square_bracket",
+    "?": "question_mark",
+    "-": "minus",
+    "=": "equals_sign",
+    "+": "plus",
+    ";": "semicolon",
+    "'": "apostrophe",
+    "_": "underscore",
+}
+"""What Textual calls a key that people write as its character."""
+_WRITTEN = ("ctrl", "alt", "shift", "super")
+"""The order in which people write the keys that are held."""
+_PLAIN = [
+    "backspace",
+    "down",
+    "end",
+    "escape",
+    "home",
+    "left",
+    "pagedown",
+    "pageup",
+    "right",
+    "space",
+    "tab",
+    "up",
+    "enter",
+    "delete",
+    "insert",
+]
+_NAMED = frozenset({*NAMES.values(), *_PLAIN, *(f"f{number}" for number in range(1, 25))})
+"""Keys that are no character."""
+SHOWN = {"escape": "esc", "pageup": "pgup", "pagedown": "pgdn", **{name: key for key, name in NAMES.items()}}
+
+
+class UiCommand(Struct, frozen=True):
+    """A command. `keys`: its default keys, under the names of the reference's `keybinds`; `slash`: its name after `/`.
+
+    `run`: where the function is that is called with the app and the words after the name;
+    it is loaded when it is first called. `also`: other names after `/`, for those who know them from other programs.
+    `early`: its keys go before what has the focus.
+    """
+
+    id: str
+    title: str
+    group: str
+    run: str
+    keys: str = "none"
+    slash: str = ""
+    arguments: str = ""
+    also: tuple[str, ...] = ()
+    early: bool = False
+
+
+class Press(Struct, frozen=True):
+    """What a key means: the commands that it may run, the first that is possible counts; `waits`: for another key."""
+
+    commands: tuple[str, ...] = ()
+    waits: bool = False
+
+
+class Keymap:
+    """The keys of every command. `problems`: what of the user's table can't be understood."""
+
+    def __init__(self, defaults: Mapping[str, str], own: Mapping[str, object], patience: float = 2.0) -> None:
+        """Take the default keys of each command, and the user's; the leader waits `patience` seconds."""
+        self.problems: list[str] = []
+        self.keys: dict[str, tuple[str, ...]] = {}
+        """The keys of each command, as Textual names them; those after the leader begin with `<leader>`."""
+        given = own.get("leader")
+        self.leader = _key(given if isinstance(given, str) and given else DEFAULT_LEADER)
+        for name, keys in own.items():
+            if name not in defaults and name != "leader":
+                continue
+            if not isinstance(keys, str) and keys is not False:
+                self.problems.append(f'keybinds.{name} is not a text such as "ctrl+p" or "<leader>n,f2".')
+            self.problems += [f"keybinds.{name}: there is no key {key}." for key in wrong_keys(keys)]
+        self.rhythm = TypingRhythm()
+        self._patience, self._until = patience, 0.0
+        self._commands: dict[str, tuple[str, ...]] = {}
+        for name, keys in defaults.items():
+            chosen = own.get(name, keys)
+            chosen = "none" if chosen is False else chosen if isinstance(chosen, str) else keys
+            self.keys[name] = tuple(_parse(chosen))
+            for key in self.keys[name]:
+                self._commands[key] = (*self._commands.get(key, ()), name)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the leader key was pressed, and what follows it may still come."""
+        return time.monotonic() < self._until
+
+    def press(self, key: str) -> Press:
+        """Take a key, as Textual names it."""
+        if self.is_waiting:
+            self._until = 0.0
+            return Press(self._commands.get(LEADER + key, ()))
+        if key == self.leader:
+            self._until = time.monotonic() + self._patience
+            return Press(waits=True)
+        return Press(self._commands.get(key, ()))
+
+    def wait(self, seconds: float) -> None:
+        """Wait for what follows the leader for so long from now on."""
+        self._until = time.monotonic() + seconds
+
+    def leader_keys(self) -> list[tuple[str, str]]:
+        """Return the keys that follow the leader as the user reads them, each with its command."""
+        known = self._commands.items()
+        return [(_display(key.removeprefix(LEADER)), names[0]) for key, names in known if key.startswith(LEADER)]
+
+    def key_of(self, name: str) -> str:
+        """Return the first key of a command as the user reads it; "" if it has none."""
+        return next(iter(self.keys_of(name)), "")
+
+    def keys_of(self, name: str) -> list[str]:
+        """Return all keys of a command as the user reads them."""
+        return [self._as_read(key) for key in self.keys.get(name, ())]
+
+    def _as_read(self, key: str) -> str:
+        before = f"{self.leader} " if key.startswith(LEADER) else ""
+        return before + _display(key.removeprefix(LEADER))
+
+
+def _display(key: str) -> str:
+    """Return a key as the user reads it."""
+    *held, last = key.split("+")
+    parts = [*sorted(held, key=_WRITTEN.index), last]
+    return "+".join(SHOWN.get(part, part) for part in parts)
+
+
+def wrong_keys(keys: object) -> list[str]:
+    """Return those of some keys, with commas between them, that no keyboard has."""
+    if not isinstance(keys, str) or keys == ",":
+        return []
+    names = [each.strip() for each in keys.split(",")]
+    return [name for name in names if name and name != "none" and not _is_key(name.removeprefix(LEADER))]
+
+
+def _is_key(name: str) -> bool:
+    held = name.removesuffix("++").removesuffix("+").lower().split("+")[: -1 if name[-1:] != "+" else None]
+    last = _key(name).split("+")[-1]
+    is_held = {SPELLINGS.get(each, each) for each in held if each} <= {*_WRITTEN}
+    return bool(name) and is_held and (len(last) == 1 or last in _NAMED)
+
+
+def _parse(keys: str) -> Iterable[str]:
+    for each in keys.split(",") if keys != "," else [","]:
+        name = each.strip()
+        if name and name != "none":
+            yield LEADER + _key(name.removeprefix(LEADER)) if name.startswith(LEADER) else _key(name)
+
+
+def _key(name: str) -> str:
+    *modifiers, key = name.strip().split("+") if not name.endswith("+") else [*name[:-2].split("+"), "+"]
+    if len(key) != 1 or key.isascii():
+        modifiers = [SPELLINGS.get(each.lower(), each.lower()) for each in modifiers if each]
+    key = key if len(key) == 1 else SPELLINGS.get(key.lower(), key.lower())
+    if len(key) == 1 and key.isupper() and not modifiers:
+        return key
+    order = [each for each in ("alt", "ctrl", "shift", "super") if each in modifiers]
+    return "+".join([*order, NAMES.get(key, key.lower() if modifiers else key)])

@@ -1,0 +1,85 @@
+"""What can follow the leader key, above the last row of the screen: shown to who hesitates."""
+
+from collections.abc import Callable, Sequence
+
+from rich.cells import cell_len
+from rich.segment import Segment
+from textual.strip import Strip
+
+from codeloop.tui.render.canvas import Row
+from codeloop.tui.render.cells import cut_text
+from codeloop.tui.themes.styles import Styles
+from codeloop.tui.ui import Ui
+from codeloop.tui.widgets.base import SteadyWidget, app_of
+
+_COLUMN = 36
+"""Cells of a key with what it does."""
+
+
+READS = 15.0
+"""Seconds that the leader waits while the keys are listed."""
+
+
+class LeaderKeys(SteadyWidget):
+    """A table of keys, column by column."""
+
+    DEFAULT_CSS = """
+    LeaderKeys { layer: keys; dock: bottom; width: 1fr; margin-bottom: 1; background: $background-panel; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._colours: Callable[[], Styles] | None = None
+        self._keys: Sequence[tuple[str, str]] = ()
+        self._rows: list[Row] = []
+
+    def show(self, keys: Sequence[tuple[str, str]], colours: Callable[[], Styles]) -> None:
+        """Show keys, each with what it does, in the colours of the theme in use."""
+        self._colours, self._keys = colours, keys
+        self.display = True
+        self.on_resize()
+
+    def on_resize(self) -> None:
+        """Fit the table into the screen."""
+        self._lay_out()
+        self.styles.height = len(self._rows)
+        self.refresh()
+
+    def notify_style_update(self) -> None:
+        """Draw anew in other colours."""
+        self._lay_out()
+        super().notify_style_update()
+
+    def _lay_out(self) -> None:
+        if self._colours is None or not self._keys:
+            return
+        styles, width = self._colours(), app_of(self).size.width
+        columns = max(min(width // _COLUMN, len(self._keys)), 1)
+        height = -(-len(self._keys) // columns)
+        room, wide = width // columns, max(cell_len(key) for key, _ in self._keys)
+        key_style, style = styles.of("primary", "bold"), styles.of("text")
+        self._rows = [[] for _ in range(height)]
+        for at, (key, title) in enumerate(self._keys):
+            self._rows[at % height] += [
+                Segment(f" {key:>{wide}}  ", key_style),
+                Segment(f"{cut_text(title, max(room - wide - 4, 1)):<{max(room - wide - 3, 0)}}", style),
+            ]
+
+    def render_line(self, y: int) -> Strip:
+        """Return a row."""
+        if self._colours is None or y >= len(self._rows):
+            return Strip.blank(self.size.width)
+        base = self._colours().of("text", on="background_panel")
+        return Strip(self._rows[y]).apply_style(base).adjust_cell_length(self.size.width, base)
+
+
+async def list_keys(ui: Ui) -> float:
+    """List what can follow the leader; return for how many seconds it waits now."""
+    ui.keys.wait(READS)
+    listed = next(iter(ui.query(LeaderKeys)), None)
+    if listed is None:
+        listed = LeaderKeys()
+        await ui.mount(listed)
+    titles = {row.id: row.title for row in ui.table}
+    listed.show([(key, titles[name]) for key, name in ui.keys.leader_keys()], lambda: ui.appearance.styles)
+    return READS

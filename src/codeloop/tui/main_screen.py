@@ -1,0 +1,115 @@
+"""The screen below everything else: what messages of its parts set off."""
+
+from textual import events, on
+from textual.screen import Screen
+
+from codeloop.tui.actions.send import run_slash, send
+from codeloop.tui.actions.tabs import begin
+from codeloop.tui.commands import BY_ID, BY_SLASH
+from codeloop.tui.keys.dispatcher import KeyDispatcher
+from codeloop.tui.state.session_view import SessionView
+from codeloop.tui.terminal.textual_private import set_update_period
+from codeloop.tui.ui import Ui
+from codeloop.tui.widgets.base import CommandWidget
+from codeloop.tui.widgets.prompt.entry import PromptEntry
+from codeloop.tui.widgets.prompt.messages import CommandPressed, PromptSlashCommand, PromptSubmitted
+from codeloop.tui.widgets.request_panel.panel import RequestPanel
+from codeloop.tui.widgets.request_panel.send_answer import send as send_answer
+from codeloop.tui.widgets.tab_bar import TabBar
+from codeloop.tui.widgets.transcript.transcript import Transcript
+
+SOON = 1 / 200
+"""Seconds that a change waits at most for others to be drawn with."""
+
+
+class MainScreen(Screen[None]):
+    """Hears what the tabs, the bars and the sidebar post, and runs what that means."""
+
+    BLANK = True
+    DEFAULT_CSS = """
+    MainScreen { background: $background; color: $foreground; layers: default keys; }
+    """
+
+    def __init__(self, ui: Ui, dispatcher: KeyDispatcher) -> None:
+        super().__init__(id="_default")
+        self._ui = ui
+        self._dispatcher = dispatcher
+        set_update_period(SOON)  # a key is on the screen at once, without a wait for the next frame
+
+    def on_key(self, event: events.Key) -> None:
+        """Run the command of a key that nothing else has taken."""
+        self._dispatcher.run_unhandled(event)
+
+    @on(PromptSubmitted)
+    def _send_prompt(self, event: PromptSubmitted) -> None:
+        self._ui.start_task(send(self._ui, self._ui.tab, event.entry, event.delivery))
+
+    @on(PromptSlashCommand)
+    def _run_slash(self, event: PromptSlashCommand) -> None:
+        ui = self._ui
+        ui.tab.prompt.calls_since = None
+        if (row := BY_SLASH.get(event.name)) is not None and event.words and not row.arguments:
+            ui.tab.prompt.set_entry(PromptEntry(f"/{event.name} {event.words}"))
+            ui.say(f"/{event.name} takes no words. To say this to the model, put a space first.", "warning")
+        elif row is not None and event.files:  # only a prompt can hold images
+            ui.start_task(begin(ui, PromptEntry(event.words, files=event.files)))
+        elif row is not None:
+            ui.run_command(row, event.words)
+        else:
+            ui.start_task(run_slash(ui, ui.tab, event.name, event.words, event.files))
+
+    @on(CommandPressed)
+    def _run_pressed(self, event: CommandPressed) -> None:
+        self._ui.tab.prompt.calls_since = None
+        self._ui.run_command(BY_ID[event.command])
+
+    @on(CommandWidget.Clicked)
+    def _run_clicked(self, event: CommandWidget.Clicked) -> None:
+        self._ui.run_command(BY_ID[event.command], event.words)
+
+    @on(RequestPanel.Answered)
+    def _send_answer(self, event: RequestPanel.Answered) -> None:
+        self._ui.tab.prompt.focus()
+        for tab in self._ui.tabs:  # a subagent's question stands in its own tab, and in those above it
+            tab.panel.answered = event.request.id
+        self._ui.start_task(send_answer(self._ui.client, event.request, event.answer))
+
+    @on(Transcript.Pointed)
+    def _follow_link(self, event: Transcript.Pointed) -> None:
+        if event.kind == "link":
+            self._ui.start_task(self._ui.visit(event.value))
+        else:
+            name = "picture_view" if event.kind == "image" else "session_child_first"
+            self._ui.run_command(BY_ID[name], event.value)
+
+    @on(Transcript.Toggled)
+    def _toggle_item(self, event: Transcript.Toggled) -> None:
+        if self._ui.tab.view is not None:
+            self._ui.tab.view.toggle(event.key, event.message_id)
+            self._ui.tab.sync()
+
+    @on(Transcript.NearTop)
+    def _read_older(self, _event: Transcript.NearTop) -> None:
+        if self._ui.sessions is not None and (view := self._ui.tab.view) is not None:
+            self._ui.start_task(_read_older(self._ui, view))
+
+    @on(Transcript.PictureSeen)
+    def _draw_pictures(self) -> None:
+        if self._ui.inline is None and self._ui.appearance.wants_pictures:
+            from codeloop.tui.terminal.pictures.inline_pictures import InlinePictures
+
+            self._ui.inline = InlinePictures(self._ui)
+
+    @on(Transcript.Turned)
+    def _redraw(self) -> None:
+        self._ui.draw()
+
+    @on(TabBar.Chosen)
+    def _show_chosen_tab(self, event: TabBar.Chosen) -> None:
+        self._ui.show_tab(self._ui.tabs[event.place])
+
+
+async def _read_older(ui: Ui, view: SessionView) -> None:
+    if ui.sessions is not None:
+        await ui.sessions.older(view)
+        ui.draw()

@@ -1,1 +1,0 @@
-"""Where a person types: the editor, its completion, history and drafts."""

@@ -1,1 +1,0 @@
-"""What the prompt remembers: on the disk, and how it comes back."""

@@ -1,1 +1,0 @@
-"""What comes from outside of the prompt: pastes, the clipboard, another editor."""

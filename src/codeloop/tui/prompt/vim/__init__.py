@@ -1,1 +1,0 @@
-"""The keys of vi, as far as people use them in a prompt."""

@@ -1,1 +1,0 @@
-"""What a session asks a person: permissions, and the model's questions."""

@@ -1,0 +1,211 @@
+"""Text measured, wrapped and cut by cells; what a reader sees as one character is never broken."""
+
+from collections.abc import Iterable, Sequence
+
+from rich.cells import cell_len
+from rich.segment import Segment
+from rich.style import Style
+
+from codeloop.tui.render.canvas import Row
+from codeloop.tui.render.graphemes import clusters
+
+TAB = 4
+_OPENING = "\uff08\u300c\u300e\u3010\u3008\u300a"
+"""Brackets after which no row ends."""
+
+
+def width_of(row: Iterable[Segment]) -> int:
+    """Return how many cells a row takes."""
+    return sum(cell_len(segment.text) for segment in row)
+
+
+def is_plain(text: str) -> bool:
+    """Return whether each character of a text is one cell wide and stands for itself."""
+    return text.isascii()
+
+
+def expand_tabs(text: str) -> str:
+    """Return a line with its tabs as spaces up to the next multiple of `TAB` cells."""
+    if "\t" not in text:
+        return text
+    if is_plain(text):
+        return text.expandtabs(TAB)
+    first, *rest = text.split("\t")
+    shown = first
+    for piece in rest:
+        shown += " " * (TAB - cell_len(shown) % TAB) + piece
+    return shown
+
+
+def wrap(line: Sequence[Segment], width: int) -> list[Row]:
+    """Return a line in rows of at most `width` cells, broken at spaces where there are any."""
+    return _in_rows(line, width, trims=True)
+
+
+def fold(line: Sequence[Segment], width: int) -> list[Row]:
+    """Return a line in rows of at most `width` cells, broken after spaces where there are any; every space stays."""
+    return _in_rows(line, width, trims=False)
+
+
+def _in_rows(line: Sequence[Segment], width: int, *, trims: bool) -> list[Row]:
+    text = line[0].text if len(line) == 1 else "".join([segment.text for segment in line])
+    if len(text) <= width and (text.isascii() or cell_len(text) <= width):
+        return [list(line)]
+    width = max(width, 2)
+    if is_plain(text):
+        breaks = _plain_words(text, width) if trims else _plain_pieces(text, width)
+    elif cell_len(text) <= width:
+        return [list(line)]
+    else:
+        breaks = _breaks(text, width, trims=trims)
+    return _slice(line, breaks)
+
+
+def _plain_words(text: str, width: int) -> list[tuple[int, int]]:
+    breaks: list[tuple[int, int]] = []
+    start, end = 0, len(text)
+    while end - start > width:
+        cut = text.rfind(" ", start + 1, start + width + 1)
+        if cut == -1 or not text[start:cut].strip(" "):
+            breaks.append((start, start + width))
+            start += width
+            continue
+        stop = cut
+        while text[stop - 1] == " ":
+            stop -= 1
+        breaks.append((start, stop))
+        start = cut + 1
+        while start < end and text[start] == " ":
+            start += 1
+    if start < end or not breaks:
+        breaks.append((start, end))
+    return breaks
+
+
+def _plain_pieces(text: str, width: int) -> list[tuple[int, int]]:
+    breaks: list[tuple[int, int]] = []
+    start = 0
+    while len(text) - start > width:
+        stop = text.rfind(" ", start, start + width) + 1
+        if not text[start:stop].strip(" "):
+            stop = start + width
+        breaks.append((start, stop))
+        start = stop
+    return [*breaks, (start, len(text))]
+
+
+def _breaks(text: str, width: int, *, trims: bool) -> list[tuple[int, int]]:
+    breaks: list[tuple[int, int]] = []
+    start = used = 0
+    chance = used_there = 0  # where the row may end, and what the row takes up to there
+    for begin, end, cells in clusters(text):
+        is_space = text[begin:end] == " "
+        if used + cells > width and not (is_space and trims):
+            if chance > start and text[start:chance].strip(" "):
+                breaks.append((start, chance))
+                start, used = chance, used - used_there
+            else:
+                breaks.append((start, begin))
+                start, used = begin, 0
+            chance = start
+        used += cells
+        if is_space or _is_wide(text[begin], cells):
+            chance, used_there = end, used
+    if start < len(text) or not breaks:
+        breaks.append((start, len(text)))
+    return [_trim(text, first, last) for first, last in breaks] if trims else breaks
+
+
+def _is_wide(char: str, cells: int) -> bool:
+    """Return whether a row may end after a character: Chinese, Japanese and Korean have no spaces between words."""
+    return cells == 2 and char not in _OPENING
+
+
+def _trim(text: str, start: int, end: int) -> tuple[int, int]:
+    """Leave out the spaces that a row ends with."""
+    stop = end
+    while stop > start and text[stop - 1] == " ":
+        stop -= 1
+    return start, stop
+
+
+def _slice(line: Sequence[Segment], breaks: Iterable[tuple[int, int]]) -> list[Row]:
+    rows: list[Row] = []
+    at, offset = 0, 0  # a segment, and where it begins in the text
+    for start, end in breaks:
+        row: Row = []
+        while at < len(line):
+            text, style, _ = line[at]
+            stop = offset + len(text)
+            if stop > start:
+                piece = text[max(start - offset, 0) : end - offset]
+                if piece:
+                    row.append(Segment(piece, style))
+            if stop > end:
+                break
+            at, offset = at + 1, stop
+        rows.append(row)
+    return rows
+
+
+def cut(line: Sequence[Segment], width: int) -> Row:
+    """Return a line on one row, with an ellipsis where it was cut."""
+    if width_of(line) <= width:
+        return list(line)
+    row: Row = []
+    room = max(width, 1) - 1
+    for text, style, _ in line:
+        kept = head(text, room)
+        room -= cell_len(kept)
+        if kept:
+            row.append(Segment(kept, style))
+        if kept != text:
+            row.append(Segment("…", style))
+            break
+    return row
+
+
+def head(text: str, width: int) -> str:
+    """Return as much of the beginning of a text as `width` cells hold."""
+    if is_plain(text):
+        return text[:width]
+    for start, _, cells in clusters(text):
+        width -= cells
+        if width < 0:
+            return text[:start]
+    return text
+
+
+def cut_text(text: str, width: int) -> str:
+    """Return a text on at most `width` cells, with an ellipsis where it was cut."""
+    return text if cell_len(text) <= width else head(text, max(width, 1) - 1) + "…"
+
+
+def cut_path(path: str, width: int) -> str:
+    """Return a path on at most `width` cells; its end says most, so the ellipsis stands before it."""
+    if cell_len(path) <= width:
+        return path
+    at = len(path)
+    room = max(width, 1) - 1
+    for start, _, cells in reversed(clusters(path)):
+        room -= cells
+        if room < 0:
+            break
+        at = start
+    return "…" + path[at:]
+
+
+def pad(row: Row, width: int, style: Style) -> Row:
+    """Return a row filled to `width` cells with a style's background."""
+    room = width - width_of(row)
+    return [*row, Segment(" " * room, style)] if room > 0 else row
+
+
+def prefix_rows(rows: Iterable[Row], first: Segment, rest: Segment | None = None) -> list[Row]:
+    """Return rows with a segment before the first of them, and `rest` (the same, if not given) before the others."""
+    found: list[Row] = []
+    before = first
+    for row in rows:
+        found.append([before, *row])
+        before = first if rest is None else rest
+    return found

@@ -1,1 +1,0 @@
-"""The parts of the screen around and below what is said."""

@@ -1,1 +1,0 @@
-"""The conversation on the screen: only what is visible is drawn."""

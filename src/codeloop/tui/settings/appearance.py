@@ -1,0 +1,125 @@
+"""How everything looks: the theme, and what the user wants to see."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from textual.theme import Theme
+
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.wire import replace
+from codeloop.tui.render.canvas import Canvas, DiffView
+from codeloop.tui.render.pictures import PictureStore
+from codeloop.tui.settings.ui_settings import UiSettings
+from codeloop.tui.terminal.colours import TerminalColours
+from codeloop.tui.themes import themes
+from codeloop.tui.themes.palette import fit_palette
+from codeloop.tui.themes.styles import Styles
+
+WIDE = 120
+"""Columns of the screen from which on the sidebar is shown by itself."""
+
+
+class Appearance:
+    """The theme in use and the switches of the view. `problem`: why the theme that was asked for is not used."""
+
+    pictures: PictureStore | None = None
+    """Draws them within the conversation; None: the terminal can't, or has not been asked."""
+
+    child_key = ""
+    """Shows a subagent."""
+    open_key = ""
+    """Shows all of the lowest call."""
+
+    def __init__(self, settings: UiSettings, folders: Sequence[Path], terminal: TerminalColours | None = None) -> None:
+        self.diff: DiffView
+        self.mode: Literal["dark", "light"]
+        self.problem = ""
+        self.name = ""
+        self.styles: Styles
+        self.theme: Theme
+        self._folders = tuple(folders)
+        self._terminal = terminal or TerminalColours()
+        self.adopt(settings)
+
+    def adopt(self, settings: UiSettings) -> None:
+        """Look as these settings say, with no more colours than the terminal has."""
+        self.thinking, self.details = settings.thinking, settings.details
+        self.sidebar, self.diff = settings.sidebar, settings.diff_view
+        self._settings = settings
+        self.mode = self._fitting_mode()
+        try:
+            self.choose(settings.theme if self.has_colours else themes.COLOURLESS)
+            if self._terminal.depth == "standard" and not self.theme.ansi:
+                self.choose(themes.TERMINAL)
+        except CodeloopError as error:
+            self.problem = str(error)
+            self.choose(themes.DEFAULT)
+
+    @property
+    def has_colours(self) -> bool:
+        """Whether the user wants colours at all."""
+        return self._terminal.depth != "none"
+
+    @property
+    def wants_pictures(self) -> bool:
+        """Whether pictures are drawn within the conversation if the terminal can."""
+        return self._settings.pictures and self.has_colours
+
+    @property
+    def has_any_colour(self) -> bool:
+        """Whether each colour is shown as it is."""
+        return self._terminal.depth == "truecolor"
+
+    def stand_on(self, *, is_dark: bool) -> bool:
+        """Take in what the terminal's ground is; return whether everything has to be drawn anew."""
+        self._terminal = replace(self._terminal, is_dark=is_dark)
+        before, self.mode = self.mode, self._fitting_mode()
+        if before == self.mode:
+            return False
+        try:
+            self.choose(self.name)
+        except CodeloopError:  # a theme that the user has written for the other one only
+            self.mode = before
+        return self.mode != before
+
+    def _fitting_mode(self) -> Literal["dark", "light"]:
+        if self._settings.mode == "auto":
+            return "dark" if self._terminal.is_dark else "light"
+        return self._settings.mode
+
+    def switch_mode(self) -> None:
+        """Use the light colours instead of the dark ones, or the dark ones again."""
+        self.mode = "light" if self.mode == "dark" else "dark"
+        self.choose(self.name)
+
+    def choose(self, name: str) -> Theme:
+        """Use another theme, and return it for the widgets. Raises CodeloopError if it can't be used."""
+        colours = themes.load(name, self.mode, self._folders)
+        if self._terminal.depth == "256":
+            colours = fit_palette(colours, is_dark=self.mode == "dark")
+        self.styles, self.name = Styles(colours), name
+        self.theme = themes.textual_theme(colours, f"codeloop-{name}-{self.mode}")
+        return self.theme
+
+    def names(self) -> list[str]:
+        """Return the names of all themes."""
+        return themes.names(self._folders)
+
+    def has_sidebar(self, width: int) -> bool:
+        """Return whether the sidebar is shown: as the user wants it, else where there is room for it."""
+        return self.sidebar == "show" or (self.sidebar == "auto" and width >= WIDE)
+
+    def canvas(self, directory: str) -> Canvas:
+        """Return the canvas of a transcript, which sets the width itself."""
+        return Canvas(
+            width=80,
+            styles=self.styles,
+            directory=directory,
+            thinking=self.thinking,
+            details=self.details,
+            diff=self.diff,
+            pictures=self.pictures if self._settings.pictures else None,
+            child_key=self.child_key,
+            open_key=self.open_key,
+        )

@@ -1,0 +1,159 @@
+"""The user's settings of the terminal UI: `tui.json`, in our folders and in the reference's."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, cast
+
+import msgspec
+from msgspec import Meta, Struct
+
+from codeloop.kit.jsonc import Document, JsoncError, is_object, parse
+from codeloop.kit.small_files import make_private, read_whole, write_atomically
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.limits import CONFIG_BYTES
+from codeloop.tui.render.canvas import DiffView
+
+_COMMA = re.compile(r"((?:\s+|//[^\r\n]*|/\*.*?\*/)*),[ \t]*\n?[ \t]*", re.DOTALL)
+"""The comma behind a value, below comments perhaps."""
+_LAST_COMMA = re.compile(r",\s*\Z")
+
+ALIASES = {
+    "help_show": "help",
+    "diff_open": "session_changes",
+    "prompt_submit": "input_submit",
+    "prompt_stash": "stash_push",
+    "prompt_stash_pop": "stash_pop",
+    "prompt_stash_list": "stash_list",
+}
+"""Other names that the reference has for what is one command here."""
+
+
+class UiSettings(Struct, frozen=True, kw_only=True):
+    """What can be set in `tui.json`; what the reference's has besides is left alone."""
+
+    theme: str = "codeloop"
+    mode: Literal["auto", "dark", "light"] = "auto"
+    keybinds: dict[str, Any] = {}
+    leader_timeout: Annotated[int, Meta(ge=100)] = 2000
+    """Milliseconds that the leader key waits for another one."""
+    mouse: bool = True
+    scroll_speed: Annotated[float, Meta(gt=0)] = 2
+    """Rows that one turn of the mouse wheel scrolls."""
+    diff_style: Literal["auto", "unified", "split", "stacked"] = "auto"
+    thinking: bool = True
+    details: bool = True
+    sidebar: Literal["auto", "show", "hide"] = "auto"
+    pictures: bool = True
+    """Whether they are shown within the conversation, where the terminal can draw them."""
+    vim: bool = False
+    motion: bool = True
+    """False: nothing moves by itself."""
+    bell: bool = True
+    """Whether the bell rings for the user who looks elsewhere: a long turn is over, or a question waits."""
+    title: bool = True
+    """Whether the terminal's window is called as the session is."""
+    notifications: bool = True
+    """Whether the desktop says so, too, where the terminal can have it do that."""
+
+    @property
+    def diff_view(self) -> DiffView:
+        """How diffs are drawn; `stacked` is the reference's word for unified."""
+        return "unified" if self.diff_style == "stacked" else self.diff_style
+
+
+class Sources(Struct, frozen=True):
+    """The settings, the file that each was set in, and what could not be read."""
+
+    settings: UiSettings
+    origins: dict[str, Path] = {}
+    problems: tuple[str, ...] = ()
+
+
+def read_settings(files: Sequence[Path]) -> Sources:
+    """Read files of settings; a later one takes precedence, key by key. A wrong value is named and left out."""
+    values: dict[str, Any] = {}
+    origins: dict[str, Path] = {}
+    problems: list[str] = []
+    for file in files:
+        for key, value in _read(file, problems).items():
+            if key not in UiSettings.__struct_fields__:
+                continue
+            try:
+                msgspec.convert({key: value}, UiSettings)
+            except msgspec.ValidationError as error:
+                problems.append(f"{file}: {error}. It is left out.".replace(" - at `$.", " at `"))
+                continue
+            if key == "keybinds":
+                known = {ALIASES.get(name, name): keys for name, keys in cast("dict[str, object]", value).items()}
+                values[key] = {**values.get(key, {}), **known}
+            else:
+                values[key] = value
+            origins[key] = file
+    return Sources(msgspec.convert(values, UiSettings), origins, tuple(problems))
+
+
+def write_setting(file: Path, key: str, value: str | float) -> None:
+    """Set a value in a file of settings, which is made if there is none; comments in it stay.
+
+    Raises CodeloopError when the file can't be read or written.
+    """
+    literal = msgspec.json.encode(value).decode()
+    document = _document(file)
+    text, span = document.text, document.spans.get((key,))
+    if span is not None:
+        _write(file, text[: span.start] + literal + text[span.end :])
+        return
+    inside = document.spans[()].start + 1  # behind the brace
+    rest = text[inside:] if document.value else f"\n{text[inside:]}"
+    _write(file, f'{text[:inside]}\n  "{key}": {literal}{"," if document.value else ""}{rest}')
+
+
+def unset_setting(file: Path, key: str) -> None:
+    """Take a value out of a file of settings; comments in it stay. Raises CodeloopError as `write_setting` does."""
+    document = _document(file)
+    if (span := document.spans.get((key,))) is None:
+        return
+    before, after = document.text[: span.key], document.text[span.end :]
+    if (comma := _COMMA.match(after)) is not None:
+        _write(file, before + (comma[1] if comma[1].strip() else "") + after[comma.end() :])
+    else:
+        _write(file, _LAST_COMMA.sub("", before) + after)
+
+
+def _document(file: Path) -> Document:
+    try:
+        document = parse(read_whole(file, CONFIG_BYTES.value).decode() if file.exists() else "{}")
+    except JsoncError as error:
+        raise CodeloopError(f"{file}:{error.position}: {error} Correct it by hand.") from error
+    except UnicodeDecodeError as error:
+        raise CodeloopError(f"{file} is not UTF-8 text. Correct it by hand.") from error
+    except OSError as error:
+        raise CodeloopError(f"{file} can't be read: {error.strerror or error}.") from error
+    if not is_object(document.value):
+        raise CodeloopError(f"{file} is not a JSON object. Correct it by hand.")
+    return document
+
+
+def _write(file: Path, text: str) -> None:
+    try:
+        make_private(file.parent)
+        write_atomically(file, text.rstrip("\n").encode() + b"\n")
+    except OSError as error:
+        raise CodeloopError(f"{file} can't be written: {error.strerror or error}.") from error
+
+
+def _read(file: Path, problems: list[str]) -> dict[str, Any]:
+    try:
+        text = read_whole(file, CONFIG_BYTES.value).decode()
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError) as error:
+        problems.append(f"{file} can't be read: {error}")
+        return {}
+    try:
+        found: object = parse(text).value
+    except JsoncError as error:
+        problems.append(f"{file}:{error.position}: {error}")
+        return {}
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}

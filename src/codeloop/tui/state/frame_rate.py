@@ -1,0 +1,53 @@
+"""How often things are done that many events ask for."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Any
+
+FRAME = 1 / 30
+"""Seconds between two drawings while something changes."""
+SCROLL = 1 / 15
+"""Seconds until the next one after a drawing that moved every row: it costs ten times one that adds a few words."""
+
+
+class Frames:
+    """Draws soon after something has changed, however often it changes. `draw` returns whether every row has moved."""
+
+    def __init__(self, draw: Callable[[], bool]) -> None:
+        self._draw = draw
+        self._next = 0.0
+        """The time before which nothing is drawn."""
+        self._due: asyncio.TimerHandle | None = None
+
+    def want(self) -> None:
+        """Draw with the next frame."""
+        if self._due is None:
+            wait = max(self._next - time.monotonic(), 0.0)
+            self._due = asyncio.get_running_loop().call_later(wait, self._now)
+
+    def _now(self) -> None:
+        self._due, now = None, time.monotonic()
+        self._next = now + (SCROLL if self._draw() else FRAME)
+
+
+class Debounce:
+    """Begins some work once for many requests, a moment after the first of them, and never twice at the same time."""
+
+    def __init__(self, begin: Callable[[], asyncio.Task[Any]], seconds: float) -> None:
+        self._begin = begin
+        self._seconds = seconds
+        self._due: asyncio.TimerHandle | None = None
+        self._work: asyncio.Task[Any] | None = None
+
+    def want(self) -> None:
+        """Begin it soon."""
+        if self._due is None:
+            self._due = asyncio.get_running_loop().call_later(self._seconds, self._now)
+
+    def _now(self) -> None:
+        self._due = None
+        if self._work is not None and not self._work.done():
+            self.want()
+        else:
+            self._work = self._begin()

@@ -1,0 +1,131 @@
+"""Which items a message shows. Pure."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from types import MappingProxyType
+
+from msgspec import Struct
+
+from codeloop.client.numbers import span
+from codeloop.schema.message import NO_TOKENS, AssistantMessage, UserMessage
+from codeloop.schema.part import TOLD, CompactionPart, ReasoningPart, TextPart, ToolPart
+from codeloop.tui.state.children import child_of
+from codeloop.tui.state.items import (
+    Child,
+    EndItem,
+    Item,
+    NoticeItem,
+    PromptItem,
+    ReasoningItem,
+    SummaryItem,
+    TextItem,
+    ToolItem,
+)
+from codeloop.tui.state.message_log import Known, MessageLog
+
+_NAMED = 12
+"""Files that are named."""
+UNFINISHED = {None, "tool-calls", "cut"}
+"""The finish reasons of a step that another one follows."""
+
+
+class Showing(Struct, frozen=True):
+    """What the items depend on besides their message.
+
+    `opened`: keys of items that the user has opened. `queued`: ids of prompts that wait. `undone_from`: the first
+    message that was taken back, "": none; `undone_files`: what that put back. `asking`: ids of calls that wait for a
+    the user. `resumed`: when they answered. `children`: subagents by the id of their session.
+    """
+
+    opened: Collection[str] = ()
+    queued: Collection[str] = ()
+    undone_from: str = ""
+    undone_files: Sequence[str] = ()
+    asking: Collection[str] = ()
+    resumed: Mapping[str, int] = MappingProxyType({})
+    children: Mapping[str, Child] = MappingProxyType({})
+
+
+def items_of(log: MessageLog, message_id: str, showing: Showing) -> list[Item]:
+    """Return the items of a message, top to bottom; none if it is not known."""
+    known = log.messages.get(message_id)
+    if known is None:
+        return []
+    undone = bool(showing.undone_from) and message_id >= showing.undone_from
+    match known.info:
+        case UserMessage() as info:
+            return _prompt(info, known, showing, undone=undone)
+        case AssistantMessage(summary=True) as info:
+            text = "".join(part.text for part in known.parts.values() if isinstance(part, TextPart))
+            is_live = info.time.completed is None
+            return [] if undone else [SummaryItem(info.id, text, is_live, info.id in showing.opened)]
+        case AssistantMessage() as info:
+            return [] if undone else [*_parts(info, known, showing), *_end(log, info)]
+
+
+def _prompt(info: UserMessage, known: Known, showing: Showing, *, undone: bool) -> list[Item]:
+    parts = tuple(part for part in known.parts.values() if not (isinstance(part, TextPart) and part.synthetic))
+    if info.id in showing.queued or not parts or all(isinstance(part, CompactionPart) for part in parts):
+        return []
+    told = [
+        NoticeItem(f"{part.id}:told", part.text, "warning")
+        for part in known.parts.values()
+        if isinstance(part, TextPart) and part.synthetic and TOLD in (part.metadata or {})
+    ]
+    prompt = PromptItem(info.id, info, parts, is_undone=undone, is_open=info.id in showing.opened)
+    if undone and info.id == showing.undone_from:
+        return [NoticeItem(f"{info.id}:undone", _undone(showing.undone_files), "warning"), prompt]
+    return [prompt, *told]
+
+
+def _undone(files: Sequence[str]) -> str:
+    """Return the rows that say that a part of the conversation is taken back, and which files with it."""
+    more = [f"and {len(files) - _NAMED} more"] if len(files) > _NAMED else []
+    named = (f"  {name}" for name in [*files[:_NAMED], *more])
+    return "\n".join(["Undone from here on; /redo brings it back.", *named])
+
+
+def _parts(info: AssistantMessage, known: Known, showing: Showing) -> Iterator[Item]:
+    is_open = info.time.completed is None
+    last = next(reversed(known.parts), "")
+    for part in known.parts.values():
+        match part:
+            case TextPart(text=text) if text.strip() and not part.ignored:
+                yield TextItem(part.id, part, is_live=is_open and part.id == last)
+            case ReasoningPart(text=text) if text.strip():
+                yield ReasoningItem(part.id, part, is_open and part.time.end is None, part.id in showing.opened)
+            case ToolPart():
+                yield ToolItem(
+                    part.id,
+                    part,
+                    showing.children.get(child_of(part)),
+                    is_open=part.id in showing.opened,
+                    is_asking=part.call_id in showing.asking,
+                    resumed=showing.resumed.get(part.call_id, 0),
+                )
+            case _:
+                pass
+
+
+def _end(log: MessageLog, info: AssistantMessage) -> list[Item]:
+    """Return the end of a turn below its last answer, once that is complete."""
+    if info.time.completed is None or (info.finish in UNFINISHED and info.error is None):
+        return []
+    turn = log.turn(info.parent_id)
+    used = NO_TOKENS
+    for step in turn:
+        used = used.plus(step.used)
+    prompt = log.messages.get(info.parent_id)
+    began = prompt.info.time.created if prompt is not None else info.time.created
+    return [
+        EndItem(
+            f"{info.id}:end",
+            info,
+            steps=len(turn),
+            tokens_in=used.input + used.cache.read + used.cache.write,
+            cached=used.cache.read,
+            tokens_out=used.output,
+            cost=sum(step.cost for step in turn),
+            ms=span(began, info.time.completed),
+            is_estimated=bool(used.estimated),
+        )
+    ]

@@ -1,0 +1,118 @@
+"""What goes out of the terminal: to the clipboard, and to the desktop. Its environment decides which way."""
+
+import base64
+import sys
+from asyncio import sleep, timeout
+from asyncio.subprocess import DEVNULL, PIPE
+from collections.abc import Mapping
+from contextlib import suppress
+
+from codeloop.kit.processes import start_outside
+from codeloop.kit.terminal_text import one_line
+from codeloop.schema.bounds.tui import PROMPT_CLIPBOARD
+
+Environment = Mapping[str, str]
+_TITLE, _TEXT = 60, 200
+"""Characters that a notification shows."""
+_OWN = ("foot", "rxvt", "contour")
+"""Terminals that notify in the way of rxvt, by the beginning of what `TERM` calls them."""
+_SCREEN = 512
+"""Bytes that GNU screen hands on at a time."""
+
+
+def pass_through(sequence: str, environment: Environment) -> str:
+    """Return a sequence so that a multiplexer hands it on to the terminal around it; the same, if there is none."""
+    if environment.get("TMUX"):
+        return f"\x1bPtmux;{sequence.replace(chr(27), chr(27) * 2)}\x1b\\"
+    if environment.get("STY"):
+        pieces = (sequence[at : at + _SCREEN] for at in range(0, len(sequence), _SCREEN))
+        return "".join(f"\x1bP{piece}\x1b\\" for piece in pieces)
+    return sequence
+
+
+def clipboard_sequence(text: str, environment: Environment) -> str:
+    """Return the sequence that copies a text to the terminal's clipboard, also from the other end of ssh."""
+    sequence = f"\x1b]52;c;{base64.b64encode(text.encode()).decode()}\x07"
+    if environment.get("TMUX"):  # which takes it itself, hands it on, or does neither, as it is set up
+        return sequence + pass_through(sequence, environment)
+    return pass_through(sequence, environment)
+
+
+def copy_programs(environment: Environment, platform: str = sys.platform) -> list[tuple[str, ...]]:
+    """Return the programs that reach the clipboard of the user's desktop; of a machine far away, only tmux does."""
+    programs: list[tuple[str, ...]] = []
+    if environment.get("TMUX"):
+        programs.append(("tmux", "load-buffer", "-w", "-"))
+    if environment.get("SSH_CONNECTION") or environment.get("SSH_TTY"):
+        return programs
+    if platform == "darwin":
+        programs.append(("pbcopy",))
+    elif environment.get("WAYLAND_DISPLAY"):
+        programs.append(("wl-copy",))
+    elif environment.get("DISPLAY"):
+        programs += [("xclip", "-selection", "clipboard", "-in"), ("xsel", "--clipboard", "--input")]
+    if environment.get("WSL_DISTRO_NAME"):
+        programs.append(("clip.exe",))
+    return programs
+
+
+async def give(text: str, programs: list[tuple[str, ...]], after: float = 0.0) -> None:
+    """Write a text to the stdin of each program that is installed; `xsel` only if no other has taken it.
+
+    `after`: seconds that others have first.
+    """
+    await sleep(after)
+    is_given = False
+    for program in programs:
+        if is_given and program[0] == "xsel":
+            continue
+        data = text.encode("utf-16") if program[0] == "clip.exe" else text.encode()
+        with suppress(OSError, TimeoutError):
+            process = await start_outside(program, stdin=PIPE, output=DEVNULL)
+            async with timeout(PROMPT_CLIPBOARD.seconds):
+                await process.communicate(data)
+            is_given = process.returncode == 0
+
+
+def opener(link: str, environment: Environment, platform: str = sys.platform) -> tuple[str, ...]:
+    """Return the program that opens a link on the user's desktop; none for what is no address, or far from one.
+
+    The library would run a browser in this very terminal, and takes words that begin with a dash for its options.
+    """
+    if not link.startswith(("http://", "https://", "mailto:")):
+        return ()
+    if environment.get("SSH_CONNECTION") or environment.get("SSH_TTY"):
+        return ()
+    if platform == "darwin":
+        return ("open", link)
+    if environment.get("WSL_DISTRO_NAME"):
+        return ("wslview", link)
+    return ("xdg-open", link) if _is_any(environment, "WAYLAND_DISPLAY", "DISPLAY") else ()
+
+
+async def open_link(program: tuple[str, ...]) -> bool:
+    """Run what opens a link, apart from this terminal; return whether it could be run."""
+    try:
+        await start_outside(program, stdin=DEVNULL, output=DEVNULL, is_apart=True)
+    except OSError:
+        return False
+    return True
+
+
+def notification(title: str, text: str, environment: Environment) -> str:
+    """Return the sequence that shows a notification on the desktop; "" for a terminal that can't."""
+    title, text = (one_line(each, most).replace(";", ",") for each, most in ((title, _TITLE), (text, _TEXT)))
+    term, program = environment.get("TERM", ""), environment.get("TERM_PROGRAM", "")
+    if environment.get("KITTY_WINDOW_ID") or term == "xterm-kitty":
+        sequence = f"\x1b]99;i=codeloop:d=0;{title}\x1b\\\x1b]99;i=codeloop:p=body;{text}\x1b\\"
+    elif _is_any(environment, "GHOSTTY_RESOURCES_DIR", "WEZTERM_PANE", "KONSOLE_VERSION") or term.startswith(_OWN):
+        sequence = f"\x1b]777;notify;{title};{text}\x1b\\"
+    elif _is_any(environment, "ITERM_SESSION_ID") or program in {"iTerm.app", "mintty", "WarpTerminal"}:
+        sequence = f"\x1b]9;{title}: {text}\x07"
+    else:
+        return ""
+    return pass_through(sequence, environment)
+
+
+def _is_any(environment: Environment, *names: str) -> bool:
+    return any(environment.get(name) for name in names)

@@ -1,0 +1,166 @@
+"""Pictures within the conversation, where the terminal can draw them: nothing of it is loaded before there is one."""
+
+import os
+from collections.abc import Coroutine, Mapping, Sequence
+from typing import Any
+
+from textual.geometry import Region
+from textual.timer import Timer
+
+from codeloop.schema.part import FilePart
+from codeloop.tui.actions.pictures import find_pictures
+from codeloop.tui.render.pictures import PicturePlace
+from codeloop.tui.terminal.desktop import pass_through
+from codeloop.tui.terminal.images import PictureBox
+from codeloop.tui.terminal.pictures import kitty
+from codeloop.tui.terminal.pictures.detect import (
+    ASK,
+    ASK_CELL,
+    CELL,
+    COLOURS,
+    LAST,
+    VERSION,
+    cell_of,
+    protocol_of_answers,
+    terminal_of_tmux,
+)
+from codeloop.tui.terminal.pictures.gallery import Gallery
+from codeloop.tui.terminal.pictures.painter import Painter, Slice, Spot
+from codeloop.tui.terminal.pictures.sixel import COLOURS as MOST_COLOURS
+from codeloop.tui.terminal.terminal_app import MUTE
+from codeloop.tui.terminal.textual_private import Layer, resume_signal, visible_layers
+from codeloop.tui.ui import Ui
+from codeloop.tui.widgets.transcript.transcript import MARGIN, Transcript
+
+_SHARE = 3
+"""A picture takes at most this part of the screen's height."""
+
+
+_CELL = (10, 20)
+"""Pixels of a cell, its width first, where nobody knows and little depends on it."""
+_STDIN = 0
+
+
+class InlinePictures:
+    """Asks the terminal how it draws pictures, and has those that are in sight drawn."""
+
+    def __init__(self, ui: Ui) -> None:
+        self._ui = ui
+        self._answers: dict[str, str] = {}
+        self._gallery: Gallery | None = None
+        self._timer: Timer | None = None
+        if os.environ.get("TERM") not in MUTE and not os.environ.get("STY"):
+            ui.tell_terminal(ASK)
+        resume_signal(ui).subscribe(ui, self._resume)
+
+    async def take_answer(self, question: str, answer: str) -> None:
+        """Take in an answer of the terminal; the last one decides."""
+        before = self._answers.get(question)
+        self._answers[question] = answer
+        if question == CELL and self._gallery is not None and before != answer:
+            self._fit()
+        if question != LAST or self._gallery is not None:
+            return
+        if self._answers.get(VERSION, "").startswith("tmux") or os.environ.get("TMUX"):
+            self._answers |= {VERSION: "", LAST: ""} | await terminal_of_tmux()
+        protocol = protocol_of_answers(self._answers)
+        cell = self._cell(is_needed=protocol == "sixel")
+        if not protocol or cell is None or (protocol == "kitty" and not self._ui.appearance.has_any_colour):
+            return  # a colour says which of its pictures kitty shows
+        colours = self._answers.get(COLOURS, "")
+        self._gallery = Gallery(protocol, self._room(cell), int(colours) if colours else MOST_COLOURS, self)
+        self._ui.appearance.pictures = self._gallery
+        if protocol != "kitty":
+            self._ui.painter = Painter(self._slices, self._later)
+        self._ui.restyle()
+
+    def resize(self) -> None:
+        """Take in that the screen has another size, and perhaps its cells."""
+        if self._gallery is not None:
+            self._ui.tell_terminal(ASK_CELL)
+            self._fit()
+
+    def _fit(self) -> None:
+        cell = self._cell(is_needed=False)
+        if self._gallery is None or cell is None or (room := self._room(cell)) == self._gallery.room:
+            return
+        if cell != self._gallery.room.cell:
+            self._forget()
+        self._gallery.room = room
+        self._ui.restyle()
+
+    def find(self, part_id: str) -> FilePart | None:
+        """Return an attachment of the conversation that is shown."""
+        found = (file for file in find_pictures(self._ui.tab.view) if file.id == part_id)
+        return next(found, None)
+
+    def in_sight(self) -> list[PicturePlace]:
+        """Return the places that are on the screen."""
+        height = self._ui.tab.transcript.size.height
+        rows = self._ui.tab.transcript.pictures.rows.items()
+        return [row.place for y, row in rows if row.place is not None and y < height]
+
+    def begin(self, work: Coroutine[Any, Any, None]) -> object:
+        """Do something that nothing waits for."""
+        return self._ui.start_task(work)
+
+    def show(self, commands: Sequence[str], *, as_text: bool) -> None:
+        """Hand commands to the terminal, then show a picture that is ready, perhaps as text."""
+        self._ui.tell_terminal("".join(pass_through(command, os.environ) for command in commands))
+        self._set_farewell()
+        if as_text:
+            self._ui.tab.transcript.pictures.draw()
+        else:
+            self._ui.paint()
+
+    def _slices(self) -> Mapping[Spot, Slice]:
+        """Return the rows of pictures to draw, by their first cell: those that nothing covers."""
+        transcript, gallery = self._ui.tab.transcript, self._gallery
+        if gallery is None or not transcript.is_attached or self._ui.screen is not transcript.screen:
+            return {}
+        region, found = transcript.region, dict[Spot, Slice]()
+        layers = visible_layers(transcript.screen)
+        for y, row in transcript.pictures.rows.items():
+            line, place = region.y + y, row.place
+            if place is None or not (y < region.height and line < len(layers)):
+                continue
+            drawing = gallery.slice_at(place)
+            x = region.x + MARGIN + place.left
+            if drawing is not None and not _is_covered(layers[line], transcript, Region(x, line, place.columns, 1)):
+                found[line, x] = drawing
+        return found
+
+    def _cell(self, *, is_needed: bool) -> tuple[int, int] | None:
+        return cell_of(self._answers, _STDIN) or (None if is_needed else _CELL)
+
+    def _room(self, cell: tuple[int, int]) -> PictureBox:
+        return PictureBox(kitty.MOST, min(max(self._ui.size.height // _SHARE, 1), kitty.MOST), cell)
+
+    def _later(self, seconds: float) -> None:
+        if self._timer is not None:
+            self._timer.stop()
+        self._timer = self._ui.set_timer(seconds, self._ui.paint)
+
+    def _forget(self) -> None:
+        if self._gallery is not None:
+            self._ui.tell_terminal(self._ui.farewell)
+            self._gallery.forget()
+            self._set_farewell()
+
+    def _set_farewell(self) -> None:
+        if self._gallery is not None:
+            self._ui.farewell = pass_through(self._gallery.farewell, os.environ)
+
+    def _resume(self, _app: object) -> None:
+        """Take in that another program had the terminal, which has no picture of ours any more."""
+        self._forget()
+        self._ui.tab.transcript.pictures.draw()
+
+
+def _is_covered(layer: Layer, transcript: Transcript, region: Region) -> bool:
+    for widget, shown, _ in layer:
+        if widget is transcript:
+            return False
+        if shown.overlaps(region):
+            return True
+    return True

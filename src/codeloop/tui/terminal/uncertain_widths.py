@@ -1,0 +1,57 @@
+"""Characters whose width terminals do not agree about: each stands in its own cells, whatever it takes of others'."""
+
+import re
+from collections.abc import Iterable
+
+from rich.console import Console
+from rich.segment import Segment
+from textual.strip import Strip
+
+from codeloop.tui.render.graphemes import clusters
+from codeloop.tui.terminal.textual_private import LayoutUpdate
+
+_UNSURE = re.compile("[\u200d\ufe0f\u20e3\U0001f1e6-\U0001f1ff\U0001f3fb-\U0001f3ff]")
+"""What joins others, makes them emoji, or is a part of a flag."""
+
+
+class ScreenPart(LayoutUpdate):
+    """A part of the screen that is written as a whole."""
+
+    def render_segments(self, console: Console) -> str:
+        """Return the terminal output of the update."""
+        left = self.region.x
+        return "".join(
+            f"\x1b[{y + 1};{left + 1}H{render_row_at(strips, left, console)}"
+            for y, strips in enumerate(self.strips, self.region.y)
+        )
+
+
+def render_row_at(strips: Iterable[Strip], column: int, console: Console) -> str:
+    """Return the output that writes strips beside each other, the first of them at a column."""
+    written: list[str] = []
+    for strip in strips:
+        written.append(render_at(strip, column, console))
+        column += strip.cell_length
+    return "".join(written)
+
+
+def render_at(strip: Strip, column: int, console: Console) -> str:
+    """Return the output that writes a strip at a column.
+
+    The cells of a character that a terminal may draw wider or narrower are emptied, and the cursor is moved behind
+    them, so that what follows stands where it belongs.
+    """
+    written = strip.render(console)
+    if written.isascii() or not _UNSURE.search(written):
+        return written
+    placed: list[Segment] = []
+    for text, style, control in strip:
+        parts: list[str] = []
+        for start, end, cells in clusters(text):
+            character = text[start:end]
+            if _UNSURE.search(character):
+                character = f"{' ' * cells}\x1b[{column + 1}G{character}\x1b[{column + cells + 1}G"
+            parts.append(character)
+            column += cells
+        placed.append(Segment("".join(parts), style, control))
+    return Strip(placed).render(console)

@@ -1,0 +1,137 @@
+"""The row in which a text to find in the conversation is typed, with the number of places where it stands."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from rich.segment import Segment
+from textual import events, on
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+from textual.strip import Strip
+from textual.widgets import Input
+
+from codeloop.tui.themes.styles import Styles
+from codeloop.tui.widgets.base import SteadyWidget, app_of
+from codeloop.tui.widgets.line_input import LineInput
+
+KEYS = {"enter": -1, "up": -1, "ctrl+p": -1, "shift+enter": 1, "alt+enter": 1, "down": 1, "ctrl+n": 1}
+"""By the key, where the next place is looked for: -1 above, 1 below."""
+HINTS = "enter above · down below · tab stay · esc back"
+_ROOMY = 80
+"""Cells of the screen from which on the keys are named."""
+
+
+class FindActions(Protocol):
+    """Does what is typed into the bar."""
+
+    def look_for(self, text: str) -> None:
+        """Find a text, and show a place where it stands."""
+        ...
+
+    def step(self, by: int) -> None:
+        """Show the next place above (-1) or below (1)."""
+        ...
+
+    def leave(self, *, stays: bool) -> None:
+        """Close the bar; `stays`: without going back to where one was."""
+        ...
+
+
+class FindInput(LineInput):
+    """Takes what is typed; keys that go from place to place are the bar's."""
+
+    DEFAULT_CSS = """
+    FindInput { height: 1; width: 1fr; border: none; padding: 0; background: $background-panel; }
+    FindInput:focus { border: none; background-tint: $background-panel 0%; }
+    """
+
+    async def on_key(self, event: events.Key) -> None:
+        """Leave keys to the bar before this line takes them."""
+        if isinstance(self.parent, FindBar) and self.parent.press(event.key):
+            event.stop()
+            event.prevent_default()
+
+
+class FindNote(SteadyWidget):
+    """A few words beside the line."""
+
+    DEFAULT_CSS = """
+    FindNote { height: 1; width: auto; background: $background-panel; }
+    """
+
+    def __init__(self, colours: Callable[[], Styles]) -> None:
+        super().__init__()
+        self._colours = colours
+        self._text = ""
+
+    def show(self, text: str) -> None:
+        """Show these words."""
+        self._text = text
+        self.styles.width = len(text)
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        """Return the row."""
+        del y
+        style = self._colours().of("text_muted", on="background_panel")
+        return Strip([Segment(self._text, style)]).adjust_cell_length(self.size.width, style)
+
+
+class FindBar(Horizontal):
+    """Shown while something is looked for."""
+
+    DEFAULT_CSS = """
+    FindBar { height: 1; width: 1fr; display: none; background: $background-panel; }
+    """
+
+    def __init__(self, colours: Callable[[], Styles]) -> None:
+        super().__init__()
+        self._title, self._note = FindNote(colours), FindNote(colours)
+        self._finding: FindActions | None = None
+
+    def compose(self) -> ComposeResult:
+        """Yield the title, the line, and the number of places."""
+        yield self._title
+        yield FindInput(placeholder="Text to find", select_on_focus=False)
+        yield self._note
+
+    def open(self, finding: FindActions, text: str) -> None:
+        """Take what is typed, from `text` on."""
+        self._finding = finding
+        self.display = True
+        self._title.show("  Find ")
+        line = self.query_one(FindInput)
+        line.value, line.cursor_position = text, len(text)
+        line.focus()
+        self.say("")
+
+    def close(self) -> None:
+        """Take nothing any more."""
+        self._finding = None
+        self.display = False
+
+    def say(self, text: str) -> None:
+        """Show how many places there are, and where there is room, the keys."""
+        room = app_of(self).size.width >= _ROOMY
+        self._note.show(f" {text}  {HINTS} " if room else f" {text} ")
+
+    def press(self, key: str) -> bool:
+        """Take a key; return whether it means something here."""
+        finding = self._finding
+        if finding is None:
+            return False
+        if key in KEYS:
+            finding.step(KEYS[key])
+        elif key in {"escape", "ctrl+c"}:
+            finding.leave(stays=False)
+        elif key == "tab":
+            finding.leave(stays=True)
+        else:
+            return False
+        return True
+
+    @on(Input.Changed)
+    def _search(self, event: Input.Changed) -> None:
+        event.stop()
+        if self._finding is not None:
+            self._finding.look_for(event.value)

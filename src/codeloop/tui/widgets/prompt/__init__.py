@@ -1,0 +1,1 @@
+"""The prompt: an editor, completions, history, drafts."""

@@ -1,0 +1,1 @@
+"""What can be completed in the prompt."""

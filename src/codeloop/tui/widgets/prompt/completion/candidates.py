@@ -1,0 +1,112 @@
+"""What can stand in the place of what is typed, best first."""
+
+from msgspec import Struct
+
+from codeloop.schema.bounds.tui import PROMPT_FOUND
+from codeloop.tui.widgets.prompt.completion.completer import Completer, CompletionRow, PromptCommand
+from codeloop.tui.widgets.prompt.completion.fuzzy import fit, rank
+from codeloop.tui.widgets.prompt.completion.trigger import Trigger, mention
+from codeloop.tui.widgets.prompt.history.prompt_store import PromptStore
+
+_SYMBOL = 2
+"""Letters from which on symbols are looked for."""
+_USED = 5
+"""Names that were mentioned before and are offered first."""
+
+
+class ArgumentValues(Struct, frozen=True):
+    """What the argument of a command can be. `typed`: what was typed behind its name; `base`: all before the value."""
+
+    command: str = ""
+    typed: str = ""
+    base: str = ""
+    argument: str = ""
+    values: tuple[str, ...] = ()
+
+    def rows(self, now: Trigger) -> list[CompletionRow]:
+        """Return the values for what is typed now; until a new answer comes, those that still fit."""
+        if now.query != self.command or not now.typed.startswith(self.base):
+            return []
+        more = now.typed[len(self.base) :]
+        fitting = self.values if now.typed == self.typed else [each for each in self.values if each.startswith(more)]
+        return [
+            CompletionRow(f"/{self.command} {self.base}{value}", "argument", value, self.argument) for value in fitting
+        ]
+
+
+class Candidates:
+    """Keeps the last answers of a completer, so that there is something to show at once."""
+
+    def __init__(self, completer: Completer, store: PromptStore) -> None:
+        self.commands: list[PromptCommand] = []
+        self._completer = completer
+        self._store = store
+        self._agents: list[CompletionRow] = []
+        self._resources: list[CompletionRow] = []
+        self._files: list[str] = []
+        self._symbols: list[CompletionRow] = []
+        self._values = ArgumentValues()
+
+    def rows(self, now: Trigger) -> tuple[list[CompletionRow], int]:
+        """Return the matching rows and the row chosen at first: none where only a usage is shown."""
+        if now.kind == "arguments" and (values := self._values.rows(now)):
+            return values, -1
+        if now.kind == "arguments":
+            return [_command(row) for row in self.commands if row.name == now.query and row.arguments], -1
+        if now.kind == "command":
+            known = {row.name: row for row in self.commands}
+            return [_command(known[name]) for name in rank(now.query, known)], 0
+        return self._mentions(now), 0
+
+    async def load(self, now: Trigger) -> None:
+        """Ask anew for what there is of a kind, when it begins to be typed."""
+        if now.kind == "mention":
+            self._agents = await self._completer.agents()
+            self._resources = await self._completer.resources()
+        else:
+            self.commands = await self._completer.commands()
+
+    def is_completed(self, now: Trigger) -> bool:
+        """Return whether the arguments that are typed can be completed."""
+        return now.kind == "arguments" and any(row.name == now.query and row.is_completed for row in self.commands)
+
+    async def values(self, now: Trigger, *, is_wanted: bool = False) -> None:
+        """Ask what the argument can be that is typed; `is_wanted`: also of a server that is not connected."""
+        found = await self._completer.arguments(now.query, now.typed, is_wanted=is_wanted)
+        base = now.typed[: len(now.typed) - len(found.replaces)]
+        self._values = ArgumentValues(now.query, now.typed, base, found.argument, tuple(found.values))
+
+    async def search(self, query: str) -> None:
+        """Ask for files and symbols."""
+        files = await self._completer.files(query)
+        symbols = await self._completer.symbols(query) if len(query) >= _SYMBOL else []
+        self._files, self._symbols = files, symbols
+
+    def forget(self) -> None:
+        """Forget what was found for another word."""
+        self._files, self._symbols = [], []
+        self._values = ArgumentValues()
+
+    def _mentions(self, now: Trigger) -> list[CompletionRow]:
+        known = {row.label: row for row in self._agents}
+        agents = [known[name] for name in rank(now.query, known)]
+        names = list(dict.fromkeys([*self._list_used(now.query, known), *self._files]))
+        order = {name: at - 2 * min(self._store.weight(name), _USED) for at, name in enumerate(names)}
+        files = [
+            CompletionRow(mention(name, now.range), "folder" if name.endswith("/") else "file", name)
+            for name in sorted(names, key=order.__getitem__)
+            if fit(now.query, name) is not None
+        ]
+        symbols = [row for row in self._symbols if fit(now.query, row.label) is not None]
+        offered = {row.label: row for row in self._resources}
+        resources = [offered[name] for name in rank(now.query, offered)]
+        rows = [*agents, *files, *symbols, *resources] if now.query else [*files, *agents, *resources]
+        return rows[: PROMPT_FOUND.value]
+
+    def _list_used(self, query: str, agents: dict[str, CompletionRow]) -> list[str]:
+        used = [name for name in self._store.mentions() if name not in agents and fit(query, name) is not None]
+        return sorted(used, key=self._store.weight, reverse=True)[:_USED]
+
+
+def _command(row: PromptCommand) -> CompletionRow:
+    return CompletionRow(f"/{row.name}", "command", f"/{row.name} {row.arguments}".rstrip(), row.text)

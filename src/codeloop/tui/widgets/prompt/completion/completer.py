@@ -1,0 +1,174 @@
+"""What can be completed in the prompt, and where that is asked for."""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Literal, Protocol
+from urllib.parse import unquote
+
+from msgspec import Struct
+
+from codeloop.client.client import Client
+from codeloop.client.mentions import mentioned
+from codeloop.schema.api.files import FindFiles, FindSymbols
+from codeloop.schema.api.project import CompleteMcpPrompt, McpPromptCompletion
+from codeloop.schema.api.session_inputs import AgentPartInput, FilePartInput
+from codeloop.schema.bounds.tui import PROMPT_FOUND
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.limits import FILES_QUERY
+from codeloop.schema.operation import (
+    AGENT_LIST,
+    COMMAND_LIST,
+    FIND_FILES,
+    FIND_SYMBOLS,
+    MCP_COMPLETE,
+    RESOURCE_LIST,
+    NoArguments,
+)
+from codeloop.tui.widgets.prompt.completion.trigger import mention
+
+Kind = Literal["file", "folder", "agent", "symbol", "resource", "command", "argument", "prompt"]
+
+
+class CompletionRow(Struct, frozen=True):
+    """Something that can stand in the place of what is typed. `text`: what is inserted; `detail`: what it is."""
+
+    text: str
+    kind: Kind
+    label: str
+    detail: str = ""
+
+
+class PromptCommand(Struct, frozen=True):
+    """A command for `/`: its name, its arguments as they are written in the help, and what it does.
+
+    `is_completed`: whoever it is from can say what its arguments can be. `also`: other names, if no command has them.
+    """
+
+    name: str
+    arguments: str = ""
+    text: str = ""
+    is_completed: bool = False
+    also: tuple[str, ...] = ()
+
+
+class Completer(Protocol):
+    """Answers what there is. Nothing here raises: where nothing can be found, nothing is."""
+
+    async def files(self, query: str) -> list[str]:
+        """Return the paths that fit, best first; a folder's ends in `/`."""
+        ...
+
+    async def symbols(self, query: str) -> list[CompletionRow]:
+        """Return the symbols that fit."""
+        ...
+
+    async def agents(self) -> list[CompletionRow]:
+        """Return the agents that can be mentioned."""
+        ...
+
+    async def resources(self) -> list[CompletionRow]:
+        """Return the resources of MCP servers that can be mentioned, as far as they are known."""
+        ...
+
+    async def commands(self) -> list[PromptCommand]:
+        """Return the commands, those of the program first."""
+        ...
+
+    async def arguments(self, command: str, typed: str, *, is_wanted: bool) -> McpPromptCompletion:
+        """Complete the argument typed after a command; `is_wanted`: a server is started for it."""
+        ...
+
+    async def find_mentions(
+        self, text: str, note: Callable[[str], object]
+    ) -> tuple[list[FilePartInput], list[AgentPartInput]]:
+        """Find the mentions in a text; `note` is called with each that can't be attached."""
+        ...
+
+
+class ClientCompleter:
+    """Asks a client. `own`: the commands of the program, which go before the server's of the same name.
+
+    `directory`: what paths are relative to.
+    """
+
+    def __init__(self, client: Client, own: Sequence[PromptCommand] = (), directory: str = "") -> None:
+        self._client = client
+        self._own = tuple(own)
+        self._directory = directory
+
+    async def files(self, query: str) -> list[str]:
+        """Return the paths that fit, best first."""
+        with suppress(CodeloopError):
+            asked = FindFiles(query=query[: FILES_QUERY.value], limit=PROMPT_FOUND.value)
+            return await self._client.call(FIND_FILES, asked)
+        return []
+
+    async def symbols(self, query: str) -> list[CompletionRow]:
+        """Return the symbols that fit; a mention names the lines of the file where one is."""
+        with suppress(CodeloopError):
+            found = await self._client.call(FIND_SYMBOLS, FindSymbols(query=query))
+            rows = (_symbol(symbol.name, symbol.location, self._directory) for symbol in found)
+            return [row for row in rows if row is not None]
+        return []
+
+    async def agents(self) -> list[CompletionRow]:
+        """Return the agents that a prompt can hand work to."""
+        with suppress(CodeloopError):
+            found = await self._client.call(AGENT_LIST, NoArguments())
+            return [
+                CompletionRow(f"@{agent.name}", "agent", agent.name, agent.description or "")
+                for agent in found
+                if agent.mode != "primary" and not agent.hidden
+            ]
+        return []
+
+    async def resources(self) -> list[CompletionRow]:
+        """Return the resources that servers were known to have."""
+        with suppress(CodeloopError):
+            found = await self._client.call(RESOURCE_LIST, NoArguments())
+            return [
+                CompletionRow(mention(name), "resource", name, each.description or each.name)
+                for name, each in found.items()
+            ]
+        return []
+
+    async def commands(self) -> list[PromptCommand]:
+        """Return the program's commands, then the server's."""
+        names = {row.name for row in self._own}
+        with suppress(CodeloopError):
+            found = await self._client.call(COMMAND_LIST, NoArguments())
+            theirs = [
+                PromptCommand(row.name, " ".join(row.hints), row.description or row.source or "", row.source == "mcp")
+                for row in found
+            ]
+            return [*self._own, *(row for row in theirs if row.name not in names)]
+        return list(self._own)
+
+    async def arguments(self, command: str, typed: str, *, is_wanted: bool) -> McpPromptCompletion:
+        """Complete the argument typed after a command; `is_wanted`: a server is started for it."""
+        with suppress(CodeloopError):
+            asked = CompleteMcpPrompt(command=command, typed=typed, connect=is_wanted)
+            return await self._client.call(MCP_COMPLETE, asked)
+        return McpPromptCompletion()
+
+    async def find_mentions(
+        self, text: str, note: Callable[[str], object]
+    ) -> tuple[list[FilePartInput], list[AgentPartInput]]:
+        """Return the files and agents that a text mentions."""
+        try:
+            parts = await mentioned(self._client, text, note)
+        except CodeloopError as error:
+            note(f"What is mentioned was not attached: {error}")
+            return [], []
+        files = [part for part in parts if isinstance(part, FilePartInput)]
+        return files, [part for part in parts if isinstance(part, AgentPartInput)]
+
+
+def _symbol(name: str, location: object, directory: str) -> CompletionRow | None:
+    """Return a symbol as a mention of its lines, from where a language server says it is."""
+    match location:
+        case {"uri": str(uri), "range": {"start": {"line": int(first)}, "end": {"line": int(last)}}}:
+            path = unquote(uri.removeprefix("file://")).removeprefix(f"{directory.rstrip('/')}/")
+            return CompletionRow(mention(path, f"#{first + 1}-{last + 1}"), "symbol", name, f"{path}:{first + 1}")
+        case _:
+            return None

@@ -1,0 +1,166 @@
+"""Completes what is typed: keeps the list above the editor, and puts in what is chosen."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+from codeloop.schema.bounds.tui import PROMPT_DEBOUNCE
+from codeloop.tui.widgets.prompt.completion.candidates import Candidates
+from codeloop.tui.widgets.prompt.completion.completer import CompletionRow
+from codeloop.tui.widgets.prompt.completion.popup import CompletionPopup
+from codeloop.tui.widgets.prompt.completion.trigger import Trigger, trigger
+from codeloop.tui.widgets.prompt.editor import PromptEditor
+from codeloop.tui.widgets.prompt.history.prompt_store import PromptStore
+
+
+class Completions:
+    """What is completed now. `spawn` runs what has to be waited for, so that typing never waits."""
+
+    def __init__(
+        self,
+        editor: PromptEditor,
+        popup: CompletionPopup,
+        candidates: Candidates,
+        store: PromptStore,
+        spawn: Callable[[Awaitable[None]], object],
+    ) -> None:
+        self._editor = editor
+        self._popup = popup
+        self._candidates = candidates
+        self._store = store
+        self._spawn = spawn
+        self._trigger: Trigger | None = None
+        self._asked: Trigger | None = None
+        self._is_waiting = self._is_closed = self._is_moved = False
+        self._takes_first = False
+        """Tab was pressed before an answer came."""
+
+    def actions(self) -> dict[str, Callable[[], bool]]:
+        """Return the keys' actions, by name."""
+        return {
+            "completion_enter": self._enter,
+            "completion_accept": self._accept,
+            "completion_previous": lambda: self._move(-1),
+            "completion_next": lambda: self._move(1),
+            "completion_close": self._close,
+        }
+
+    def update(self) -> None:
+        """Follow what is typed."""
+        buffer = self._editor.buffer
+        now = None
+        if self._editor.mode == "prompt" and self._editor.is_writing and buffer.anchor is None and buffer.text:
+            now = trigger(buffer.text, buffer.cursor)
+        before, self._trigger = self._trigger, now
+        if now is not None:
+            if before is None or (before.kind, before.start) != (now.kind, now.start):
+                self._is_closed = self._is_moved = self._takes_first = False
+                self._asked = None
+                self._candidates.forget()
+                self._spawn(self._load(now))
+            elif (now.query, now.typed) != (before.query, before.typed):
+                self._is_moved = False
+            if now.kind == "arguments" and now != self._asked:
+                self._asked = now
+                self._spawn(self._complete(now))
+            if now.kind == "mention" and (self._asked is None or self._asked.query != now.query):
+                self._asked, self._is_waiting = now, True
+                self._spawn(self._search(now))
+        self._show()
+
+    def _show(self) -> None:
+        if self._trigger is None or self._is_closed:
+            self._popup.show(())
+            return
+        rows, chosen = self._candidates.rows(self._trigger)
+        if self._is_moved and self._popup.rows and self._popup.chosen >= 0:
+            kept = self._popup.rows[self._popup.chosen]
+            chosen = rows.index(kept) if kept in rows else 0
+        self._popup.show(rows, chosen)
+
+    async def _load(self, now: Trigger) -> None:
+        await self._candidates.load(now)
+        if self._trigger is not None and self._trigger.kind == now.kind:
+            self._show()
+
+    async def _search(self, now: Trigger) -> None:
+        await asyncio.sleep(PROMPT_DEBOUNCE.seconds)
+        if self._asked is not now:
+            return
+        await self._candidates.search(now.query)
+        if self._asked is not now:
+            return
+        self._is_waiting = False
+        if self._trigger is not None and self._trigger.kind == "mention":
+            self._show()
+            if self._takes_first and self._popup.rows:
+                self._put(self._popup.rows[0])
+
+    async def _complete(self, now: Trigger, *, is_wanted: bool = False) -> None:
+        """Ask what the argument can be that is typed."""
+        await asyncio.sleep(PROMPT_DEBOUNCE.seconds)
+        if self._asked is now and self._candidates.is_completed(now):
+            await self._candidates.values(now, is_wanted=is_wanted)
+            if self._asked is now and self._trigger is not None and self._trigger.kind == "arguments":
+                self._show()
+
+    def _move(self, step: int) -> bool:
+        if not self._popup.rows or (self._popup.chosen < 0 and self._popup.rows[0].kind != "argument"):
+            return False
+        self._is_moved = True
+        self._popup.move(step)
+        return True
+
+    def _close(self) -> bool:
+        if not self._popup.rows:
+            return False
+        self._is_closed, self._takes_first = True, False
+        self._popup.show(())
+        return True
+
+    def _accept(self) -> bool:
+        if self._popup.rows and self._popup.chosen >= 0:
+            return self.take(self._popup.chosen)
+        if self._trigger is not None and self._trigger.kind == "arguments" and not self._is_closed:
+            if self._popup.rows and self._popup.rows[0].kind == "argument":
+                return self.take(0)
+            self._asked = self._trigger
+            self._spawn(self._complete(self._trigger, is_wanted=True))
+            return True
+        if self._is_waiting and self._trigger is not None and self._trigger.kind == "mention" and not self._is_closed:
+            self._takes_first = True
+            return True
+        return self._trigger is not None and self._trigger.kind == "arguments"
+
+    def _enter(self) -> bool:
+        """Take what is chosen; what is typed in full already, or a command that can do without more, is sent."""
+        now, chosen = self._trigger, self._popup.chosen
+        if now is None or not self._popup.rows or chosen < 0:
+            return False
+        row = self._popup.rows[chosen]
+        if not self._is_moved and self._editor.buffer.text[now.start : now.end] == row.text:
+            return False
+        command = next((each for each in self._candidates.commands if f"/{each.name}" == row.text), None)
+        self.take(chosen)
+        return command is None or bool(command.arguments and not command.arguments.startswith("["))
+
+    def take(self, index: int) -> bool:
+        """Put in a row of the list."""
+        self._put(self._popup.rows[index])
+        return True
+
+    def _put(self, row: CompletionRow) -> None:
+        now, buffer = self._trigger, self._editor.buffer
+        if now is None:
+            return
+        text = row.text
+        if row.kind == "folder":
+            text = text.removesuffix('"')  # what is in it comes next
+        elif not buffer.text[now.end : now.end + 1].isspace():
+            text += " "
+        buffer.replace(now.start, now.end, text)
+        self._takes_first = False
+        if row.kind in {"file", "agent"}:
+            with suppress(OSError):
+                self._store.mention(row.label)
+        self._editor.update()

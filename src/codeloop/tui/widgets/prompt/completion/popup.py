@@ -1,0 +1,125 @@
+"""The list above the prompt: what can be completed, or what the history search found."""
+
+from collections.abc import Sequence
+
+from rich.segment import Segment
+from textual import events
+from textual.geometry import Size
+from textual.message import Message
+from textual.strip import Strip
+from textual.widget import Widget
+
+from codeloop.kit.terminal_text import one_line
+from codeloop.tui.editor.graphemes import width
+from codeloop.tui.widgets.base import faint_style
+from codeloop.tui.widgets.prompt.completion.completer import CompletionRow
+
+ROWS = 8
+
+
+class CompletionPopup(Widget):
+    """Shows at most eight rows at once, the chosen one marked. `chosen`: its index; -1: none."""
+
+    ALLOW_SELECT = False
+    COMPONENT_CLASSES = {"popup--chosen", "popup--muted"}
+    DEFAULT_CSS = """
+    CompletionPopup {
+        display: none;
+        height: auto;
+        width: 1fr;
+        padding: 0 1 0 2;
+        background: $surface;
+        & > .popup--chosen {
+            background: $block-cursor-background;
+            color: $block-cursor-foreground;
+            text-style: $block-cursor-text-style;
+        }
+        & > .popup--muted { color: $text-muted; }
+    }
+    """
+
+    class Picked(Message):
+        """The user clicked a row."""
+
+        def __init__(self, index: int) -> None:
+            super().__init__()
+            self.index = index
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows: tuple[CompletionRow, ...] = ()
+        self.chosen = -1
+        self._top = 0
+
+    def show(self, rows: Sequence[CompletionRow], chosen: int = 0) -> None:
+        """Show rows; none closes the list."""
+        if tuple(rows) == self.rows and chosen == self.chosen:
+            return
+        is_as_high = min(len(rows), ROWS) == min(len(self.rows), ROWS)
+        self.rows, self.chosen = tuple(rows), min(chosen, len(rows) - 1)
+        self._top = 0
+        self._follow()
+        self.display = bool(rows)
+        self.refresh(layout=not is_as_high)
+
+    def move(self, step: int) -> None:
+        """Choose another row; behind the last one comes the first."""
+        self.chosen = (max(self.chosen, -1 if step > 0 else 0) + step) % len(self.rows)
+        self._follow()
+        self.refresh()
+
+    def _follow(self) -> None:
+        self._top = max(min(self._top, self.chosen), self.chosen - ROWS + 1, 0)
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """Return as many rows as there are, up to eight."""
+        del container, viewport, width
+        return min(len(self.rows), ROWS)
+
+    def on_click(self, event: events.Click) -> None:
+        """Take the row that is pointed at."""
+        at = event.get_content_offset(self)
+        if at is not None and self._top + at.y < len(self.rows):
+            self.post_message(self.Picked(self._top + at.y))
+
+    def render_line(self, y: int) -> Strip:
+        """Draw a row: its name, and what it is where there is room."""
+        base, cells = self.rich_style, self.content_size.width
+        index = self._top + y
+        if index >= len(self.rows):
+            return Strip.blank(cells, base)
+        row = self.rows[index]
+        style, faint = base, faint_style(self, "popup--muted", base)
+        if index == self.chosen:
+            style = faint = base + self.get_component_rich_style("popup--chosen", partial=True)
+        label = _label(row, cells)
+        column = min(max((width(_label(each, cells)) for each in self._visible()), default=0) + 2, cells // 2)
+        segments = [Segment(label, style), Segment(" " * max(column - width(label), 2), style)]
+        room = cells - sum(width(each.text) for each in segments)
+        if row.detail and room > 8:
+            segments.append(Segment(one_line(row.detail, room), faint))
+        strip = Strip(segments)
+        if y == ROWS - 1 and len(self.rows) > ROWS:  # which of how many is chosen, at the end of the last row
+            place = f" {max(self.chosen, 0) + 1} of {len(self.rows)} {self._arrows}"
+            strip = strip.adjust_cell_length(max(cells - len(place), 0), style)
+            strip = Strip([*strip, Segment(place, faint)])
+        return strip.adjust_cell_length(cells, style)
+
+    @property
+    def _arrows(self) -> str:
+        """Where there is more."""
+        is_below = self._top + ROWS < len(self.rows)
+        return "↕" if self._top and is_below else "↓" if is_below else "↑"
+
+    def _visible(self) -> tuple[CompletionRow, ...]:
+        return self.rows[self._top : self._top + ROWS]
+
+
+def _label(row: CompletionRow, cells: int) -> str:
+    """Return the label of a row, cut to fit: a long path keeps its end."""
+    label = one_line(row.label, 2_000)
+    if width(label) <= cells or row.kind not in {"file", "folder"}:
+        return one_line(row.label, cells)
+    while width(label) > cells - 1:
+        label = label[1:]
+    return "…" + label

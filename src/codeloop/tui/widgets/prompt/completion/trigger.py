@@ -1,0 +1,51 @@
+"""What the user is in the middle of typing: a command, a mention, or nothing that is completed. Pure."""
+
+import re
+from typing import Literal
+
+from msgspec import Struct
+
+_MENTION = re.compile(r"""(?<![\w`@/.])@(?:"([^"\n]*)|((?:[^\s`"',;:!?()<>\[\]{}]+:)*[^\s`"',;:!?()<>\[\]{}]*))\Z""")
+_PLAIN = re.compile(r"""[^\s`"',;:!?()<>\[\]{}]+(?::[^\s`"',;:!?()<>\[\]{}]+)*""")
+_RANGE = re.compile(r"#\d*(-\d*)?\Z")
+_COMMAND = re.compile(r"/([^\s/]*)\Z")
+_ARGUMENTS = re.compile(r"/([^\s/]+)[ \t]")
+_WINDOW = 400
+
+
+class Trigger(Struct, frozen=True):
+    """What is completed between two places of the text. `query`: what was typed of it; `range`: `#10-20` behind it.
+
+    Of arguments, `query` is the command's name and `typed` what stands behind it.
+    """
+
+    kind: Literal["command", "arguments", "mention"]
+    start: int
+    end: int
+    query: str
+    range: str = ""
+    typed: str = ""
+
+
+def trigger(text: str, cursor: int) -> Trigger | None:
+    """Return the text at the cursor that can be completed, with its kind; None: there is none."""
+    if text.startswith("/"):
+        head = text[:cursor] if cursor < _WINDOW else text[:_WINDOW]
+        if (found := _COMMAND.match(head)) is not None:
+            return Trigger("command", 0, cursor, found[1])
+        if (found := _ARGUMENTS.match(head)) is not None and "\n" not in head and "@" not in head:
+            return Trigger("arguments", 0, cursor, found[1], typed=text[found.end() : cursor])
+    start = max(cursor - _WINDOW, 0)
+    if (found := _MENTION.search(text[start:cursor])) is None:
+        return None
+    typed = found[1] if found[1] is not None else found[2]
+    span = _RANGE.search(typed)
+    query, lines = (typed[: span.start()], span[0]) if span else (typed, "")
+    return Trigger("mention", start + found.start(), cursor, query, lines)
+
+
+def mention(path: str, lines: str = "") -> str:
+    """Return a path as a mention, in quotes where the parser of mentions needs them."""
+    name = path + lines
+    plain = _PLAIN.fullmatch(name) is not None and not name.endswith(".")
+    return f"@{name}" if plain else f'@"{name}"'

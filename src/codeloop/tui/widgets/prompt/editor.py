@@ -1,0 +1,261 @@
+"""The text field of the prompt: draws the rows that are visible, and hands keys to the buffer."""
+
+from collections.abc import Callable, Iterable, Mapping
+from unicodedata import category
+
+from rich.segment import Segment
+from rich.style import Style
+from textual import events, on
+from textual.geometry import Offset, Size
+from textual.strip import Strip
+
+from codeloop.tui.editor.buffer import Buffer
+from codeloop.tui.editor.chips import adopt_chips, chips_in, is_chip
+from codeloop.tui.editor.edits import EDITS
+from codeloop.tui.editor.line_layout import Layout
+from codeloop.tui.editor.vim.vim import Vim
+from codeloop.tui.editor.words import around
+from codeloop.tui.keys.bindings import normalise_key
+from codeloop.tui.widgets.base import faint_style
+from codeloop.tui.widgets.prompt.entry import Mode
+from codeloop.tui.widgets.prompt.history.stored_prompt import StoredPrompt
+from codeloop.tui.widgets.prompt.pointing import PointedWidget, Unit
+
+_CURSOR = Style(reverse=True)
+SHELL_HINT = "A shell command; esc leaves"
+
+
+class PromptEditor(PointedWidget, can_focus=True):
+    """Edits `buffer`.
+
+    `keys`: the actions of each key. `run` carries out one that is not an edit, and says whether it had something to
+    do. `changed` is called after each change of the text or the cursor.
+    """
+
+    remark = ""
+    """What is said at the end of the first row."""
+    COMPONENT_CLASSES = {"editor--selection", "editor--chip", "editor--placeholder"}
+    DEFAULT_CSS = """
+    PromptEditor {
+        height: auto;
+        width: 1fr;
+        padding: 0 1;
+        background: $panel;
+        border-left: outer $primary;
+        &.-shell { border-left: double $warning; }
+        & > .editor--selection {
+            background: $block-cursor-background;
+            color: $block-cursor-foreground;
+            text-style: $block-cursor-text-style;
+        }
+        & > .editor--chip { color: $accent; text-style: bold; }
+        & > .editor--placeholder { color: $text-muted; }
+    }
+    """
+
+    def __init__(
+        self, keys: Mapping[str, tuple[str, ...]], run: Callable[[str], bool], changed: Callable[[], None]
+    ) -> None:
+        super().__init__()
+        self.buffer = Buffer()
+        self.rows = Layout(lambda: self.buffer.chips)
+        self.mode: Mode = "prompt"
+        self.placeholder = ""
+        self.vim: Vim | None = None
+        self.pasted: Callable[[str], None] = self.buffer.insert
+        self.keys = keys
+        self._run = run
+        self._on_change = changed
+        self._top = 0
+        self._cells = 0
+        self._shown = 0
+
+    def on_key(self, event: events.Key) -> None:
+        """Take a key, unless nothing here has a use for it."""
+        if self.press(normalise_key(event.key), character_of(event)):
+            event.stop()
+            event.prevent_default()
+
+    def press(self, key: str, character: str | None) -> bool:
+        """Do what a key does; return whether it does anything here."""
+        if self.vim is not None and self.vim.press(key, character):
+            self.update()
+            return True
+        for action in self.keys.get(key, ()):
+            if self.do(action):
+                return True
+        if character is None:
+            return False
+        if character == "!" and self.buffer.cursor == 0 and self.mode == "prompt":
+            self.enter("shell")
+            return True
+        if character == "?" and not self.buffer.text and self.mode == "prompt" and self._run("help"):
+            return True
+        self.buffer.type(character)
+        self.update()
+        return True
+
+    def do(self, action: str) -> bool:
+        """Carry out an action by its id; return whether it had something to do."""
+        if (edit := EDITS.get(action)) is None:
+            return self._run(action)
+        if action in {"input_delete", "input_move_right"} and not self.buffer.text:  # its keys mean other things then
+            return False
+        edit(self.buffer, self.rows)
+        self.update()
+        return True
+
+    def update(self) -> None:
+        """Show what the buffer holds now."""
+        self._lay_out()
+        self._on_change()
+
+    @property
+    def is_writing(self) -> bool:
+        """Return whether letters are inserted: not in vi's other modes."""
+        return self.vim is None or self.vim.mode == "insert"
+
+    @property
+    def selection(self) -> tuple[int, int]:
+        """The selected places."""
+        return self.buffer.selection if self.vim is None else self.vim.selection()
+
+    @property
+    def kept(self) -> StoredPrompt:
+        """What stands here, as it is kept."""
+        text = self.buffer.text
+        return StoredPrompt(text, self.mode, chips_in(self.buffer.chips, text), cursor=self.buffer.cursor)
+
+    def load(self, kept: StoredPrompt) -> None:
+        """Put something else in the place of what stands here; undo brings the text back."""
+        text = adopt_chips(self.buffer.chips, kept.text, kept.chips)
+        self.buffer.replace(0, len(self.buffer.text), text)
+        if kept.cursor is not None:
+            self.buffer.move(kept.cursor)
+        self.enter(kept.mode)
+
+    def enter(self, mode: Mode) -> None:
+        """Write prompts, or lines for the shell."""
+        self.mode = mode
+        self.set_class(mode == "shell", "-shell")
+        self.update()
+
+    def _lay_out(self) -> None:
+        if not self._cells:
+            return
+        self.rows.update(self.buffer.text, self._cells)
+        height = self._fit_height()
+        row, _ = self.rows.place(self.buffer.cursor)
+        self._top = max(min(self._top, row, self.rows.rows - height), row - height + 1, 0)
+        if height != self._shown:
+            self._shown = height
+            self.refresh(layout=True)
+        else:
+            self.refresh()
+
+    @property
+    def cursor_screen_offset(self) -> Offset:
+        """The cell of the screen in which the cursor stands."""
+        row, column = self.rows.place(self.buffer.cursor)
+        return self.content_region.offset + Offset(column, row - self._top)
+
+    def _fit_height(self) -> int:
+        return max(1, min(self.rows.rows, self.screen.size.height // 3))
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """Return as many rows as the text has, up to a third of the screen."""
+        del container, viewport
+        if width != self._cells:
+            self._cells = width
+            self.rows.update(self.buffer.text, width)
+        self._shown = self._fit_height()
+        return self._shown
+
+    def on_resize(self) -> None:
+        """Keep the cursor in view."""
+        self._lay_out()
+
+    @on(events.Focus)
+    @on(events.Blur)
+    def _focus_moved(self) -> None:
+        """Show the cursor, or hide it."""
+        self._lay_out()
+
+    def on_paste(self, event: events.Paste) -> None:
+        """Take in what is pasted."""
+        event.stop()
+        self.pasted(event.text)
+
+    def point(self, at: Offset, *, select: bool, unit: Unit = "character") -> None:
+        """Put the cursor in a cell, or select what is there."""
+        buffer, place = self.buffer, self.rows.offset(self._top + at.y, at.x)
+        if unit != "character":
+            is_line = unit == "line"
+            start, place = (buffer.line_start(place), buffer.line_end(place)) if is_line else around(buffer.text, place)
+            buffer.move(start)
+        buffer.move(place, select=select)
+        self.update()
+
+    def scroll_rows(self, step: int) -> bool:
+        """Scroll the text; return whether there is more of it than is shown."""
+        if self.rows.rows <= self._shown:
+            return False
+        self._top = max(0, min(self._top + step, self.rows.rows - self._shown))
+        self.refresh()
+        return True
+
+    def render_line(self, y: int) -> Strip:
+        """Draw a row; at the end of the first, the mode."""
+        base, cells = self.rich_style, self.content_size.width
+        row = self._top + y
+        faint = faint_style(self, "editor--placeholder", base)
+        mode = "" if y else _mode(self)
+        if not self.buffer.text:
+            hint = "" if y else SHELL_HINT if self.mode == "shell" else self.placeholder
+            return _row(_hint(hint, faint, has_focus=self.has_focus and not y), cells, base, Segment(mode, faint))
+        if row >= self.rows.rows:
+            return Strip.blank(cells, base)
+        offset, text = self.rows.row(row)
+        cursor = self.buffer.cursor - offset if self.has_focus else -1
+        start, end = (place - offset for place in self.selection)
+        chip = base + self.get_component_rich_style("editor--chip", partial=True)
+        chosen = self.get_component_rich_style("editor--selection", partial=True)
+        segments: list[Segment] = []
+        for glyph in self.rows.glyphs(text):
+            style = chip if is_chip(text[glyph.start : glyph.end]) else base
+            if start <= glyph.start < end:
+                style += chosen
+            if glyph.start <= cursor < glyph.end:
+                style += _CURSOR
+            segments.append(Segment(glyph.shown, style))
+        if cursor == len(text) and self.rows.place(self.buffer.cursor)[0] == row:
+            segments.append(Segment(" ", base + _CURSOR))
+        return _row(Segment.simplify(segments), cells, base, Segment(mode, faint))
+
+
+def _mode(editor: PromptEditor) -> str:
+    """Return a remark, or that what is written is for the shell and in which of vi's modes."""
+    shell = "shell" if editor.mode == "shell" and editor.buffer.text else ""
+    return editor.remark or " ".join(filter(None, (shell, editor.vim.shown if editor.vim is not None else "")))
+
+
+def _row(segments: Iterable[Segment], cells: int, base: Style, end: Segment) -> Strip:
+    """Return a row, with what stands at its end if there is room."""
+    strip, left = Strip(segments), cells - len(end.text)
+    if not end.text or strip.cell_length >= left:
+        return strip.adjust_cell_length(cells, base)
+    return Strip([*strip.adjust_cell_length(left, base), end])
+
+
+def _hint(text: str, style: Style, *, has_focus: bool) -> list[Segment]:
+    """Return the row of an empty prompt."""
+    first, rest = text[:1] or " ", text[1:]
+    return [Segment(first, style + _CURSOR if has_focus else style), Segment(rest, style)]
+
+
+def character_of(event: events.Key) -> str | None:
+    """Return the character that a key types; also one that only joins others, as some scripts and emoji need."""
+    char = event.character
+    if char is None or any(event.key.startswith(f"{held}+") for held in ("alt", "ctrl", "super", "hyper", "meta")):
+        return None
+    return char if char.isprintable() or category(char) == "Cf" else None

@@ -1,0 +1,76 @@
+"""Hands the text of the prompt to the editor that the user has chosen in the environment."""
+
+import os
+import shlex
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+from textual.app import App, SuspendNotSupported
+
+from codeloop.kit.processes import start_outside
+from codeloop.kit.terminal_text import one_line
+from codeloop.tui.editor.chips import collapse_chips, escape_chips, expand_chips
+from codeloop.tui.widgets.prompt.editor import PromptEditor
+from codeloop.tui.widgets.prompt.history.stored_prompt import StoredPrompt
+
+
+class EditorFailed(Exception):
+    """The text stays as it was; the words say why, and what to do."""
+
+
+def editor_command(environment: Mapping[str, str]) -> list[str]:
+    """Return the editor with its arguments. Raises EditorFailed."""
+    line = environment.get("VISUAL") or environment.get("EDITOR") or ""
+    if not line.strip():
+        raise EditorFailed("No editor is set. Set VISUAL or EDITOR, for example: export EDITOR=nano.")
+    try:
+        return shlex.split(line)
+    except ValueError as error:
+        raise EditorFailed(f"VISUAL or EDITOR can't be read as a command: {error}.") from error
+
+
+async def edit_outside(editor: PromptEditor, app: App[None], note: Callable[[str], None]) -> None:
+    """Have what stands in the prompt edited, while the app leaves the terminal alone; the session goes on meanwhile."""
+    kept, text = editor.kept, None
+    with ExitStack() as stack:
+        try:
+            command = editor_command(os.environ)
+            with suppress(SuspendNotSupported):  # without a terminal there is nothing to hand over
+                stack.enter_context(app.suspend())
+            stack.enter_context(app.batch_update())
+            text = await run_editor(expand_chips(kept.chips, kept.text), command)
+        except EditorFailed as error:  # within the stack: an error that leaves it does not give the terminal back
+            note(str(error))
+    app.refresh(layout=True)
+    if text is not None:
+        editor.load(StoredPrompt(collapse_chips(kept.chips, escape_chips(kept.chips, text)), kept.mode, kept.chips))
+
+
+async def run_editor(text: str, command: list[str]) -> str:
+    """Return the text as the editor leaves it, on the terminal of this process. Raises EditorFailed.
+
+    The last line feed is left out: most editors add one.
+    """
+    try:
+        folder = tempfile.mkdtemp(prefix="prompt-")
+    except OSError as error:
+        raise EditorFailed(f"There is no place for a file to edit: {error.strerror}. Set TMPDIR.") from error
+    path = Path(folder, "prompt.md")
+    try:
+        path.write_text(text, encoding="utf-8", errors="replace", newline="\n")
+        try:
+            # Some editors take their configuration, which starts programs, from the folder that they start in.
+            process = await start_outside((*command, str(path)), folder=folder)
+        except OSError as error:
+            raise EditorFailed(f"{one_line(command[0], 60)} can't be started: {error.strerror}.") from error
+        code = await process.wait()
+        if code != 0:
+            raise EditorFailed(f"{one_line(command[0], 60)} ended with code {code}: the prompt is as it was.")
+        return path.read_text(encoding="utf-8", errors="replace").removesuffix("\n")
+    except OSError as error:
+        raise EditorFailed(f"What was edited can't be read: {error.strerror}.") from error
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,1 @@
+"""Prompts that were sent, drafts and the stash, in files."""

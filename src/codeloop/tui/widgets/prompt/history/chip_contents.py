@@ -1,0 +1,63 @@
+"""Large contents of chips: each in a file of its own, named by what is in it, so that it is written once."""
+
+import hashlib
+import os
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from codeloop.kit.small_files import make_private, read_start, write_atomically
+from codeloop.schema.bounds.tui import PROMPT_BLOB, PROMPT_BLOB_AGE
+from codeloop.tui.editor.chips import Chip
+from codeloop.tui.widgets.prompt.history.stored_prompt import StoredPrompt
+
+_INLINE = 8 * 1024
+
+
+class ChipContents:
+    """Files in `folder`."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def pack(self, prompt: StoredPrompt) -> StoredPrompt:
+        """Return a prompt whose large chips name the files that hold their contents. Raises OSError."""
+        chips = {char: self._save(chip) for char, chip in prompt.chips.items()}
+        return msgspec.structs.replace(prompt, chips=chips)
+
+    def unpack(self, prompt: StoredPrompt) -> StoredPrompt:
+        """Return a prompt with the contents of its chips; one whose file is gone is what its label says."""
+        chips = {char: self._load(chip) for char, chip in prompt.chips.items()}
+        return msgspec.structs.replace(prompt, chips=chips)
+
+    def _save(self, chip: Chip) -> Chip:
+        if len(chip.text) + len(chip.url) <= _INLINE or chip.file:
+            return chip
+        data = msgspec.json.encode(chip)
+        name = hashlib.sha256(data).hexdigest()
+        make_private(self._folder)
+        path = self._folder / name
+        if path.exists():
+            os.utime(path)
+        else:
+            self._forget_old()
+            write_atomically(path, data)
+        return Chip(label=chip.label, mime=chip.mime, name=chip.name, file=name)
+
+    def _load(self, chip: Chip) -> Chip:
+        if not chip.file:
+            return chip
+        try:
+            return msgspec.json.decode(read_start(self._folder / chip.file, PROMPT_BLOB.value), type=Chip)
+        except (OSError, msgspec.MsgspecError):
+            return Chip(label=chip.label, text=chip.label)
+
+    def _forget_old(self) -> None:
+        """Remove contents that nothing has used for long."""
+        oldest = time.time() - PROMPT_BLOB_AGE.seconds
+        for path in self._folder.iterdir():
+            with suppress(OSError):
+                if path.stat().st_mtime < oldest:
+                    path.unlink()

@@ -1,0 +1,109 @@
+"""What is being written and what waits to be sent, in files that outlive their process: whoever comes next has them."""
+
+import os
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+import msgspec
+
+from codeloop.kit.small_files import locked, make_private, read_start, write_atomically
+from codeloop.schema.bounds.tui import PROMPT_BLOB
+from codeloop.tui.widgets.prompt.entry import PromptEntry
+from codeloop.tui.widgets.prompt.history.chip_contents import ChipContents
+from codeloop.tui.widgets.prompt.history.stored_prompt import StoredPrompt
+
+
+class DraftFiles:
+    """Files of many processes in `folder`; a process holds a lock as long as it lives, and its files are its own."""
+
+    def __init__(self, folder: Path, contents: ChipContents) -> None:
+        self._folder = folder
+        self._contents = contents
+        self._own = f"{os.getpid():x}{os.urandom(4).hex()}"
+        self._life = ExitStack()
+        self._is_alive = False
+
+    def save(self, key: str, draft: StoredPrompt | None) -> None:
+        """Keep what is being typed in a session (its id, or a name for a new one); None: nothing. Raises OSError."""
+        is_kept = draft is not None and (draft.text or draft.mode == "shell")
+        self._write(key, msgspec.json.encode(self._contents.pack(draft)) if draft is not None and is_kept else b"")
+
+    def load(self, key: str) -> StoredPrompt | None:
+        """Return the draft of a session in this process; None: there is none."""
+        try:
+            found = msgspec.json.decode(read_start(self._path(key), PROMPT_BLOB.value), type=StoredPrompt)
+        except (OSError, msgspec.MsgspecError):
+            return None
+        return self._contents.unpack(found)
+
+    def save_queue(self, key: str, prompts: list[PromptEntry]) -> None:
+        """Keep the prompts that wait in a session for the end of its turn. Raises OSError."""
+        self._write(f"{key}-queue", msgspec.json.encode(prompts) if prompts else b"")
+
+    def load_queue(self, key: str) -> list[PromptEntry]:
+        """Return the prompts that wait, also those of a process that is gone."""
+        self.adopt(f"{key}-queue")
+        try:
+            data = read_start(self._path(f"{key}-queue"), PROMPT_BLOB.value)
+            return msgspec.json.decode(data, type=list[PromptEntry])
+        except (OSError, msgspec.MsgspecError):
+            return []
+
+    def adopt(self, key: str) -> bool:
+        """Take over the latest draft of a session from a process that is gone; only one process can rename it.
+
+        Return whether there was one.
+        """
+        own = self._path(key)
+        if own.exists() or not self._folder.is_dir():
+            return False
+        left = [path for path in self._folder.glob(f"{key}.*.json") if _is_left(path)]
+        for path in sorted(left, key=_modification_time, reverse=True):
+            with suppress(OSError):
+                self._show_life()
+                path.rename(own)
+                return True
+        return False
+
+    def close(self) -> None:
+        """Let others take over what is left."""
+        self._life.close()
+        if self._is_alive:
+            with suppress(OSError):  # a file without a lock says nothing
+                (self._folder / f"{self._own}.alive").unlink(missing_ok=True)
+        self._is_alive = False
+
+    def _path(self, key: str) -> Path:
+        return self._folder / f"{key}.{self._own}.json"
+
+    def _write(self, key: str, data: bytes) -> None:
+        if not data:
+            with suppress(FileNotFoundError, NotADirectoryError):
+                self._path(key).unlink()
+            return
+        make_private(self._folder)
+        self._show_life()
+        write_atomically(self._path(key), data)
+
+    def _show_life(self) -> None:
+        if not self._is_alive:
+            self._life.enter_context(locked(self._folder / f"{self._own}.alive", 1))
+            self._is_alive = True
+
+
+def _is_left(path: Path) -> bool:
+    """Return whether the process that wrote a draft is gone."""
+    alive = path.with_name(f"{path.name.split('.')[-2]}.alive")
+    try:
+        with locked(alive, 0):
+            alive.unlink(missing_ok=True)
+            return True
+    except (TimeoutError, OSError):
+        return False
+
+
+def _modification_time(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0

@@ -1,0 +1,143 @@
+"""Keeps what is being typed, so that no crash and no closed terminal loses a word of it; and what is put aside."""
+
+from collections.abc import Callable
+
+from codeloop.kit.terminal_text import one_line
+from codeloop.tui.editor.chips import adopt_chips
+from codeloop.tui.widgets.prompt.editor import PromptEditor
+from codeloop.tui.widgets.prompt.history.prompt_store import PromptStore
+from codeloop.tui.widgets.prompt.history.stored_prompt import StoredPrompt
+
+NEW = "new"
+"""The draft of a session that does not exist yet."""
+_EMPTY = StoredPrompt("")
+RESTORED = "What you were typing when the program ended is back."
+
+
+class DraftKeeper:
+    """The draft of the session that is shown. `later` calls a function a moment from now; `note` shows a message."""
+
+    def __init__(
+        self,
+        editor: PromptEditor,
+        store: PromptStore,
+        later: Callable[[Callable[[], None]], object],
+        note: Callable[[str], None],
+    ) -> None:
+        self.session: str = NEW
+        self._editor = editor
+        self._store = store
+        self._later = later
+        self._note = note
+        self._written = self._loaded = _EMPTY
+        self._is_due = False
+        self._has_failed = False
+
+    def actions(self) -> dict[str, Callable[[], bool]]:
+        """Return the keys' actions, by name."""
+        return {"stash_push": self.push, "stash_pop": self.pop}
+
+    def schedule_write(self) -> None:
+        """Have the draft written soon."""
+        if not self._is_due:
+            self._is_due = True
+            self._later(self.write)
+
+    def write(self) -> None:
+        """Write the draft now, if it is not as it was written last."""
+        self._is_due = False
+        kept = self._editor.kept
+        if kept == self._written:
+            return
+        try:
+            self._store.drafts.save(self.session, kept)
+            self._written = kept
+        except OSError as error:
+            if not self._has_failed:
+                self._note(f"What you type can't be kept in {self._store.folder}: {error.strerror or error}.")
+            self._has_failed = True
+
+    def enter(self, session: str) -> None:
+        """Show the draft of another session; the one of this session waits.
+
+        What was typed before there was a session, as while one is opened at the start, goes along.
+        """
+        typed = self._editor.kept
+        is_new = (typed.text, typed.mode) != (self._loaded.text, self._loaded.mode)
+        is_carried = is_new and session != self.session == NEW
+        if is_carried:
+            self._editor.load(self._loaded)
+        self.write()
+        self.session = session
+        is_left = self._store.drafts.adopt(session)
+        draft = self._store.drafts.load(session)
+        self._written = _EMPTY
+        self._loaded = draft or _EMPTY
+        self._editor.load(self._loaded)
+        if is_left and draft is not None:
+            self._note(RESTORED)
+        if is_carried:
+            self.push()
+            self._editor.load(typed)
+
+    def rename(self, session: str) -> None:
+        """Go on with the same draft in a session that has just got its id."""
+        if session != self.session:
+            try:
+                self._store.drafts.save(self.session, None)
+            except OSError:
+                self._has_failed = True
+            self.session, self._written = session, _EMPTY
+            self.write()
+
+    def push(self) -> bool:
+        """Put what is typed aside."""
+        kept = self._editor.kept
+        if not kept.text.strip():
+            return False
+        if self._put_aside(kept):
+            self._editor.load(_EMPTY)
+        return True
+
+    def pop(self, index: int = -1) -> bool:
+        """Take back what was put aside; what is typed now is put aside in its place."""
+        try:
+            found = self._store.pop(index)
+        except OSError as error:
+            self._note(f"The stashed prompt can't be taken from {self._store.folder}: {error.strerror or error}.")
+            return True
+        if found is None:
+            self._note("No prompt is stashed.")
+            return True
+        self.put(StoredPrompt(found.text, found.mode, found.chips))
+        return True
+
+    def put(self, kept: StoredPrompt) -> None:
+        """Have a prompt stand here. What is typed is put aside; if it can't be, it follows the prompt."""
+        self.push()
+        if self._editor.buffer.text.strip():
+            self._precede(kept)
+        else:
+            self._editor.load(kept)
+
+    def give_back(self, kept: StoredPrompt) -> None:
+        """Have a prompt that was not sent stand here again; if something is being typed, the prompt is put aside."""
+        if not self._editor.buffer.text.strip():
+            self._editor.load(kept)
+        elif not self._put_aside(kept):
+            self._precede(kept)
+
+    def _precede(self, kept: StoredPrompt) -> None:
+        buffer = self._editor.buffer
+        buffer.replace(0, 0, adopt_chips(buffer.chips, kept.text, kept.chips) + "\n")
+        self._editor.update()
+
+    def _put_aside(self, kept: StoredPrompt) -> bool:
+        """Put a prompt aside; return whether it could be kept."""
+        try:
+            self._store.push(kept)
+        except OSError as error:
+            self._note(f"It can't be stashed in {self._store.folder}: {error.strerror or error}.")
+            return False
+        self._note(f"Stashed: {one_line(kept.text, 40)}")
+        return True

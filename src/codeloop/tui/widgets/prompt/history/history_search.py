@@ -1,0 +1,128 @@
+"""Brings back what was sent before: with the arrow keys, or by looking for it."""
+
+from collections.abc import Callable
+
+from codeloop.kit.terminal_text import one_line
+from codeloop.tui.editor.chips import Chip, expand_chips
+from codeloop.tui.widgets.prompt.completion.completer import CompletionRow
+from codeloop.tui.widgets.prompt.completion.popup import CompletionPopup
+from codeloop.tui.widgets.prompt.editor import PromptEditor
+from codeloop.tui.widgets.prompt.history.prompt_store import PromptStore
+from codeloop.tui.widgets.prompt.history.stored_prompt import StoredPrompt
+
+SEARCHING, NOTHING = "history", "nothing in the history fits"
+_SHOWN = 50
+
+
+class HistorySearch:
+    """Where the user is in the history. Prompts that are changed while they are looked at stay until one is sent."""
+
+    def __init__(self, editor: PromptEditor, popup: CompletionPopup, store: PromptStore) -> None:
+        self.is_searching = False
+        self._editor = editor
+        self._popup = popup
+        self._store = store
+        self._history: list[StoredPrompt] = []
+        self._at = 0
+        """How many prompts back; 0: what is being typed."""
+        self._changed: dict[int, StoredPrompt] = {}
+        self._hits: list[StoredPrompt] = []
+        self._before: StoredPrompt | None = None
+
+    def actions(self) -> dict[str, Callable[[], bool]]:
+        """Return the keys' actions, by name."""
+        return {
+            "history_previous": lambda: self._is_on_edge(top=True) and self._step(1),
+            "history_next": lambda: self._is_on_edge(top=False) and self._step(-1),
+            "history_search": self._search,
+        }
+
+    def forget(self) -> None:
+        """Begin at the end again: something was sent."""
+        self._at = 0
+        self._changed.clear()
+        self.end_search()
+
+    def _is_on_edge(self, *, top: bool) -> bool:
+        """Return whether the cursor is in the first row, or in the last one."""
+        rows = self._editor.rows
+        row = rows.place(self._editor.buffer.cursor)[0]
+        return row == 0 if top else row == rows.rows - 1
+
+    def _step(self, step: int) -> bool:
+        if self.is_searching:
+            return False
+        if self._at == 0:
+            self._history = self._store.history()
+        if not 0 <= self._at + step <= len(self._history):
+            return False
+        self._changed[self._at] = self._editor.kept
+        self._at += step
+        wanted = self._changed.get(self._at) or self._store.contents.unpack(self._history[-self._at])
+        self._editor.load(StoredPrompt(wanted.text, wanted.mode, wanted.chips))
+        return True
+
+    def _search(self) -> bool:
+        """Look for what stands in the prompt; once more: the next hit."""
+        if self.is_searching:
+            if self._popup.rows:
+                self._popup.move(1)
+            return True
+        self._before = self._editor.kept
+        self._history = self._store.history()
+        self.is_searching = True
+        self.update()
+        return True
+
+    def update(self) -> None:
+        """Show what fits what is typed."""
+        typed = self._editor.buffer.text.lower()
+        words = typed.split()
+        seen: dict[str, StoredPrompt] = {}
+        for prompt in reversed(self._history):
+            shown = expand_chips(_labels(prompt), prompt.text)
+            if shown not in seen and all(word in shown.lower() for word in words):
+                seen[shown] = prompt
+                if len(seen) == _SHOWN:
+                    break
+        self._hits = list(seen.values())
+        rows = [
+            CompletionRow("", "prompt", ("! " if each.mode == "shell" else "") + _line(shown))
+            for shown, each in seen.items()
+        ]
+        self._popup.show(rows)
+        self._editor.remark = SEARCHING if rows else NOTHING
+        self._editor.refresh()
+
+    def accept(self, index: int) -> bool:
+        """Take a hit into the prompt, or what is typed if there is none; nothing is sent."""
+        found = self._store.contents.unpack(self._hits[max(index, 0)]) if self._hits else None
+        self.end_search()
+        if found is not None:
+            self._editor.load(StoredPrompt(found.text, found.mode, found.chips))
+        return True
+
+    def cancel(self) -> bool:
+        """Go back to what was typed before."""
+        before = self._before
+        self.end_search()
+        if before is not None:
+            self._editor.load(before)
+        return True
+
+    def end_search(self) -> None:
+        """Close the list of hits."""
+        if self.is_searching:
+            self.is_searching = False
+            self._hits = []
+            self._popup.show(())
+            self._editor.remark = ""
+            self._editor.refresh()
+
+
+def _labels(prompt: StoredPrompt) -> dict[str, Chip]:
+    return {char: Chip(chip.label, chip.label) for char, chip in prompt.chips.items()}
+
+
+def _line(text: str) -> str:
+    return one_line(" ⏎ ".join(line.strip() for line in text.splitlines() if line.strip()), 400)

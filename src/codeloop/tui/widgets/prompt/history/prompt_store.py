@@ -1,0 +1,179 @@
+"""What the prompt remembers in a project: history, drafts, what was put aside, which files were mentioned often."""
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+import msgspec
+
+from codeloop.kit.small_files import (
+    FileState,
+    file_state,
+    locked,
+    make_private,
+    read_start,
+    write_all,
+    write_atomically,
+)
+from codeloop.schema.bounds.tui import (
+    PROMPT_BLOB,
+    PROMPT_HISTORY,
+    PROMPT_LOCK,
+    PROMPT_MENTIONS,
+    PROMPT_STASH,
+)
+from codeloop.schema.ids import now_ms
+from codeloop.tui.widgets.prompt.history.chip_contents import ChipContents
+from codeloop.tui.widgets.prompt.history.draft_files import DraftFiles
+from codeloop.tui.widgets.prompt.history.stored_prompt import StoredPrompt
+
+_APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+_HALF_LIFE = 7 * 86_400_000.0
+
+
+class PromptStore:
+    """Files in `folder`, which many processes of the user share."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.contents = ChipContents(folder / "contents")
+        self.drafts = DraftFiles(folder / "drafts", self.contents)
+        self._history: tuple[FileState, list[StoredPrompt]] = (None, [])
+        self._mentions: tuple[FileState, dict[str, tuple[float, int]]] = (None, {})
+
+    def history(self) -> list[StoredPrompt]:
+        """Return the prompts that were sent in this project by any process, the latest last."""
+        path = self.folder / "history.jsonl"
+        state = file_state(path)
+        if state != self._history[0]:
+            self._history = state, _lines(path)[-PROMPT_HISTORY.value :]
+        return self._history[1]
+
+    def remember(self, prompt: StoredPrompt) -> None:
+        """Add a prompt to the history, unless it repeats the last one. Raises OSError."""
+        before = self.history()
+        if not prompt.text.strip() or (before and _same(before[-1], prompt)):
+            return
+        make_private(self.folder)
+        path = self.folder / "history.jsonl"
+        with self._lock():
+            _append(path, msgspec.json.encode(self.contents.pack(_with_time(prompt))))
+            if len(kept := _lines(path)) > PROMPT_HISTORY.value * 5 // 4:
+                _write_lines(path, kept[-PROMPT_HISTORY.value :])
+
+    def stash(self) -> list[StoredPrompt]:
+        """Return the stashed prompts, the latest last."""
+        return _lines(self.folder / "stash.jsonl")
+
+    def push(self, prompt: StoredPrompt) -> None:
+        """Put a prompt aside. Raises OSError."""
+        make_private(self.folder)
+        with self._lock():
+            kept = [*self.stash(), self.contents.pack(_with_time(prompt))][-PROMPT_STASH.value :]
+            _write_lines(self.folder / "stash.jsonl", kept)
+
+    def pop(self, index: int = -1) -> StoredPrompt | None:
+        """Take back what was put aside; the latest unless an index of `stash` is given. Raises OSError."""
+        if not self.stash():
+            return None
+        with self._lock():
+            kept = self.stash()
+            if not -len(kept) <= index < len(kept):
+                return None
+            found = kept.pop(index)
+            _write_lines(self.folder / "stash.jsonl", kept)
+        return self.contents.unpack(found)
+
+    def mention(self, name: str) -> None:
+        """Count that a file, an agent or a command was mentioned. Raises OSError."""
+        make_private(self.folder)
+        path = self.folder / "mentions.json"
+        with self._lock():
+            known = dict(self.mentions())
+            known[name] = self.weight(name) + 1.0, now_ms()
+            if len(known) > PROMPT_MENTIONS.value:
+                least = min(known, key=self.weight)
+                known.pop(least if least != name else "", None)
+            write_atomically(path, msgspec.json.encode(known))
+        self._mentions = (None, {})
+
+    def weight(self, name: str) -> float:
+        """Return how often and how lately something was mentioned; it halves every week."""
+        count, at = self.mentions().get(name, (0.0, 0))
+        return count * 0.5 ** (max(now_ms() - at, 0) / _HALF_LIFE) if count else 0.0
+
+    def mentions(self) -> dict[str, tuple[float, int]]:
+        """Return the mentions used before: how often, and when last."""
+        path = self.folder / "mentions.json"
+        state = file_state(path)
+        if state != self._mentions[0]:
+            self._mentions = state, _mentions(path)
+        return self._mentions[1]
+
+    def close(self) -> None:
+        """Let others take over the drafts that are left."""
+        self.drafts.close()
+
+    def _lock(self):
+        """Return a lock on the folder; after a while without it things are done all the same."""
+        stack = ExitStack()
+        with suppress(TimeoutError):
+            stack.enter_context(locked(self.folder, PROMPT_LOCK.seconds))
+        return stack
+
+
+def _with_time(prompt: StoredPrompt) -> StoredPrompt:
+    return msgspec.structs.replace(prompt, at=prompt.at or now_ms())
+
+
+def _same(one: StoredPrompt, other: StoredPrompt) -> bool:
+    def labels(prompt: StoredPrompt) -> list[tuple[str, str]]:
+        return [(char, chip.label) for char, chip in prompt.chips.items()]
+
+    return (one.text, one.mode) == (other.text, other.mode) and labels(one) == labels(other) == []
+
+
+def _lines(path: Path) -> list[StoredPrompt]:
+    """Return the prompts of a file; lines that were not written whole are left out."""
+    try:
+        lines = read_start(path, PROMPT_BLOB.value).split(b"\n")
+    except OSError:
+        return []
+    return list(_decode(lines))
+
+
+def _decode(lines: list[bytes]) -> Iterator[StoredPrompt]:
+    for line in lines:
+        with suppress(msgspec.MsgspecError):
+            if line:
+                yield msgspec.json.decode(line, type=StoredPrompt)
+
+
+def _append(path: Path, line: bytes) -> None:
+    """Write a line at the end of a file, at once; one that was cut off before it ends first."""
+    descriptor = os.open(path, _APPEND, 0o600)
+    try:
+        size = os.fstat(descriptor).st_size
+        cut_off = size > 0 and _last_byte(path) != b"\n"
+        write_all(descriptor, b"\n" * cut_off + line + b"\n")
+    finally:
+        os.close(descriptor)
+
+
+def _last_byte(path: Path) -> bytes:
+    """Return the last byte of a file. Raises OSError."""
+    with path.open("rb") as file:
+        file.seek(-1, os.SEEK_END)
+        return file.read(1)
+
+
+def _write_lines(path: Path, prompts: list[StoredPrompt]) -> None:
+    write_atomically(path, b"".join(msgspec.json.encode(each) + b"\n" for each in prompts))
+
+
+def _mentions(path: Path) -> dict[str, tuple[float, int]]:
+    try:
+        return msgspec.json.decode(read_start(path, PROMPT_BLOB.value), type=dict[str, tuple[float, int]])
+    except (OSError, msgspec.MsgspecError):
+        return {}

@@ -1,0 +1,58 @@
+"""Images that the user names by their paths: pasted, dropped or typed."""
+
+import base64
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from codeloop.kit.small_files import from_home, read_start
+from codeloop.schema.limits import CLIENT_FILE
+from codeloop.tui.editor.chips import Chip
+
+MIMES = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp"}
+_ENDING = rf"\.(?:{'|'.join(suffix[1:] for suffix in MIMES)})"
+_TYPED = re.compile(
+    rf"""(?<![^\s(])(?P<quote>['"])(?P<quoted>(?:file://|~)?/[^'"\n]+?{_ENDING})(?P=quote)"""
+    rf"""|(?<![^\s(])(?P<plain>(?:file://|~)?/[^\s'"]+?{_ENDING})(?![^\s).,;:!?])""",
+    re.IGNORECASE,
+)
+"""A path from the root or from home, as a word of its own or between quotes."""
+
+
+def image_at(name: str, note: Callable[[str], None]) -> Chip | None:
+    """Return the image with a path or a `file:` address from the root; None, if there is none or it is too large."""
+    path = from_home(unquote(urlsplit(name).path) if name.startswith("file://") else name)
+    mime = MIMES.get(path.suffix.lower())
+    if mime is None or not path.is_absolute() or not is_file(path):
+        return None
+    try:
+        data = read_start(path, CLIENT_FILE.value + 1)
+    except OSError:
+        return None
+    if len(data) > CLIENT_FILE.value:
+        note(f"{path.name} is larger than {CLIENT_FILE.value >> 20} MB and was not attached.")
+        return None
+    return image_of(data, mime, path.name)
+
+
+def image_of(data: bytes, mime: str, name: str) -> Chip:
+    """Return an image as a chip."""
+    return Chip("[Image]", url=f"data:{mime};base64,{base64.b64encode(data).decode()}", mime=mime, name=name)
+
+
+def find_image_paths(text: str, note: Callable[[str], None]) -> Iterator[tuple[int, int, Chip]]:
+    """Yield where in a text the path of an image stands, and the image; what names no image is text."""
+    for found in _TYPED.finditer(text):
+        group = "plain" if found["plain"] else "quoted"
+        chip = image_at(found[group], note)
+        if chip is not None:
+            yield found.start(group), found.end(group), chip
+
+
+def is_file(path: Path) -> bool:
+    """Return whether there is a file; names that no file can have are none."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError, RuntimeError):
+        return False

@@ -1,0 +1,37 @@
+"""The messages that the prompt posts to the app."""
+
+from textual.message import Message
+
+from codeloop.schema.api.session_inputs import FilePartInput
+from codeloop.tui.widgets.prompt.entry import Delivery, PromptEntry
+
+
+class PromptSubmitted(Message):
+    """A prompt, or a line for the shell, is sent."""
+
+    def __init__(self, entry: PromptEntry, delivery: Delivery) -> None:
+        super().__init__()
+        self.entry = entry
+        self.delivery: Delivery = delivery
+
+
+class PromptSlashCommand(Message):
+    """A command is called; `words`: what was typed after its name; `files`: images among them."""
+
+    def __init__(self, name: str, words: str, files: tuple[FilePartInput, ...] = ()) -> None:
+        super().__init__()
+        self.name = name
+        self.words = words
+        self.files = files
+
+
+class PromptEmptied(Message):
+    """Nothing stands in the prompt any more."""
+
+
+class CommandPressed(Message):
+    """A key of the prompt runs a command of the program; `command`: its id."""
+
+    def __init__(self, command: str) -> None:
+        super().__init__()
+        self.command = command

@@ -1,0 +1,93 @@
+"""Takes in what is pasted: short texts as they are, long ones and images as chips."""
+
+import shlex
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from pathlib import Path
+
+from codeloop.tui.editor.chips import Chip
+from codeloop.tui.terminal import read_clipboard
+from codeloop.tui.widgets.prompt.editor import PromptEditor
+from codeloop.tui.widgets.prompt.image_paths import MIMES, image_at, image_of, is_file
+from codeloop.tui.widgets.prompt.settings import PromptSettings
+
+_LONGEST_PATHS = 8_000
+
+
+class Paster:
+    """Puts texts and images into an editor. `own`: what was copied in this program last."""
+
+    def __init__(
+        self,
+        editor: PromptEditor,
+        settings: PromptSettings,
+        spawn: Callable[[Awaitable[None]], object],
+        note: Callable[[str], None],
+        own: Callable[[], str],
+    ) -> None:
+        self._editor = editor
+        self._settings = settings
+        self._spawn = spawn
+        self._note = note
+        self._own = own
+
+    def paste(self, text: str) -> None:
+        """Insert a text as the terminal hands it over: a paste, or the paths of files that were dropped."""
+        text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\x00", "")
+        images = self._images(text)
+        if images:
+            for image in images:
+                self._editor.buffer.insert_chip(image)
+                self._editor.buffer.insert(" ")
+        elif text:
+            self._insert(text)
+        self._editor.update()
+
+    def from_clipboard(self) -> bool:
+        """Paste what the clipboard of this machine holds."""
+        self._spawn(self._from_clipboard())
+        return True
+
+    async def _from_clipboard(self) -> None:
+        image = await read_clipboard.image()
+        if image is not None:
+            self._editor.buffer.insert_chip(image_of(image, "image/png", "clipboard.png"))
+            self._editor.buffer.insert(" ")
+            self._editor.update()
+            return
+        text = await read_clipboard.text() or self._own()
+        if text:
+            self.paste(text)
+        elif not read_clipboard.is_there():
+            self._note("No program reads the clipboard here (wl-paste, xclip). Paste with the terminal's own key.")
+        else:
+            self._note("The clipboard is empty.")
+
+    def _insert(self, text: str) -> None:
+        lines = len(text.removesuffix("\n").split("\n"))
+        buffer = self._editor.buffer
+        if lines > self._settings.chip_lines:
+            buffer.insert_chip(Chip(f"[Pasted {lines} lines]", text))
+        elif len(text) > self._settings.chip_characters:
+            buffer.insert_chip(Chip(f"[Pasted {len(text)} characters]", text))
+        else:
+            buffer.insert(text)
+
+    def _images(self, text: str) -> list[Chip]:
+        """Return the images whose paths a text consists of; none if it says anything else."""
+        if (
+            len(text) > _LONGEST_PATHS
+            or "\n" in text.strip()
+            or not text.rstrip().rstrip("'\"").lower().endswith(tuple(MIMES))
+        ):
+            return []
+        words = [text.strip()]
+        with suppress(ValueError):
+            words = words if Path(words[0]).is_absolute() and is_file(Path(words[0])) else shlex.split(text)
+        found: list[Chip] = []
+        for word in words:
+            image = image_at(word, self._note)
+            if image is None:
+                return []
+            found.append(image)
+        return found

@@ -1,0 +1,142 @@
+"""Makes what stands in the prompt into what is sent: chips expanded, mentions found, commands told from prompts."""
+
+import asyncio
+import os
+import re
+from collections.abc import Callable, Iterable
+
+from msgspec.structs import replace
+
+from codeloop.client.slash.names import similar_names
+from codeloop.kit.suggest import meant
+from codeloop.schema.api.session_inputs import AgentPartInput, FilePartInput
+from codeloop.schema.part import FilePartSourceText, FileSource, ResourceSource
+from codeloop.tui.editor.chips import Chip, Chips, add_chip, expand_chips
+from codeloop.tui.widgets.prompt.completion.completer import Completer, PromptCommand
+from codeloop.tui.widgets.prompt.entry import PromptEntry
+from codeloop.tui.widgets.prompt.history.stored_prompt import StoredPrompt
+from codeloop.tui.widgets.prompt.image_paths import find_image_paths
+
+_COMMAND = re.compile(r"/([^\s/]+)(?:\s+(.*))?\Z", re.DOTALL)
+
+
+class SlashCall:
+    """A command with what was typed after its name."""
+
+    def __init__(self, name: str, words: str, files: tuple[FilePartInput, ...]) -> None:
+        self.name = name
+        self.words = words
+        self.files = files
+
+
+class UnknownCommand(Exception):
+    """There is no such command; the text says which may be meant."""
+
+
+class PromptPreparer:
+    """Prepares prompts one after the other, in the order in which they were sent."""
+
+    def __init__(self, completer: Completer, note: Callable[[str], None]) -> None:
+        self._completer = completer
+        self._note = note
+        self._turn = asyncio.Lock()
+
+    async def prepare(self, kept: StoredPrompt) -> PromptEntry | SlashCall:
+        """Prepare a prompt for sending: its chips expanded, its command parsed. Raises UnknownCommand."""
+        async with self._turn:
+            text = expand_chips(kept.chips, kept.text)
+            if kept.mode == "shell":
+                return PromptEntry(text, "shell")
+            called = _COMMAND.match(kept.text)
+            if called is not None:
+                commands = await self._completer.commands()
+                names = [row.name for row in commands]
+                name = called[1] if called[1] in names else _also(called[1], commands)
+                if name is not None:
+                    words = expand_chips(kept.chips, called[2] or "")
+                    return SlashCall(name, words.strip(), _images(kept))
+                if not os.path.lexists(f"/{called[1]}"):
+                    also = [each for row in commands for each in row.also]
+                    close = meant(f"/{each}" for each in similar_names(called[1], names, also))
+                    raise UnknownCommand(
+                        f"Unknown command: /{called[1]}.{close} To send it as a prompt, put a space first."
+                    )
+            files: list[FilePartInput] = []
+            agents: list[AgentPartInput] = []
+            if "@" in kept.text:
+                files, agents = await self._completer.find_mentions(kept.text, self._note)
+            if "/" in kept.text:
+                files += await self._find_images(kept.text)
+            placed = [replace(file, source=_shift_source(kept, file.source)) for file in files]
+            named = [replace(agent, source=_shift(kept, agent.source)) for agent in agents]
+            return PromptEntry(text, "prompt", (*placed, *_images(kept)), tuple(named))
+
+    async def _find_images(self, text: str) -> list[FilePartInput]:
+        """Return the images whose paths were typed, each with the place of its path."""
+        notes = list[str]()
+        found = await asyncio.to_thread(lambda: list(find_image_paths(text, notes.append)))
+        for note in notes:
+            self._note(note)
+        return [
+            _attach(image, FilePartSourceText(value=text[start:end], start=start, end=end))
+            for start, end, image in found
+        ]
+
+
+def _also(name: str, commands: Iterable[PromptCommand]) -> str | None:
+    """Return which command has this as another name."""
+    return next((row.name for row in commands if name in row.also), None)
+
+
+def _images(kept: StoredPrompt) -> tuple[FilePartInput, ...]:
+    """Return the images, each with the place of its label."""
+    found: list[FilePartInput] = []
+    for char, chip in kept.chips.items():
+        if chip.url:
+            start = len(expand_chips(kept.chips, kept.text[: kept.text.index(char)]))
+            found.append(_attach(chip, FilePartSourceText(value=chip.label, start=start, end=start + len(chip.label))))
+    return tuple(found)
+
+
+def _attach(image: Chip, place: FilePartSourceText) -> FilePartInput:
+    """Return an image as it is sent, for a place of the text."""
+    source = FileSource(path=image.name, text=place)
+    return FilePartInput(mime=image.mime, url=image.url, filename=image.name, source=source)
+
+
+def _shift_source(kept: StoredPrompt, source: object) -> FileSource | ResourceSource | None:
+    if not isinstance(source, FileSource | ResourceSource):
+        return None
+    return replace(source, text=_shift(kept, source.text))
+
+
+def _shift(kept: StoredPrompt, place: FilePartSourceText | None) -> FilePartSourceText | None:
+    """Return a place in the text as it is typed as one in the text that is sent."""
+    if place is None:
+        return None
+    shift = len(expand_chips(kept.chips, kept.text[: place.start])) - place.start
+    return replace(place, start=place.start + shift, end=place.end + shift)
+
+
+def _find_label(text: str, place: FilePartSourceText) -> int:
+    """Return where a label stands: at its place, else where it moved to; -1 if it is gone."""
+    return place.start if text[place.start : place.end] == place.value else text.find(place.value)
+
+
+def to_stored_prompt(entry: PromptEntry) -> StoredPrompt:
+    """Return a prompt that was sent as one to write on: its images are chips again, its mentions words."""
+    text, chips = entry.text, Chips()
+    placed: list[tuple[int, int, str]] = []
+    for file in entry.files:
+        if not file.url.startswith("data:"):
+            continue
+        place = file.source.text if file.source is not None else None
+        label = place.value if place is not None else "[Image]"
+        char = add_chip(chips, Chip(label, url=file.url, mime=file.mime, name=file.filename or "image"), "".join(chips))
+        if place is not None and (start := _find_label(text, place)) >= 0:
+            placed.append((start, start + len(place.value), char))
+        else:
+            text += f" {char}"
+    for start, end, char in sorted(placed, reverse=True):
+        text = text[:start] + char + text[end:]
+    return StoredPrompt(text, entry.mode, chips)

@@ -1,0 +1,226 @@
+"""The prompt: where the user writes what is to be done."""
+
+from collections.abc import Awaitable, Callable
+from time import monotonic
+
+from textual.app import ComposeResult
+
+from codeloop.client.client import Client
+from codeloop.schema.bounds.tui import PROMPT_DRAFT
+from codeloop.tui.editor.chips import expand_chips
+from codeloop.tui.editor.vim.grammar import SCROLLS
+from codeloop.tui.keys.bindings import build_keymap
+from codeloop.tui.terminal.sequences import learn_keys
+from codeloop.tui.widgets.base import EmptyWidget, app_of
+from codeloop.tui.widgets.prompt.completion.candidates import Candidates
+from codeloop.tui.widgets.prompt.completion.completer import Completer
+from codeloop.tui.widgets.prompt.completion.completions import Completions
+from codeloop.tui.widgets.prompt.completion.popup import CompletionPopup
+from codeloop.tui.widgets.prompt.editor import PromptEditor
+from codeloop.tui.widgets.prompt.entry import Delivery, PromptEntry
+from codeloop.tui.widgets.prompt.external_editor import edit_outside
+from codeloop.tui.widgets.prompt.history.draft_keeper import NEW, DraftKeeper
+from codeloop.tui.widgets.prompt.history.history_search import HistorySearch
+from codeloop.tui.widgets.prompt.history.prompt_store import PromptStore
+from codeloop.tui.widgets.prompt.history.stored_prompt import StoredPrompt
+from codeloop.tui.widgets.prompt.messages import CommandPressed, PromptEmptied, PromptSlashCommand, PromptSubmitted
+from codeloop.tui.widgets.prompt.paste import Paster
+from codeloop.tui.widgets.prompt.prepare import PromptPreparer, SlashCall, UnknownCommand, to_stored_prompt
+from codeloop.tui.widgets.prompt.queue import QueuedPrompts
+from codeloop.tui.widgets.prompt.settings import PromptSettings
+from codeloop.tui.widgets.prompt.vim_mode import copy_from, use_vim
+
+
+class PromptInput(EmptyWidget):
+    """An editor, and above it what can be completed."""
+
+    calls_since: float | None = None
+    """When a command was sent that does not run yet (monotonic seconds)."""
+    DEFAULT_CSS = "PromptInput { height: auto; width: 1fr; layout: vertical; }"
+
+    def __init__(self, completer: Completer, store: PromptStore, settings: PromptSettings | None = None) -> None:
+        super().__init__()
+        self.settings = settings or PromptSettings()
+        self.store = store
+        self.editor = PromptEditor(
+            build_keymap(self.settings.keys), lambda name: self._actions.get(name, bool)(), self._on_change
+        )
+        self.editor.placeholder = self.settings.placeholder
+        use_vim(self.editor, wanted=self.settings.vim)
+        self._popup = CompletionPopup()
+        self.queue = QueuedPrompts(store, self.set_entry, self._spawn, self._note)
+        self._completing = Completions(self.editor, self._popup, Candidates(completer, store), store, self._spawn)
+        self._recalling = HistorySearch(self.editor, self._popup, store)
+        self.draft_keeper = DraftKeeper(
+            self.editor, store, lambda call: self.set_timer(PROMPT_DRAFT.seconds, call), self._note
+        )
+        self._sending = PromptPreparer(completer, self._note)
+        self._pasting = Paster(self.editor, self.settings, self._spawn, self._note, lambda: app_of(self).clipboard)
+        self.editor.pasted = self._pasting.paste
+        self._actions = self._table()
+
+    def _table(self) -> dict[str, Callable[[], bool]]:
+        """Return the actions that are not edits, by name."""
+        completing = self._completing.actions()
+        searching: dict[str, Callable[[], bool]] = {
+            "completion_enter": lambda: self._recalling.accept(self._popup.chosen),
+            "completion_accept": lambda: self._recalling.accept(self._popup.chosen),
+            "completion_close": self._recalling.cancel,
+        }
+
+        def either(name: str) -> Callable[[], bool]:
+            return lambda: (searching if self._recalling.is_searching and name in searching else completing)[name]()
+
+        def call_help() -> bool:
+            self.calls_since = monotonic()
+            return self.post_message(CommandPressed("help"))
+
+        return {
+            **{name: either(name) for name in completing},
+            **self._recalling.actions(),
+            **self.draft_keeper.actions(),
+            "input_submit": lambda: self.submit(self.settings.delivery),
+            "input_queue": lambda: self.submit("queue" if self.settings.delivery == "steer" else "steer"),
+            "input_clear": self._clear_or_copy,
+            "editor_open": lambda: self._spawn(edit_outside(self.editor, app_of(self), self._note)),
+            "input_paste": self._pasting.from_clipboard,
+            "queue_edit": lambda: not self.editor.buffer.text and self.queue.take_back(),
+            **{name: lambda name=name: self.post_message(CommandPressed(name)) for name in SCROLLS.values()},
+            "help": call_help,
+            "shell_leave": self._leave_shell,
+            "shell_erase": lambda: self._leave_shell(at_start=True),
+        }
+
+    def compose(self) -> ComposeResult:
+        """Compose the list and the editor."""
+        learn_keys()
+        yield self.queue
+        yield self._popup
+        yield self.editor
+
+    def on_mount(self) -> None:
+        """Bring back what was typed for a new session when the program ended."""
+        self.draft_keeper.enter(NEW)
+
+    def show_session(self, client: Client, session_id: str, *, is_new: bool) -> None:
+        """Write for a session from now on: with its draft, or for one just created with what stands here."""
+        if is_new:
+            self.draft_keeper.rename(session_id)
+        else:
+            self.draft_keeper.enter(session_id)
+        self.queue.open(client, session_id)
+
+    def on_unmount(self) -> None:
+        """Keep what is typed."""
+        self.draft_keeper.write()
+
+    def focus(self, scroll_visible: bool = True):
+        """Focus the editor."""
+        self.editor.focus(scroll_visible)
+        return self
+
+    @property
+    def entry(self) -> PromptEntry:
+        """What stands in the prompt, with chips as what they stand for; files and agents are found when it is sent."""
+        kept = self.editor.kept
+        return PromptEntry(expand_chips(kept.chips, kept.text), kept.mode)
+
+    def set_entry(self, entry: PromptEntry, *, is_undone: bool = False) -> None:
+        """Write on a prompt that was sent or waits; what is being written is put aside.
+
+        `is_undone`: it takes the place of what stands here, and a command that is typed next takes its place.
+        """
+        if is_undone:
+            self.editor.load(to_stored_prompt(entry))
+        else:
+            self.draft_keeper.put(to_stored_prompt(entry))
+        self.editor.buffer.put_back = self.editor.buffer.text if is_undone else None
+
+    def insert(self, text: str) -> None:
+        """Insert a text at the cursor, as if it were pasted."""
+        self._pasting.paste(text)
+
+    def clear(self) -> None:
+        """Empty the prompt."""
+        self.editor.load(StoredPrompt(""))
+
+    def run(self, action: str) -> bool:
+        """Carry out an action of the binding table, as for a key after the leader; return whether it did anything."""
+        return self.editor.do(action)
+
+    def submit(self, delivery: Delivery) -> bool:
+        """Send what stands here."""
+        buffer, kept = self.editor.buffer, self.editor.kept
+        if kept.text.endswith("\\") and buffer.cursor == len(kept.text) and kept.mode == "prompt":
+            buffer.replace(buffer.cursor - 1, buffer.cursor, "\n")
+            self.editor.update()
+            return True
+        if not expand_chips(kept.chips, kept.text).strip():
+            return True
+        try:
+            self.store.remember(StoredPrompt(kept.text, kept.mode, kept.chips))
+        except OSError as error:
+            self._note(f"The history can't be written in {self.store.folder}: {error.strerror or error}.")
+        self._recalling.forget()
+        if self.editor.vim is not None:
+            self.editor.vim.reset()
+        self.clear()
+        self.draft_keeper.write()
+        self.calls_since = monotonic() if kept.text.startswith("/") else None
+        self._spawn(self._send(kept, delivery))
+        return True
+
+    async def _send(self, kept: StoredPrompt, delivery: Delivery) -> None:
+        try:
+            ready = await self._sending.prepare(kept)
+        except UnknownCommand as error:
+            self.calls_since = None
+            self._note(str(error))
+            self.draft_keeper.give_back(kept)
+            return
+        if isinstance(ready, SlashCall):
+            self.post_message(PromptSlashCommand(ready.name, ready.words, ready.files))
+        else:
+            self.calls_since = None
+            self.post_message(PromptSubmitted(ready, delivery))
+
+    def _on_change(self) -> None:
+        if self._recalling.is_searching:
+            self._recalling.update()
+        else:
+            self._completing.update()
+        self.draft_keeper.schedule_write()
+        if not self.editor.buffer.text and self.editor.mode == "prompt":
+            self.post_message(PromptEmptied())
+
+    def _clear_or_copy(self) -> bool:
+        if self._recalling.is_searching:
+            return self._recalling.cancel()
+        buffer = self.editor.buffer
+        start, end = self.editor.selection
+        if start < end:
+            return copy_from(self.editor, buffer.text[start:end])
+        if not buffer.text and self.editor.mode == "prompt":
+            return False
+        self.clear()
+        return True
+
+    def _leave_shell(self, *, at_start: bool = False) -> bool:
+        if self.editor.mode != "shell" or (at_start and self.editor.buffer.cursor):
+            return False
+        self.editor.enter("prompt")
+        return True
+
+    def on_completion_popup_picked(self, event: CompletionPopup.Picked) -> None:
+        """Take the row that was clicked."""
+        if self._recalling.is_searching:
+            self._recalling.accept(event.index)
+        else:
+            self._completing.take(event.index)
+
+    def _spawn(self, work: Awaitable[None]) -> bool:
+        self.run_worker(work, exit_on_error=True)
+        return True
+
+    def _note(self, text: str) -> None:
+        self.notify(text, markup=False)

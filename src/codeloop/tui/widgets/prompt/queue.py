@@ -1,0 +1,198 @@
+"""The prompts that wait while the model works, above the one that is being written."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+
+from rich.segment import Segment
+from textual import events
+from textual.geometry import Size
+from textual.strip import Strip
+
+from codeloop.client.client import Client
+from codeloop.kit.terminal_text import one_line
+from codeloop.schema.api.session_inputs import FilePartInput, MessageWithParts
+from codeloop.schema.api.session_requests import MessageId, SessionId
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.operation import MESSAGE_DELETE, SESSION_QUEUED
+from codeloop.schema.part import FilePart, TextPart
+from codeloop.tui.editor.graphemes import width
+from codeloop.tui.widgets.base import SteadyWidget, faint_style
+from codeloop.tui.widgets.prompt.entry import PromptEntry
+from codeloop.tui.widgets.prompt.history.prompt_store import PromptStore
+
+_ROWS = 4
+_STEERED, _HELD = "at the next step", "after this turn"
+
+
+class QueuedPrompts(SteadyWidget):
+    """Rows of what the running turn takes up at its next step (the server has it), then of what follows the turn.
+
+    The latter are held here and in a file until the app takes them with `release`. `edit` gets one that is taken back.
+    """
+
+    ALLOW_SELECT = False
+    COMPONENT_CLASSES = {"queued--muted"}
+    DEFAULT_CSS = """
+    QueuedPrompts {
+        display: none;
+        height: auto;
+        width: 1fr;
+        padding: 0 1 0 2;
+        & > .queued--muted { color: $text-muted; }
+    }
+    """
+
+    def __init__(
+        self,
+        store: PromptStore,
+        edit: Callable[[PromptEntry], None],
+        spawn: Callable[[Awaitable[None]], object],
+        note: Callable[[str], None],
+    ) -> None:
+        super().__init__()
+        self.steered: list[MessageWithParts] = []
+        self.held: list[PromptEntry] = []
+        self._store = store
+        self._edit = edit
+        self._spawn = spawn
+        self._note = note
+        self._client: Client | None = None
+        self._session = ""
+        self._shown: list[tuple[str, str]] = []
+
+    def open(self, client: Client, session_id: str) -> None:
+        """Show what waits in a session: what this process holds, and what one held that is gone."""
+        self._client, self._session = client, session_id
+        self.steered = []
+        self.held = self._store.drafts.load_queue(session_id)
+        self._show()
+        self._spawn(self.look())
+
+    async def look(self) -> None:
+        """Ask what the running turn has not taken up yet: after a prompt, a step, and the end of a turn."""
+        if self._client is None:
+            return
+        session_id = self._session
+        try:
+            found = await self._client.call(SESSION_QUEUED, SessionId(session_id=session_id))
+        except CodeloopError:
+            found = []
+        if session_id == self._session:
+            self.steered = found
+            self._show()
+
+    def hold(self, entry: PromptEntry) -> None:
+        """Keep a prompt until the turn is over."""
+        self._set([*self.held, entry])
+
+    def release(self) -> PromptEntry | None:
+        """Return the prompt to send next, now that a turn is over; it is not held any more."""
+        if not self.held:
+            return None
+        first, *rest = self.held
+        self._set(rest)
+        return first
+
+    def take_back(self, index: int = -1) -> bool:
+        """Put a waiting prompt into the editor again, the last one if none is named; return whether one waits."""
+        count = len(self.steered) + len(self.held)
+        if not count:
+            return False
+        place = index if index >= 0 else count - 1
+        if place >= len(self.steered):
+            at = place - len(self.steered)
+            entry = self.held[at]
+            self._set([*self.held[:at], *self.held[at + 1 :]])
+            self._edit(entry)
+        else:
+            self._spawn(self._withdraw(self.steered[place]))
+        return True
+
+    async def give_back(self, messages: Sequence[MessageWithParts], *, to_editor: bool) -> None:
+        """Take back prompts that a turn had not taken up when it was stopped, as nobody answers them: into the editor.
+
+        Not `to_editor`: they wait here instead.
+        """
+        entries: list[PromptEntry] = []
+        for message in messages:
+            if self._client is not None:
+                with suppress(CodeloopError):  # then it stays in the conversation
+                    ids = MessageId(session_id=self._session, message_id=message.info.id)
+                    await self._client.call(MESSAGE_DELETE, ids)
+                    entries.append(entry_of(message))
+        if entries and to_editor:
+            files = tuple(file for entry in entries for file in entry.files)
+            self._edit(PromptEntry("\n\n".join(entry.text for entry in entries), files=files))
+        elif entries:
+            self._set([*entries, *self.held])
+        await self.look()
+
+    async def _withdraw(self, message: MessageWithParts) -> None:
+        if self._client is None:
+            return
+        try:
+            ids = MessageId(session_id=self._session, message_id=message.info.id)
+            await self._client.call(MESSAGE_DELETE, ids)
+        except CodeloopError as error:
+            self._note(f"It can't be taken back any more: {error}")
+        else:
+            self._edit(entry_of(message))
+        await self.look()
+
+    def _set(self, held: list[PromptEntry]) -> None:
+        self.held = held
+        try:
+            self._store.drafts.save_queue(self._session, held)
+        except OSError as error:
+            self._note(f"Waiting prompts can't be kept in {self._store.folder}: {error.strerror or error}.")
+        self._show()
+
+    def _rows(self) -> list[tuple[str, str]]:
+        return [
+            *((_STEERED, entry_of(message).text) for message in self.steered),
+            *((_HELD, ("! " if entry.mode == "shell" else "") + entry.text) for entry in self.held),
+        ]
+
+    def _show(self) -> None:
+        if (rows := self._rows()) != self._shown:
+            self._shown = rows
+            self.display = bool(rows)
+            self.refresh(layout=True)
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """Return as many rows as wait, up to four."""
+        del container, viewport, width
+        return min(len(self.steered) + len(self.held), _ROWS)
+
+    def on_click(self, event: events.Click) -> None:
+        """Take back the prompt that is pointed at."""
+        at = event.get_content_offset(self)
+        if at is not None:
+            self.take_back(at.y)
+
+    def render_line(self, y: int) -> Strip:
+        """Draw a row: when it takes effect, and its words."""
+        base, cells = self.rich_style, self.content_size.width
+        faint = faint_style(self, "queued--muted", base)
+        rows = self._shown
+        if y >= len(rows):
+            return Strip.blank(cells, base)
+        if y == _ROWS - 1 and len(rows) > _ROWS:
+            return Strip([Segment(f"and {len(rows) - y} more", faint)]).adjust_cell_length(cells, base)
+        when, text = rows[y]
+        hint = "  ↑ edits" if y == len(rows) - 1 and cells >= 60 else ""
+        label = f"{when}  " if cells >= 40 else ""
+        room = cells - width(label) - width(hint)
+        words = Strip([Segment(one_line(text, room), base)]).adjust_cell_length(room, base)
+        return Strip([Segment(label, faint), *words, Segment(hint, faint)]).adjust_cell_length(cells, base)
+
+
+def entry_of(message: MessageWithParts) -> PromptEntry:
+    """Return a stored prompt's own words and files, to be edited and sent again."""
+    text = "\n".join(part.text for part in message.parts if isinstance(part, TextPart) and not part.synthetic)
+    files = tuple(
+        FilePartInput(mime=part.mime, url=part.url, filename=part.filename, source=part.source)
+        for part in message.parts
+        if isinstance(part, FilePart)
+    )
+    return PromptEntry(text, "prompt", files)

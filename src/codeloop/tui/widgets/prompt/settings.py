@@ -1,0 +1,21 @@
+"""What the user can set of the prompt."""
+
+from collections.abc import Mapping
+
+from msgspec import Struct, field
+
+from codeloop.tui.widgets.prompt.entry import Delivery
+
+
+class PromptSettings(Struct, frozen=True):
+    """`keys`: by action (see `bindings.py`). `delivery`: what Enter does during a turn. `vim`: the keys of vi.
+
+    A pasted text of more than `chip_lines` lines or `chip_characters` characters becomes a chip.
+    """
+
+    keys: Mapping[str, object] = field(default_factory=dict[str, object])
+    delivery: Delivery = "steer"
+    vim: bool = False
+    placeholder: str = "Ask, or describe a task"
+    chip_lines: int = 6
+    chip_characters: int = 1_000

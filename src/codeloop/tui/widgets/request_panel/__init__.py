@@ -1,0 +1,1 @@
+"""The panel that asks the user: permissions and questions."""

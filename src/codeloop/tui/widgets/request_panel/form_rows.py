@@ -1,0 +1,81 @@
+"""A request and its choices as rows of styled text. Pure."""
+
+from rich.segment import Segment
+
+from codeloop.client.numbers import Look
+from codeloop.tui.dialogs.parts.rows import between, on, wrap
+from codeloop.tui.render.canvas import Canvas, Row
+from codeloop.tui.themes.styles import Styles
+from codeloop.tui.widgets.request_panel.form import Form, FormRow, FormText
+from codeloop.tui.widgets.request_panel.request_diff import diff_rows
+
+_LOOKS: dict[Look | None, tuple[str, str]] = {
+    None: ("text", ""),
+    "bold": ("text", "bold"),
+    "dim": ("text_muted", ""),
+    "italic": ("text", "italic"),
+    "underline": ("text", "underline"),
+    "red": ("diff_removed", ""),
+    "green": ("diff_added", ""),
+    "yellow": ("warning", ""),
+    "cyan": ("info", ""),
+}
+_MARK = 4
+"""Cells before the words of a choice."""
+
+
+def head_rows(form: Form, title: str, waiting: int, styles: Styles, width: int) -> list[Row]:
+    """Return the title, how many requests wait, and the names of several questions."""
+    count = f"  1 of {waiting}" if waiting > 1 else ""
+    lines = wrap(title, width - len(count))
+    looks = styles.of("warning", "bold")
+    rows: list[Row] = [[Segment(line, looks)] for line in lines]
+    rows[0] = between(rows[0], [Segment(count, styles.of("text_muted"))], width)
+    if form.tabs:
+        tabs: Row = []
+        for number, (name, is_done) in enumerate(form.tabs):
+            look = styles.of("primary", "bold underline") if number == form.tab else styles.of("text_muted")
+            tabs += [Segment(f"{'✓ ' if is_done else ''}{name}", look), Segment("   ")]
+        rows.append(tabs)
+    return rows
+
+
+def about_rows(text: FormText, canvas: Canvas) -> list[Row]:
+    """Draw the content of a request; a change as a diff."""
+    drawn = diff_rows(text.diff, canvas)
+    rows = text.rest if drawn else text.rows
+    return [*drawn, *([Segment(row, canvas.styles.of(*_LOOKS[look]))] for look, row in rows)]
+
+
+def choice_rows(form: Form, styles: Styles, width: int, *, is_ready: bool) -> tuple[list[Row], list[int]]:
+    """Return the choices, and for each row which choice it belongs to; muted while they can't be taken."""
+    rows: list[Row] = []
+    owners: list[int] = []
+    for number, choice in enumerate(form.rows()):
+        is_here = number == form.cursor and is_ready
+        for row in _choice(choice, styles, width, is_here=is_here, is_ready=is_ready):
+            rows.append(on(row, styles.of("", on="background_element"), width) if is_here else row)
+            owners.append(number)
+    return rows, owners
+
+
+def _choice(choice: FormRow, styles: Styles, width: int, *, is_here: bool, is_ready: bool) -> list[Row]:
+    box = "" if choice.is_on is None else "[x] " if choice.is_on else "[ ] "
+    room = max(width - _MARK - len(box), 10)
+    look = styles.of("text" if is_ready else "text_muted", "bold" if is_here else "")
+    muted = styles.of("text_muted")
+    first, *more = wrap(choice.text, room)
+    mark = Segment("▸ " if is_here else "  ", styles.of("primary", "bold"))
+    key = Segment(f"{choice.key:1} ", styles.of("primary" if is_ready else "text_muted"))
+    rows: list[Row] = [[mark, key, Segment(box, look), Segment(first, look)]]
+    margin = Segment(" " * (_MARK - 2 + len(box)) + "┆ ", muted)
+    rows += [[margin, Segment(line, look)] for line in more]
+    if choice.detail:
+        last = rows[-1]
+        detail: Row = [Segment("  " + choice.detail, muted)]
+        shown = [*last, *detail]
+        if sum(each.cell_length for each in shown) <= width:
+            rows[-1] = shown
+        else:
+            rows += [[margin, Segment(line, muted)] for line in wrap(choice.detail, room)]
+    return rows

@@ -1,0 +1,20 @@
+"""What a request is about, over the whole screen."""
+
+from codeloop.tui.dialogs.parts.dialog import Colours
+from codeloop.tui.dialogs.parts.reader import ReadingScreen
+from codeloop.tui.render.canvas import Canvas, DiffView, Row
+from codeloop.tui.widgets.request_panel.form import Form
+from codeloop.tui.widgets.request_panel.form_rows import about_rows
+
+_WIDTH = 200
+"""Cells of a title; it is cut to the screen where it is draw_request."""
+
+
+class FullRequest(ReadingScreen):
+    """Only shows: it is answered in the panel, once this is closed."""
+
+    def __init__(self, form: Form, diff: DiffView, colours: Colours) -> None:
+        def draw_request(width: int) -> list[Row]:
+            return about_rows(form.text(width), Canvas(width, colours(), diff=diff))
+
+        super().__init__(form.text(_WIDTH).title, draw_request, colours)

@@ -1,0 +1,182 @@
+"""A permission request: allow once or always, reject, or reject with words. What "always" remembers can be edited."""
+
+import re
+
+from codeloop.client.permission_text import EVERYTHING, Asking, in_words, remembered
+from codeloop.kit.terminal_text import one_line
+from codeloop.kit.wildcard import is_within
+from codeloop.schema.permission import PermissionRequest, Reply
+from codeloop.schema.wire import replace
+from codeloop.tui.widgets.request_panel.form import MOVES, FormAnswer, FormEntry, FormRow, FormText, SecondTime
+
+WIDER = "That is wider than what was offered: it allows more than this request is about."
+BROAD = "That is broad: {}. Press a again to allow it from now on, or e to edit it."
+SURE = "Press esc or enter again to reject it and stop the {}."
+
+_FREE = re.compile(r"\A[^ *?]*( )?[*?]")
+"""A pattern that leaves all but the first word free."""
+
+
+class PermissionForm:
+    """The choices for one request, and what was answered."""
+
+    is_marking = False
+
+    def __init__(self, request: PermissionRequest, asking: Asking) -> None:
+        self.cursor = 0
+        self.notice = ""
+        self.answer: FormAnswer | None = None
+        self.entry: FormEntry | None = None
+        self.tab = 0
+        self.tabs: tuple[tuple[str, bool], ...] = ()
+        self._request = request
+        self._offered = tuple(request.always)
+        self._asking = asking
+        self._second = SecondTime()
+        self._typed: list[str] | None = None
+        """The patterns that were edited so far, while that goes on."""
+        self._reason = ""
+        """What was typed of a reason before the user went back."""
+
+    def text(self, width: int) -> FormText:
+        """Return the act that is asked about, with all of the command or the diff."""
+        request = self._request
+        words = in_words(request, self._asking, width, EVERYTHING)
+        diff = request.metadata.get("diff")
+        if not isinstance(diff, str) or not diff:
+            return FormText(words.title, list(words.rows))
+        bare = replace(request, metadata={key: value for key, value in request.metadata.items() if key != "diff"})
+        rest = in_words(bare, self._asking, width, EVERYTHING).rows
+        return FormText(words.title, list(words.rows), diff, tuple(rest))
+
+    def rows(self) -> list[FormRow]:
+        """Return the choices."""
+        whose = "subagent" if self._asking.subagent else "turn"
+        always = remembered(self._request)
+        shown = {
+            "once": FormRow("y", "Allow once"),
+            "always": FormRow("a", f"Allow always: {always}", "e edits it" if self._can_edit else ""),
+            "reject": FormRow("n", f"Reject, and stop the {whose}"),
+            "reason": FormRow("r", "Reject, and say what to do instead"),
+        }
+        return [shown[name] for name in self._choices]
+
+    @property
+    def _choices(self) -> list[str]:
+        return ["once", *(["always"] if self._offered else []), "reject", "reason"]
+
+    @property
+    def _can_edit(self) -> bool:
+        return bool(self._offered) and all(one_line(each, len(each)) == each for each in self._offered)
+
+    def press(self, key: str) -> bool:
+        """Take a key. Escape only rejects when it is pressed twice."""
+        self._begin()
+        choices = self._choices
+        if key in MOVES:
+            self.cursor = (self.cursor + MOVES[key]) % len(choices)
+        elif key == "enter":
+            self._take(self.cursor)
+        elif key.isdecimal() and 0 < int(key) <= len(choices):
+            self._take(int(key) - 1)
+        elif key in _KEYS and _KEYS[key] in choices:
+            self._take(choices.index(_KEYS[key]))
+        elif key == "e" and self._can_edit:
+            self.cursor = choices.index("always")
+            self._typed = []
+            self._ask_pattern()
+        elif key == "escape" and self._second.of("reject"):
+            self._end("reject")
+        elif key == "escape":
+            self.cursor = choices.index("reject")
+            self.notice = SURE.format("subagent" if self._asking.subagent else "turn")
+        else:
+            return False
+        return True
+
+    def choose(self, row: int) -> None:
+        """Take a choice; what allows much for good has to be chosen twice."""
+        self._begin()
+        self._take(row)
+
+    def _begin(self) -> None:
+        self._second.begin()
+        self.notice = ""
+
+    def _take(self, row: int) -> None:
+        self.cursor = row
+        match self._choices[row]:
+            case "once":
+                self._end("once")
+            case "always" if self._is_broad and not self._second.of("always"):
+                self.notice = BROAD.format(remembered(self._request))
+            case "always":
+                self._end("always")
+            case "reject":
+                self._end("reject")
+            case _:
+                self._ask_reason(self._reason)
+
+    def begin_words(self, text: str) -> bool:
+        """Take what is no key here as the beginning of a reason: it is not to be taken for an answer, nor lost."""
+        self._begin()
+        self.cursor = self._choices.index("reason")
+        self._ask_reason(self._reason + text)
+        return True
+
+    def _ask_reason(self, text: str) -> None:
+        self.entry = FormEntry("What to do instead:", text, "the model reads this, and goes on")
+
+    def take_text(self, text: str) -> None:
+        """Take a reason, or a pattern."""
+        if self._typed is None:
+            self.entry = None
+            if text.strip():
+                self.answer = FormAnswer("reject", text.strip())
+            return
+        self._typed.append(text.strip())
+        if len(self._typed) < len(self._offered):
+            self._ask_pattern()
+        else:
+            self._take_patterns(tuple(pattern for pattern in self._typed if pattern))
+
+    def leave_entry(self, typed: str = "") -> None:
+        """Go back to the choices; a reason that was begun stands there again the next time."""
+        self._reason = typed if self._typed is None else self._reason
+        self.entry = self._typed = None
+
+    def _ask_pattern(self) -> None:
+        edited, done = tuple(self._request.always), len(self._typed or [])
+        patterns = edited if len(edited) == len(self._offered) else self._offered
+        which = f" ({done + 1} of {len(patterns)}; empty leaves it out)" if len(patterns) > 1 else ""
+        self.entry = FormEntry(
+            f"Allow always{which}:", patterns[done], "* stands for any text, ? for one character", "takes"
+        )
+
+    def _take_patterns(self, patterns: tuple[str, ...]) -> None:
+        """Show what was edited; only the next key answers with it."""
+        self.leave_entry()
+        if patterns:
+            self._request = replace(self._request, always=list(patterns))
+        self.notice = WIDER if self._is_wider else ""
+
+    @property
+    def _is_broad(self) -> bool:
+        """Whether "always", as it was offered, allows everything of a kind, or all that a program can do."""
+        always = tuple(self._request.always)
+        one_word = self._request.permission in {"bash", "sandbox"}
+        return always == self._offered and any(
+            pattern == "*" or (one_word and _FREE.search(pattern) is not None) for pattern in always
+        )
+
+    @property
+    def _is_wider(self) -> bool:
+        return not all(is_within(pattern, self._offered) for pattern in self._request.always)
+
+    def _end(self, reply: Reply) -> None:
+        edited = tuple(self._request.always)
+        is_edited = reply == "always" and edited != self._offered
+        self.answer = FormAnswer(reply, always=edited if is_edited else None, wider=is_edited and self._is_wider)
+
+
+_KEYS = {"y": "once", "a": "always", "n": "reject", "r": "reason"}

@@ -1,0 +1,198 @@
+"""Questions of the model: options to choose one or several from, or words of one's own; several questions are tabs."""
+
+from codeloop.client.numbers import Look
+from codeloop.client.permission_text import EVERYTHING, Asking, marked
+from codeloop.kit.terminal_text import one_line
+from codeloop.schema.question import QuestionInfo, QuestionRequest
+from codeloop.tui.widgets.request_panel.form import MOVES, FormAnswer, FormEntry, FormRow, FormText, SecondTime
+
+SURE = "Press esc again to answer nothing and stop the {}."
+OWN = "Your own words"
+SEND = "Send these answers"
+_OWN_KEY = "t"
+_LABEL = 400
+
+
+class QuestionForm:
+    """What was chosen for each question, and which is shown."""
+
+    def __init__(self, request: QuestionRequest, asking: Asking) -> None:
+        self.cursor = 0
+        self.notice = ""
+        self.answer: FormAnswer | None = None
+        self.entry: FormEntry | None = None
+        self.tab = 0
+        self._request = request
+        self._asking = asking
+        self._chosen: list[list[str]] = [[] for _ in request.questions]
+        self._own = [""] * len(request.questions)
+        self._begun: dict[int, str] = {}
+        """What was typed of an answer before the user went back to the options."""
+        self._second = SecondTime()
+
+    @property
+    def tabs(self) -> tuple[tuple[str, bool], ...]:
+        """The names of the questions, and whether each is answered; empty for a single one."""
+        questions = self._request.questions
+        if len(questions) < 2:
+            return ()
+        named = (
+            (one_line(q.header or f"Question {n}", 20), bool(self._answer_to(n - 1)))
+            for n, q in enumerate(questions, 1)
+        )
+        return (*named, ("Send", False))
+
+    @property
+    def is_marking(self) -> bool:
+        """Whether several options of the question that is shown can be taken."""
+        return self._question is not None and bool(self._question.multiple)
+
+    @property
+    def _question(self) -> QuestionInfo | None:
+        """The question that is shown; None: all of them, before they are sent."""
+        return self._request.questions[self.tab] if self.tab < len(self._request.questions) else None
+
+    def text(self, width: int) -> FormText:
+        """Return the question, or all answers."""
+        rows: list[tuple[Look | None, str]] = []
+        who = f"The {self._asking.subagent or 'model'} asks"
+        if self._question is not None:
+            return FormText(who, _looking("bold", marked(self._question.question, width, EVERYTHING)))
+        for number, question in enumerate(self._request.questions):
+            rows += _looking(None, marked(question.question, width, 3))
+            said = ", ".join(self._answer_to(number)) or "(no answer)"
+            rows += _looking("bold", marked(f"  → {said}", width, 3))
+        return FormText(f"{who}. These are your answers", rows)
+
+    def rows(self) -> list[FormRow]:
+        """Return the options of the question that is shown."""
+        question = self._question
+        if question is None:
+            return [FormRow("1", SEND)]
+        chosen, several = self._chosen[self.tab], bool(question.multiple)
+        rows = [
+            FormRow(
+                str(number) if number < 10 else "",
+                one_line(option.label, _LABEL),
+                one_line(option.description, _LABEL),
+                option.label in chosen if several or chosen else None,
+            )
+            for number, option in enumerate(question.options, 1)
+        ]
+        if question.custom is not False:
+            own = self._own[self.tab]
+            text = f"{OWN}: {one_line(own, _LABEL)}" if own else OWN
+            rows.append(FormRow(_OWN_KEY, text, "", bool(own) if several or own else None))
+        if several:
+            rows.append(FormRow("", "Go on" if self.tabs else SEND))
+        return rows
+
+    def press(self, key: str) -> bool:
+        """Take a key. Escape only refuses when it is pressed twice."""
+        rows = self.rows()
+        self._second.begin()
+        self.notice = ""
+        tabs = len(self.tabs)
+        if key in MOVES:
+            self.cursor = (self.cursor + MOVES[key]) % len(rows)
+        elif key == "enter" and self._is_marked(rows[self.cursor]):
+            self._go_on()
+        elif key in {"enter", "space"}:
+            self.choose(self.cursor)
+        elif key in {"left", "right", "tab", "shift+tab"} and tabs:
+            self._show((self.tab + (1 if key in {"right", "tab"} else -1)) % tabs)
+        elif (at := self._with_key(key)) is not None:
+            self.choose(at)
+        elif key == "escape" and self._second.of("reject"):
+            self.answer = FormAnswer("reject")
+        elif key == "escape":
+            self.notice = SURE.format("subagent" if self._asking.subagent else "turn")
+        else:
+            return False
+        return True
+
+    def choose(self, row: int) -> None:
+        """Take an option, or ask for the user's own words, or go on."""
+        self.cursor = row
+        question = self._question
+        if question is None:
+            self._send()
+            return
+        if row < len(question.options):
+            self._take(question, question.options[row].label)
+        elif self.rows()[row].key == _OWN_KEY:
+            self.entry = FormEntry("Your answer:", self._begun.get(self.tab) or self._own[self.tab])
+        else:
+            self._go_on()
+
+    def begin_words(self, text: str) -> bool:
+        """Take what is no key here as the beginning of an answer in the user's own words."""
+        row = self._with_key(_OWN_KEY)
+        if row is not None:
+            self.cursor = row
+            self.entry = FormEntry("Your answer:", self._begun.get(self.tab, "") + text)
+        return row is not None
+
+    def take_text(self, text: str) -> None:
+        """Take the user's own words; without any, none."""
+        self.entry = None
+        self._begun.pop(self.tab, None)
+        question = self._question
+        self._own[self.tab] = text.strip()
+        if question is not None and not question.multiple and text.strip():
+            self._chosen[self.tab] = []
+            self._go_on()
+
+    def leave_entry(self, typed: str = "") -> None:
+        """Go back to the options; what was typed so far stands there again the next time."""
+        self.entry = None
+        self._begun[self.tab] = typed
+
+    def _is_marked(self, row: FormRow) -> bool:
+        """Return whether Enter would take back what was just chosen of several: it goes on instead."""
+        return bool(row.is_on and self.is_marking)
+
+    def _with_key(self, key: str) -> int | None:
+        return next((at for at, row in enumerate(self.rows()) if row.key == key), None)
+
+    def _take(self, question: QuestionInfo, label: str) -> None:
+        chosen = self._chosen[self.tab]
+        if not question.multiple:
+            self._chosen[self.tab], self._own[self.tab] = [label], ""
+            self._go_on()
+        elif label in chosen:
+            chosen.remove(label)
+        else:
+            chosen.append(label)
+
+    def _answer_to(self, number: int) -> list[str]:
+        """Return the answer to a question: the options in their order, then the user's words."""
+        labels = [option.label for option in self._request.questions[number].options]
+        chosen = sorted(set(self._chosen[number]), key=labels.index)
+        return [*chosen, *([self._own[number]] if self._own[number] else [])]
+
+    def _go_on(self) -> None:
+        """Show the next question without an answer, or send if there was only one."""
+        if not self.tabs:
+            self._send()
+            return
+        later = [*range(self.tab + 1, len(self._chosen)), *range(self.tab)]
+        self._show(next((number for number in later if not self._answer_to(number)), len(self._chosen)))
+
+    def _send(self) -> None:
+        for number in range(len(self._chosen)):
+            if not self._answer_to(number):
+                self._show(number)
+                self.notice = "Choose at least one, or answer in your own words."
+                return
+        self.answer = FormAnswer(answers=tuple(tuple(self._answer_to(number)) for number in range(len(self._chosen))))
+
+    def _show(self, tab: int) -> None:
+        self.tab = tab
+        chosen, question = self._chosen[tab] if tab < len(self._chosen) else [], self._question
+        labels = [option.label for option in question.options] if question is not None else []
+        self.cursor = labels.index(chosen[0]) if chosen and not self.is_marking else 0
+
+
+def _looking(look: Look | None, rows: list[str]) -> list[tuple[Look | None, str]]:
+    return [(look, row) for row in rows]

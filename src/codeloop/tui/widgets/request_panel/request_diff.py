@@ -1,0 +1,51 @@
+"""The change that a request is about, drawn as the conversation draws it. Pure."""
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import islice
+
+from rich.segment import Segment
+
+from codeloop.kit.terminal_text import one_line
+from codeloop.tui.render.canvas import Canvas, Row
+from codeloop.tui.render.cells import cut_path
+from codeloop.tui.render.diff.patch import PatchedFile, file_patches
+from codeloop.tui.render.diff.rows import DiffRows
+
+MOST = 5_000
+"""Rows that are drawn."""
+_BAR = "│ "
+
+
+@lru_cache(maxsize=2)  # the panel asks at every key
+def diff_rows(diff: str, canvas: Canvas) -> Sequence[Row]:
+    """Return a diff as rows, each with a mark of foreign text; none if not every line of it would be shown."""
+    patches = list(file_patches(diff))
+    if not _is_whole(diff, patches):
+        return []
+    bar = Segment(_BAR, canvas.styles.of("border"))
+    rows = list(islice(_rows(patches, canvas), MOST + 1))
+    if len(rows) > MOST:
+        rows[MOST:] = [[Segment("… and more than can be shown here", canvas.styles.of("warning"))]]
+    return [[bar, *row] for row in rows]
+
+
+def _rows(patches: list[PatchedFile], canvas: Canvas) -> Iterator[Row]:
+    room = canvas.width - len(_BAR)
+    for patch in patches:
+        if len(patches) > 1:
+            added, deleted = patch.counts
+            sums = f"  +{added} -{deleted}"
+            name = cut_path(one_line(patch.path, 500), max(room - len(sums), 8))
+            yield [Segment(name, canvas.styles.of("text", "bold")), Segment(sums, canvas.styles.of("text_muted"))]
+        yield from DiffRows(patch, canvas, room).rows()
+
+
+def _is_whole(diff: str, patches: list[PatchedFile]) -> bool:
+    """Return whether every line that is added or deleted is in the patches: each file may have two lines of a head."""
+    lines = diff.split("\n")
+    for sign, found in (("+", 0), ("-", 1)):
+        more = sum(line.startswith(sign) for line in lines) - sum(patch.counts[found] for patch in patches)
+        if more not in {0, len(patches)}:
+            return False
+    return bool(patches)

@@ -1,0 +1,92 @@
+"""A widget that shows rows as they are: it scrolls, and draws only those that can be seen."""
+
+from collections.abc import Callable, Sequence
+
+from rich.segment import Segment
+from textual import events
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from codeloop.tui.render.canvas import Row
+from codeloop.tui.widgets.base import app_of
+
+PRESSES = "press"
+"""What the style of words is marked with that press a key when they are clicked."""
+
+
+class RowsView(ScrollView, can_focus=False):
+    """Shows rows. A click on one is told as `Pressed`; those that are choices show that the mouse is on them."""
+
+    COMPONENT_CLASSES = {"rows--pointed"}
+
+    DEFAULT_CSS = """
+    RowsView {
+        height: auto; width: 1fr; overflow-x: hidden; scrollbar-size-vertical: 1;
+        background: $background-panel; scrollbar-background: $background-panel;
+        scrollbar-background-hover: $background-panel; scrollbar-background-active: $background-panel;
+        & > .rows--pointed { background: $background-element; }
+    }
+    """
+
+    class Pressed(Message):
+        """The row with this index was clicked."""
+
+        def __init__(self, view: "RowsView", row: int) -> None:
+            super().__init__()
+            self.view = view
+            self.row = row
+
+    def __init__(self, name: str) -> None:
+        super().__init__(id=name)
+        self._rows: Sequence[Row] = ()
+        self.is_drawn = False
+        """Whether some of these rows were drawn."""
+        self.is_choice: Callable[[int], bool] = lambda _row: False
+        """Whether a row can be chosen with a click."""
+        self._pointed: int | None = None
+
+    def show(self, rows: Sequence[Row], height: int) -> None:
+        """Show rows, in a widget of so many rows."""
+        self._rows = rows
+        self.is_drawn = False
+        self.styles.height = height
+        self.virtual_size = Size(self.size.width, len(rows))
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        """Draw one row of the screen."""
+        at = y + self.scroll_offset.y
+        row = self._rows[at] if at < len(self._rows) else []
+        self.is_drawn = self.is_drawn or bool(row)
+        if at == self._pointed:
+            row = [*Segment.apply_style(row, self.get_component_rich_style("rows--pointed", partial=True))]
+        return Strip(row).adjust_cell_length(self.size.width).apply_style(self.rich_style)
+
+    def scroll_to_row(self, first: int, last: int) -> None:
+        """Scroll as little as shows these rows."""
+        self.scroll_to_region(Region(0, first, 1, last - first + 1), animate=False, force=True)
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        """Show which choice the mouse is on."""
+        row = event.y + self.scroll_offset.y
+        self._point(row if row < len(self._rows) and self.is_choice(row) else None)
+
+    def on_leave(self) -> None:
+        """Show that the mouse has left."""
+        self._point(None)
+
+    def _point(self, row: int | None) -> None:
+        if row != self._pointed:
+            self._pointed = row
+            self.refresh()
+
+    def on_click(self, event: events.Click) -> None:
+        """Press the key that was clicked, else post which row it was."""
+        if key := event.style.meta.get(PRESSES):
+            app_of(self).simulate_key(key)
+            return
+        row = event.y + self.scroll_offset.y
+        if row < len(self._rows):
+            self.post_message(self.Pressed(self, row))

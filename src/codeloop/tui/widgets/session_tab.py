@@ -1,0 +1,182 @@
+"""One session on the screen: what was said, what waits, what is asked, and the prompt."""
+
+import asyncio
+from collections.abc import Callable
+from time import monotonic
+
+from textual import on
+from textual.app import ComposeResult
+
+from codeloop.client.permission_text import Asking
+from codeloop.kit.terminal_text import one_line
+from codeloop.schema.live_events import Retry
+from codeloop.schema.message import ModelRef, Session
+from codeloop.schema.part import ToolPart
+from codeloop.tui.keys.typing_rhythm import TypingRhythm
+from codeloop.tui.render.canvas import Canvas
+from codeloop.tui.state.children import title_of
+from codeloop.tui.state.items import Item, NoticeItem
+from codeloop.tui.state.session_view import Request, SessionView
+from codeloop.tui.themes.styles import Styles
+from codeloop.tui.widgets.base import EmptyWidget, app_of
+from codeloop.tui.widgets.find_bar import FindBar
+from codeloop.tui.widgets.prompt.history.draft_keeper import NEW
+from codeloop.tui.widgets.prompt.messages import PromptEmptied
+from codeloop.tui.widgets.prompt.prompt import PromptInput
+from codeloop.tui.widgets.request_panel.panel import RequestPanel
+from codeloop.tui.widgets.transcript.transcript import Greeting, Transcript
+
+NOTICES = "notices"
+"""The place of what the program says, below the last message."""
+
+
+class SessionTab(EmptyWidget):
+    """A session, or a new one that its first prompt creates. `view` is None until there is one."""
+
+    DEFAULT_CSS = """
+    SessionTab { layout: vertical; height: 1fr; }
+    """
+
+    def __init__(
+        self,
+        canvas: Canvas,
+        colours: Callable[[], Styles],
+        prompt: PromptInput,
+        greeting: Greeting,
+        rhythm: TypingRhythm,
+    ) -> None:
+        super().__init__()
+        self.view: SessionView | None = None
+        self.transcript = Transcript(canvas, greeting)
+        self.prompt = prompt
+        self.find_bar = FindBar(colours)
+        self._rhythm = rhythm
+        self._has_command = False
+        """A command was begun in a question, which gets the focus back."""
+        self.panel = RequestPanel(colours, self._silence)
+        self.panel.diff_view = canvas.diff
+        self.agent: str | None = None
+        """For the next prompts; None: as the session's last one."""
+        self.model: ModelRef | None = None
+        """For the next prompts; None: as the session's last one."""
+        self.profile = ""
+        """For the session that the first prompt creates; "": as configured."""
+        self.creating = asyncio.Lock()
+        """Held while the session of the first prompt is created."""
+        self._notices: list[NoticeItem] = []
+
+    def compose(self) -> ComposeResult:
+        """Yield the parts, top to bottom."""
+        yield self.transcript
+        yield self.find_bar
+        yield self.panel
+        yield self.prompt
+
+    @property
+    def session(self) -> Session | None:
+        """The session as last seen."""
+        return self.view.session if self.view is not None else None
+
+    @property
+    def title(self) -> str:
+        """What the tab is called."""
+        return title_of(self.session) if self.session is not None else "New session"
+
+    def show(self, view: SessionView) -> None:
+        """Show a session from now on."""
+        self.view = view
+        self.sync(everything=True)
+
+    def empty(self) -> None:
+        """Show no session any more."""
+        self.view = None
+        self.profile = ""
+        self._notices.clear()
+        self.prompt.draft_keeper.enter(NEW)
+        self.panel.hide()
+        self.sync()
+
+    def restyle(self, canvas: Canvas) -> None:
+        """Draw everything for another canvas."""
+        self.transcript.restyle(canvas)
+        self.panel.diff_view = canvas.diff
+        self.panel.draw()
+
+    def take_focus(self) -> None:
+        """Focus what is asked, else the prompt."""
+        if self.panel.request is not None:
+            self.panel.focus()
+        else:
+            self.prompt.focus()
+
+    def say(self, notice: NoticeItem) -> None:
+        """Show something that the program says, until the next prompt; said again, it stands there once."""
+        self._notices = [each for each in self._notices if (each.text, each.look) != (notice.text, notice.look)]
+        self._notices.append(notice)
+        self.sync()
+
+    def forget_notices(self) -> None:
+        """Take away what the program said."""
+        self._notices.clear()
+
+    def sync(self, *, everything: bool = False) -> bool:
+        """Show what has changed; return whether the conversation has scrolled."""
+        ids, changed = list[str](), set[str]()
+        if self.view is not None:
+            ids = self.view.log.ids
+            changed = set(ids) | self.view.changes() if everything else self.view.changes()
+        has_scrolled = self.transcript.sync([*ids, NOTICES], {*changed, NOTICES}, self._items)
+        self._ask()
+        return has_scrolled
+
+    @on(Transcript.Selected)
+    def _copy_selection(self, event: Transcript.Selected) -> None:
+        app_of(self).copy_to_clipboard(event.text)
+        self.notify("Copied.", timeout=2)
+
+    @on(RequestPanel.Early)
+    def _early(self, event: RequestPanel.Early) -> None:
+        event.stop()
+        if event.is_command:
+            self._has_command = True
+            self.prompt.focus()
+        self.prompt.editor.post_message(event.event)
+
+    @on(PromptEmptied)
+    def _return_to_question(self, event: PromptEmptied) -> None:
+        """Go back to the question that a command was begun in, once it was sent or given up."""
+        event.stop()
+        has_command, self._has_command = self._has_command, False
+        if has_command and self.panel.request is not None and self.prompt.editor.has_focus:
+            self.panel.focus()
+
+    def _items(self, message_id: str) -> list[Item]:
+        if message_id != NOTICES and self.view is not None:
+            return self.view.items(message_id)
+        status = self.view.status if self.view is not None else None
+        retry = [NoticeItem("retry", status.message, "warning")] if isinstance(status, Retry) else []
+        return [*retry, *self._notices]
+
+    def _ask(self) -> None:
+        """Show the oldest request that waits for the user, or none."""
+        waiting = list(self.view.requests.values()) if self.view is not None else []
+        asked = self.panel.request
+        if asked is not None and all(request.id != asked.id for request in waiting):
+            self.panel.withdraw(asked.id)
+            self.prompt.focus()
+        if waiting:
+            has_draft = bool(self.prompt.editor.buffer.text)
+            self.panel.show(waiting[0], self._asking(waiting[0]), len(waiting), has_draft=has_draft)
+
+    def _silence(self) -> float:
+        return self._rhythm.silence_before_answer(monotonic(), has_draft=bool(self.prompt.editor.buffer.text))
+
+    def _asking(self, request: Request) -> Asking:
+        """Return which tool asks, and which subagent; what the log does not hold is left out."""
+        view, asked = self.view, request.tool
+        child = view.children.known.get(request.session_id) if view is not None else None
+        who = f"subagent {child.agent or ''} “{one_line(title_of(child), 80)}”" if child is not None else ""
+        known = view.log.messages.get(asked.message_id) if view is not None and asked is not None else None
+        parts = (part for part in (known.parts.values() if known is not None else ()) if isinstance(part, ToolPart))
+        tool = next((part.tool for part in parts if asked is not None and part.call_id == asked.call_id), "")
+        return Asking(one_line(tool, 80), who)

@@ -1,0 +1,177 @@
+"""What stands beside a conversation: the tasks, the changed files, what it has used, the servers."""
+
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+from rich.cells import cell_len, set_cell_size
+from rich.segment import Segment
+from textual.geometry import Size
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from codeloop.client.numbers import count, dollars
+from codeloop.kit.terminal_text import inert_answer, one_line
+from codeloop.schema.message import SnapshotFileDiff
+from codeloop.tui.render.canvas import Row
+from codeloop.tui.render.cells import cut_text
+from codeloop.tui.state.servers import HEALTH, ServerState
+from codeloop.tui.state.session_view import SessionView
+from codeloop.tui.themes.styles import Styles
+from codeloop.tui.widgets.base import CommandWidget, runs
+from codeloop.tui.widgets.status_bar import Standing
+
+WIDTH = 36
+MARKS = {"completed": ("[x]", "text_muted"), "in_progress": ("[>]", "primary"), "cancelled": ("[-]", "text_muted")}
+SHOWN = 30
+"""Files that are listed."""
+REASON = 3
+"""Rows of why a server fails."""
+LEAST = 6
+"""Cells in which a state says something."""
+
+
+class SideInfo(Struct, frozen=True):
+    """What the sidebar shows besides the session: git's branch, the files it changed, the state of servers by name."""
+
+    session_id: str = ""
+    branch: str = ""
+    files: Sequence[SnapshotFileDiff] = ()
+    mcp: Mapping[str, ServerState] = {}
+    lsp: Mapping[str, ServerState] = {}
+
+
+class Sidebar(CommandWidget, ScrollView):
+    """Rows in sections; a section without anything to say is left out."""
+
+    DEFAULT_CSS = """
+    Sidebar { width: 36; height: 1fr; display: none; overflow: hidden auto; scrollbar-size-vertical: 1; }
+    """
+
+    def __init__(self, styles: Styles) -> None:
+        super().__init__()
+        self._colours = styles
+        self._rows: list[Row] = []
+        self.info = SideInfo()
+
+    def show(self, view: SessionView | None, standing: Standing, styles: Styles) -> None:
+        """Show these."""
+        self._colours = styles
+        rows = self._sections(view, self.info, standing)
+        if rows != self._rows:
+            self._rows = rows
+            self.virtual_size = Size(WIDTH, len(rows))
+            self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        """Return one row."""
+        at = y + round(self.scroll_y)
+        base = self._colours.of("text", on="background_panel")
+        row = self._rows[at] if at < len(self._rows) else []
+        return Strip([Segment("  "), *row]).apply_style(base).adjust_cell_length(self.size.width, base)
+
+    def _sections(self, view: SessionView | None, info: SideInfo, standing: Standing) -> list[Row]:
+        styles = self._colours
+        title = view.session.title if view is not None else "New session"
+        rows: list[Row] = [[], *_wrap_title(one_line(title, 200, inert_answer), styles, "bold")]
+        if info.branch:
+            rows.append([Segment(cut_text(f"on {one_line(info.branch, 200)}", WIDTH - 4), styles.of("text_muted"))])
+        if view is not None:
+            rows += [[], _heading("Context", styles), *self._usage_rows(view, standing)]
+            if view.todos:
+                rows += [[], _heading("Tasks", styles)]
+            for todo in view.todos:
+                mark, colour = MARKS.get(todo.status, ("[ ]", "text"))
+                rows += _item(mark, one_line(todo.content, 200), styles, colour)
+        if view is not None and info.session_id == view.session.id:
+            rows += self._files(info.files)
+        for name, states in (("MCP", info.mcp), ("LSP", info.lsp)):
+            if states:
+                rows += [[], _heading(name, styles)]
+            rows += [row for server, state in states.items() for row in self._server(server, state)]
+        return rows
+
+    def _usage_rows(self, view: SessionView, standing: Standing) -> list[Row]:
+        styles = self._colours
+        used = view.log.context_used
+        percent = used * 100 // standing.window or ("<1" if used else 0) if standing.window else 0
+        share = f" of {count(standing.window)}, {percent} %" if standing.window else ""
+        muted = styles.of("text_muted")
+        return [
+            [Segment(f"{count(used)} tokens{share}", muted)],
+            *([[Segment(f"{dollars(cost, view.session.tokens)} spent", muted)]] if (cost := view.session.cost) else []),
+        ]
+
+    def _files(self, files: Sequence[SnapshotFileDiff]) -> list[Row]:
+        styles = self._colours
+        if not files:
+            return []
+        rows: list[Row] = [[], _heading(f"Changed files ({len(files)})", styles)]
+        for diff in files[:SHOWN]:
+            sums = f"+{diff.additions} -{diff.deletions}"
+            room = WIDTH - 5 - len(sums)
+            name = _end(one_line(diff.file or "", 500), room)
+            gap = " " * (room - cell_len(name) + 1)
+            added, removed = sums.split(" ")
+            rows.append(
+                [
+                    Segment(name + gap, runs(styles.of("text_muted"), "session_changes", diff.file or "")),
+                    Segment(added, styles.of("diff_added")),
+                    Segment(" "),
+                    Segment(removed, styles.of("diff_removed")),
+                ]
+            )
+        if len(files) > SHOWN:
+            rows.append([Segment(f"and {len(files) - SHOWN} more", runs(styles.of("text_muted"), "session_changes"))])
+        return rows
+
+    def _server(self, name: str, state: ServerState) -> list[Row]:
+        """Draw a server's state, and below it the problem, if there is one."""
+        styles, room = self._colours, WIDTH - 6
+        shown = cut_text(one_line(name, 60), room * 2 // 3)
+        left = room - cell_len(shown) - 1
+        words = cut_text(state.words, left) if left >= LEAST else ""
+        rows: list[Row] = [
+            [
+                Segment("• ", styles.of(HEALTH[state.health])),
+                Segment(shown, styles.of("text")),
+                Segment(f" {words}", styles.of("text_muted")),
+            ]
+        ]
+        reason = _lines(one_line(state.reason, 200), room) if state.reason else []
+        if len(reason) > REASON:
+            reason[REASON - 1 :] = [cut_text(f"{reason[REASON - 1]} …", room)]
+        return rows + [[Segment(f"  {line}", styles.of("text_muted"))] for line in reason]
+
+
+def _heading(text: str, styles: Styles) -> Row:
+    return [Segment(text, styles.of("text", "bold"))]
+
+
+def _item(mark: str, text: str, styles: Styles, colour: str) -> list[Row]:
+    first, *more = _lines(text, WIDTH - 8)
+    style = styles.of(colour)
+    return [[Segment(f"{mark} {first}", style)], *([Segment(f"    {line}", style)] for line in more)]
+
+
+def _wrap_title(text: str, styles: Styles, look: str) -> list[Row]:
+    return [[Segment(line, styles.of("text", look))] for line in _lines(text, WIDTH - 4)]
+
+
+def _lines(text: str, room: int) -> list[str]:
+    lines = [""]
+    for word in text.split(" "):
+        joined = f"{lines[-1]} {word}" if lines[-1] else word
+        if cell_len(joined) <= room or not lines[-1]:
+            lines[-1] = joined if cell_len(joined) <= room else set_cell_size(joined, room)
+        else:
+            lines.append(set_cell_size(word, room) if cell_len(word) > room else word)
+    return lines
+
+
+def _end(text: str, room: int) -> str:
+    """Return the end of a path, which says more than its beginning."""
+    if cell_len(text) <= room:
+        return text
+    while cell_len(text) > room - 1:
+        text = text[1:]
+    return "…" + text

@@ -1,0 +1,158 @@
+"""The last row of the screen: what goes on, and what it has used."""
+
+import time
+
+from msgspec import Struct
+from rich.cells import cell_len, set_cell_size
+from rich.segment import Segment
+from textual.strip import Strip
+
+from codeloop.client.numbers import count, dollars
+from codeloop.kit.terminal_text import one_line
+from codeloop.schema.live_events import Retry
+from codeloop.tui.render.canvas import Row
+from codeloop.tui.render.cells import cut_path
+from codeloop.tui.state.session_view import SessionView
+from codeloop.tui.themes.styles import Styles
+from codeloop.tui.widgets.base import CommandWidget, runs
+
+WHEEL = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+TURNS = 4
+"""A second: as often as the screen is drawn while a turn runs and nothing comes. Text that comes changes nothing."""
+LEAST = 60
+"""Cells from which on there is room for a key."""
+
+
+class Standing(Struct, frozen=True):
+    """What the bar shows besides the session: who answers, where, how much the model takes (tokens; 0: unknown).
+
+    `profile`: what needs no question, where somebody chose that. `problem`: what is wrong with the connection.
+    `hint`: a key worth knowing, and `hinted` its command. `waiting`: the leader key was pressed.
+    """
+
+    agent: str = ""
+    model: str = ""
+    profile: str = ""
+    place: str = ""
+    window: int = 0
+    problem: str = ""
+    hint: str = ""
+    hinted: str = ""
+    waiting: str = ""
+    moves: bool = True
+
+
+class StatusBar(CommandWidget):
+    """One row; `tick` turns the wheel while a turn runs."""
+
+    DEFAULT_CSS = """
+    StatusBar { height: 1; dock: bottom; background: $background; }
+    """
+
+    def __init__(self, styles: Styles) -> None:
+        super().__init__()
+        self.styles_of = styles
+        self._standing = Standing()
+        self._view: SessionView | None = None
+        self._shown: Row = []
+
+    def show(self, view: SessionView | None, standing: Standing, styles: Styles) -> None:
+        """Show a session's state."""
+        self._view, self._standing, self.styles_of = view, standing, styles
+        if self._row() != self._shown:
+            self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        """Return the row."""
+        del y
+        self._shown = self._row()
+        base = self.styles_of.of("text_muted", on="background")
+        return Strip(self._shown).apply_style(base).adjust_cell_length(self.size.width, base)
+
+    def _row(self) -> Row:
+        width = self.size.width
+        right = self._sums(self._standing.hint)
+        if width < LEAST or self._least() + _cells(right) > width:  # who answers is worth more than a key
+            right = self._sums("")
+        left = self._start(max(width - _cells(right) - 3, 10))
+        if _cells(left) + _cells(right) + 1 > width:  # what waits for a key comes first
+            right = []
+        if (problem := self._standing.problem) and cell_len(problem) + _cells(right) + 3 > width:
+            left, right = self._start(width - 3), []
+        gap = Segment(" " * max(width - _cells(left) - _cells(right) - 2, 0))
+        return [Segment(" "), *left, gap, *right, Segment(" ")]
+
+    def _least(self) -> int:
+        """Return the cells that are needed to say whole what goes on and who answers; 0 where that can be cut."""
+        view, standing = self._view, self._standing
+        if standing.waiting or standing.problem or (view is not None and isinstance(view.status, Retry)):
+            return 0
+        busy = _cells(self._busy(view, self.styles_of, LEAST)) + 2 if view is not None and view.is_busy else 0
+        profile = cell_len(standing.profile) + 2 if standing.profile else 0
+        return busy + cell_len(_who(standing)) + profile + 5
+
+    def _start(self, room: int) -> Row:
+        styles, standing = self.styles_of, self._standing
+        if standing.waiting:
+            return [Segment(f"{standing.waiting} …", styles.of("accent", "bold"))]
+        if standing.problem:
+            return [Segment(one_line(standing.problem, room), styles.of("error"))]
+        row: Row = []
+        if self._view is not None and self._view.is_busy:
+            row = [*self._busy(self._view, styles, room), Segment("  ")]
+        profile = styles.of("warning" if standing.profile == "yolo" else "text_muted")
+        named = [
+            (standing.agent, runs(styles.of("text"), "agent_list"), " " if standing.model else "  ", _cut),
+            (standing.model, runs(styles.of("text"), "model_list"), "  ", _cut),
+            (standing.profile, runs(profile, "profile"), "  ", _cut),
+            (standing.place, styles.of("text_muted"), "  ", cut_path),
+        ]
+        if standing.profile == "yolo":  # is seen on the narrowest screen, too
+            named.insert(0, named.pop(2))
+        for text, style, gap, fit in named:
+            left = room - _cells(row)
+            if text and left > 8:
+                row += [Segment(fit(text, left - 2), style), Segment(gap)]
+        return row
+
+    def _busy(self, view: SessionView, styles: Styles, room: int) -> Row:
+        now = time.time()
+        if isinstance(view.status, Retry):
+            seconds = max(view.status.next / 1000 - now, 0)
+            words = f"retry {view.status.attempt} in {seconds:.0f} s: {one_line(view.status.message, room)}"
+            return [Segment(_cut(words, room), styles.of("warning"))]
+        frame = WHEEL[int(now * TURNS) % len(WHEEL)] if self._standing.moves else "*"
+        asks = "waits for you" if view.requests else f"{time.monotonic() - view.since:.0f}s"
+        return [Segment(f"{frame} {asks}", styles.of("warning" if view.requests else "primary"))]
+
+    def _sums(self, hint: str) -> Row:
+        styles, standing = self.styles_of, self._standing
+        parts: list[tuple[str, str, str]] = []
+        if self._view is not None:
+            used = self._view.log.context_used
+            if used and standing.window:
+                share = used * 100 // standing.window
+                look = "error" if share >= 90 else "warning" if share >= 75 else "text_muted"
+                parts.append((f"{count(used)} ({share or '<1'} %)", look, "status_view"))
+            elif used:
+                parts.append((count(used), "text_muted", "status_view"))
+            if cost := self._view.session.cost:
+                parts.append((dollars(cost, self._view.session.tokens), "text_muted", "status_view"))
+        if hint:
+            parts.append((hint, "text_muted", standing.hinted))
+        row: Row = []
+        for text, colour, command in parts:
+            row += [Segment("  "), Segment(text, runs(styles.of(colour), command))]
+        return row[1:]
+
+
+def _cells(row: Row) -> int:
+    return sum(cell_len(each.text) for each in row)
+
+
+def _who(standing: Standing) -> str:
+    return " ".join(filter(None, (standing.agent, standing.model)))
+
+
+def _cut(text: str, room: int) -> str:
+    return text if cell_len(text) <= room else set_cell_size(text, max(room - 1, 1)) + "…"

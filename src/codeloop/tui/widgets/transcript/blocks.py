@@ -1,0 +1,177 @@
+"""A conversation as rows of a long page: each item is drawn once, and again when it changed."""
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
+
+from codeloop.tui.render.canvas import Row
+from codeloop.tui.state.items import Item, ToolItem
+from codeloop.tui.widgets.transcript.block import Block
+from codeloop.tui.widgets.transcript.highlights import Highlights
+
+Draw = Callable[[Item], list[Row]]
+KEPT = 400
+"""Blocks whose rows are kept; of those further from the screen only the height is."""
+
+EMPTY: Row = []
+
+
+class Blocks:
+    """The blocks of all messages in their order. Rows are numbered from 0 at the top."""
+
+    def __init__(self, draw: Draw) -> None:
+        self._draw = draw
+        self._groups: dict[str, list[Block]] = {}
+        self._list: list[Block] = []
+        self._starts: list[int] = []
+        self.height = 0
+        self.blank: list[Row] = []
+        """What stands on a page without blocks."""
+        self.highlights = Highlights()
+        """What of it is marked because it was looked for."""
+
+    def redraw(self, draw: Draw) -> None:
+        """Draw every item anew, for another width or other colours."""
+        self._draw = draw
+        for block in self._list:
+            self._fill(block)
+        self._place(0)
+
+    def sync(self, order: Sequence[str], changed: Iterable[str], items_of: Callable[[str], list[Item]]) -> int:
+        """Take in the messages as they are now: `order` names all, `changed` those whose items may be others.
+
+        Return the first row that may differ.
+        """
+        first = len(self._list)
+        is_same = list(self._groups) == list(order)
+        for message_id in changed:
+            before = self._groups.get(message_id, [])
+            after, kept = self._update(message_id, before, items_of(message_id))
+            self._groups[message_id] = after
+            is_same = is_same and len(before) == len(after)
+            if before and is_same:
+                first = min(first, self._index(before[0]) + kept)
+        groups = {message_id: self._groups.get(message_id, []) for message_id in order}
+        self._groups = groups
+        self._list = [block for group in groups.values() for block in group]
+        return self._place(first if is_same else 0)
+
+    def refresh(self, is_stale: Callable[[Item], bool]) -> bool:
+        """Draw again what changes with time; return whether there was any."""
+        first = len(self._list)
+        for at, block in enumerate(self._list[-KEPT:], max(len(self._list) - KEPT, 0)):
+            if is_stale(block.item):
+                self._fill(block)
+                first = min(first, at)
+        is_any = first < len(self._list)
+        if is_any:
+            self._place(first)
+        return is_any
+
+    def block_at(self, row: int) -> Block | None:
+        """Return the block that a row belongs to, with its gap."""
+        at = bisect_right(self._starts, row) - 1
+        return self._list[at] if 0 <= at < len(self._list) and row < self.height else None
+
+    def place_of(self, row: int) -> tuple[Block, int] | None:
+        """Return the block that a row belongs to, and the row's number in it; a gap has none."""
+        at = bisect_right(self._starts, row) - 1
+        block = self._list[at] if 0 <= at < len(self._list) else None
+        inside = row - self._starts[at] - block.gap if block is not None else -1
+        return (block, inside) if block is not None and 0 <= inside < block.height else None
+
+    def find(self, key: str) -> tuple[Block, list[Row], int] | None:
+        """Return an item's block by its key, with its rows and the first of them on the page."""
+        for block, start in zip(self._list, self._starts, strict=True):
+            if block.item.key == key:
+                block.rows = block.rows if block.rows is not None else self._draw(block.item)
+                return block, block.rows, start + block.gap
+        return None
+
+    def row(self, row: int) -> Row:
+        """Return one row of the page; one outside of it is empty, but for what stands on an empty page."""
+        if not self.height:
+            return self.blank[row] if row < len(self.blank) else EMPTY
+        at = bisect_right(self._starts, row) - 1
+        if not 0 <= at < len(self._list):
+            return EMPTY
+        block = self._list[at]
+        inside = row - self._starts[at] - block.gap
+        if block.rows is None:
+            block.rows = self._draw(block.item)
+        return block.rows[inside] if 0 <= inside < len(block.rows) else EMPTY
+
+    def top_of(self, key: str) -> int | None:
+        """Return the first row of an item, by its key."""
+        for block, start in zip(self._list, self._starts, strict=True):
+            if block.item.key == key:
+                return start + block.gap
+        return None
+
+    def keys(self) -> list[tuple[str, int]]:
+        """Return the key and the first row of every item."""
+        return [(block.item.key, start) for block, start in zip(self._list, self._starts, strict=True)]
+
+    def forget_rows(self, top: int, bottom: int) -> None:
+        """Keep only the rows near those from `top` to `bottom`."""
+        first, last = bisect_right(self._starts, top) - KEPT // 2, bisect_right(self._starts, bottom) + KEPT // 2
+        if len(self._list) <= KEPT:
+            return
+        for at, block in enumerate(self._list):
+            if not first <= at <= last:
+                block.rows = None
+
+    def _update(self, message_id: str, before: list[Block], items: list[Item]) -> tuple[list[Block], int]:
+        """Return the blocks of a message as it is now, and how many at its top are as they were."""
+        known = {block.item.key: block for block in before}
+        blocks: list[Block] = []
+        kept = 0
+        for item in items:
+            block = known.get(item.key)
+            if block is None or block.item != item:
+                block = block or Block(message_id, item, None, 0)
+                block.item = item
+                self._fill(block)
+            elif kept == len(blocks):
+                kept += 1
+            blocks.append(block)
+        return blocks, kept
+
+    def _fill(self, block: Block) -> None:
+        before, block.rows = block.rows or (), self._draw(block.item)
+        block.height = len(block.rows)
+        pairs = zip(before, block.rows, strict=False)
+        block.same = next((at for at, (old, new) in enumerate(pairs) if old is not new), min(len(before), block.height))
+
+    def _index(self, block: Block) -> int:
+        return next((at for at in range(len(self._list) - 1, -1, -1) if self._list[at] is block), 0)
+
+    def _place(self, first: int) -> int:
+        """Put every block from `first` on its row; return the first row that may differ."""
+        is_grown = first == len(self._list) - 1 and len(self._starts) == len(self._list)
+        del self._starts[first:]
+        row, before = 0, None
+        if first:
+            before = self._list[first - 1]
+            row = self._starts[first - 1] + before.gap + before.height
+        for block in self._list[first:]:
+            block.gap = 0 if before is None or _is_dense(before, block) else 1
+            self._starts.append(row)
+            if block.height:
+                row += block.gap + block.height
+                before = block
+            else:
+                block.gap = 0
+        self.height = row
+        if is_grown:
+            return self._starts[first] + self._list[first].gap + self._list[first].same
+        return self._starts[first] if first < len(self._starts) else row
+
+
+def _is_dense(before: Block, block: Block) -> bool:
+    """Return whether two blocks stand without an empty row between them: calls that take one row each."""
+    return (
+        isinstance(before.item, ToolItem)
+        and isinstance(block.item, ToolItem)
+        and before.height == 1
+        and block.height == 1
+    )

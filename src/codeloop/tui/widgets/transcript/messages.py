@@ -1,0 +1,41 @@
+"""The messages that a conversation on the screen posts."""
+
+from textual.message import Message
+
+
+class Selected(Message, namespace="transcript"):
+    """A text was selected."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.text = text
+
+
+class PictureSeen(Message, namespace="transcript"):
+    """A picture is in sight that is not drawn, perhaps because nobody knows whether the terminal can."""
+
+
+class NearTop(Message, namespace="transcript"):
+    """The oldest message is nearly in sight: older ones are wanted."""
+
+
+class Turned(Message, namespace="transcript"):
+    """The user has left the end of the conversation, or is there again."""
+
+
+class Toggled(Message, namespace="transcript"):
+    """An item should be opened or closed."""
+
+    def __init__(self, key: str, message_id: str) -> None:
+        super().__init__()
+        self.key = key
+        self.message_id = message_id
+
+
+class Pointed(Message, namespace="transcript"):
+    """Something was clicked: `kind` is `open` (a session's id), `link` (an address) or `image` (a part's id)."""
+
+    def __init__(self, kind: str, value: str) -> None:
+        super().__init__()
+        self.kind = kind
+        self.value = value

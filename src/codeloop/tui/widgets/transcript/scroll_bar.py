@@ -1,0 +1,80 @@
+"""The scroll bar of a conversation, which moves with nearly every frame while a model writes."""
+
+from math import ceil
+from operator import methodcaller
+
+from textual.geometry import Region
+from textual.scroll_view import ScrollView
+from textual.scrollbar import ScrollBar, ScrollBarRender
+from textual.strip import Strip
+
+from codeloop.tui.widgets.base import app_of
+
+EIGHTHS = 8
+"""Of a row: how finely the bar is drawn."""
+
+
+class PlainScrollBar(ScrollBar):
+    """Draws each kind of row once: the library's own one draws every row by itself, at more cost than the text."""
+
+    _kept: tuple[tuple[object, ...], list[Strip]] | None = None
+    """The rows that were drawn last, by what they depend on."""
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Return rows of the bar."""
+        if not self.is_attached:  # a tab that is closed may be drawn once more
+            return [Strip.blank(crop.width)] * crop.height
+        bar = self.render()
+        if not isinstance(bar, ScrollBarRender) or not self.vertical:
+            return super().render_lines(crop)
+        look = (crop, bar.virtual_size, bar.window_size, bar.position, str(bar.style))
+        if self._kept is not None and self._kept[0] == look:
+            return self._kept[1]
+        style = app_of(self).console.get_style(bar.style)
+        if style.bgcolor is None or style.color is None:
+            return super().render_lines(crop)
+        rows = ScrollBarRender.render_bar(
+            self.size.height,
+            bar.virtual_size,
+            bar.window_size,
+            bar.position,
+            bar.thickness,
+            back_color=style.bgcolor,
+            bar_color=style.color,
+        ).segments
+        strips: dict[int, Strip] = {}
+        for row in rows:
+            if id(row) not in strips:
+                strip = Strip([row], bar.thickness)
+                for each in self.get_line_filters():
+                    strip = strip.apply_filter(each, self.background_colors[1])
+                strips[id(row)] = strip
+        self._kept = look, [strips[id(row)] for row in rows][crop.y : crop.bottom]
+        return self._kept[1]
+
+
+def make_scroll_bar(view: ScrollView) -> ScrollBar:
+    """Make and start such a bar for a view, hidden at first."""
+    bar = PlainScrollBar(name="vertical", thickness=view.scrollbar_size_vertical)
+    bar.display = False
+    methodcaller("_start_widget", view, bar)(app_of(view))  # as the library starts its own
+    return bar
+
+
+def move_bar(view: ScrollView, total: int, position: float, before: tuple[int, int, int]) -> tuple[int, int, int]:
+    """Move a view's bar, but only if it would look different: drawing it costs as much as the text.
+
+    Its look (returned, and that of `before`): the bar's own rows, where its thumb begins and how long that is, in
+    eighths of a row. `total`: the rows of the page.
+    """
+    size, window = view.size.height, view.container_size.height
+    if not view.show_vertical_scrollbar or not size:
+        return before
+    thumb = max(1.0, window * size / total) if total > window else 0.0
+    start = int((size - thumb) * position / (total - window) * EIGHTHS) if thumb else 0
+    look = (size, start, ceil(thumb * EIGHTHS))
+    if look != before:
+        view.vertical_scrollbar.window_virtual_size = total
+        view.vertical_scrollbar.window_size = window
+        view.vertical_scrollbar.position = position
+    return look

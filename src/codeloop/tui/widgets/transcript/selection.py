@@ -1,0 +1,190 @@
+"""Selects with the mouse: characters, after a double click words, after a triple click rows; the edge scrolls."""
+
+from bisect import bisect_right
+from collections.abc import Callable
+from itertools import accumulate
+from typing import Literal
+
+from rich.cells import cell_len
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+from textual.timer import Timer
+
+from codeloop.tui.render.graphemes import clusters
+from codeloop.tui.render.prompts import BAR
+
+Place = tuple[int, int]
+"""A row of the page, and a cell in it."""
+Unit = Literal["character", "word", "row"]
+UNITS: tuple[Unit, ...] = ("character", "word", "row")
+AGAIN = 0.5
+"""Seconds within which a second click belongs to the first."""
+EDGE = 0.05
+"""Seconds between two steps while the mouse is beyond the edge."""
+_FASTEST = 6
+_IN_WORDS = frozenset("_-./~:@%+#?&=$\\·")
+"""What belongs to a word beside letters and digits: paths and addresses are words."""
+
+
+class Selection:
+    """What is selected of the rows of a view. It stays to be seen after the button is released.
+
+    `text_of` returns the text of a row of the page as it is drawn; `scroll` scrolls by some rows, up is negative.
+    """
+
+    def __init__(self, view: ScrollView, text_of: Callable[[int], str], scroll: Callable[[float], None]) -> None:
+        self._view = view
+        self._text_of = text_of
+        self._scroll_by = scroll
+        self.chosen: tuple[Place, Place] | None = None
+        """What is selected: from a cell on, and up to another."""
+        self.is_selecting = False
+        """Whether the button is held."""
+        self.has_dragged = False
+        """Whether the mouse has moved since the button was pressed: what comes of that is no click."""
+        self._pressed: tuple[float, Place] = (0.0, (-1, -1))
+        self._clicks = 0
+        self._began: tuple[Place, Place] = ((0, 0), (0, 0))
+        self._mouse = (0, 0)
+        self._edge: Timer | None = None
+
+    def forget(self) -> None:
+        """Select nothing any more."""
+        if self.chosen is not None:
+            self.chosen = None
+            self._view.refresh()
+
+    def move(self, rows: int) -> None:
+        """Keep what is selected although it stands on other rows now."""
+        if self.chosen is not None:
+            (top, left), (bottom, right) = self.chosen
+            self.chosen = (top + rows, left), (bottom + rows, right)
+        (top, left), (bottom, right) = self._began
+        self._began = (top + rows, left), (bottom + rows, right)
+
+    def span(self, row: int) -> tuple[int, int] | None:
+        """Return which cells of a row are selected; none of an end that is open: -1."""
+        if self.chosen is None or not self.chosen[0][0] <= row <= self.chosen[1][0]:
+            return None
+        (top, left), (bottom, right) = self.chosen
+        return left if row == top else 0, right if row == bottom else -1
+
+    def press(self, event: events.MouseDown) -> None:
+        """Begin to select where the button is pressed."""
+        self._mouse = event.x, event.y
+        place, (time, before) = self._place(), self._pressed
+        is_again = place == before and event.time - time < AGAIN
+        self._clicks = self._clicks % len(UNITS) + 1 if is_again else 1
+        self._pressed = event.time, place
+        self._began = self._extend(place)
+        self.is_selecting, self.has_dragged = True, False
+        if self._unit == "character":
+            self.forget()
+        else:
+            self._choose()
+
+    def release(self, event: events.MouseUp) -> str:
+        """End the selection where the button is released, and return its text."""
+        self.drag(event)
+        self._rest()
+        self.is_selecting = False
+        return self.text()
+
+    def text(self) -> str:
+        """Return the selected text, without the common start of its rows: blanks, and the bar beside a prompt."""
+        if self.chosen is None:
+            return ""
+        (top, left), (bottom, right) = self.chosen
+        rows = [self._text_of(row).replace(BAR, " ", 1).rstrip() for row in range(top, bottom + 1)]
+        indent = min((len(row) - len(row.lstrip()) for row in rows if row), default=0)
+        strips = [Strip([Segment(row)]) for row in rows]
+        starts = [max(left, indent), *[indent] * (bottom - top)]
+        ends = [*(strip.cell_length for strip in strips[:-1]), min(right, strips[-1].cell_length)]
+        parts = (
+            strip.crop(start, max(end, start)).text for strip, start, end in zip(strips, starts, ends, strict=True)
+        )
+        return "\n".join(parts).strip("\n")
+
+    @property
+    def _unit(self) -> Unit:
+        return UNITS[self._clicks - 1]
+
+    @property
+    def _beyond(self) -> int:
+        """How far the mouse is beyond the edge. The first row of a view may be the screen's: it is the edge already."""
+        y, began = self._mouse[1], self._began[0][0] - round(self._view.scroll_y)
+        return min(y, 0) - 1 if y <= 0 < began else max(y - self._view.size.height + 1, 0)
+
+    def _place(self) -> Place:
+        x, y = self._mouse
+        return min(max(y, 0), self._view.size.height - 1) + round(self._view.scroll_y), max(x, 0)
+
+    def _extend(self, place: Place) -> tuple[Place, Place]:
+        row, cell = place
+        start, end = extend_to_unit(self._text_of(row), cell, self._unit)
+        return (row, start), (row, end)
+
+    def _choose(self) -> None:
+        start, end = self._extend(self._place())
+        self.chosen = min(start, self._began[0]), max(end, self._began[1])
+        self._view.refresh()
+
+    def drag(self, event: events.MouseEvent) -> None:
+        """Select up to where the mouse is."""
+        self._mouse = event.x, event.y
+        if not self.has_dragged and self._place() == self._pressed[1]:
+            return
+        self.has_dragged = True
+        self._choose()
+        if not self._beyond:
+            self._rest()
+        elif self._edge is None:
+            self._edge = self._view.set_interval(EDGE, self._scroll)
+
+    def _scroll(self) -> None:
+        """Scroll towards the mouse, the faster the farther away it is."""
+        self._scroll_by(max(min(self._beyond, _FASTEST), -_FASTEST))
+        self._choose()
+
+    def _rest(self) -> None:
+        if self._edge is not None:
+            self._edge.stop()
+            self._edge = None
+
+
+def extend_to_unit(text: str, cell: int, unit: Unit) -> tuple[int, int]:
+    """Return from which cell to which the character, word or row reaches that stands in a cell of a row."""
+    if unit == "row":
+        return 0, cell_len(text)
+    found = clusters(text)
+    edges = [*accumulate((cells for _, _, cells in found), initial=0)]
+    if cell >= edges[-1]:
+        return (cell, cell + 1) if unit == "character" else (edges[-1], edges[-1])
+    kinds = [_kind(text[start]) for start, _, _ in found]
+    first = last = bisect_right(edges, cell) - 1
+    if unit == "word" and (kind := kinds[first]):
+        while first and kinds[first - 1] == kind:
+            first -= 1
+        while last + 1 < len(found) and kinds[last + 1] == kind:
+            last += 1
+    return edges[first], edges[last + 1]
+
+
+def _kind(character: str) -> str:
+    """Return a character's kind for a double click, "word" or "blank"; "": it stands for itself."""
+    if character.isalnum() or character in _IN_WORDS:
+        return "word"
+    return "blank" if character.isspace() else ""
+
+
+def highlight(strip: Strip, span: tuple[int, int], style: Style) -> Strip:
+    """Return a row of which some cells look selected."""
+    start, end = span
+    length = strip.cell_length
+    end = length if end == -1 else min(end, length)
+    start = min(start, end)
+    before, chosen, after = strip.divide([start, end, length])
+    return Strip.join([before, Strip(Segment.apply_style(chosen, post_style=style), chosen.cell_length), after])

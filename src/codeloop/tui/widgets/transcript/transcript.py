@@ -1,0 +1,231 @@
+"""The conversation on the screen: rows of a document, of which only those in sight are drawn."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import cast
+
+from rich.style import Style
+from textual import events
+from textual.geometry import Region, Size
+from textual.reactive import Reactive, var
+from textual.scroll_view import ScrollView
+from textual.scrollbar import ScrollBar
+from textual.strip import Strip
+from textual.widget import Widget
+
+from codeloop.schema.wire import replace
+from codeloop.tui.render.canvas import Canvas, Row
+from codeloop.tui.render.renderer import Renderer
+from codeloop.tui.state.items import Item, ReasoningItem, SummaryItem, ToolItem
+from codeloop.tui.themes.styles import Styles
+from codeloop.tui.widgets.transcript.blocks import Blocks
+from codeloop.tui.widgets.transcript.messages import NearTop, PictureSeen, Pointed, Selected, Toggled, Turned
+from codeloop.tui.widgets.transcript.picture_rows import PictureRows, is_drawn_on
+from codeloop.tui.widgets.transcript.scroll_bar import make_scroll_bar, move_bar
+from codeloop.tui.widgets.transcript.selection import Selection, highlight
+from codeloop.tui.widgets.transcript.strips import RowStrips
+
+Greeting = Callable[[Canvas, int], list[Row]]
+"""Returns what stands on so many rows of the screen as long as nothing was said."""
+ItemsOf = Callable[[str], list[Item]]
+MARGIN = 2
+"""Columns on the left and the right of what is said."""
+REVERSED = Style(color="default", bgcolor="default", bold=False, dim=False, reverse=True)
+KEPT = 4
+"""Screens of rows that are kept as they were drawn."""
+
+
+class Transcript(ScrollView, can_focus=False):
+    """Shows the messages of a session; stays at the end while it grows, unless the user has scrolled up."""
+
+    DEFAULT_CSS = """
+    Transcript { height: 1fr; margin-bottom: 1; overflow-x: hidden; overflow-y: scroll; scrollbar-size-vertical: 1; }
+    """
+
+    follows = var(default=True, init=False)
+    """Whether the end stays in sight."""
+
+    ALLOW_SELECT = False  # the library's own selection knows nothing of rows that are not drawn
+
+    Selected = Selected
+    PictureSeen = PictureSeen
+    NearTop = NearTop
+    Turned = Turned
+    Toggled = Toggled
+    Pointed = Pointed
+
+    def __init__(self, canvas: Canvas, greeting: Greeting) -> None:
+        super().__init__()
+        self.canvas = canvas
+        self._greeting = greeting
+        self._renderer = Renderer(canvas)
+        self.blocks = Blocks(self._renderer.rows)
+        self._bar = (0, 0, 0)
+        """Where the scroll bar's thumb begins, and how long it is, in eighths of a row; first the bar's own rows."""
+        self._strips = RowStrips(self, MARGIN)
+        self.selection = Selection(self, self._text_of, self.by)
+        self.pictures = PictureRows(self)
+
+    @property
+    def vertical_scrollbar(self) -> ScrollBar:
+        """The bar at the right, made when it is first asked for."""
+        if self._vertical_scrollbar is None:
+            self._vertical_scrollbar = make_scroll_bar(self)
+        return self._vertical_scrollbar
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        """Begin to select."""
+        if event.button == 1:
+            self.selection.press(event)
+            self.capture_mouse()
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        """Select up to where the mouse is."""
+        if self.selection.is_selecting:
+            self.selection.drag(event)
+
+    def on_mouse_up(self, event: events.MouseUp) -> None:
+        """Hand over what is selected."""
+        if self.selection.is_selecting:
+            self.release_mouse()
+            if text := self.selection.release(event):
+                self.post_message(self.Selected(text))
+
+    def restyle(self, canvas: Canvas) -> None:
+        """Draw everything for another canvas; its width is taken from the widget."""
+        width = max(self.size.width - 2 * MARGIN, 10) if self.size.width else canvas.width
+        self.canvas = canvas = replace(canvas, width=width)
+        self._renderer = Renderer(canvas)
+        self.selection.chosen = None
+        self.pictures.rows.clear()
+        self._strips.restyle(canvas.styles.of("text", on="background"))
+        share = self.scroll_y / self.max_scroll_y if self.max_scroll_y else 1.0
+        self.blocks.redraw(self._renderer.rows)
+        self._update_size()
+        self.refresh()
+        if not self.follows:
+            self.scroll_to(y=share * self.max_scroll_y, animate=False)
+
+    def sync(self, order: Sequence[str], changed: Iterable[str], items_of: ItemsOf) -> bool:
+        """Show the messages as they are now; what is in sight stays where it is. Return whether it has scrolled."""
+        top, before = round(self.scroll_y), self.blocks.height
+        anchor = self.blocks.block_at(top)
+        at = self.blocks.top_of(anchor.item.key) if anchor is not None and not self.follows else None
+        first = self.blocks.sync(order, changed, items_of)
+        self._update_size()
+        if at is not None and anchor is not None and before:
+            now = self.blocks.top_of(anchor.item.key)
+            if now is not None and now != at:
+                self.selection.move(now - at)
+                self.scroll_to(y=top + now - at, animate=False)
+        row = max(first - round(self.scroll_y), 0)
+        if row < self.size.height:  # a scroll draws everything by itself
+            self.refresh(Region(0, row, self.size.width, self.size.height - row))
+        return round(self.scroll_y) != top
+
+    def tick(self) -> None:
+        """Draw again what changes with time: calls that run."""
+        if self.blocks.refresh(self._renderer.is_timed):
+            self._update_size()
+            self.refresh()
+
+    def to_end(self) -> None:
+        """Scroll to the end, and stay there."""
+        self.follows = True
+        self.scroll_to(y=self.max_scroll_y, animate=False)
+
+    def by(self, rows: float) -> None:
+        """Scroll by some rows; up is negative."""
+        self._go(self.scroll_y + rows)
+
+    def render_line(self, y: int) -> Strip:
+        """Return one row of the screen, as the library looks for what the mouse has pointed at."""
+        return self._strips.strip(self.blocks.row(y + round(self.scroll_y)), self.scrollable_content_region.width)
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Return rows of the screen: those from before are the same objects, and ready to be written."""
+        top = round(self.scroll_y)
+        self._strips.keep(KEPT * max(crop.height, 1))
+        width = self.scrollable_content_region.width  # asked once: the library works it out anew each time
+        strips: list[Strip] = []
+        is_whole = crop.x == 0 and crop.right >= width
+        for number in range(top + crop.y, top + crop.bottom):
+            row = self.blocks.row(number)
+            strip = self._strips.strip(self.pictures.take(number - top, row, self.canvas.pictures), width)
+            if not is_drawn_on(row) and (span := self.selection.span(number)) is not None:
+                strip = highlight(strip, span, _mark(self.canvas.styles))
+            if self.blocks.highlights.is_on:
+                place = self.blocks.place_of(number)
+                strip = self.blocks.highlights.mark(strip, place, MARGIN, self.canvas.styles)
+            strips.append(strip if is_whole else strip.crop(crop.x, crop.right))
+        return strips
+
+    def _text_of(self, row: int) -> str:
+        """Return the text of a row."""
+        return " " * MARGIN + Strip(self.blocks.row(row)).text
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Stay at the end once the user has scrolled there; ask for older messages near the top."""
+        if round(old_value) != round(new_value):
+            self.refresh(self.size.region)
+        self._bar = move_bar(self, self.blocks.height, new_value, self._bar)
+        if new_value < old_value:
+            self.follows = new_value >= self.max_scroll_y
+        elif new_value >= self.max_scroll_y:
+            self.follows = True
+        height = self.size.height
+        self.blocks.forget_rows(round(new_value) - height, round(new_value) + 2 * height)
+        if new_value < height < self.blocks.height and not self.follows:
+            self.post_message(self.NearTop())
+
+    def watch_follows(self) -> None:
+        """Say that the user has left the end, or is there again."""
+        self.post_message(self.Turned())
+
+    def on_resize(self, _event: events.Resize) -> None:
+        """Draw for the new width."""
+        if self.size.width and self.canvas.width != max(self.size.width - 2 * MARGIN, 10):
+            self.restyle(self.canvas)
+        self._update_size()
+
+    def on_click(self, event: events.Click) -> None:
+        """Open what was clicked."""
+        if self.selection.has_dragged or event.chain > 1:
+            return
+        meta = event.style.meta
+        kind = next((kind for kind in ("open", "link", "image") if kind in meta), "")
+        if kind:
+            self.post_message(self.Pointed(kind, str(meta[kind])))
+            return
+        self.toggle([event.y], is_marked="toggle" in meta)
+
+    def toggle(self, rows: Iterable[int], *, is_marked: bool = False) -> bool:
+        """Open or close what is on the first of these rows of the screen that can be; return whether something is.
+
+        `is_marked`: they say so.
+        """
+        blocks = (self.blocks.block_at(y + round(self.scroll_y)) for y in rows)
+        for block in blocks:
+            if block is not None and (is_marked or isinstance(block.item, ToolItem | ReasoningItem | SummaryItem)):
+                return self.post_message(self.Toggled(block.item.key, block.message_id))
+        return False
+
+    def _go(self, row: float) -> None:
+        self.follows = row >= self.max_scroll_y
+        self.scroll_to(y=max(row, 0), animate=False)
+
+    def _update_size(self) -> None:
+        if not self.blocks.height:
+            self.blocks.blank = self._greeting(self.canvas, self.size.height)
+        size = Size(self.size.width, self.blocks.height)
+        if size != self.virtual_size:
+            self.set_reactive(
+                cast("Reactive[Size]", Widget.virtual_size), size
+            )  # nothing around it moves: no new layout
+            self._bar = move_bar(self, self.blocks.height, self.scroll_y, self._bar)
+        if self.follows and not self.selection.is_selecting:
+            self.scroll_to(y=self.max_scroll_y, animate=False)
+
+
+def _mark(styles: Styles) -> Style:
+    """Return how what is selected looks; in the terminal's own colours, of which any may be any other's: reversed."""
+    return styles.of("background", on="primary") if styles.theme.background.startswith("#") else REVERSED

@@ -1,0 +1,112 @@
+"""A program's output with fewer lines: what passed is counted, what was shown above is not shown again. Pure."""
+
+import re
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+_LEAST = 4
+"""Lines in a row that are counted instead of shown."""
+_WORTH = 160
+"""Characters of them: fewer cost no more than the line that stands for them."""
+_SHORT = 2_000
+"""Characters; shorter outputs stay as they are."""
+_WINDOWS = 8
+"""Places where the same four lines stand that are compared."""
+_NAMED = 60
+
+
+class Runner(Struct, frozen=True):
+    """A program that runs tests: a line that only it prints, and those that it prints for a test that passed."""
+
+    sign: re.Pattern[str]
+    passed: re.Pattern[str]
+
+
+def _runner(sign: str, passed: str) -> Runner:
+    return Runner(re.compile(sign, re.MULTILINE), re.compile(passed))
+
+
+RUNNERS = {
+    "pytest": _runner(
+        r"^=+ test session starts =+$|^=+ .*\b(?:passed|failed|error)\b.* =+$",
+        r"\S+(?:::\S.*)? (?:PASSED|SKIPPED|XFAIL)\b.*|\[gw\d+\] \[ *\d+%\] (?:PASSED|SKIPPED) .*"
+        r"|\S+\.py [.sx]+ +\[ *\d+%\]",
+    ),
+    "unittest": _runner(r"^Ran \d+ tests? in ", r".*\.\.\. (?:ok|skipped\b.*)"),
+    "jest": _runner(r"^Tests: +\d+ (?:failed|passed|skipped|todo)", r"\s+(?:\u2713|\u221a|\u25cb) .*|PASS .*"),
+    "vitest": _runner(r"^ +Tests +\d", r"\s*(?:\u2713|\u221a|\u2193) .*"),
+    "mocha": _runner(r"^ +\d+ passing\b", r"\s+(?:\u2713|\u2714|\u221a) .*"),
+    "go test": _runner(
+        r"^(?:ok  |FAIL)\t\S+",
+        r"=== (?:RUN|PAUSE|CONT|NAME) .*|\s*--- (?:PASS|SKIP): .*|ok  \t.*|\?   \t.*",
+    ),
+    "cargo test": _runner(r"^test result: ", r"test .* \.\.\. (?:ok|ignored.*)"),
+    "tap": _runner(r"^# (?:pass|tests) +\d", r"\s*ok \d+ .*"),
+    "ctest": _runner(r"^\d+% tests passed", r"\s*\d+/\d+ Test +#\d+: .* Passed +.*|\s+Start +\d+: .*"),
+    "gradle": _runner(r"^BUILD (?:SUCCESSFUL|FAILED)", r".* > .* PASSED"),
+    "dotnet": _runner(r"^(?:Passed|Failed)! +- Failed:", r"\s+Passed .* \[.*\]"),
+    "phpunit": _runner(r"^(?:OK \(|Tests: \d+, Assertions)", r"\s+\u2714 .*"),
+}
+"""Programs that say of each test that it passed. What only names problems (tsc, eslint, ruff, mypy) stays whole."""
+
+
+def condense(text: str) -> tuple[str, bool]:
+    """Return the text without lines that say that a test passed, nor runs of lines shown above; whether any went."""
+    if len(text) < _SHORT:
+        return text, False
+    lines = text.split("\n")
+    counted = _count_passes(text, lines)
+    kept = _drop_repeats(counted)
+    is_shorter = len(kept) < len(lines)
+    return ("\n".join(kept) if is_shorter else text), is_shorter
+
+
+def _count_passes(text: str, lines: Sequence[str]) -> list[str]:
+    """Return the lines with one for each run of those that a known runner prints for tests that passed."""
+    runner = next((each for each in RUNNERS.values() if each.sign.search(text)), None)
+    if runner is None:
+        return list(lines)
+    kept: list[str] = []
+    passed: list[str] = []
+    for line in (*lines, None):
+        if line is not None and runner.passed.fullmatch(line):
+            passed.append(line)
+            continue
+        if len(passed) >= _LEAST:
+            kept.append(f"... {len(passed)} lines of what passed or was skipped")
+        else:
+            kept += passed
+        passed = []
+        kept += [] if line is None else [line]
+    return kept
+
+
+def _drop_repeats(lines: Sequence[str]) -> list[str]:
+    """Return the lines with one for each run of four or more that stand above as they are."""
+    kept: list[str] = []
+    seen: dict[tuple[str, ...], list[int]] = {}
+    at = 0
+    while at < len(lines):
+        window = tuple(lines[at : at + _LEAST])
+        places = seen.get(window, ()) if len(window) == _LEAST else ()
+        length = max((_length_of_run(lines, place, at) for place in places), default=0)
+        if length >= _LEAST and sum(map(len, lines[at : at + length])) >= _WORTH:
+            first = next((line.strip() for line in lines[at : at + length] if line.strip()), "")
+            kept.append(f"... {length} lines as above, from: {first[:_NAMED]}")
+            at += length
+            continue
+        if len(window) == _LEAST and any(window):
+            where = seen.setdefault(window, [])
+            where += [at] if len(where) < _WINDOWS else []
+        kept.append(lines[at])
+        at += 1
+    return kept
+
+
+def _length_of_run(lines: Sequence[str], place: int, at: int) -> int:
+    """Return how many lines from `at` on are those from `place` on, up to `at`."""
+    length = 0
+    while at + length < len(lines) and place + length < at and lines[place + length] == lines[at + length]:
+        length += 1
+    return length

@@ -1,0 +1,111 @@
+"""Turns that end too early, or would never end: calls as text, empty answers, work that is left, loops."""
+
+from pathlib import Path
+
+import pytest
+
+from codeloop.agent.answer.checks import CheckRun, is_check, list_checks
+from codeloop.model.testing.script import ScriptedAnswer
+from codeloop.schema.api.session_inputs import MessageWithParts, RunLimits
+from codeloop.schema.part import REMINDER, TextPart, ToolPart
+from tests.support.project import Rig, call, calls, rig
+
+DONE = ScriptedAnswer(text="Done.")
+FAILS = calls(call("bash", command="sh test.sh"))
+
+
+def reason_of(answer: MessageWithParts) -> str:
+    return answer.stop.reason if answer.stop else "done"
+
+
+def reminders(it: Rig) -> list[str]:
+    parts = [part for entry in it.view().entries for part in entry.parts if isinstance(part, TextPart)]
+    return [str((part.metadata or {})[REMINDER]) for part in parts if REMINDER in (part.metadata or {})]
+
+
+async def test_a_call_that_came_as_text_is_run_and_leaves_the_text(tmp_path: Path) -> None:
+    written = 'I look.\n<tool_call>\n{"name": "bash", "arguments": {"command": "echo seen"}}\n</tool_call>'
+    async with rig(tmp_path, [ScriptedAnswer(text=written), DONE]) as it:
+        await it.prompt()
+        (result,) = it.results()
+        texts = [part.text for entry in it.view().entries for part in entry.parts if isinstance(part, TextPart)]
+    assert result.startswith("seen\n")
+    assert "the call came as text and was run" in result
+    assert texts[-2:] == ["I look.", "Done."]
+
+
+async def test_a_call_of_no_tool_that_came_as_text_stays_text(tmp_path: Path) -> None:
+    written = '<tool_call>\n{"name": "launch", "arguments": {}}\n</tool_call>'
+    async with rig(tmp_path, [ScriptedAnswer(text=written)]) as it:
+        await it.prompt()
+        assert not it.calls()
+
+
+async def test_an_empty_answer_is_asked_for_again_once(tmp_path: Path) -> None:
+    async with rig(tmp_path, [ScriptedAnswer(text=" "), ScriptedAnswer(text=""), DONE]) as it:
+        await it.prompt()
+        assert len(it.model.requests) == 2
+        assert len(reminders(it)) == 1
+
+
+@pytest.mark.parametrize("is_alone", [True, False])
+async def test_where_nobody_is_there_the_model_is_told_once_what_is_left(tmp_path: Path, *, is_alone: bool) -> None:
+    todo = calls(call("todowrite", todos=[{"content": "mend the parser", "status": "pending"}]))
+    async with rig(tmp_path, [todo, FAILS, DONE, DONE, DONE]) as it:
+        (tmp_path / "work" / "test.sh").write_text("exit 3\n")
+        answer = await it.prompt(limits=RunLimits(attended=not is_alone))
+        words = reminders(it)
+    assert reason_of(answer) == "done"
+    assert len(words) == is_alone
+    assert not words or all(part in words[0] for part in ("mend the parser", "the last check failed (sh test.sh)"))
+
+
+async def test_the_third_equal_result_is_told_and_the_eighth_ends_the_turn(tmp_path: Path) -> None:
+    steps = [calls(call("bash", command=f"echo {'ab'[n % 2]}")) for n in range(20)]
+    async with rig(tmp_path, steps) as it:
+        answer = await it.prompt()
+        results = it.results()
+    assert (reason_of(answer), len(results)) == ("loop", 15)
+    assert ["same result" in text for text in results[:6]] == [False, False, False, False, True, True]
+    assert "3 times" in results[4]
+
+
+async def test_an_edit_in_between_is_work_that_goes_on(tmp_path: Path) -> None:
+    check = calls(call("bash", command="true"))
+    steps = [step for n in range(9) for step in (calls(call("write", filePath=f"{n}.txt", content="x")), check)]
+    async with rig(tmp_path, [*steps, DONE]) as it:
+        answer = await it.prompt()
+        assert reason_of(answer) == "done"
+        assert not any("same result" in text for text in it.results())
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["pytest -q", "cd a && .venv/bin/pytest", "npm test", "npm run lint:fix", "go test ./...", "cargo test",
+     "make test",
+     "python -m unittest", "npx tsc --noEmit", "./gradlew :app:test", "node --test", "sh test.sh", "make -j4 check"],
+)  # fmt: skip
+def test_a_check_is_known_by_its_command(command: str) -> None:
+    assert is_check(command)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("cat pytest.ini", "grep -rn pytest .", "ls tests", "pip install pytest", "git log", "echo pytest", "make"),
+        *("python3 /tmp/pytest-of-me/run.py", "./mocha/start", "python jest-report.py"),
+    ],
+)
+def test_what_only_looks_is_no_check(command: str) -> None:
+    assert not is_check(command)
+
+
+async def test_the_checks_of_a_turn_say_whether_files_changed_after_them(tmp_path: Path) -> None:
+    steps = [FAILS, calls(call("write", filePath="a.txt", content="x")), FAILS]
+    async with rig(tmp_path, [*steps, DONE]) as it:
+        await it.prompt()
+        parts: list[ToolPart] = it.calls()
+    checks = list_checks(parts)
+    assert [each.after_last_edit for each in checks] == [False, True]
+    assert checks[0] == CheckRun(command="sh test.sh", exit_code=checks[0].exit_code, after_last_edit=False)
+    assert checks[0].exit_code not in {0, None}

@@ -1,0 +1,52 @@
+"""What a step has used: its failed tries too, the input and output that no service has counted."""
+
+from pathlib import Path
+
+import pytest
+
+from codeloop.agent.answer.usage import Usage
+from codeloop.model.chat import Finished, ModelRequest, Prices, TextDelta, TextPiece, UserTurn
+from codeloop.model.testing.script import Count, RetryBlock, ScriptedAnswer, TextBlock
+from codeloop.model.testing.scripted import SCRIPTED
+from codeloop.schema.api.session_requests import StatsQuery
+from codeloop.schema.errors import UnknownData, UnknownError
+from codeloop.schema.message import NO_TOKENS, AssistantMessage
+from codeloop.schema.operation import SESSION_STATS
+from codeloop.schema.wire import replace
+from tests.support.project import rig
+
+PRICED = replace(SCRIPTED, prices=Prices(input=1.0, output=2.0))
+REQUEST = ModelRequest(system="s" * 400, turns=(UserTurn((TextPiece("ä" * 200),)),))
+
+
+async def test_a_try_that_broke_off_and_was_repeated_is_paid_for(tmp_path: Path) -> None:
+    tried = (TextBlock("word " * 300), RetryBlock(1, "The connection broke."), TextBlock("Done."))
+    answer = ScriptedAnswer(content=tried, tokens=Count(input=900, output=5))
+    async with rig(tmp_path, [answer], info=PRICED) as it:
+        info = (await it.prompt()).info
+        assert isinstance(info, AssistantMessage)
+        assert (info.tokens.input, info.tokens.output, info.tokens.estimated) == (900, 5, None)
+        assert info.retried is not None
+        assert (info.retried.output, info.retried.estimated) == (375, info.retried.input + 375)
+        assert info.cost == pytest.approx((info.used.input + 2 * info.used.output) / 1e6)
+        session = it.view().session
+        assert (session.tokens, session.cost) == (info.used, pytest.approx(info.cost))
+        total = (await it.client.call(SESSION_STATS, StatsQuery())).total
+        assert (total.tokens, total.cost) == (info.used, pytest.approx(info.cost))
+
+
+def test_a_request_that_nothing_came_of_has_used_nothing() -> None:
+    usage = Usage(PRICED.prices, REQUEST)
+    assert usage.used == NO_TOKENS
+    usage.take(Finished("error", error=UnknownError(data=UnknownData(message="Refused."))))
+    assert usage.used == NO_TOKENS
+
+
+def test_what_the_service_counts_is_taken_and_the_rest_is_estimated_from_bytes() -> None:
+    usage = Usage(PRICED.prices, REQUEST)
+    usage.take(TextDelta("x" * 40))
+    assert (usage.tokens.input, usage.tokens.output, usage.tokens.estimated) == (200, 10, 210)
+    usage.take(Finished("stop", replace(NO_TOKENS, output=12)))
+    assert (usage.tokens.input, usage.tokens.output, usage.tokens.estimated) == (200, 12, 200)
+    usage.take(Finished("stop", replace(NO_TOKENS, input=150, output=12)))
+    assert (usage.tokens.input, usage.tokens.output, usage.tokens.estimated) == (150, 12, None)

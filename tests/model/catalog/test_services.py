@@ -1,0 +1,87 @@
+"""Which protocol serves a model, and where: rows of the catalog's `npm` names, and what a configuration says."""
+
+import msgspec
+import pytest
+
+from codeloop.model.catalog.overrides import overlaid
+from codeloop.model.catalog.services import BY_NAME, ROWS, Service, ServiceRow, addresses_of, protocol_of, service_of
+from codeloop.model.chat import ModelInfo
+from codeloop.model.providers import ADAPTERS
+from codeloop.schema.config import ProviderConfig
+from codeloop.schema.wire import JSON
+
+
+def info(npm: str, provider: str = "acme", model: str = "m", protocol: str = "") -> ModelInfo:
+    return ModelInfo(provider_id=provider, id=model, name=model, npm=npm, protocol=protocol)
+
+
+def configured(npm: str, **config: JSON) -> ModelInfo:
+    said = msgspec.convert(config, ProviderConfig)
+    return overlaid({"m": info(npm)}, said, "acme", npm)["m"]
+
+
+def test_every_protocol_of_a_row_has_an_adapter_and_a_name() -> None:
+    spoken = {row.service.protocol for row in ROWS}
+    assert spoken <= set(BY_NAME)
+    assert set(ADAPTERS) == set(BY_NAME)
+
+
+def test_the_npm_name_says_the_protocol_and_an_unknown_one_none() -> None:
+    assert protocol_of(info("@ai-sdk/anthropic")) == "anthropic-messages"
+    assert protocol_of(info("@ai-sdk/groq")) == "openai-chat"
+    assert service_of(info("watsonx-ai-provider")) is None
+
+
+def test_the_configuration_may_name_the_protocol() -> None:
+    said = configured("watsonx-ai-provider", options={"protocol": "anthropic-messages", "baseURL": "https://h/v1"})
+    assert protocol_of(said) == "anthropic-messages"
+    assert service_of(configured("@ai-sdk/groq", options={"protocol": "smoke-signals"})) is None
+
+
+def test_one_model_may_be_served_otherwise_than_the_others() -> None:
+    said = configured("@ai-sdk/groq", models={"m": {"provider": {"npm": "@ai-sdk/anthropic"}}})
+    assert protocol_of(said) == "anthropic-messages"
+
+
+@pytest.mark.parametrize("url", ["https://gateway.example/v1", "http://127.0.0.1:4000/v1"])
+def test_what_imitates_openai_at_an_address_of_its_own_speaks_chat_completions(url: str) -> None:
+    assert protocol_of(configured("@ai-sdk/openai", options={"baseURL": url})) == "openai-chat"
+
+
+def test_rows_of_one_provider_or_model_stand_above_those_of_all() -> None:
+    for at, row in enumerate(ROWS):
+        if row.provider == row.model == "*":
+            assert all(later.npm != row.npm for later in ROWS[at + 1 :]), f"{row.npm} hides a row below it"
+
+
+def test_addresses_are_those_of_a_providers_rows() -> None:
+    row = ServiceRow("x", Service("openai-chat", "https://h/v1"), provider="acme")
+    assert addresses_of("acme", (row,)) == {"https://h/v1"}
+    assert addresses_of("other", (row,)) == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("npm", "provider", "model", "protocol", "host"),
+    [
+        ("@ai-sdk/openai", "openai", "gpt-6-sol", "openai-responses", ""),
+        ("@ai-sdk/openai", "opencode", "gpt-5", "openai-responses", ""),
+        ("@ai-sdk/xai", "xai", "grok-4.7", "openai-responses", ""),
+        ("@ai-sdk/azure", "azure", "gpt-5.4", "openai-responses", "openai.azure.com"),
+        ("@ai-sdk/azure", "azure", "deepseek-v4", "openai-chat", "openai.azure.com"),
+        ("@ai-sdk/anthropic", "azure", "claude-opus-5", "anthropic-messages", ""),
+        ("@ai-sdk/azure", "azure-cognitive-services", "gpt-5.4", "openai-responses", "cognitiveservices.azure.com"),
+        ("@ai-sdk/openai-compatible", "github-copilot", "gpt-5.4", "openai-responses", ""),
+        ("@ai-sdk/openai-compatible", "github-copilot", "claude-opus-5", "openai-chat", ""),
+    ],
+)
+def test_the_rows_of_services(npm: str, provider: str, model: str, protocol: str, host: str) -> None:
+    service = service_of(info(npm, provider, model))
+    assert service is not None
+    assert service.protocol == protocol
+    assert host in service.url
+    assert bool(host) is bool(service.url)
+
+
+@pytest.mark.parametrize("url", ["https://api.openai.com/v1", "https://eu.api.openai.com/v1"])
+def test_openais_own_addresses_speak_responses(url: str) -> None:
+    assert protocol_of(configured("@ai-sdk/openai", options={"baseURL": url})) == "openai-responses"

@@ -1,0 +1,168 @@
+"""Every adapter with a model to speak to, for the tests that all of them pass. One row joins an adapter."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from codeloop.kit.lazy import load
+from codeloop.model.chat import (
+    AssistantTurn,
+    CallPiece,
+    CallReady,
+    ChatModel,
+    Limits,
+    ModelEvent,
+    ModelInfo,
+    ReasoningDelta,
+    ReasoningPiece,
+    TextDelta,
+    TextPiece,
+)
+from codeloop.model.providers import ADAPTERS
+from codeloop.model.quirks import quirks_of
+from codeloop.model.wire.endpoint import Endpoint
+
+KEY = "sk-test-0123456789abcdef"
+VERTEX = "/v1/projects/p/locations/global/publishers"
+
+
+@dataclass(frozen=True)
+class AdapterRow:
+    """One adapter. `base`: the path of its base URL. `signs`: signatures of its thinking must come back.
+
+    `overflow`, `busy`: body of a request that is too long, and of one too many. `counts_thoughts`: says how many tokens
+    were thought. `counts_written`: says how many went into the cache.
+    """
+
+    info: ModelInfo
+    overflow: str
+    busy: str
+    base: str = "/v1"
+    signs: bool = True
+    counts_thoughts: bool = True
+    counts_written: bool = True
+
+    def open(self, url: str, **given: Any) -> Any:
+        """Return the model at a server, whose URL ends in /v1."""
+        values: dict[str, Any] = {"key": KEY, "connect": 2.0, "first_byte": 5.0, "idle": 5.0, **given}
+        endpoint = Endpoint(url.removesuffix("/v1") + self.base, **values)
+        adapter: Any = load(ADAPTERS[self.protocol])
+        model: ChatModel = adapter(self.info, endpoint, quirks_of(self.info))
+        return model
+
+    @property
+    def protocol(self) -> Any:
+        """The protocol's name."""
+        return self.info.protocol
+
+
+def row_info(protocol: str, provider: str, npm: str, name: str) -> ModelInfo:
+    """Return a model that can do everything."""
+    return ModelInfo(
+        provider_id=provider,
+        id=name,
+        name=name,
+        npm=npm,
+        protocol=protocol,
+        limits=Limits(200_000, 8_000),
+        reasoning=True,
+        input=frozenset({"text", "image", "pdf"}),
+    )
+
+
+def error_of(**fields: Any) -> str:
+    """Return an error's body."""
+    return json.dumps({"error": fields})
+
+
+def anthropic_error(kind: str, message: str) -> str:
+    """Return an error's body as Anthropic words it."""
+    return json.dumps({"type": "error", "error": {"type": kind, "message": message}})
+
+
+LONG = "prompt is too long: 210000 tokens > 200000 maximum"
+GOOGLE_LONG = error_of(
+    code=400,
+    message="The input token count (1100000) exceeds the maximum number of tokens allowed (1048576).",
+    status="INVALID_ARGUMENT",
+)
+GOOGLE_BUSY = error_of(code=429, message="Resource has been exhausted (e.g. check quota).", status="RESOURCE_EXHAUSTED")
+ROWS = {
+    "chat": AdapterRow(
+        row_info("openai-chat", "acme", "@ai-sdk/openai-compatible", "m1"),
+        overflow=error_of(message="This model's maximum context length is 8 tokens", code="context_length_exceeded"),
+        busy=error_of(message="Rate limit reached", type="rate_limit_error"),
+        signs=False,
+        counts_written=False,
+    ),
+    "anthropic": AdapterRow(
+        row_info("anthropic-messages", "anthropic", "@ai-sdk/anthropic", "claude-sonnet-4-5"),
+        overflow=anthropic_error("invalid_request_error", LONG),
+        busy=anthropic_error("rate_limit_error", "This request would exceed your rate limit."),
+        counts_thoughts=False,
+    ),
+    "vertex-claude": AdapterRow(
+        row_info("anthropic-vertex", "google-vertex", "@ai-sdk/google-vertex/anthropic", "claude-sonnet-4-5@20250929"),
+        overflow=anthropic_error("invalid_request_error", LONG),
+        busy=GOOGLE_BUSY,
+        base=f"{VERTEX}/anthropic",
+        counts_thoughts=False,
+    ),
+    "google": AdapterRow(
+        row_info("google-generate-content", "google", "@ai-sdk/google", "gemini-3.5-flash"),
+        overflow=GOOGLE_LONG,
+        busy=GOOGLE_BUSY,
+        base="/v1beta",
+        counts_written=False,
+    ),
+    "vertex-gemini": AdapterRow(
+        row_info("google-generate-content", "google-vertex", "@ai-sdk/google-vertex", "gemini-3.5-flash"),
+        overflow=GOOGLE_LONG,
+        busy=GOOGLE_BUSY,
+        base=f"{VERTEX}/google",
+        counts_written=False,
+    ),
+    "interactions": AdapterRow(
+        row_info("google-interactions", "google", "@ai-sdk/google", "gemini-9-pro"),
+        overflow=GOOGLE_LONG,
+        busy=GOOGLE_BUSY,
+        base="/v1beta",
+        counts_written=False,
+    ),
+    "bedrock": AdapterRow(
+        row_info("bedrock-converse", "amazon-bedrock", "@ai-sdk/amazon-bedrock", "us.anthropic.claude-sonnet-4-5-v1:0"),
+        overflow=json.dumps({"message": "Input is too long for requested model."}),
+        busy=json.dumps({"message": "Too many requests, please wait before trying again."}),
+        base="",
+        counts_thoughts=False,
+    ),
+}
+"""By the name that tests show."""
+
+
+def fold_turn(events: Sequence[ModelEvent], origin: str) -> AssistantTurn:
+    """Return the turn that an answer becomes, as the agent stores it and sends it back."""
+    pieces: list[TextPiece | ReasoningPiece | CallPiece] = []
+    last: tuple[type, int] | None = None
+    for event in events:
+        match event:
+            case TextDelta(text=text, block=block):
+                if last == (TextDelta, block) and isinstance(piece := pieces[-1], TextPiece):
+                    pieces[-1] = TextPiece(piece.text + text)
+                else:
+                    pieces.append(TextPiece(text))
+                last = (TextDelta, block)
+            case ReasoningDelta(text=text, block=block, metadata=metadata):
+                if last == (ReasoningDelta, block) and isinstance(piece := pieces[-1], ReasoningPiece):
+                    pieces[-1] = ReasoningPiece(piece.text + text, {**piece.metadata, **metadata})
+                else:
+                    pieces.append(ReasoningPiece(text, metadata))
+                last = (ReasoningDelta, block)
+            case CallReady(id=call, name=name, arguments=arguments):
+                pieces.append(CallPiece(call, name, arguments))
+                last = None
+            case _:
+                continue
+    calls = [piece for piece in pieces if isinstance(piece, CallPiece)]
+    return AssistantTurn((*(piece for piece in pieces if not isinstance(piece, CallPiece)), *calls), origin)

@@ -1,0 +1,39 @@
+"""What is wrong with a person's `keybinds` is told; what the reference has besides is let be."""
+
+import pytest
+
+from codeloop.tui.commands import COMMANDS
+from codeloop.tui.keys.bindings import BINDINGS, build_keymap
+from codeloop.tui.keys.key_names import unknown_names
+from codeloop.tui.keys.keymap import Keymap, wrong_keys
+
+
+@pytest.mark.parametrize("keys", [row.keys for row in (*COMMANDS, *BINDINGS)])
+def test_every_default_key_is_one(keys: str) -> None:
+    assert wrong_keys(keys) == []
+
+
+@pytest.mark.parametrize(
+    ("keys", "wrong"),
+    [
+        ("ctrl++,Ctrl+Shift+Home,cmd+z,return,é,<leader>?,f12,none", []),
+        ("ctrl+foo+n, crtl+p", ["ctrl+foo+n", "crtl+p"]),
+        ("<leader>,f25,ctrl,<leader>hello", ["<leader>", "f25", "ctrl", "<leader>hello"]),
+    ],
+)
+def test_keys_that_no_keyboard_has_are_told(keys: str, wrong: list[str]) -> None:
+    assert wrong_keys(keys) == wrong
+    assert len(Keymap({"help": "f1"}, {"help": keys}).problems) == len(wrong)
+
+
+def test_names_that_nothing_has_are_told() -> None:
+    chosen = {"sesion_list": "f9", "which_key_toggle": "f4", "input_undo": "super+foo", "help": "none", "leader": "f3"}
+    assert unknown_names(chosen) == [
+        "keybinds.input_undo: there is no key super+foo.",
+        "keybinds.sesion_list: there is no such command. Did you mean `session_list`?",
+    ]
+
+
+def test_a_key_of_the_prompt_is_taken_away_by_none_and_by_false() -> None:
+    for nothing in ("none", False):
+        assert "ctrl+j" not in build_keymap({"input_newline": nothing})

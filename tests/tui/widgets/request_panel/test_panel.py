@@ -1,0 +1,377 @@
+"""The panel over a real project: what a model wants to do waits for a key that was typed after it could be read."""
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+from textual import events
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from codeloop.client.asking import origin
+from codeloop.model.testing.script import ScriptedAnswer
+from codeloop.schema.api.session_inputs import MessageWithParts
+from codeloop.schema.operation import QUESTION_LIST, NoArguments
+from codeloop.schema.permission import PermissionRequest
+from codeloop.tui.widgets.request_panel.form import FormAnswer, Request
+from codeloop.tui.widgets.request_panel.panel import WITHDRAWN, RequestPanel
+from codeloop.tui.widgets.request_panel.send_answer import send
+from tests.support.project import Rig, call, calls, rig, until
+from tests.tui.stage import Stage, staged
+
+
+class Asked(Stage):
+    """A prompt, and the panel above it."""
+
+    def __init__(self, settle: float) -> None:
+        self.prompt = Input()
+        self.panel = RequestPanel(self.colours, lambda: settle)
+        self.answers: list[FormAnswer] = []
+        super().__init__(self.panel, self.prompt)
+
+    def on_mount(self) -> None:
+        self.prompt.focus()
+
+    def on_request_panel_answered(self, answered: RequestPanel.Answered) -> None:
+        self.answers.append(answered.answer)
+        self.prompt.focus()
+
+    def on_request_panel_early(self, early: RequestPanel.Early) -> None:
+        if early.is_command:
+            self.prompt.focus()
+        self.prompt.post_message(early.event)
+
+    async def ready(self) -> None:
+        await until(lambda: self.panel.is_ready)
+        self.panel.draw()
+
+    async def typed(self, pilot: Pilot[None], *keys: str) -> None:
+        await pilot.press(*keys)
+        await pilot.pause()
+
+
+@asynccontextmanager
+async def asked(settle: float = 0.01) -> AsyncGenerator[tuple[Asked, Pilot[None]]]:
+    app = Asked(settle)
+    async with staged(app) as pilot:
+        yield app, pilot
+
+
+def command(line: str, *, number: int = 1, always: tuple[str, ...] = ("git push *",)) -> PermissionRequest:
+    return PermissionRequest(
+        id=f"per_{number}",
+        session_id="ses_1",
+        permission="bash",
+        patterns=[line],
+        metadata={"command": line},
+        always=list(always),
+    )
+
+
+async def show(app: Asked, request: Request, it: Rig, waiting: int = 1) -> None:
+    app.panel.show(request, await origin(it.client, request), waiting)
+    await app.ready()
+    await until(lambda: "Allow once" in app.shown() or "asks" in app.shown())
+
+
+async def finished(task: asyncio.Task[MessageWithParts]) -> str:
+    async with asyncio.timeout(20):
+        return "".join(getattr(part, "text", "") for part in (await task).parts)
+
+
+async def test_each_answer_to_a_command_does_what_it_says(tmp_path: Path) -> None:
+    lines = ["touch a.txt", "touch b.txt", "touch bc.txt", "touch d.txt"]
+    made = [calls(call("bash", command=line, description="writes")) for line in lines]
+    async with (
+        rig(tmp_path, [*made, ScriptedAnswer(text="All done.")], permission={"bash": "ask"}) as it,
+        asked() as (app, pilot),
+    ):
+        turn = asyncio.create_task(it.prompt())
+        request = await it.question()
+        await show(app, request, it, 2)
+        assert "Run a command (bash)" in app.shown()
+        assert "│ touch a.txt" in app.shown()
+        assert "1 of 2" in app.shown()
+        await app.typed(pilot, "y")
+        assert await send(it.client, request, app.answers[-1])
+        await until(lambda: (it.work / "a.txt").exists())
+
+        request = next(iter(await _next(it, request)))
+        await show(app, request, it)
+        await app.typed(pilot, "e")
+        assert app.focused is app.panel.query_one(Input)
+        app.panel.query_one(Input).value = "touch b*"
+        await app.typed(pilot, "enter")
+        assert "every `touch b*` in this directory" in app.shown()
+        await app.typed(pilot, "a")
+        assert app.answers[-1].always == ("touch b*",)
+        assert await send(it.client, request, app.answers[-1])
+        assert it.project.store.permissions.grants()[0].patterns == ["touch b*"]
+
+        request = next(iter(await _next(it, request)))
+        assert request.patterns == ["touch d.txt"], "what was allowed always is not asked about"
+        await show(app, request, it)
+        await app.typed(pilot, "r", *"use d", "enter")
+        assert app.answers[-1] == FormAnswer("reject", "use d")
+        assert await send(it.client, request, app.answers[-1])
+        assert await finished(turn) == "All done."
+        assert not await send(it.client, request, FormAnswer("once"))
+        assert [(it.work / name).exists() for name in ("b.txt", "bc.txt", "d.txt")] == [True, True, False]
+        assert "use d" in it.results()[-1]
+
+
+async def _next(it: Rig, before: PermissionRequest) -> list[PermissionRequest]:
+    def others() -> list[PermissionRequest]:
+        return [each for each in it.project.store.pending_permissions() if each.id != before.id]
+
+    await until(others)
+    return others()
+
+
+def early_key(key: str) -> events.Key:
+    """A key that was pressed before the panel was drawn."""
+    event = events.Key(key, key)
+    event.time = 0.0
+    return event
+
+
+@pytest.mark.slow
+async def test_a_key_that_came_too_early_answers_nothing_and_goes_to_the_prompt(tmp_path: Path) -> None:
+    async with rig(tmp_path, []) as it, asked(settle=600) as (app, pilot):
+        request = command("git push")
+        app.panel.show(request, await origin(it.client, request))
+        await app.typed(pilot, "y", "e", "s", "enter")
+        app.panel.post_message(events.Paste(", all of it"))
+        await pilot.pause()
+        assert not app.answers
+        assert app.prompt.value == "yes, all of it"
+
+
+async def test_the_first_enter_beside_a_draft_is_taken_for_a_mistake(tmp_path: Path) -> None:
+    async with rig(tmp_path, []) as it, asked() as (app, pilot):
+        request = command("git push")
+        app.panel.show(request, await origin(it.client, request), has_draft=True)
+        await app.ready()
+        await app.typed(pilot, "enter")
+        assert not app.answers
+        assert "Text stands in the prompt" in app.shown()
+        await app.typed(pilot, "enter")
+        assert app.answers == [FormAnswer("once")]
+
+
+async def test_after_an_early_key_the_first_enter_answers_nothing(tmp_path: Path) -> None:
+    async with rig(tmp_path, []) as it, asked() as (app, pilot):
+        await show(app, command("git push"), it)
+        app.panel.post_message(early_key("x"))
+        await pilot.pause()
+        await app.ready()
+        await app.typed(pilot, "enter")
+        assert not app.answers
+
+
+async def test_a_key_that_waited_while_the_panel_was_drawn_does_not_answer_it(tmp_path: Path) -> None:
+    async with rig(tmp_path, []) as it, asked() as (app, pilot):
+        early = events.Key("y", "y")
+        await show(app, command("git push"), it)
+        app.panel.post_message(early)
+        await pilot.pause()
+        assert not app.answers
+        assert app.prompt.value == "y"
+        await app.ready()
+        await app.typed(pilot, "n")
+        assert app.answers == [FormAnswer("reject")]
+
+
+async def test_escape_rejects_only_when_it_is_pressed_twice(tmp_path: Path) -> None:
+    async with rig(tmp_path, []) as it, asked() as (app, pilot):
+        await show(app, command("git push"), it)
+        await app.typed(pilot, "escape")
+        assert "again to reject it and stop the turn" in app.shown()
+        await app.typed(pilot, "down", "escape")
+        assert not app.answers
+        await app.typed(pilot, "escape")
+        assert app.answers == [FormAnswer("reject")]
+
+
+async def test_words_that_are_no_keys_are_what_to_do_instead_and_none_is_lost(tmp_path: Path) -> None:
+    async with rig(tmp_path, []) as it, asked() as (app, pilot):
+        await show(app, command("git push"), it)
+        for letter in "steer me":  # all at once, as a program pastes or a slow machine reads them
+            app.panel.post_message(events.Key("space" if letter == " " else letter, letter))
+        await until(lambda: app.focused is app.panel.query_one(Input))
+        await app.typed(pilot, "enter")
+        assert app.answers == [FormAnswer("reject", "steer me")]
+
+
+@pytest.mark.parametrize("line", ["/models all", "!ls y"])
+async def test_a_command_is_no_answer_and_goes_to_the_prompt(tmp_path: Path, line: str) -> None:
+    async with rig(tmp_path, []) as it, asked() as (app, pilot):
+        await show(app, command("git push"), it)
+        for letter in line:
+            app.panel.post_message(events.Key("space" if letter == " " else letter, letter))
+        await until(lambda: app.prompt.value == line)
+        assert app.focused is app.prompt
+        app.panel.focus()
+        await app.typed(pilot, "r", *"use", "enter")
+        assert app.answers == [FormAnswer("reject", "use")]
+
+
+async def test_a_command_for_the_model_to_read_goes_to_the_prompt_too(tmp_path: Path) -> None:
+    async with rig(tmp_path, []) as it, asked() as (app, pilot):
+        await show(app, command("git push"), it)
+        await app.typed(pilot, "r", *"/help", "enter")
+        await until(lambda: app.prompt.value == "/help")
+        assert "That is a command, not an answer" in app.shown()
+        assert not app.answers
+
+
+async def test_always_has_to_be_chosen_twice_where_it_allows_much(tmp_path: Path) -> None:
+    async with rig(tmp_path, []) as it, asked() as (app, pilot):
+        await show(app, command("git push", always=("git *",)), it)
+        await app.typed(pilot, "a")
+        assert "That is broad: every `git *` in this directory." in " ".join(app.shown().split())
+        await app.typed(pilot, "down", "up", "a")
+        assert not app.answers
+        await app.typed(pilot, "a")
+        assert app.answers == [FormAnswer("always")]
+
+
+async def test_a_change_is_drawn_as_a_diff_and_all_of_a_strange_one_as_text(tmp_path: Path) -> None:
+    diff = "Index: a.py\n===\n--- a.py\n+++ a.py\n@@ -1,2 +1,2 @@\n x = 1\n-print(x)\n+print(y)\n"
+    request = PermissionRequest(
+        id="per_7", session_id="ses_1", permission="edit", patterns=["a.py"], metadata={"diff": diff}, always=["*"]
+    )
+    async with rig(tmp_path, []) as it, asked() as (app, _):
+        await show(app, request, it)
+        assert "Change a.py" in app.shown()
+        assert "│ 2 + print(y)" in app.shown()
+        strange = msgspec.structs.replace(request, id="per_8", metadata={"diff": diff + "+rm -rf\n+hidden\n"})
+        await show(app, strange, it)
+        await until(lambda: "│ +rm -rf" in app.shown() and "│ +hidden" in app.shown())
+
+
+async def test_an_edited_pattern_that_is_wider_is_told_and_sent_as_such(tmp_path: Path) -> None:
+    async with rig(tmp_path, []) as it, asked() as (app, pilot):
+        await show(app, command("git push", always=("git push *", "npm publish *")), it)
+        await app.typed(pilot, "e")
+        app.panel.query_one(Input).value = "git *"
+        await app.typed(pilot, "enter")
+        app.panel.query_one(Input).value = ""
+        await app.typed(pilot, "enter")
+        assert "every `git *` in this directory" in app.shown()
+        assert "wider than what was offered" in app.shown()
+        await app.typed(pilot, "enter")
+        assert app.answers == [FormAnswer("always", always=("git *",), wider=True)]
+
+
+async def test_all_of_a_long_command_can_be_read_and_the_choices_stay(tmp_path: Path) -> None:
+    long = "\n".join(f"echo line {number}" for number in range(60))
+    async with rig(tmp_path, []) as it, asked() as (app, pilot):
+        await show(app, command(long), it)
+        assert re.search(r"[0-9]+ of 60 rows are shown: pgdn scrolls", app.shown())
+        seen: set[str] = set()
+        for _ in range(8):
+            assert "y Allow once" in app.shown()
+            assert "n Reject, and stop the turn" in app.shown()
+            seen |= set(re.findall("│ (echo line [0-9]+)", app.shown()))
+            await app.typed(pilot, "pagedown")
+        assert len(seen) == 60
+        await app.typed(pilot, "f")
+        await app.sees("│ echo line 12", "esc")
+        assert "Allow once" not in app.shown()
+        await app.typed(pilot, "escape")
+        await app.sees("y Allow once")
+        assert app.answers == []
+        await pilot.resize_terminal(40, 24)
+        await pilot.pause()
+        assert "y Allow once" in app.shown()
+
+
+async def test_what_stands_behind_many_blanks_is_announced(tmp_path: Path) -> None:
+    async with rig(tmp_path, []) as it, asked() as (app, _):
+        for hidden in (" " * 3_000, "\n" * 300):
+            await show(app, command(f"git status{hidden}; rm -rf x", always=()), it)
+            assert "rm -rf x" not in app.shown()
+            assert "rows are shown: pgdn scrolls" in app.shown()
+
+
+async def test_what_was_answered_elsewhere_closes(tmp_path: Path) -> None:
+    async with rig(tmp_path, []) as it, asked() as (app, pilot):
+        await show(app, command("git push"), it)
+        app.panel.withdraw("per_other")
+        assert app.panel.display
+        await app.typed(pilot, "f")
+        assert len(app.screen_stack) == 2
+        app.panel.withdraw("per_1")
+        await pilot.pause()
+        assert len(app.screen_stack) == 1
+        assert not app.panel.display
+        assert [each.message for each in app._notifications] == [WITHDRAWN]
+
+
+async def test_a_click_on_a_choice_takes_it(tmp_path: Path) -> None:
+    async with rig(tmp_path, []) as it, asked() as (app, pilot):
+        await show(app, command("git push", always=()), it)
+        await pilot.click("#request-choices", offset=(6, 0))
+        await pilot.pause()
+        assert app.answers == [FormAnswer("once")]
+
+
+async def test_a_click_also_has_to_be_made_twice_where_it_allows_much(tmp_path: Path) -> None:
+    async with rig(tmp_path, []) as it, asked() as (app, pilot):
+        await show(app, command("git push", always=("git *",)), it)
+        for row in (1, 1):
+            assert not app.answers
+            await pilot.click("#request-choices", offset=(6, row))
+            await pilot.pause()
+        assert app.answers == [FormAnswer("always")]
+
+
+QUESTIONS = [
+    {
+        "question": "Which database?",
+        "header": "Database",
+        "options": [
+            {"label": "SQLite", "description": "one file"},
+            {"label": "PostgreSQL", "description": "a server"},
+        ],
+    },
+    {
+        "question": "Which checks?",
+        "header": "Checks",
+        "multiple": True,
+        "options": [{"label": "ruff", "description": "lint"}, {"label": "pytest", "description": "tests"}],
+    },
+    {"question": "Which name?", "header": "Name", "options": []},
+]
+
+
+async def test_questions_of_the_model_are_answered_one_after_the_other(tmp_path: Path) -> None:
+    script = [calls(call("question", questions=QUESTIONS)), ScriptedAnswer(text="All done.")]
+    async with rig(tmp_path, script) as it, asked() as (app, pilot):
+        turn = asyncio.create_task(it.prompt())
+        requests = await it.client.call(QUESTION_LIST, NoArguments())
+        while not requests:
+            await asyncio.sleep(0.005)
+            requests = await it.client.call(QUESTION_LIST, NoArguments())
+        await show(app, requests[0], it)
+        assert "Database   Checks   Name   Send" in app.shown()
+        assert "│ Which database?" in app.shown()
+        await app.typed(pilot, "2")
+        assert "✓ Database" in app.shown()
+        assert "space or enter mark   enter again go on" in app.shown()
+        await app.typed(pilot, "1", "down", "space", "t", *"mypy", "enter")
+        assert "[x] ruff" in app.shown()
+        assert "[x] Your own words: mypy" in app.shown()
+        await app.typed(pilot, "enter")  # what is marked stays so, and the next question is shown
+        await app.typed(pilot, *"loop", "enter")  # words that begin with no key are an answer
+        assert "→ PostgreSQL" in app.shown()
+        assert "→ ruff, pytest, mypy" in app.shown()
+        await app.typed(pilot, "enter")
+        assert await send(it.client, requests[0], app.answers[-1])
+        assert await finished(turn) == "All done."
+        assert all(word in it.results()[0] for word in ("PostgreSQL", "ruff, pytest, mypy", "loop"))

@@ -1,0 +1,71 @@
+"""What is dropped of a long output: lines that passed, and runs that stand above."""
+
+import pytest
+
+from codeloop.workspace.process.condensed_output import condense
+
+FAILURE = "".join(f"    at step {n} (src/deep/folder/module-{n}.js:{n}:7)\n" for n in range(12))
+SUM = f"  \u25cf sum \u203a adds\n\n    Expected: 3\n    Received: 4\n\n{FAILURE}\n"
+JEST = (
+    "FAIL test/sum.test.js\n"
+    + "".join(f"  \u2713 adds {n} and {n} (2 ms)\n" for n in range(40))
+    + f"{SUM}\nSummary of all failing tests\nFAIL test/sum.test.js\n{SUM}\n"
+    + "Tests:       1 failed, 40 passed, 41 total\n"
+)
+
+
+def test_a_failure_is_shown_once_and_what_passed_is_counted() -> None:
+    text, is_shorter = condense(JEST)
+    assert is_shorter
+    assert len(text) < len(JEST) / 2
+    assert text.split("\n")[:3] == [
+        "FAIL test/sum.test.js",
+        "... 40 lines of what passed or was skipped",
+        "  \u25cf sum \u203a adds",
+    ]
+    assert text.count("module-3.js") == 1
+    assert "FAIL test/sum.test.js\n... 19 lines as above, from: \u25cf sum \u203a adds\n" in text
+    assert text.endswith("Tests:       1 failed, 40 passed, 41 total\n")
+
+
+RUNS = {
+    "pytest": ("tests/a.py::test_{n}[x y] PASSED  [ 1%]", "=========== 1 failed, 90 passed in 2.1s ==========="),
+    "xdist": ("[gw1] [ 40%] PASSED tests/a.py::test_{n}", "==== 1 failed, 90 passed in 2.1s ===="),
+    "unittest": ("test_{n} (tests.test_a.Case.test_{n}) ... ok", "Ran 91 tests in 0.2s"),
+    "vitest": (" \u2713 src/part-{n}.test.ts (3 tests) 4ms", "      Tests  1 failed | 90 passed (91)"),
+    "mocha": ("    \u2714 parses the number {n}", "  90 passing (31ms)"),
+    "go test": ("--- PASS: TestPart{n} (0.00s)", "FAIL\texample.com/shop\t0.004s"),
+    "cargo test": ("test parser::tests::part_{n} ... ok", "test result: FAILED. 90 passed; 1 failed; 0 ignored"),
+    "tap": ("ok {n} - parses the number", "# pass 90"),
+    "phpunit": (" \u2714 Parses the number {n}", "Tests: 91, Assertions: 200, Failures: 1."),
+}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_each_known_runner_gives_failures_and_counts_passes(name: str) -> None:
+    passed, end = RUNS[name]
+    before, after = ([passed.format(n=n) for n in numbers] for numbers in (range(100), range(100, 180)))
+    text, is_shorter = condense("\n".join([*before, "FAILED the one that matters", *after, end]))
+    assert is_shorter
+    assert text.split("\n") == [
+        "... 100 lines of what passed or was skipped",
+        "FAILED the one that matters",
+        "... 80 lines of what passed or was skipped",
+        end,
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\n".join(f"row {n}" for n in range(1000)),
+        "\n".join(f"test part_{n} ... ok" for n in range(200)),  # no runner says so
+        "\n".join(f"  {{\n    a: 1\n  }},\n  // {n}" for n in range(300)),
+        "\n" * 3000,
+        "same\n" * 3,
+        "",
+    ],
+    ids=["rows", "no runner", "short repeats", "blank", "short", "empty"],
+)
+def test_other_output_stays_as_it_is(text: str) -> None:
+    assert condense(text) == (text, False)
