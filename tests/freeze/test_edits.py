@@ -53,6 +53,8 @@ EDITS: dict[str, Callable[[], Case]] = {
     "lines of blanks": lambda: ("\t\n" * 500_000 + "q", "\n\n \n z\n\n\n" * 1_000, "c", False),
     "escapes": lambda: (EQUAL, "a\\n" * 100_000, "z", False),
     "blank lines at the end": lambda: ("x\n" + "\n" * 300_000 + "y", "\n \t" * 100_000 + "x", "z", False),
+    "dots": lambda: ("..." * 2_000_000 + "\na\n", "a\n", "b\n", False),
+    "lines that end in dots": lambda: ("x\n# existing ...\n" * 100_000, "x\n", "# existing ...\n", True),
     "one line of 16 MB": lambda: ("ab" * 8_000_000, "abb", "c", False),
     "a new text of other lines": lambda: (ZEBRA, ZEBRA, ZEBRA.replace("a", "b"), False),
     "many depths": lambda: (
