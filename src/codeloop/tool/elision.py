@@ -1,25 +1,26 @@
 """A new text that stands for more than it says: `// ... rest of the code`. It is asked about once."""
 
 import re
-from collections.abc import Iterator
 
 from codeloop.tool.after_edit import FileChange
 from codeloop.tool.file_access import format_path
 from codeloop.tool.tool import ToolContext, ToolFailure
 
-_WORDS = r"(?:the\s+)?(?:rest|remain(?:der|ing)|existing|unchanged|previous|same|other|keep)"
+_WORDS = r"(?:the[ \t]+)?(?:rest|remain(?:der|ing)|existing|unchanged|previous|same|other|keep)"
 _COMMENT = r"(?:\#|//|--|;|%|/\*|<!--|\{/\*|\(\*)"
 _DOTS = r"(?:\.\.\.|\u2026)"
-_END = r"\s*(?:\*/\}?|-->|\*\))?\s*$"
+_MORE = r"[^=;{}\n]{0,80}"
+_END = r"[ \t]*(?:\*/\}?|-->|\*\))?[ \t\r]*$"
 _LINE = re.compile(
-    rf"^\s*{_COMMENT}\s*[\[(<]?{_DOTS}\s*\(?{_WORDS}\b[^=;{{}}]{{0,80}}{_END}"
-    rf"|^\s*{_COMMENT}\s*[\[(<]?{_WORDS}\b[^=;{{}}]{{0,80}}{_DOTS}[\])>]?{_END}"
-    rf"|^\s*[\[(<]?{_DOTS}\s*\(?{_WORDS}\s+\w[^=;{{}}]{{0,80}}$",
-    re.IGNORECASE,
+    rf"^[ \t]*{_COMMENT}[ \t]*[\[(<]?{_DOTS}[ \t]*\(?{_WORDS}\b{_MORE}{_END}"
+    rf"|^[ \t]*{_COMMENT}[ \t]*[\[(<]?{_WORDS}\b{_MORE}{_DOTS}[\])>]?{_END}"
+    rf"|^[ \t]*[\[(<]?{_DOTS}[ \t]*\(?{_WORDS}[ \t]+\w{_MORE}$",
+    re.IGNORECASE | re.MULTILINE,
 )
-"""A comment with dots before or after such words, or dots and two words at least: `...rest` alone is a spread."""
-_ANY_DOTS = re.compile(_DOTS)
-_LONGEST_LINE = 400  # characters; nobody leaves code out in a longer one
+"""A comment with dots before or after such words, or dots and two words at least: `...rest` alone is a spread.
+
+No part of it goes past the end of a line: with one that matches newlines, a text of many blank lines took minutes.
+"""
 
 
 class AskedElisions:
@@ -38,7 +39,10 @@ class AskedElisions:
 
 def check_elision(ctx: ToolContext, change: FileChange) -> None:
     """Raise ToolFailure for a new line that says that other lines are left out, the first time that it comes."""
-    for start, line in _find_elisions(change.text_after):
+    first_places: dict[str, int] = {}
+    for found in _LINE.finditer(change.text_after):
+        first_places.setdefault(found[0].strip(), found.start())
+    for line, start in first_places.items():
         if line not in change.text_before and ctx.workspace.shared(AskedElisions).is_first(ctx.session_id, line):
             number = change.text_after.count("\n", 0, start) + 1
             raise ToolFailure(
@@ -46,19 +50,3 @@ def check_elision(ctx: ToolContext, change: FileChange) -> None:
                 "in its place, and nothing was changed.",
                 advice="Give the whole text, or edit only the part that changes. If the line is meant, call again.",
             )
-
-
-def _find_elisions(text: str) -> Iterator[tuple[int, str]]:
-    """Find each elision and where its line starts. Only lines with dots are matched: the loop does not stand still."""
-    end = 0
-    for dots in _ANY_DOTS.finditer(text):
-        if dots.start() < end:
-            continue  # its line was matched at the dots before
-        start = text.rfind("\n", max(0, dots.start() - _LONGEST_LINE), dots.start()) + 1
-        if dots.start() - start > _LONGEST_LINE:
-            continue
-        end = text.find("\n", dots.end(), dots.end() + _LONGEST_LINE)
-        if end < 0:
-            end = min(len(text), dots.end() + _LONGEST_LINE)
-        if _LINE.match(line := text[start:end].rstrip("\r")):
-            yield start, line.strip()
