@@ -82,7 +82,7 @@ BEFORE_THE_BREAK: tuple[Calls, ...] = (
     _read(2),
     CHECK,
 )
-AFTER_THE_BREAK: tuple[Calls, ...] = (CHECK, _read(4), _edit(4, 1), CHECK, _edit(1, 2))
+AFTER_THE_BREAK: tuple[Calls, ...] = (CHECK, _read(4), _edit(4, 1), _edit(1, 2), CHECK)
 
 CHECK_SHOP: Calls = (("bash", {"command": "python3 check.py", "description": "Runs the tests"}),)
 READ_INVOICE: Calls = (("read", {"filePath": "shop/invoice.py"}),)

@@ -235,6 +235,7 @@ WRITE_NOTE_AGE = Limit(
 SHELL_TIMEOUT = Limit("shell.timeout", 120_000, "ms", "a command that names no timeout is ended with all it started")
 SHELL_TIMEOUT_MAX = Limit("shell.timeout_max", 600_000, "ms", "the longest timeout a command may name")
 SHELL_GRACE = Limit("shell.grace", 100, "ms", "what a finished command left running may still do, then it is ended")
+SHELL_INTERRUPT = Limit("shell.interrupt", 3_000, "ms", "an interrupted command to say where it was, then it is ended")
 SHELL_TERM = Limit("shell.term", 200, "ms", "from TERM to KILL when processes are ended")
 LAUNCHER_ANSWER = Limit("shell.launcher", 5_000, "ms", "what starts the commands to answer; then it is killed")
 SANDBOX_PROCESSES = Limit(

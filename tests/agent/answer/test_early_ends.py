@@ -109,3 +109,11 @@ async def test_the_checks_of_a_turn_say_whether_files_changed_after_them(tmp_pat
     assert [each.after_last_edit for each in checks] == [False, True]
     assert checks[0] == CheckRun(command="sh test.sh", exit_code=checks[0].exit_code, after_last_edit=False)
     assert checks[0].exit_code not in {0, None}
+
+
+async def test_a_line_in_a_changelog_leaves_the_last_check_valid(tmp_path: Path) -> None:
+    steps = [FAILS, calls(call("write", filePath="CHANGELOG.md", content="x"))]
+    async with rig(tmp_path, [*steps, DONE]) as it:
+        await it.prompt()
+        parts: list[ToolPart] = it.calls()
+    assert [each.after_last_edit for each in list_checks(parts)] == [True]

@@ -190,6 +190,35 @@ async def test_a_timeout_ends_the_whole_tree_and_keeps_the_output(shells: Shells
     assert not any(alive(int(pid)) for pid in outcome.output.split())
 
 
+HANG = """import time
+def wait_for_answer():
+    time.sleep(900)
+wait_for_answer()
+"""
+
+
+@pytest.mark.parametrize("line", ["python3 hang.py", "cd . && python3 hang.py 2>&1 | tail -5", "exec python3 hang.py"])
+async def test_a_timeout_shows_where_a_program_hangs(shells: Shells, place: ShellContext, line: str) -> None:
+    (place.directory / "hang.py").write_text(HANG)
+    outcome = await run(shells, place, line, timeout=1)
+    assert (outcome.timed_out, outcome.code) == (True, None)
+    assert "in wait_for_answer" in outcome.output
+    assert "KeyboardInterrupt" in outcome.output
+
+
+async def test_nothing_of_a_line_runs_after_its_timeout(shells: Shells, place: ShellContext) -> None:
+    caught = "python3 -c 'import time\ntry: time.sleep(900)\nexcept KeyboardInterrupt: print(1)'"
+    outcome = await run(shells, place, f"{caught}; touch next; ({caught}; :); touch last", timeout=1)
+    assert outcome.output == "1\n"
+    assert not (place.directory / "next").exists()
+
+
+async def test_a_program_that_ignores_the_interrupt_is_killed_soon(shells: Shells, place: ShellContext) -> None:
+    outcome = await run(shells, place, "trap '' INT; echo $$; sleep 900; echo no", timeout=1)
+    assert outcome.duration < 15
+    assert not alive(int(outcome.output))
+
+
 async def test_a_shell_that_ignores_term_is_killed(shells: Shells, place: ShellContext) -> None:
     outcome = await run(shells, place, "trap '' TERM; echo $$; while :; do sleep 900; done", timeout=1)
     assert outcome.timed_out

@@ -1,6 +1,7 @@
 """What watches over a command can't be stopped or starved by it, nor can its channel be forged."""
 
 import asyncio
+import os
 import shlex
 import subprocess
 import sys
@@ -16,7 +17,8 @@ from codeloop.workspace.process.shells import ShellCommand
 from codeloop.workspace.sandbox.launcher.landlock import landlock_version
 from tests.workspace.sandbox.conftest import Attacked
 
-ENDLESS = "sleep 7123"
+ENDLESS = f"sleep {7_000_000 + os.getpid()}"
+"""Of this process alone: tests that run beside it have their own."""
 LIMIT = "import os, resource; resource.prlimit(int(os.environ['PARENT']), resource.RLIMIT_{}, ({}, {}))"
 
 

@@ -17,6 +17,8 @@ _CHECK = re.compile(
     r"(?![\w/-])",  # a folder of a path may be named so
     re.IGNORECASE,
 )
+_PROSE = (".md", ".rst", ".adoc")
+"""Ends of names of files that no check is about: a line in a changelog leaves the last check valid."""
 _LOOKS = re.compile(r"\s*(?:cat|ls|grep|rg|head|tail|sed|find|echo|git|which|pip|wc|less|diff|cp|mv|rm|mkdir|touch)\b")
 
 
@@ -40,7 +42,7 @@ def list_checks(parts: Iterable[Part]) -> list[CheckRun]:
         if not isinstance(part, ToolPart) or not isinstance(part.state, ToolStateCompleted):
             continue
         command = str(part.state.input.get("command"))
-        if part.tool in _EDITS:
+        if part.tool in _EDITS and not str(part.state.input.get("filePath")).lower().endswith(_PROSE):
             found = [replace(each, after_last_edit=False) for each in found]
         elif part.tool == "bash" and "id" not in part.state.metadata and is_check(command):
             code = part.state.metadata.get("exit")

@@ -93,10 +93,13 @@ class RunningCommand:
         await to_the_end(self._look_after())
         return code, left
 
-    async def stop(self) -> None:
-        """End every process of the command, TERM first, then KILL; finishes even when cancelled."""
+    async def stop(self, *, notice: float = 0) -> None:
+        """End every process of the command, TERM first, then KILL; finishes even when cancelled.
+
+        `notice`: seconds before that in which it may end by itself, interrupted, and say where it was.
+        """
         try:
-            await to_the_end(self._running.end())
+            await to_the_end(self._running.end(notice=notice))
         finally:
             self._close()
             await to_the_end(self._look_after())

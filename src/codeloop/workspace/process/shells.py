@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from codeloop.kit.processes import which
 from codeloop.schema.config import SandboxConfig
-from codeloop.schema.limits import SHELL_JOBS, SHELL_REPORT
+from codeloop.schema.limits import SHELL_INTERRUPT, SHELL_JOBS, SHELL_REPORT
 from codeloop.workspace.git.planted.repositories import PlantedRepositories
 from codeloop.workspace.process.background import Job, Jobs
 from codeloop.workspace.process.command import RunningCommand
@@ -139,7 +139,7 @@ class Shells:
                 code, left = await running.finish()
         except TimeoutError:
             timed_out = True
-            await running.stop()
+            await running.stop(notice=SHELL_INTERRUPT.seconds)
         except asyncio.CancelledError:
             await running.stop()
             on_output(running.capture.recent())

@@ -85,12 +85,12 @@ class LaunchedProcess:
             at_fault = str(launch.directory) if what == b"directory" else launch.arguments[0]
             raise OSError(failed, os.strerror(failed), at_fault)
 
-    async def end(self, grace: float = SHELL_TERM.seconds) -> int:
-        """End it and everything below it: TERM, after `grace` seconds KILL. Returns how many processes there were."""
+    async def end(self, grace: float = SHELL_TERM.seconds, *, notice: float = 0) -> int:
+        """End it all: INT, TERM after `notice` seconds, KILL after `grace`. Returns how many processes there were."""
         with suppress(OSError):  # it has ended: the reader hears of it
-            self._channel.send(f"end {grace * 1000:.0f}\n".encode())
+            self._channel.send(f"end {grace * 1000:.0f} {notice * 1000:.0f}\n".encode())
         try:
-            async with asyncio.timeout(grace + LAUNCHER_LOST.seconds):
+            async with asyncio.timeout(notice + grace + LAUNCHER_LOST.seconds):
                 return await asyncio.shield(self._ended)
         except TimeoutError:
             await self._give_up()

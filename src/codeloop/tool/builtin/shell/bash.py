@@ -273,8 +273,8 @@ def _format_result(
     if outcome.timed_out:
         shown.append(f"The command was ended with all its processes after its timeout of {timeout * 1000:.0f} ms.")
         notes.append(
-            f"{shown[-1]} If it needs longer, give a timeout (at most {SHELL_TIMEOUT_MAX.value} ms) or use "
-            "run_in_background."
+            f"{shown[-1]} It needs longer, or it hangs: what it printed last, such as a traceback, may say where. "
+            f"Give a timeout (at most {SHELL_TIMEOUT_MAX.value} ms) or use run_in_background where it only takes long."
         )
     if outcome.signal:
         shown.append(f"The shell was ended by {outcome.signal}.")

@@ -13,9 +13,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
+INT = 2
 TERM, KILL, STOP, CONT = (15, 9, 19, 18) if sys.platform == "linux" else (15, 9, 17, 19)
 MARK = "CODELOOP_CHILD"
 """The variable that marks what a command started where orphans don't come back to us (macOS)."""
+_FILTERS = frozenset(b"tail head grep tee cat sed awk gawk mawk sort uniq wc cut tr less more ts".split())
+"""Programs that print what they have read when its writer has ended, and nothing when they are interrupted."""
 _PATIENCE = 1.0  # seconds: what is still there then belongs to another user
 _ROUND = 0.005
 
@@ -67,6 +70,27 @@ def end_descendants(signals: int, grace: float, mark: str = "") -> int:
         wait_for_child(signals, _ROUND)
     has_children()
     return len(seen)
+
+
+def interrupt(shell: int, signals: int, seconds: float, mark: str = "") -> None:
+    """Interrupt what a shell has started in its group, as Ctrl-C does, and wait until it has ended, at most so long.
+
+    The shell is stopped meanwhile: it would go on with its next command. Filters end when what they read from does.
+    """
+    group = {pid for pid in descendants(mark) if _groups({pid}) == {shell}}
+    started = group - {shell} or group
+    send_signal(group - started, STOP)
+    send_signal({pid for pid in started if _name(pid) not in _FILTERS}, INT)
+    until = time.monotonic() + seconds
+    while time.monotonic() < until and started & descendants(mark):
+        wait_for_child(signals, min(until - time.monotonic(), 0.05))
+
+
+def _name(pid: int) -> bytes:
+    """Return the name of a process as the system has it; empty where it can't be read."""
+    with Ignored(OSError), open(f"/proc/{pid}/comm", "rb") as file:
+        return file.read().rstrip()
+    return b""
 
 
 def end_all() -> None:

@@ -17,6 +17,7 @@ from codeloop.workspace.sandbox.launcher.processes import (
     end_descendants,
     forget_signals,
     has_children,
+    interrupt,
 )
 from codeloop.workspace.sandbox.launcher.usage import Bounds, UsageWatch
 
@@ -96,8 +97,11 @@ def supervise(channel: socket, signals: int, bounds: Bounds) -> bool:
             if not _reap(channel, command):
                 return True
         if channel in ready:
-            told = channel.recv(64).split()
-            count = _end(signals, int(told[1]) / 1000 if len(told) == 2 else _GRACE, request.mark, bounds)
+            message = channel.recv(64).split()
+            grace, notice = (int(word) / 1000 for word in message[1:]) if len(message) == 3 else (_GRACE, 0)
+            if notice:
+                interrupt(command, signals, notice, request.mark)
+            count = _end(signals, grace, request.mark, bounds)
             _say(channel, f"ended {count}\n")
             return False
 
