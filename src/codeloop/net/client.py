@@ -10,7 +10,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from codeloop.net.http1 import Connection, NetworkError, NetworkErrorKind
 from codeloop.net.offline import check_reach
-from codeloop.net.origin import is_local_name
+from codeloop.net.origin import host_header, is_local_name
 from codeloop.net.proxy import ProxyClient, proxy_for
 from codeloop.net.tls import service_tls_context
 from codeloop.schema.errors import CodeloopError
@@ -172,7 +172,7 @@ class OriginClient:
 
     def _head(self, path: str, headers: dict[str, str], length: int) -> bytes:
         query = f"?{self._base.query}" if self._base.query else ""
-        lines = [f"POST {self._base.path}{path}{query} HTTP/1.1", f"host: {self._base.netloc.rpartition('@')[2]}"]
+        lines = [f"POST {self._base.path}{path}{query} HTTP/1.1", f"host: {host_header(self._base)}"]
         lines += [f"{name}: {value}" for name, value in headers.items() if "\n" not in value and "\r" not in value]
         lines += [f"content-length: {length}", "", ""]
         return "\r\n".join(lines).encode("latin-1", "replace")

@@ -1,6 +1,9 @@
 """Which host is this machine, and how a host stands in a URL. Pure."""
 
 from ipaddress import IPv6Address, ip_address
+from urllib.parse import SplitResult
+
+DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 def is_loopback(host: str) -> bool:
@@ -28,3 +31,9 @@ def is_local_name(host: str) -> bool:
 def add_brackets(host: str) -> str:
     """Return a host as it stands in a URL: an IPv6 address in brackets."""
     return f"[{host}]" if ":" in host else host
+
+
+def host_header(url: SplitResult) -> str:
+    """Return the Host header of requests to a URL: lower case, without a user's name and without the usual port."""
+    host = add_brackets(url.hostname or "")
+    return host if url.port in {None, DEFAULT_PORTS.get(url.scheme)} else f"{host}:{url.port}"

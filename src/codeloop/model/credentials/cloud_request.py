@@ -1,6 +1,8 @@
 """One request to a service that hands out tokens: a cloud's sign-in, or the metadata service of this machine."""
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -79,3 +81,22 @@ def read_json(data: bytes) -> JSON:
         return msgspec.json.decode(data, type=JSON)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return {}
+
+
+def read_moment(value: Any) -> float:
+    """Return a date as seconds since the epoch; 0 for none."""
+    if not isinstance(value, str) or not value:
+        return 0.0
+    try:
+        moment = datetime.fromisoformat(value.replace("UTC", "+00:00"))
+    except ValueError:
+        return 0.0
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def read_bytes(path: Path | None) -> bytes:
+    """Return a file's content; nothing when it can't be read."""
+    try:
+        return path.read_bytes() if path is not None else b""
+    except OSError:
+        return b""

@@ -1,5 +1,6 @@
 """The files `~/.aws/config` and `~/.aws/credentials`: profiles and sign-in sessions. Only reads."""
 
+import shlex
 from collections.abc import Mapping
 from configparser import Error, RawConfigParser
 from pathlib import Path
@@ -37,15 +38,25 @@ def read_files(environment: Mapping[str, str]) -> AwsFiles:
     credentials = environment.get("AWS_SHARED_CREDENTIALS_FILE") or (home / "credentials" if home else "")
     profiles: dict[str, Section] = {}
     sessions: dict[str, Section] = {}
-    for name, section in _read(config).items():
-        kind, _, rest = name.partition(" ")
-        if kind == "sso-session":
-            sessions[rest.strip()] = section
-        elif name == "default" or kind == "profile":
-            profiles[rest.strip() or name] = section
+    for title, section in _read(config).items():
+        match _words(title):
+            case ["sso-session", name]:
+                sessions[name] = section
+            case ["profile", name] | ["default" as name]:
+                profiles[name] = section
+            case _:
+                continue
     for name, section in _read(credentials).items():
         profiles[name] = {**profiles.get(name, {}), **section}
     return AwsFiles(profiles, sessions)
+
+
+def _words(title: str) -> list[str]:
+    """Return a section's kind and name, which may stand in quotes."""
+    try:
+        return shlex.split(title)
+    except ValueError:
+        return []
 
 
 def _read(path: str | Path) -> dict[str, Section]:

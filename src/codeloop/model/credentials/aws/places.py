@@ -7,7 +7,8 @@ from codeloop.model.credentials.aws.files import profile_of, read_files
 
 DEFAULT_REGION = "us-east-1"
 CONTAINER = ("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI")
-PROFILE_SOURCES = ("aws_access_key_id", "role_arn", "sso_session", "sso_start_url", "credential_process")
+SIGN_INS = ("sso_session", "sso_start_url", "login_session")
+PROFILE_SOURCES = ("aws_access_key_id", "role_arn", "credential_process", *SIGN_INS)
 ADVICE = (
     "Set AWS_BEARER_TOKEN_BEDROCK to an API key of Bedrock, or run `aws configure` (or `aws configure sso`, then "
     "`aws sso login`), or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
@@ -51,3 +52,15 @@ def settings(environment: Mapping[str, str]) -> dict[str, str]:
     if not region:
         region = read_files(environment).profiles.get(profile_of(environment), {}).get("region")
     return {"AWS_REGION": region or DEFAULT_REGION}
+
+
+def host_of(service: str, region: str) -> str:
+    """Return the host of a service in a region."""
+    return f"{service}.{region}.amazonaws.com{'.cn' if region.startswith('cn-') else ''}"
+
+
+def region_of(host: str) -> str:
+    """Return the region that stands in the host of Bedrock, also in that of a private network; empty without one."""
+    labels = host.split(".")
+    at = next((at for at, label in enumerate(labels) if label.startswith("bedrock-")), len(labels))
+    return labels[at + 1] if at + 2 < len(labels) else ""

@@ -7,8 +7,13 @@ from urllib.parse import quote, urlsplit
 
 from msgspec import Struct
 
+from codeloop.net.origin import host_header
+
 ALGORITHM = "AWS4-HMAC-SHA256"
-UNSIGNED = frozenset({"accept", "user-agent", "connection", "expect", "transfer-encoding", "x-amzn-trace-id"})
+UNSIGNED = frozenset(
+    {"accept", "user-agent", "connection", "keep-alive", "te", "trailer", "upgrade", "expect", "transfer-encoding"}
+    | {"proxy-authenticate", "proxy-authorization", "x-amzn-trace-id", "traceparent", "tracestate", "baggage"}
+)
 """Headers that a proxy may change, or that are added later."""
 
 
@@ -32,14 +37,13 @@ def sign(
     """Return the headers that authorise a POST of `body` to `url`; `moment` is UTC as `YYYYMMDDTHHMMSSZ`."""
     parts = urlsplit(url)
     added = {"x-amz-date": moment, **({"x-amz-security-token": keys.token} if keys.token else {})}
-    host = parts.netloc.rpartition("@")[2]
-    signed = {"host": host, **{name.lower(): value for name, value in headers.items()}, **added}
+    signed = {"host": host_header(parts), **{name.lower(): value for name, value in headers.items()}, **added}
     signed = {name: " ".join(value.split()) for name, value in sorted(signed.items()) if name not in UNSIGNED}
     names = ";".join(signed)
     canonical = "\n".join(
         (
             "POST",
-            quote(parts.path or "/", safe="/-_.~"),  # encoded once more than it is sent
+            quote(_normal_path(parts.path), safe="/-_.~"),  # encoded once more than it is sent
             _query(parts.query),
             *(f"{name}:{value}" for name, value in signed.items()),
             "",
@@ -55,6 +59,17 @@ def sign(
     signature = hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
     said = f"{ALGORITHM} Credential={keys.access}/{scope}, SignedHeaders={names}, Signature={signature}"
     return {**added, "authorization": said}
+
+
+def _normal_path(path: str) -> str:
+    """Return a path as the service reads it: without `.`, `..` and slashes in a row."""
+    kept: list[str] = []
+    for part in path.split("/"):
+        if part == "..":
+            del kept[-1:]
+        elif part not in {"", "."}:
+            kept.append(part)
+    return f"/{'/'.join(kept)}{'/' if kept and path.endswith('/') else ''}"
 
 
 def _query(query: str) -> str:

@@ -5,7 +5,7 @@ import time
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-from codeloop.model.credentials.aws.places import settings
+from codeloop.model.credentials.aws.places import region_of, settings
 from codeloop.model.credentials.aws.signature import AwsKeys, sign
 from codeloop.model.credentials.aws.sources import fetch_keys
 from codeloop.schema.bounds.cloud import CLOUD_EARLY
@@ -17,10 +17,8 @@ class AwsSigner:
     def __init__(self, environment: Mapping[str, str], url: str) -> None:
         host = urlsplit(url).hostname or ""
         self._environment = environment
-        self._service = "bedrock-mantle" if host.startswith("bedrock-mantle.") else "bedrock"
-        labels = host.split(".")
-        named = host.startswith("bedrock-") and len(labels) > 2
-        self._region = labels[1] if named else settings(environment)["AWS_REGION"]
+        self._service = "bedrock-mantle" if "bedrock-mantle" in host.split(".") else "bedrock"
+        self._region = region_of(host) or settings(environment)["AWS_REGION"]
         self._keys: AwsKeys | None = None
         self._lock = asyncio.Lock()
 

@@ -1,24 +1,22 @@
 """Where the keys come from, one source after the other, in the order in which Amazon's own tools look."""
 
 import asyncio
-import hashlib
 import re
 import shlex
 import time
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from html import unescape
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
-from codeloop.model.credentials.aws.files import AwsFiles, Section, home_of, profile_of, read_files
-from codeloop.model.credentials.aws.places import ADVICE, CONTAINER, is_instance
+from codeloop.model.credentials.aws.files import AwsFiles, Section, profile_of, read_files
+from codeloop.model.credentials.aws.places import ADVICE, CONTAINER, host_of, is_instance
 from codeloop.model.credentials.aws.signature import AwsKeys, sign
-from codeloop.model.credentials.cloud_request import NoAnswer, ask, ask_metadata, read_json
+from codeloop.model.credentials.aws.sso import by_sign_in
+from codeloop.model.credentials.cloud_request import NoAnswer, ask, ask_metadata, read_bytes, read_json, read_moment
 from codeloop.model.errors import ModelUnavailable
 from codeloop.net.origin import is_loopback
-from codeloop.schema.bounds.cloud import CLOUD_PROCESS, CLOUD_ROLES
+from codeloop.schema.bounds.cloud import CLOUD_EARLY, CLOUD_PROCESS, CLOUD_REREAD, CLOUD_ROLES
 from codeloop.schema.wire import JSON
 
 NONE = f"There are no AWS credentials. {ADVICE}"
@@ -55,6 +53,11 @@ def _variables(environment: Mapping[str, str]) -> AwsKeys | None:
     return AwsKeys(access, secret, environment.get("AWS_SESSION_TOKEN", "")) if access and secret else None
 
 
+def _static_keys(access: str, secret: str, token: str) -> AwsKeys:
+    """Return keys of a file. Other tools put new temporary ones there, so those are read again after a while."""
+    return AwsKeys(access, secret, token, time.time() + CLOUD_EARLY.seconds + CLOUD_REREAD.seconds if token else 0.0)
+
+
 class _Profiles:
     """Finds the keys of a profile, which may name others."""
 
@@ -68,19 +71,24 @@ class _Profiles:
         profile = self._files.profiles.get(name, {})
         if depth > CLOUD_ROLES.value:
             raise ModelUnavailable(f"The AWS profile {name} leads through more than {CLOUD_ROLES.value} others.")
-        if role := profile.get("role_arn"):
+        access, secret = profile.get("aws_access_key_id"), profile.get("aws_secret_access_key")
+        is_static = bool(access and secret)
+        if (role := profile.get("role_arn")) and not (depth and is_static):
             if token := profile.get("web_identity_token_file"):
                 session = profile.get("role_session_name", "")
                 return await by_web_identity(token, role, session, self._region, self._environment)
-            is_own = profile.get("source_profile") == name and "aws_access_key_id" in profile
-            if depth == 0 or not is_own:
-                return await self._by_role(name, profile, depth)
-        if (access := profile.get("aws_access_key_id")) and (secret := profile.get("aws_secret_access_key")):
-            return AwsKeys(access, secret, profile.get("aws_session_token", ""))
+            return await self._by_role(name, profile, depth)
+        if access and secret:
+            return _static_keys(access, secret, profile.get("aws_session_token", ""))
         if "sso_session" in profile or "sso_start_url" in profile:
-            return await self._by_sign_in(name, profile)
+            return await by_sign_in(name, profile, self._files, self._environment)
         if command := profile.get("credential_process"):
             return await by_process(command, name, self._environment)
+        if "login_session" in profile:
+            raise ModelUnavailable(
+                f"The AWS profile {name} is signed in by `aws login`, whose keys only AWS tools read. Name a profile "
+                f"with the line `credential_process = aws configure export-credentials --profile {name}` instead."
+            )
         return None
 
     async def _by_role(self, name: str, profile: Section, depth: int) -> AwsKeys:
@@ -116,51 +124,10 @@ class _Profiles:
         answer = await ask("POST", url, {**headers, **signed}, body)
         return read_sts(answer.status, answer.body, f"the role of the AWS profile {name}")
 
-    async def _by_sign_in(self, name: str, profile: Section) -> AwsKeys:
-        """Return the keys of a profile whose user has signed in with `aws sso login`."""
-        again = f"Sign in: `aws sso login --profile {name}`."
-        session = profile.get("sso_session", "")
-        place = {**profile, **self._files.sessions.get(session, {})} if session else profile
-        start, region = place.get("sso_start_url", ""), place.get("sso_region", "")
-        home = home_of(self._environment)
-        name_of_file = hashlib.sha1((session or start).encode(), usedforsecurity=False).hexdigest()
-        cached = home / "sso" / "cache" / f"{name_of_file}.json" if home else None
-        held = read_json(await asyncio.to_thread(_read_bytes, cached))
-        token, expires = held.get("accessToken"), _moment(held.get("expiresAt"))
-        if not isinstance(token, str) or expires <= time.time():
-            token = await _renew_sign_in(held, region, self._environment)
-        if token is None:
-            raise ModelUnavailable(f"The sign-in of the AWS profile {name} has run out. {again}")
-        account, role = profile.get("sso_account_id", ""), profile.get("sso_role_name", "")
-        base = self._environment.get("AWS_ENDPOINT_URL_SSO") or f"https://portal.sso.{region}.amazonaws.com"
-        query = urlencode({"role_name": role, "account_id": account})
-        answer = await ask("GET", f"{base}/federation/credentials?{query}", {"x-amz-sso_bearer_token": token})
-        match answer.json.get("roleCredentials"):
-            case {"accessKeyId": str(access), "secretAccessKey": str(secret), "sessionToken": str(token), **more}:
-                return AwsKeys(access, secret, token, float(more.get("expiration") or 0) / 1000)
-            case _:
-                raise ModelUnavailable(f"AWS gives no keys for the profile {name}: {answer.reason()}. {again}")
-
-
-async def _renew_sign_in(held: JSON, region: str, environment: Mapping[str, str]) -> str | None:
-    """Return a new token for a sign-in that can be renewed; None: it can't."""
-    import msgspec
-
-    match held:
-        case {"refreshToken": str(refresh), "clientId": str(client), "clientSecret": str(secret)}:
-            base = environment.get("AWS_ENDPOINT_URL_SSO_OIDC") or f"https://oidc.{region}.amazonaws.com"
-            form = {"grantType": "refresh_token", "clientId": client, "clientSecret": secret, "refreshToken": refresh}
-            headers = {"content-type": "application/json"}
-            answer = await ask("POST", f"{base}/token", headers, msgspec.json.encode(form))
-            token = answer.json.get("accessToken")
-            return token if answer.status == 200 and isinstance(token, str) else None
-        case _:
-            return None
-
 
 async def by_web_identity(file: str, role: str, session: str, region: str, environment: Mapping[str, str]) -> AwsKeys:
     """Return the keys of a role for the token in a file, which a cluster renews. Raises `ModelUnavailable`."""
-    token = (await asyncio.to_thread(_read_bytes, Path(file).expanduser())).decode(errors="replace").strip()
+    token = (await asyncio.to_thread(read_bytes, Path(file).expanduser())).decode(errors="replace").strip()
     if not token:
         raise ModelUnavailable(f"The token file {file} (AWS_WEB_IDENTITY_TOKEN_FILE) is empty or can't be read.")
     form = {"Action": "AssumeRoleWithWebIdentity", "Version": "2011-06-15", "RoleArn": role, "WebIdentityToken": token}
@@ -191,7 +158,7 @@ async def by_process(command: str, name: str, environment: Mapping[str, str]) ->
         out, err = b"", f"it took more than {CLOUD_PROCESS.seconds:g} s".encode()
     match read_json(out):
         case {"Version": 1, "AccessKeyId": str(access), "SecretAccessKey": str(secret), **more}:
-            return AwsKeys(access, secret, str(more.get("SessionToken") or ""), _moment(more.get("Expiration")))
+            return AwsKeys(access, secret, str(more.get("SessionToken") or ""), read_moment(more.get("Expiration")))
         case _:
             said = " ".join(err.decode(errors="replace").split())[:300] or "it printed no credentials"
             raise ModelUnavailable(f"`credential_process` of the AWS profile {name} failed: {said}.")
@@ -206,7 +173,7 @@ async def _of_container(environment: Mapping[str, str]) -> AwsKeys:
         raise ModelUnavailable(f"AWS_CONTAINER_CREDENTIALS_FULL_URI names {host}, which is asked by https only.")
     token = environment.get("AWS_CONTAINER_AUTHORIZATION_TOKEN", "")
     if file := environment.get("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"):
-        token = (await asyncio.to_thread(_read_bytes, Path(file))).decode(errors="replace").strip()
+        token = (await asyncio.to_thread(read_bytes, Path(file))).decode(errors="replace").strip()
     try:
         answer = await ask_metadata("GET", url, {"authorization": token} if token else {})
     except NoAnswer as error:
@@ -235,7 +202,7 @@ async def _of_instance(environment: Mapping[str, str]) -> AwsKeys:
 def _of_metadata(said: JSON, what: str, reason: str) -> AwsKeys:
     match said:
         case {"AccessKeyId": str(access), "SecretAccessKey": str(secret), "Token": str(token), **more}:
-            return AwsKeys(access, secret, token, _moment(more.get("Expiration")))
+            return AwsKeys(access, secret, token, read_moment(more.get("Expiration")))
         case _:
             raise ModelUnavailable(f"AWS gives no keys to {what}: {reason}.")
 
@@ -246,26 +213,8 @@ def read_sts(status: int, body: bytes, what: str) -> AwsKeys:
     if status != 200 or not found.get("AccessKeyId"):
         raise ModelUnavailable(f"AWS gives no keys for {what}: {found.get('Message') or f'HTTP {status}'}")
     keys = (found.get(name, "") for name in ("AccessKeyId", "SecretAccessKey", "SessionToken"))
-    return AwsKeys(*keys, expires=_moment(found.get("Expiration")))
+    return AwsKeys(*keys, expires=read_moment(found.get("Expiration")))
 
 
 def _sts(region: str, environment: Mapping[str, str]) -> str:
-    return (environment.get("AWS_ENDPOINT_URL_STS") or f"https://sts.{region}.amazonaws.com").rstrip("/") + "/"
-
-
-def _moment(value: Any) -> float:
-    """Return a date as seconds since the epoch; 0 for none."""
-    if not isinstance(value, str) or not value:
-        return 0.0
-    try:
-        moment = datetime.fromisoformat(value.replace("UTC", "+00:00"))
-    except ValueError:
-        return 0.0
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-
-
-def _read_bytes(path: Path | None) -> bytes:
-    try:
-        return path.read_bytes() if path is not None else b""
-    except OSError:
-        return b""
+    return (environment.get("AWS_ENDPOINT_URL_STS") or f"https://{host_of('sts', region)}").rstrip("/") + "/"

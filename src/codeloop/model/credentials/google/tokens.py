@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from codeloop.model.credentials.cloud_request import NoAnswer, ask, ask_metadata
+from codeloop.model.credentials.cloud_request import NoAnswer, ask, ask_metadata, read_bytes, read_json
 from codeloop.model.credentials.google.places import ADVICE, find_file, has_metadata_service, read_file
 from codeloop.model.errors import ModelUnavailable
 from codeloop.schema.bounds.cloud import CLOUD_EARLY, CLOUD_PROCESS
@@ -19,6 +19,8 @@ SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 OAUTH_URL = "https://oauth2.googleapis.com/token"
 METADATA_HOST = "metadata.google.internal"
 GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange"
+HELD = "urn:ietf:params:oauth:token-type:access_token"
 LIFE = 3_600
 """Seconds; the longest that a signed claim may hold."""
 SIGN_IN = "Sign in again: `gcloud auth application-default login`."
@@ -50,7 +52,8 @@ class GoogleSigner:
         file = find_file(self._environment)
         if file is not None:
             content = await asyncio.to_thread(read_file, file)
-            self._project = str(content.get("quota_project_id") or "")
+            quota = self._environment.get("GOOGLE_CLOUD_QUOTA_PROJECT") or content.get("quota_project_id")
+            self._project = str(quota or "")
             return await fetch_token(content, file)
         if has_metadata_service(self._environment):
             return await _ask_machine(self._environment)
@@ -68,6 +71,8 @@ async def fetch_token(content: JSON, file: Path) -> Token:
             return await _exchange(str(content.get("token_uri") or OAUTH_URL), form, file, SIGN_IN)
         case {"type": "impersonated_service_account", "service_account_impersonation_url": str(url)}:
             return await _by_role(url, content, file)
+        case {"type": "external_account", "audience": str(), "token_url": str(), "credential_source": dict()}:
+            return await _by_federation(content, file)
         case {"type": str(kind)}:
             raise ModelUnavailable(
                 f"{file} holds Google credentials of the type `{kind}`, which codeloop can't use. "
@@ -94,12 +99,42 @@ async def _by_role(url: str, content: JSON, file: Path) -> Token:
     """Return the token of a service account that the credentials inside the file may act as."""
     source: JSON = content.get("source_credentials") or {}
     token, _ = await fetch_token(source, file)
-    body = msgspec.json.encode({"scope": [SCOPE], "lifetime": f"{LIFE}s", "delegates": content.get("delegates") or []})
+    return await _act_as(url, token, content.get("delegates") or [], file)
+
+
+async def _act_as(url: str, token: str, delegates: list[str], file: Path) -> Token:
+    body = msgspec.json.encode({"scope": [SCOPE], "lifetime": f"{LIFE}s", "delegates": delegates})
     answer = await ask("POST", url, {"authorization": f"Bearer {token}", "content-type": "application/json"}, body)
     found = answer.json.get("accessToken")
     if answer.status != 200 or not isinstance(found, str):
         raise ModelUnavailable(f"Google does not let the credentials of {file} act as another: {answer.reason()}.")
     return found, time.time() + LIFE
+
+
+async def _by_federation(content: JSON, file: Path) -> Token:
+    """Return a token for one that another issuer gave, which stands in a file or is had from an address."""
+    source: JSON = content["credential_source"]
+    if isinstance(path := source.get("file"), str):
+        given = await asyncio.to_thread(read_bytes, Path(path))
+    elif isinstance(url := source.get("url"), str):
+        headers: JSON = source.get("headers") or {}
+        given = (await ask("GET", url, {name: str(value) for name, value in headers.items()})).body
+    else:
+        raise ModelUnavailable(
+            f"{file} names a source of tokens that codeloop can't read: neither a file nor an address. "
+            "Use `gcloud auth application-default login` or the key file of a service account."
+        )
+    form: JSON = source.get("format") or {}
+    subject: str = given.decode(errors="replace").strip()
+    if form.get("type") == "json":
+        subject = str(read_json(given).get(str(form.get("subject_token_field_name"))) or "")
+    fields = {"grant_type": EXCHANGE, "audience": str(content["audience"]), "scope": SCOPE}
+    fields |= {"requested_token_type": HELD, "subject_token": subject}
+    fields["subject_token_type"] = str(content.get("subject_token_type") or "")
+    token, end = await _exchange(str(content["token_url"]), fields, file, "Look at the pool and its provider.")
+    if role := content.get("service_account_impersonation_url"):
+        return await _act_as(str(role), token, [], file)
+    return token, end
 
 
 async def _exchange(url: str, form: Mapping[str, str], file: Path, advice: str) -> Token:

@@ -1,0 +1,94 @@
+"""Keys of a user who has signed in with `aws sso login`, and the renewal of that sign-in."""
+
+import asyncio
+import hashlib
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import urlencode
+
+import msgspec
+
+from codeloop.kit.small_files import locked, write_atomically
+from codeloop.model.credentials.aws.files import AwsFiles, Section, home_of
+from codeloop.model.credentials.aws.places import host_of
+from codeloop.model.credentials.aws.signature import AwsKeys
+from codeloop.model.credentials.cloud_request import ask, read_bytes, read_json, read_moment
+from codeloop.model.errors import ModelUnavailable
+from codeloop.schema.bounds.cloud import CLOUD_LOCK
+from codeloop.schema.wire import JSON
+
+
+async def by_sign_in(name: str, profile: Section, files: AwsFiles, environment: Mapping[str, str]) -> AwsKeys:
+    """Return the keys of a profile. Raises `ModelUnavailable`, which says how to sign in again."""
+    again = f"Sign in: `aws sso login --profile {name}`."
+    session = profile.get("sso_session", "")
+    place = {**profile, **files.sessions.get(session, {})} if session else profile
+    start, region = place.get("sso_start_url", ""), place.get("sso_region", "")
+    home = home_of(environment)
+    name_of_file = hashlib.sha1((session or start).encode(), usedforsecurity=False).hexdigest()
+    cached = home / "sso" / "cache" / f"{name_of_file}.json" if home else None
+    token = _valid_token(read_json(await asyncio.to_thread(read_bytes, cached)))
+    if token is None and cached is not None:
+        token = await _renew(cached, region, environment)
+    if token is None:
+        raise ModelUnavailable(f"The sign-in of the AWS profile {name} has run out. {again}")
+    account, role = profile.get("sso_account_id", ""), profile.get("sso_role_name", "")
+    base = environment.get("AWS_ENDPOINT_URL_SSO") or f"https://{host_of('portal.sso', region)}"
+    query = urlencode({"role_name": role, "account_id": account})
+    answer = await ask("GET", f"{base}/federation/credentials?{query}", {"x-amz-sso_bearer_token": token})
+    match answer.json.get("roleCredentials"):
+        case {"accessKeyId": str(access), "secretAccessKey": str(secret), "sessionToken": str(token), **more}:
+            return AwsKeys(access, secret, token, float(more.get("expiration") or 0) / 1000)
+        case _:
+            raise ModelUnavailable(f"AWS gives no keys for the profile {name}: {answer.reason()}. {again}")
+
+
+def _valid_token(held: JSON) -> str | None:
+    token = held.get("accessToken")
+    return token if isinstance(token, str) and read_moment(held.get("expiresAt")) > time.time() else None
+
+
+async def _renew(cached: Path, region: str, environment: Mapping[str, str]) -> str | None:
+    """Renew a sign-in once among all processes, and store it as AWS's own tools do; None: it can't be renewed.
+
+    A renewal may end the token that it was asked for with, so what comes has to be kept for the next one.
+    """
+    with ExitStack() as held_lock:
+        await _lock(held_lock, cached.with_suffix(".lock"))
+        held = read_json(await asyncio.to_thread(read_bytes, cached))
+        if (token := _valid_token(held)) is not None:
+            return token
+        match held:
+            case {"refreshToken": str(refresh), "clientId": str(client), "clientSecret": str(secret)}:
+                form = {"grantType": "refresh_token", "clientId": client, "clientSecret": secret}
+            case _:
+                return None
+        base = environment.get("AWS_ENDPOINT_URL_SSO_OIDC") or f"https://{host_of('oidc', region)}"
+        body = msgspec.json.encode({**form, "refreshToken": refresh})
+        answer = await ask("POST", f"{base}/token", {"content-type": "application/json"}, body)
+        token = answer.json.get("accessToken")
+        if answer.status != 200 or not isinstance(token, str):
+            return None
+        end = datetime.fromtimestamp(time.time() + float(answer.json.get("expiresIn") or 0), UTC)
+        renewed = {"accessToken": token, "expiresAt": end.strftime("%Y-%m-%dT%H:%M:%SZ")}
+        renewed["refreshToken"] = str(answer.json.get("refreshToken") or refresh)
+        with suppress(OSError):  # what can't be stored serves this process
+            await asyncio.to_thread(write_atomically, cached, msgspec.json.encode({**held, **renewed}))
+        return token
+
+
+async def _lock(stack: ExitStack, path: Path) -> None:
+    """Take a lock for as long as `stack` lasts; without it when the folder can't be written to, or after a while."""
+    end = time.monotonic() + CLOUD_LOCK.seconds
+    while time.monotonic() < end:
+        try:
+            stack.enter_context(locked(path, 0))
+        except TimeoutError:
+            await asyncio.sleep(0.05)
+        except OSError:
+            return
+        else:
+            return

@@ -1,0 +1,64 @@
+"""A cloud's sign-in services on a local socket: each request is answered by a function, and kept."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qsl
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request. `headers`: names in lower case."""
+
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def form(self) -> dict[str, str]:
+        """The body of a form."""
+        return dict(parse_qsl(self.body.decode()))
+
+
+Reply = tuple[int, Any]
+"""Status, and a body: bytes, or what becomes JSON."""
+
+
+@dataclass
+class CloudServer:
+    """Where it answers, and what it was asked."""
+
+    url: str
+    asked: list[Asked] = field(default_factory=list)
+
+
+@asynccontextmanager
+async def serve_cloud(answer: Callable[[Asked], Reply]) -> AsyncGenerator[CloudServer]:
+    """Answer every request by `answer`; an assertion that fails in it is a 500 with its words."""
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head, *lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+        headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines if line)}
+        body = await reader.readexactly(int(headers.get("content-length", "0")))
+        method, path, _ = head.split(" ")
+        cloud.asked.append(Asked(method, path, headers, body))
+        try:
+            status, said = answer(cloud.asked[-1])
+        except AssertionError as error:
+            status, said = 500, {"message": f"refused: {error}"}
+        data = said if isinstance(said, bytes) else json.dumps(said).encode()
+        writer.write(b"HTTP/1.1 %d x\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%b" % (status, len(data), data))
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(handle, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    cloud = CloudServer(f"http://127.0.0.1:{port}")
+    try:
+        yield cloud
+    finally:
+        server.close()
