@@ -1,7 +1,10 @@
 """Programs that are installed below a folder that sandboxes replace run there, with what belongs to them."""
 
+import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 from codeloop.schema.config import SandboxConfig
 from codeloop.schema.wire import replace
@@ -47,6 +50,71 @@ async def test_a_project_may_change_the_environment_in_it_that_is_active(it: Att
 async def test_the_interpreter_that_codeloop_runs_on_is_there(it: Attacked) -> None:
     outcome = await it.run(f"'{sys.executable}' -c 'import codeloop, msgspec; print(codeloop.__name__)'")
     assert outcome.output == "codeloop\n"
+
+
+SHIM = "exec {top}/libexec/manager"
+CHOSEN = "exec {top}/versions/3.2.1/bin/greet"
+GREET = "cat {top}/{at}"
+LAYOUTS = {
+    "pyenv, cloned": (
+        "shims",
+        {"shims/greet": SHIM, "libexec/manager": CHOSEN, ".git/config": SECRET},
+        "versions/3.2.1",
+    ),
+    "rbenv, apart": ("shims", {"shims/greet": CHOSEN}, "versions/3.2.1"),
+    "asdf, cloned": ("shims", {"shims/greet": GREET, "asdf.sh": "", ".git/config": SECRET}, "installs/ruby/3.2.1"),
+    "mise": ("shims", {"shims/greet": GREET}, "installs/node/20"),
+    "a version of mise": ("installs/node/20/bin", {"installs/node/20/bin/greet": GREET}, "installs/node/20"),
+    "nvm, cloned": ("versions/node/20/bin", {"versions/node/20/bin/greet": GREET, ".git/x": ""}, "versions/node/20"),
+    "go from source": (
+        "bin",
+        {"bin/greet": GREET, "VERSION": "", "src/make.bash": "", ".git/config": SECRET},
+        "src/fmt",
+    ),
+    "flutter": ("bin", {"bin/greet": GREET, "bin/internal/engine.version": "", ".git/config": SECRET}, "packages/f"),
+    "brew": ("bin", {"bin/greet": GREET, "Cellar/x": "", ".git/config": SECRET}, "opt/greet"),
+    "gems": ("bin", {"bin/greet": GREET, "specifications/x": ""}, "gems/greet"),
+    "composer": ("vendor/bin", {"vendor/bin/greet": GREET, "vendor/autoload.php": ""}, "vendor/greet"),
+    "a nix profile": ("profile/bin", {"store/1/bin/greet": GREET, "profile": "@store/1"}, "store/1"),
+    "conda": ("envs/a/bin", {"envs/a/bin/greet": GREET, "envs/a/conda-meta/x": ""}, "envs/a"),
+}
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+async def test_a_tool_that_is_installed_anywhere_runs(it: Attacked, name: str) -> None:
+    folder, files, holds = LAYOUTS[name]
+    top, greeting = it.home / "Documents/tools", f"{holds}/lib/greeting"
+    for path, text in {**files, f"{holds}/bin/greet": GREET, greeting: "hello\n"}.items():
+        (top / path).parent.mkdir(parents=True, exist_ok=True)
+        if text.startswith("@"):
+            (top / path).symlink_to(top / text[1:])
+        elif text in {SHIM, CHOSEN, GREET}:
+            (top / path).write_text("#!/bin/sh\n" + text.format(top=top, at=greeting) + "\n")
+            (top / path).chmod(0o755)
+        else:
+            (top / path).write_text(text)
+    (top.parent / "letter").write_text(SECRET)
+    outcome = await on_path(it, top / folder).run(f"greet; cat {top}/.git/config {top}/../letter")
+    assert outcome.output.startswith("hello\n"), outcome.output
+    assert SECRET not in outcome.output
+
+
+@pytest.mark.parametrize("named", ["PATH", "VIRTUAL_ENV"])
+async def test_a_virtual_environment_anywhere_is_the_one_that_runs(it: Attacked, tmp_path: Path, named: str) -> None:
+    environment = tmp_path / "elsewhere/env"
+    base = Path(sys.base_prefix, "bin", f"python3.{sys.version_info.minor}")
+    subprocess.run([base, "-m", "venv", "--without-pip", environment], check=True)
+    where = {"PATH": f"{environment}/bin:{it.place.environment['PATH']}", "VIRTUAL_ENV": str(environment)}
+    found = {**it.place.environment, named: where[named]}
+    place = replace(it.place, environment=found)
+    active = it._replace(place=place, context=replace(it.context, session="ses_2", environment=found))
+    it.shells._policies.clear()
+    python = "python" if named == "PATH" else f"{environment}/bin/python"
+    ask = "import sys, sysconfig; print(sys.prefix)"
+    assert (await active.run(f"{python} -c '{ask}'")).output == f"{environment}\n"
+    library = next(environment.glob("lib/python3*/site-packages"))
+    (library / "fresh.py").write_text("print('fresh')")  # as a command outside the sandbox installs it
+    assert (await active.run(f"{python} -m fresh")).output == "fresh\n"
 
 
 LEADING_OUT = """

@@ -125,6 +125,7 @@ FOLDER_VARIABLES = (
     *("UV_PYTHON_INSTALL_DIR", "UV_TOOL_DIR", "UV_TOOL_BIN_DIR", "WORKON_HOME", "POETRY_HOME", "NVM_DIR", "NVM_BIN"),
     *("FNM_DIR", "FNM_MULTISHELL_PATH", "VOLTA_HOME", "N_PREFIX", "NODE_PATH", "PNPM_HOME", "RUSTUP_HOME", "GOROOT"),
     *("GOBIN", "JAVA_HOME", "JDK_HOME", "SDKMAN_CANDIDATES_DIR", "ASDF_DIR", "ASDF_DATA_DIR", "MISE_INSTALLS_DIR"),
+    *("MISE_DATA_DIR", "JENV_ROOT", "PLENV_ROOT", "TFENV_ROOT", "UV_PROJECT_ENVIRONMENT", "MAMBA_EXE", "CONDA_EXE"),
     *("RBENV_ROOT", "NODENV_ROOT", "GOENV_ROOT", "GEM_HOME", "GEM_PATH", "BUNDLE_PATH", "DOTNET_ROOT", "OPAMROOT"),
     *("OPAM_SWITCH_PREFIX", "ANDROID_HOME", "ANDROID_SDK_ROOT", "ANDROID_NDK_HOME", "FLUTTER_ROOT", "M2_HOME"),
     *("MAVEN_HOME", "GRADLE_HOME", "KOTLIN_HOME", "SCALA_HOME", "SPARK_HOME", "HADOOP_HOME", "VCPKG_ROOT", "EMSDK"),
@@ -139,7 +140,18 @@ BASE_FOLDERS = {
     "BUN_INSTALL": ("bin", "install/global"),
 }
 """Variables that name a folder of which only some is the tool itself."""
-WHOLE = ("pyvenv.cfg", "conda-meta", "release", "VERSION", "go.env", "lib", "lib64", "libexec", "lib/node_modules")
+WHOLE = (
+    *("pyvenv.cfg", "conda-meta", "release", "VERSION", "go.env", "lib", "lib64", "libexec", "lib/node_modules"),
+    *("versions", "installs", "specifications", "autoload.php"),
+)
 """What shows that the folder above one of programs was installed with them, and is needed by them."""
+CLONES = (
+    ("libexec", "shims version plugins pyenv.d rbenv.d nodenv.d goenv.d phpenv.d share"),
+    ("asdf.sh", "shims plugins completions asdf.fish"),
+    ("src/make.bash", "src pkg misc"),
+    ("bin/internal/engine.version", "packages version engine"),
+    ("Cellar", "Cellar Caskroom opt etc share Library Homebrew"),
+)
+"""Tools that are installed as clones of their repositories: what each is known by, and what it needs besides WHOLE."""
 PROGRAMS = frozenset({"bin", "sbin", "shims", "cmd", "condabin", "Scripts"})
 """Names of folders of programs."""

@@ -16,6 +16,7 @@ from codeloop.kit.small_files import read_start
 from codeloop.workspace.sandbox.home_rows import (
     BASE_FOLDERS,
     CACHES,
+    CLONES,
     FOLDER_VARIABLES,
     PROGRAMS,
     SETTINGS,
@@ -191,7 +192,11 @@ def _tools(given: SurroundingsInput, home: Path) -> Iterator[Path]:
     """Yield the folders of tools: those of the rows, those that variables name, and what belongs to those of PATH."""
     yield from (path for name in TOOLS if _is_there(path := given.home / name))
     for name in FOLDER_VARIABLES:
-        yield from (Path(each) for each in given.environment.get(name, "").split(os.pathsep) if each.startswith("/"))
+        for each in given.environment.get(name, "").split(os.pathsep):
+            if each.startswith("/"):
+                yield Path(each)
+                if _is_there(Path(each, "pyvenv.cfg")) and not is_below_any(real(Path(each)), given.roots):
+                    yield from _list_installed(Path(each, "bin"), home, roots=given.roots)
     for name, parts in BASE_FOLDERS.items():
         base = given.environment.get(name, "")
         yield from (Path(base, part) for part in parts if base.startswith("/"))
@@ -228,11 +233,13 @@ def _list_installed(folder: Path, home: Path, *, roots: Sequence[Path] = (), fol
     top = folder.parent
     if folder.name in PROGRAMS and not _holds_work(top, home):
         markers = [name for name in WHOLE if _is_there(top / name)]
-        if markers and not _is_there(top / ".git"):
-            yield top
-        else:
-            yield from (top / name for name in markers)
-        if follow and "pyvenv.cfg" in markers and (base := _base_of(top / "pyvenv.cfg")):
+        if not _is_there(top / ".git"):
+            yield from (top,) if markers else ()
+        else:  # the rest of a repository is somebody's work
+            markers += [name for marker, names in CLONES if _is_there(top / marker) for name in names.split()]
+            yield from (each for name in markers if _is_there(each := top / name))
+        base = _base_of(top / "pyvenv.cfg") if "pyvenv.cfg" in markers else None
+        if base is not None and not _is_there(base.parent / "pyvenv.cfg"):
             yield from _list_installed(base, home, follow=False)
     for name in ("lib/node_modules", "../node_modules") if folder.name in PROGRAMS else ():
         yield from (each for each in (top / name,) if _is_there(each))
