@@ -88,11 +88,36 @@ GOOGLE_LONG = error_of(
     status="INVALID_ARGUMENT",
 )
 GOOGLE_BUSY = error_of(code=429, message="Resource has been exhausted (e.g. check quota).", status="RESOURCE_EXHAUSTED")
+OPENAI_LONG = error_of(
+    message="Your input exceeds the context window of this model. Please adjust your input and try again.",
+    type="invalid_request_error",
+    code="context_length_exceeded",
+)
+OPENAI_BUSY = error_of(message="Rate limit reached for gpt-5.4", type="tokens", code="rate_limit_exceeded")
 ROWS = {
     "chat": AdapterRow(
         row_info("openai-chat", "acme", "@ai-sdk/openai-compatible", "m1"),
         overflow=error_of(message="This model's maximum context length is 8 tokens", code="context_length_exceeded"),
         busy=error_of(message="Rate limit reached", type="rate_limit_error"),
+        signs=False,
+        counts_written=False,
+    ),
+    "responses": AdapterRow(
+        row_info("openai-responses", "openai", "@ai-sdk/openai", "gpt-5.4"),
+        overflow=OPENAI_LONG,
+        busy=OPENAI_BUSY,
+        counts_written=False,
+    ),
+    "copilot-responses": AdapterRow(
+        row_info("openai-responses", "github-copilot", "@ai-sdk/github-copilot", "gpt-5.4"),
+        overflow=OPENAI_LONG,
+        busy=OPENAI_BUSY,
+        counts_written=False,
+    ),
+    "azure-chat": AdapterRow(
+        row_info("openai-chat", "azure", "@ai-sdk/azure", "deepseek-v4"),
+        overflow=OPENAI_LONG,
+        busy=OPENAI_BUSY,
         signs=False,
         counts_written=False,
     ),
@@ -164,5 +189,4 @@ def fold_turn(events: Sequence[ModelEvent], origin: str) -> AssistantTurn:
                 last = None
             case _:
                 continue
-    calls = [piece for piece in pieces if isinstance(piece, CallPiece)]
-    return AssistantTurn((*(piece for piece in pieces if not isinstance(piece, CallPiece)), *calls), origin)
+    return AssistantTurn(tuple(pieces), origin)

@@ -5,7 +5,7 @@ whole JSON objects; thinking is sent back only when it is complete; what a model
 """
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from urllib.parse import unquote_to_bytes
 
@@ -76,14 +76,15 @@ def _assistant_turns(
     message: AssistantMessage, entry: Entry, info: ModelInfo, notes: Mapping[str, str]
 ) -> tuple[Turn, ...]:
     broken = is_open(entry) or message.error is not None
-    content = tuple(piece for part in entry.parts for piece in _assistant_pieces(part, broken=broken))
     calls = _distinct([part for part in entry.parts if isinstance(part, ToolPart)])
+    waiting = iter(calls)
+    # Services check that thinking, text and calls come back in the order in which they came.
+    pieces = tuple(piece for part in entry.parts for piece in _assistant_pieces(part, waiting, broken=broken))
     told = tuple(turn for part in entry.parts if isinstance(part, TextPart) for turn in describe_changed_files(part))
-    if not calls and not any(isinstance(piece, TextPiece) for piece in content):
+    if not calls and not any(isinstance(piece, TextPiece) for piece in pieces):
         return told
     if broken and not calls:
-        content = (*content, TextPiece(BROKEN_OFF))
-    pieces = (*content, *(_call(call) for call in calls))
+        pieces = (*pieces, TextPiece(BROKEN_OFF))
     turns: list[Turn] = [*told, AssistantTurn(pieces, f"{message.provider_id}/{message.model_id}")]
     if calls:
         turns.append(ToolTurn(tuple(_result(call, notes.get(call.id)) for call in calls)))
@@ -117,8 +118,12 @@ def _user_pieces(part: Part, info: ModelInfo) -> tuple[TextPiece | ImagePiece, .
             return ()
 
 
-def _assistant_pieces(part: Part, *, broken: bool) -> tuple[TextPiece | ReasoningPiece, ...]:
+def _assistant_pieces(
+    part: Part, calls: Iterator[ToolPart], *, broken: bool
+) -> tuple[TextPiece | ReasoningPiece | CallPiece, ...]:
     match part:
+        case ToolPart():
+            return (_call(next(calls)),)
         case TextPart(text=text, metadata=metadata) if text.strip():
             return (TextPiece(text, metadata or {}),)
         case ReasoningPart(text=text, metadata=metadata) if not broken and (text or metadata):
