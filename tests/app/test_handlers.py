@@ -12,6 +12,7 @@ import pytest
 from codeloop.app.app import App
 from codeloop.app.dispatch import ANSWERS, MODULES
 from codeloop.app.handlers import HANDLERS
+from codeloop.app.handlers.served import MODULES as SERVED_MODULES
 from codeloop.app.process_dispatch import PROCESS_HANDLERS
 from codeloop.client.local import LocalClient
 from codeloop.kit.lazy import import_module, load
@@ -37,11 +38,13 @@ from codeloop.schema.operation import (
     NoArguments,
 )
 from codeloop.schema.part import AgentPart, FilePart, TextPart
+from codeloop.schema.server_operation import SERVER_OPERATIONS
 from tests.support.project import LOCAL, both_clients, call, calls, rig, until, words
 
 __all__ = ["both_clients"]
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
+ALL_MODULES = {**MODULES, **SERVED_MODULES}
 DONE = ScriptedAnswer(text="Done.", tokens=Count(input=5))
 
 
@@ -56,18 +59,20 @@ def test_every_operation_has_a_handler_and_every_handler_an_operation() -> None:
     rows = [*(operation.id for operations in MODULES.values() for operation in operations), *ANSWERS]
     assert sorted(rows) == sorted(operation.id for operation in OPERATIONS if operation.scope == "project")
     assert set(PROCESS_HANDLERS) == {operation.id for operation in OPERATIONS if operation.scope == "process"}
+    served = [operation.id for operations in SERVED_MODULES.values() for operation in operations]
+    assert sorted(served) == sorted(operation.id for operation in SERVER_OPERATIONS)
 
 
 @LOCAL
-@pytest.mark.parametrize("module", MODULES)
+@pytest.mark.parametrize("module", ALL_MODULES)
 def test_a_module_has_a_handler_of_each_of_its_operations_and_of_no_other(module: str) -> None:
     import_module(module)
     own = [name for name, handler in HANDLERS.items() if handler.__module__ == f"codeloop.{module}"]
-    assert sorted(own) == sorted(operation.id for operation in MODULES[module])
+    assert sorted(own) == sorted(operation.id for operation in ALL_MODULES[module])
 
 
 @LOCAL
-@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.id)
+@pytest.mark.parametrize("operation", [*OPERATIONS, *SERVER_OPERATIONS], ids=lambda operation: operation.id)
 def test_a_handler_takes_and_gives_what_its_operation_says(operation: AnyOperation) -> None:
     if operation.id in ANSWERS:
         assert msgspec.convert(msgspec.to_builtins(ANSWERS[operation.id]), operation.gives) == ANSWERS[operation.id]
@@ -75,7 +80,7 @@ def test_a_handler_takes_and_gives_what_its_operation_says(operation: AnyOperati
     if operation.scope == "process":
         handler = load(PROCESS_HANDLERS[operation.id])
     else:
-        import_module(next(module for module, operations in MODULES.items() if operation in operations))
+        import_module(next(module for module, operations in ALL_MODULES.items() if operation in operations))
         handler = HANDLERS[operation.id]
     assert iscoroutinefunction(handler), "it is awaited"
     hints = get_type_hints(handler, include_extras=True)

@@ -184,6 +184,7 @@ LIVE: dict[str, list[dict[str, Any]]] = {
         {"id": "global", "worktree": "/", "time": {"created": 1, "updated": 2}, "sandboxes": []},
         {"id": "a", "worktree": "/p", "vcs": "git", "time": {"created": 1, "updated": 2}, "sandboxes": []},
     ],
+    "worktree.ready": [{"name": "n", "directory": "/d", "branch": "codeloop/n"}, {"name": "n", "directory": "/d"}],
     "pty.created": [{"info": PTY}],
     "pty.updated": [{"info": {**PTY, "title": "mine"}}],
     "pty.exited": [{"id": "pty_1", "exitCode": 1}],

@@ -18,8 +18,9 @@ from codeloop.model.chat import ModelEvent, ModelInfo, ModelRequest
 from codeloop.model.testing.script import Count, ScriptedAnswer, ScriptedCall
 from codeloop.model.testing.scripted import SCRIPTED, play
 from codeloop.schema.message import AssistantMessage, Tokens
-from codeloop.schema.operation import GLOBAL_DISPOSE, INSTANCE_DISPOSE, OPERATIONS, AnyOperation
+from codeloop.schema.operation import GLOBAL_DISPOSE, INSTANCE_DISPOSE, AnyOperation
 from codeloop.schema.part import ToolPart, ToolStatePending, ToolStateRunning
+from codeloop.server.operations import SERVED
 from tests.server.support.raw import ask, basic, request
 from tests.server.support.serving import Served, served
 from tests.support.project import until
@@ -92,11 +93,11 @@ async def test_whatever_is_sent_to_any_route_is_answered_and_harms_nothing(
         await it.prompt(session)
         fuzz = Fuzz(it)
         ids = {"sessionID": session}
-        for row in OPERATIONS:
+        for row in SERVED:
             if row in (INSTANCE_DISPOSE, GLOBAL_DISPOSE):
                 continue
             path = re.sub(r"\{([^}]*)\}", lambda found: ids.get(found[1], "x"), row.path)
-            if row.method in {"POST", "PUT", "PATCH"}:
+            if row.takes_body:
                 for body in bodies(row):
                     await fuzz.send(row, path, body)
             elif row.path != "/session/{sessionID}" or row.method != "DELETE":
@@ -106,7 +107,7 @@ async def test_whatever_is_sent_to_any_route_is_answered_and_harms_nothing(
             if "{" in row.path:
                 for value in NAMES:
                     named = re.sub(r"\{[^}]*\}", value, row.path)
-                    await fuzz.send(row, named, None if row.method in {"GET", "DELETE"} else "{}")
+                    await fuzz.send(row, named, "{}" if row.takes_body else None)
         assert fuzz.faults == []
         assert set(fuzz.statuses) >= {200, 400, 404}
         assert (await it.prompt(session))["stop"]["reason"] == "done"

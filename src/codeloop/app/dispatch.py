@@ -203,6 +203,13 @@ async def _for_extensions(project: Project, op: Operation[Takes, Gives], args: T
         return await handle(project, op, args)
 
 
+def _find_served(op: AnyOperation) -> str:
+    """Return the module of an operation that only clients of a server ask for."""
+    from codeloop.app.handlers.served import MODULE_OF
+
+    return MODULE_OF[op.id]
+
+
 async def handle(project: Project, op: Operation[Takes, Gives], args: Takes) -> Gives:
     """Answer an operation of a project. Raises CodeloopError when it is refused, or when the disk fails it."""
     if op.id in ANSWERS:
@@ -210,7 +217,7 @@ async def handle(project: Project, op: Operation[Takes, Gives], args: Takes) -> 
     serve_extensions(project)
     try:
         if op.id not in HANDLERS:
-            import_module(_MODULE_OF[op.id])
+            import_module(_MODULE_OF.get(op.id) or _find_served(op))
         return await HANDLERS[op.id](project, args)
     except OSError as error:
         what = DISK.get(error.errno or 0)

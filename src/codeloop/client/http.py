@@ -300,7 +300,7 @@ def _request(operation: AnyOperation, args: msgspec.Struct) -> tuple[str, bytes 
         return quote(value.encode("utf-8", "replace"), safe="")
 
     path = _PLACEHOLDER.sub(filled, operation.path)
-    if operation.method in {"GET", "DELETE"}:
+    if not operation.takes_body:
         query = {name: _word(value) for name, value in fields.items() if value is not None}
         return (f"{path}?{urlencode(query, errors='replace')}" if query else path), None
     if operation.body is not None:

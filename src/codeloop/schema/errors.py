@@ -133,6 +133,14 @@ Kind = Literal[
     "PtyForbiddenError",
     "McpServerNotFoundError",
     "McpUnsupportedOAuthError",
+    "ProjectNotFoundError",
+    "ProjectCopyError",
+    "VcsApplyError",
+    "WorktreeNotGitError",
+    "WorktreeCreateFailedError",
+    "WorktreeStartCommandFailedError",
+    "WorktreeRemoveFailedError",
+    "WorktreeResetFailedError",
     "UnknownError",
 ]
 
@@ -161,11 +169,15 @@ class UsageProblem(CodeloopError):
 
 
 class OperationError(CodeloopError):
-    """An operation was refused; `kind` is the wire's name of the reason (each has one HTTP status)."""
+    """An operation was refused; `kind` is the wire's name of the reason (each has one HTTP status).
 
-    def __init__(self, kind: Kind, message: str) -> None:
+    `data`: what some kinds say besides, by its name on the wire.
+    """
+
+    def __init__(self, kind: Kind, message: str, **data: str | bool) -> None:
         super().__init__(message)
         self.kind: Kind = kind
+        self.data = data
 
 
 class SessionNotFound(OperationError):

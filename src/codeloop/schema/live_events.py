@@ -4,8 +4,8 @@ from typing import Literal
 
 import msgspec
 
-from codeloop.schema.api.project import ProjectInfo
-from codeloop.schema.api.pty import Pty
+from codeloop.schema.api.project import ProjectInfo, Worktree
+from codeloop.schema.api.pty import PtyEnd, PtyGone, PtyInfo
 from codeloop.schema.api.session_inputs import ClientToolCall
 from codeloop.schema.errors import MessageError, Nothing
 from codeloop.schema.ids import new_id
@@ -194,25 +194,6 @@ class ProjectUpdated(EventId, tag="project.updated"):
     properties: ProjectInfo
 
 
-class PtyInfo(Wire):
-    """Properties of the events that carry a whole terminal."""
-
-    info: Pty
-
-
-class PtyEnd(Wire):
-    """Properties of `pty.exited`."""
-
-    id: str
-    exit_code: int
-
-
-class PtyGone(Wire):
-    """Properties of `pty.deleted`."""
-
-    id: str
-
-
 class PtyCreated(EventId, tag="pty.created"):
     """A terminal was opened."""
 
@@ -356,6 +337,12 @@ class LspDiagnosed(EventId, tag="lsp.client.diagnostics"):
     properties: LspFile
 
 
+class WorktreeReady(EventId, tag="worktree.ready"):
+    """A further work tree was made, and its start commands have ended."""
+
+    properties: Worktree
+
+
 LiveEvent = (
     PartDelta
     | StatusChanged
@@ -374,6 +361,7 @@ LiveEvent = (
     | LspUpdated
     | LspDiagnosed
     | ProjectUpdated
+    | WorktreeReady
     | PtyCreated
     | PtyUpdated
     | PtyExited

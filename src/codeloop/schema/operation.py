@@ -135,6 +135,7 @@ class Operation(Struct, Generic[Takes, Gives], frozen=True):
     """One row: fields of `takes` that are named in `path` come from there, the others from the query or the body.
 
     `body`: the field that is the whole body. `scope`: answered by the project of a directory, or by the process.
+    `has_body`: the arguments of a DELETE come in its body, not in its query.
     """
 
     id: str
@@ -144,6 +145,12 @@ class Operation(Struct, Generic[Takes, Gives], frozen=True):
     gives: type[Gives]
     body: str | None = None
     scope: Literal["project", "process"] = "project"
+    has_body: bool = False
+
+    @property
+    def takes_body(self) -> bool:
+        """Whether the arguments come in a request's body."""
+        return self.has_body or self.method in {"POST", "PUT", "PATCH"}
 
     def arguments(self, path: JSON | None, query: JSON | None, body: Any) -> Takes:
         """Return the arguments that a program in this process names as a request would. Raises OperationError."""

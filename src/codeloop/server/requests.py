@@ -44,11 +44,11 @@ class TooLarge(Exception):
 
 
 async def arguments(operation: AnyOperation, request: Request) -> Wire:
-    """Read the arguments of an operation from a request's path, and its query (GET, DELETE) or its body.
+    """Read the arguments of an operation from a request's path, and its query or its body.
 
     Raises BadArguments, TooLarge.
     """
-    has_body = operation.method in {"POST", "PUT", "PATCH"}
+    has_body = operation.takes_body
     given = await _payload(operation, request) if has_body else _query(operation, request)
     given.update(request.path_params)
     try:

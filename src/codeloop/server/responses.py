@@ -3,6 +3,7 @@
 import logging
 import re
 import secrets
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -27,6 +28,14 @@ STATUS: dict[Kind, int] = {
     "PtyForbiddenError": 403,
     "McpServerNotFoundError": 404,
     "McpUnsupportedOAuthError": 400,
+    "ProjectNotFoundError": 404,
+    "ProjectCopyError": 400,
+    "VcsApplyError": 400,
+    "WorktreeNotGitError": 400,
+    "WorktreeCreateFailedError": 400,
+    "WorktreeStartCommandFailedError": 400,
+    "WorktreeRemoveFailedError": 400,
+    "WorktreeResetFailedError": 400,
     "UnknownError": 500,
 }
 _ID = re.compile(r"\b(?:ses|per|que|pty)_\w+")
@@ -37,8 +46,10 @@ _NAMED: dict[Kind, str] = {
     "PtyNotFoundError": "ptyID",
     "McpServerNotFoundError": "name",
     "McpUnsupportedOAuthError": "error",
+    "ProjectNotFoundError": "projectID",
 }
 """Errors that stand by their tag; the field that names what they are about."""
+_TAGGED = {*_NAMED, "PtyForbiddenError"}
 
 
 def answer(result: Any) -> Response:
@@ -58,7 +69,7 @@ def refusal(error: Exception) -> Response:
         case SessionNotFound():
             return _answer_error(404, "NotFoundError", str(error), cause=type(error).__name__)
         case OperationError(kind=kind):
-            return _operation(kind, str(error))
+            return _operation(kind, str(error), error.data)
         case ClientDisconnect():
             return Response(status_code=400)  # nobody is there to read it
         case StoreError():
@@ -76,10 +87,10 @@ def refusal(error: Exception) -> Response:
             return _answer_error(500, "UnknownError", "Something unforeseen went wrong; the log has it.", ref=ref)
 
 
-def _operation(kind: Kind, message: str) -> Response:
+def _operation(kind: Kind, message: str, data: Mapping[str, str | bool]) -> Response:
     status = STATUS[kind]
-    if kind in {"NotFoundError", "BadRequest", "UnknownError"}:
-        return _answer_error(status, kind, message)
+    if kind not in _TAGGED:
+        return _answer_error(status, kind, message, **data)
     body: dict[str, Any] = {"_tag": kind, "message": message}
     field = _NAMED.get(kind)
     found = _ID.search(message)
@@ -88,7 +99,7 @@ def _operation(kind: Kind, message: str) -> Response:
     return Response(msgspec.json.encode(body), status, media_type="application/json")
 
 
-def _answer_error(status: int, name: str, message: str, **more: str) -> Response:
+def _answer_error(status: int, name: str, message: str, **more: str | bool) -> Response:
     body = {"name": name, "data": {"message": message, **more}}
     return Response(msgspec.json.encode(body), status, media_type="application/json")
 

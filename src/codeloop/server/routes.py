@@ -16,7 +16,6 @@ from codeloop.schema.errors import OperationError
 from codeloop.schema.limits import SERVER_TURN_ANSWER
 from codeloop.schema.operation import (
     COMMAND,
-    OPERATIONS,
     PROMPT,
     PTY_TICKET,
     SESSION_MESSAGES,
@@ -24,6 +23,7 @@ from codeloop.schema.operation import (
     SUMMARIZE,
     AnyOperation,
 )
+from codeloop.server.operations import SERVED, TEXTS
 from codeloop.server.requests import arguments, directory_of
 from codeloop.server.responses import answer, refusal
 
@@ -37,8 +37,7 @@ def routes(app: App) -> list[BaseRoute]:
     """Return a route for each row of the table."""
     own: dict[str, Endpoint] = {SESSION_MESSAGES.id: _messages(app), PTY_TICKET.id: _ticket(app)}
     return [
-        Route(row.path, own.get(row.id) or _operation(app, row), methods=[row.method], name=row.id)
-        for row in OPERATIONS
+        Route(row.path, own.get(row.id) or _operation(app, row), methods=[row.method], name=row.id) for row in SERVED
     ]
 
 
@@ -48,6 +47,8 @@ def _operation(app: App, operation: AnyOperation) -> Endpoint:
         given = await carry_out(app, operation, args, app.directory(directory_of(request)))
         if operation.id in TURNS:
             await asyncio.sleep(SERVER_TURN_ANSWER.seconds)
+        if operation.id in TEXTS:
+            return Response(given.encode("utf-8", "replace"), media_type=TEXTS[operation.id])
         return given
 
     async def endpoint(request: Request) -> Response:

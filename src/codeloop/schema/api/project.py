@@ -13,8 +13,22 @@ class ProjectTime(Wire):
     initialized: int | None = None
 
 
+class ProjectIcon(Wire):
+    """How a project is shown: a picture's address, one that stands above it, a colour."""
+
+    url: str | None = None
+    override: str | None = None
+    color: str | None = None
+
+
+class ProjectCommands(Wire):
+    """Shell lines of a project; `start` prepares a new work tree."""
+
+    start: str | None = None
+
+
 class ProjectInfo(Wire):
-    """A project. Outside a repository: id "global", worktree "/"."""
+    """A project. Outside a repository: id "global", worktree "/". `sandboxes`: work trees that were made for it."""
 
     id: str
     worktree: str
@@ -22,6 +36,16 @@ class ProjectInfo(Wire):
     sandboxes: list[str]
     vcs: Literal["git"] | None = None
     name: str | None = None
+    icon: ProjectIcon | None = None
+    commands: ProjectCommands | None = None
+
+
+class Worktree(Wire):
+    """A work tree that was made for a project; `directory` is absolute."""
+
+    name: str
+    directory: str
+    branch: str | None = None
 
 
 class ProjectDirectory(Wire):

@@ -64,3 +64,22 @@ class PtyTicketConnectToken(Wire, rename=None):
 
     ticket: str
     expires_in: int
+
+
+class PtyInfo(Wire):
+    """Properties of the events that carry a whole terminal."""
+
+    info: Pty
+
+
+class PtyEnd(Wire):
+    """Properties of `pty.exited`."""
+
+    id: str
+    exit_code: int
+
+
+class PtyGone(Wire):
+    """Properties of `pty.deleted`."""
+
+    id: str

@@ -9,9 +9,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from codeloop import __version__
-from codeloop.schema.operation import OPERATIONS, PTY_TICKET, AnyOperation
+from codeloop.schema.operation import PTY_TICKET, AnyOperation
 from codeloop.server.openapi.errors import ERRORS, RESPONSES, failures
 from codeloop.server.openapi.schemas import Schema, reference, shapes
+from codeloop.server.operations import SERVED, TEXTS
 
 _ABOUT = "An open coding agent: its sessions, files, permissions and terminals over HTTP. Events come as a stream."
 _SECURITY: dict[str, Schema] = {
@@ -57,7 +58,6 @@ _GLOBAL_EVENT: Schema = {
     "properties": {"directory": _STRING, "project": _STRING, "payload": reference("Event")},
     "required": ["payload"],
 }
-_WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 
 
 async def _document(_request: Request) -> Response:
@@ -70,11 +70,11 @@ DOCUMENT = Route("/doc", _document, methods=["GET"], name="doc")
 @functools.cache
 def document() -> bytes:
     """Return the document as JSON; made when it is first asked for."""
-    made = shapes([row.takes for row in OPERATIONS], [row.gives for row in OPERATIONS])
-    takes = {row.takes.__name__ for row in OPERATIONS}
+    made = shapes([row.takes for row in SERVED], [row.gives for row in SERVED])
+    takes = {row.takes.__name__ for row in SERVED}
     components = {name: schema for name, schema in made.components.items() if name not in takes}
     paths: dict[str, Schema] = {}
-    for row, given in zip(OPERATIONS, made.given, strict=True):
+    for row, given in zip(SERVED, made.given, strict=True):
         taken = made.components[row.takes.__name__]
         paths.setdefault(row.path, {})[row.method.lower()] = _operation(row, taken, given)
     for path, operation in _streams().items():
@@ -104,7 +104,7 @@ def _operation(row: AnyOperation, taken: Schema, given: Schema) -> Schema:
     if row is PTY_TICKET:
         parameters.append(_parameter("X-OpenCode-Ticket", "header", {"type": "string", "enum": ["1"]}, required=True))
     operation = _describe_operation(row.id, taken["description"])
-    if row.method not in _WITH_BODY:
+    if not row.takes_body:
         parameters += [_parameter(name, "query", schema, required=name in needed) for name, schema in others.items()]
     elif row.body is not None:
         (body,) = others.values()
@@ -126,7 +126,8 @@ def _describe_operation(operation_id: str, description: str) -> Schema:
 def _answer(row: AnyOperation, given: Schema) -> Schema:
     if row.gives is type(None):
         return {"204": {"description": "It is taken up."}}
-    return {"200": {"description": "The answer.", "content": {"application/json": {"schema": given}}}}
+    kind = TEXTS.get(row.id, "application/json").partition(";")[0]
+    return {"200": {"description": "The answer.", "content": {kind: {"schema": given}}}}
 
 
 def _streams() -> dict[str, Schema]:
@@ -174,7 +175,7 @@ def _place(row: AnyOperation, fields: Schema) -> list[Schema]:
     if row.scope == "process":
         return []
     names = ["location", "workspace"] if row.path.startswith("/api/") else ["directory", "workspace"]
-    return [_part("parameters", name) for name in names if row.method in _WITH_BODY or name not in fields]
+    return [_part("parameters", name) for name in names if row.takes_body or name not in fields]
 
 
 def _part(kind: str, name: str) -> Schema:

@@ -21,6 +21,9 @@ def _define_tagged(tag: str, *fields: str) -> Schema:
     return _object(_tag={"const": tag}, message=_STRING, **dict.fromkeys(fields, _STRING))
 
 
+_WORKTREE = [f"Worktree{what}Error" for what in ("NotGit", "CreateFailed", "StartCommandFailed", "RemoveFailed")]
+_WORKTREE.append("WorktreeResetFailedError")
+
 ERRORS: dict[str, Schema] = {
     "BadRequestError": _define_error("BadRequest", kind={"type": "string", "enum": _KINDS}),
     "NotFoundError": _define_error("NotFoundError"),
@@ -32,6 +35,10 @@ ERRORS: dict[str, Schema] = {
     "PtyForbiddenError": _define_tagged("PtyForbiddenError"),
     "McpServerNotFoundError": _define_tagged("McpServerNotFoundError", "name"),
     "McpUnsupportedOAuthError": _define_tagged("McpUnsupportedOAuthError", "error"),
+    "ProjectNotFoundError": _define_tagged("ProjectNotFoundError", "projectID"),
+    "ProjectCopyError": _define_error("ProjectCopyError", forceRequired={"type": "boolean"}),
+    "VcsApplyError": _define_error("VcsApplyError", reason={"type": "string", "enum": ["non-git", "not-clean"]}),
+    "WorktreeError": _object(name={"type": "string", "enum": _WORKTREE}, data=_object(message=_STRING)),
 }
 """What errors hold; a stored message's own `UnknownError` is that of the status 500."""
 
@@ -74,6 +81,13 @@ _MISSING = (
 )
 """What the contract calls a thing that is not there, by a piece of its path; else it is a NotFoundError."""
 
+_OWN = {
+    "/experimental/worktree": "WorktreeError",
+    "/experimental/project/{projectID}/copy": "ProjectCopyError",
+    "/vcs/apply": "VcsApplyError",
+}
+"""The errors of these paths that say why something can't be done."""
+
 
 def failures(path: str, method: str, *, names_things: bool = False) -> dict[str, Schema]:
     """Return the error responses of an operation by status. `names_things`: its query or body does, too."""
@@ -89,6 +103,12 @@ def failures(path: str, method: str, *, names_things: bool = False) -> dict[str,
         found["400"] = _response(
             "Nobody signs in at that server, or that failed.", "McpUnsupportedOAuthError", "BadRequestError"
         )
+    for start, name in _OWN.items():
+        if method != "GET" and path.startswith(start):
+            found["400"] = _response("It can't be done; the message says why.", name, "BadRequestError")
+            found["409"] = _response("A turn of a session runs there.", "SessionBusyError")
+    if method == "PATCH" and path == "/project/{projectID}":
+        found["404"] = _response("There is no such project.", "ProjectNotFoundError")
     if method != "GET" and path.startswith("/session/{"):
         found["409"] = _response("A turn of the session runs, here or in another process.", "SessionBusyError")
     if path.endswith("/connect-token"):

@@ -60,10 +60,7 @@ async def update(project: Project, args: UpdateConfig) -> JSON:
     What is so already is not written. Raises CodeloopError, and nothing is changed: a setting that no file may hold,
     one that a directory without trust can't have, a file that is not valid.
     """
-    _check_size(args.config)
-    unknown = next((each for each in unknown_keys(args.config) if each.is_dropped), None)
-    if unknown is not None:
-        raise OperationError("BadRequest", f"There is no setting {format_keys(unknown.keys)}.{meant(unknown.near)}")
+    check_settings(args.config)
     file = _own_file(project.settings.place.root)
     async with project.workspace.read_log.lock(file):
         before = await asyncio.to_thread(find_settings, project.settings.startup)
@@ -75,6 +72,14 @@ async def update(project: Project, args: UpdateConfig) -> JSON:
     if project.renew is not None:
         await project.renew()
     return _shown(project, settings)
+
+
+def check_settings(config: JSON) -> None:
+    """Raise OperationError when settings are too large, or one of them is not known."""
+    _check_size(config)
+    unknown = next((each for each in unknown_keys(config) if each.is_dropped), None)
+    if unknown is not None:
+        raise OperationError("BadRequest", f"There is no setting {format_keys(unknown.keys)}.{meant(unknown.near)}")
 
 
 def _check_size(config: JSON) -> None:

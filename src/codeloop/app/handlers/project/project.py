@@ -5,7 +5,9 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from codeloop.app.handlers import handles
+from codeloop.app.handlers.project.details import list_worktrees, read_details
 from codeloop.app.handlers.reports.databases import find_databases
+from codeloop.app.handlers.workspace.vcs import list_copies
 from codeloop.app.project import Project
 from codeloop.config.project_root import GLOBAL, read_root
 from codeloop.schema import operation
@@ -43,8 +45,11 @@ async def projects(project: Project, _args: NoArguments) -> list[ProjectInfo]:
     """Return the projects that were ever opened on this machine, newest change first, without unreadable ones."""
 
     def read() -> list[ProjectInfo]:
-        found = ((file.parent.name, _held_or_opened(file)) for file in find_databases(project))
-        return sorted((_info(name, held) for name, held in found if held), key=lambda each: -each.time.updated)
+        found = ((file, held_or_opened(file)) for file in find_databases(project))
+        named = ((file, held) for file, held in found if held)
+        return sorted(
+            (describe_project(project, file.parent, held) for file, held in named), key=lambda each: -each.time.updated
+        )
 
     return await asyncio.to_thread(read)
 
@@ -57,7 +62,8 @@ async def current(project: Project, _args: NoArguments) -> ProjectInfo:
     held = await asyncio.to_thread(_held, file)
     held = held or [_opened(file, str(place.root))]
     is_global = place.project_id == GLOBAL
-    return replace(_info(place.project_id, held), worktree="/" if is_global else str(place.root))
+    info = await asyncio.to_thread(describe_project, project, file.parent, held)
+    return replace(info, worktree="/" if is_global else str(place.root))
 
 
 @handles(operation.PROJECT_DIRECTORIES)
@@ -67,7 +73,11 @@ async def directories(project: Project, args: ProjectId) -> list[ProjectDirector
     file = files.get(args.project_id)
     if file is None:
         raise OperationError("NotFoundError", f"Project not found: {args.project_id}")
-    return [ProjectDirectory(directory=each.directory) for each in await asyncio.to_thread(_held, file) or []]
+    found = [ProjectDirectory(directory=each.directory) for each in await asyncio.to_thread(_held, file) or []]
+    if args.project_id != project.settings.place.project_id:
+        return found
+    copies = {each.directory: each for each in await list_copies(project)}
+    return [*copies.values(), *(each for each in found if each.directory not in copies)]
 
 
 @handles(operation.LOCATION_GET)
@@ -85,7 +95,7 @@ def _held(file: Path) -> list[UsedDirectory] | None:
     return None
 
 
-def _held_or_opened(file: Path) -> list[UsedDirectory] | None:
+def held_or_opened(file: Path) -> list[UsedDirectory] | None:
     """Find the directories as `_held` does; a project without sessions gives the folder it was opened in. Blocks."""
     held, root = _held(file), read_root(file.parent)
     return [_opened(file, root)] if held == [] and root is not None else held
@@ -97,10 +107,23 @@ def _opened(file: Path, root: str) -> UsedDirectory:
     return UsedDirectory(root, "", opened, opened)
 
 
-def _info(project_id: str, held: list[UsedDirectory]) -> ProjectInfo:
-    newest = held[0]
+def describe_project(project: Project, folder: Path, held: list[UsedDirectory]) -> ProjectInfo:
+    """Return the project with this folder. Blocks."""
+    project_id, newest, about = folder.name, held[0], read_details(folder)
     time = ProjectTime(created=min(each.created for each in held), updated=newest.updated)
     if project_id == GLOBAL:
         return ProjectInfo(id=project_id, worktree="/", time=time, sandboxes=[])
+    sandboxes = list_worktrees(project.settings.paths, project_id)
+    held = [each for each in held if each.directory not in sandboxes] or held
+    newest = held[0]
     top = newest.directory.removesuffix(newest.path).rstrip("/") if newest.path else newest.directory
-    return ProjectInfo(id=project_id, worktree=top or "/", vcs="git", time=time, sandboxes=[])
+    return ProjectInfo(
+        id=project_id,
+        worktree=top or "/",
+        vcs="git",
+        time=time,
+        sandboxes=sandboxes,
+        name=about.name,
+        icon=about.icon,
+        commands=about.commands,
+    )

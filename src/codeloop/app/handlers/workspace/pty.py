@@ -3,10 +3,20 @@
 from codeloop.app.handlers import handles
 from codeloop.app.project import Project
 from codeloop.schema import operation
-from codeloop.schema.api.pty import CreatePty, Pty, PtyId, PtyShell, PtyTicketConnectToken, UpdatePty
+from codeloop.schema.api.pty import (
+    CreatePty,
+    Pty,
+    PtyEnd,
+    PtyGone,
+    PtyId,
+    PtyInfo,
+    PtyShell,
+    PtyTicketConnectToken,
+    UpdatePty,
+)
 from codeloop.schema.bounds.terminal import PTY_TICKET, PTY_TITLE
 from codeloop.schema.errors import OperationError
-from codeloop.schema.live_events import PtyCreated, PtyDeleted, PtyEnd, PtyExited, PtyGone, PtyInfo, PtyUpdated
+from codeloop.schema.live_events import PtyCreated, PtyDeleted, PtyExited, PtyUpdated
 from codeloop.schema.operation import NoArguments
 from codeloop.workspace.terminal.shell_choice import program_of
 from codeloop.workspace.terminal.shell_choice import shells as installed

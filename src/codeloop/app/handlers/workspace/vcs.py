@@ -6,6 +6,7 @@ from codeloop.app.handlers import handles
 from codeloop.app.project import Project
 from codeloop.schema import operation
 from codeloop.schema.api.files import VcsDiffQuery, VcsFileDiff, VcsFileStatus, VcsInfo
+from codeloop.schema.api.project import ProjectDirectory
 from codeloop.schema.errors import OperationError
 from codeloop.schema.limits import VCS_CONTEXT
 from codeloop.schema.operation import NoArguments
@@ -13,7 +14,10 @@ from codeloop.tool.file_access import readable
 from codeloop.workspace.git.repository import Git, GitFailed
 from codeloop.workspace.git.working_diff import list_changes
 
-_CONTEXT = 3
+CONTEXT = 3
+"""Lines around a change, unless a client says otherwise."""
+COPY_STRATEGY = "git_worktree"
+"""How a project is copied: the contract's name."""
 
 
 @handles(operation.VCS_GET)
@@ -50,7 +54,7 @@ async def diff(project: Project, args: VcsDiffQuery) -> list[VcsFileDiff]:
 
     Raises OperationError: too many lines of context, no default branch. Raises GitFailed.
     """
-    context = _CONTEXT if args.context is None else args.context
+    context = CONTEXT if args.context is None else args.context
     if not 0 <= context <= VCS_CONTEXT.value:
         raise OperationError("BadRequest", f"context is {context}; it must be 0 to {VCS_CONTEXT.value}.")
     git = git_of(project)
@@ -68,6 +72,20 @@ async def diff(project: Project, args: VcsDiffQuery) -> list[VcsFileDiff]:
         )
         for each in await list_changes(git, base, context)
     ]
+
+
+async def list_copies(project: Project) -> list[ProjectDirectory]:
+    """Return the further work trees of the project's repository, wherever they are."""
+    git = git_of(project)
+    if git is None:
+        return []
+    from codeloop.workspace.git.worktrees import Worktrees
+
+    try:
+        folders = await Worktrees(git).list_folders()
+    except GitFailed:
+        return []
+    return [ProjectDirectory(directory=str(folder), strategy=COPY_STRATEGY) for folder in folders]
 
 
 def git_of(project: Project) -> Git | None:

@@ -1,0 +1,50 @@
+"""What a user says of a project (its name, icon and commands), and where its further work trees are; by its folder."""
+
+from pathlib import Path
+
+import msgspec
+
+from codeloop.config.files import read_text, write_private
+from codeloop.config.paths import Paths
+from codeloop.schema.api.project import ProjectCommands, ProjectIcon
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.limits import CONFIG_BYTES
+from codeloop.schema.wire import Wire
+
+_FILE = "about.json"
+
+
+class ProjectDetails(Wire):
+    """How a project is shown, and its commands."""
+
+    name: str | None = None
+    icon: ProjectIcon | None = None
+    commands: ProjectCommands | None = None
+
+
+def read_details(folder: Path) -> ProjectDetails:
+    """Return what is known of the project with this folder; a file that can't be read says nothing. Blocks."""
+    try:
+        text = read_text(folder / _FILE, CONFIG_BYTES.value)
+        return ProjectDetails() if text is None else msgspec.json.decode(text, type=ProjectDetails)
+    except (CodeloopError, msgspec.DecodeError):
+        return ProjectDetails()
+
+
+def write_details(folder: Path, details: ProjectDetails) -> None:
+    """Keep what is known of a project. Blocks. Raises OSError."""
+    write_private(folder / _FILE, msgspec.json.encode(details).decode())
+
+
+def worktree_folder(paths: Paths, project_id: str) -> Path:
+    """Return the folder of a project's further work trees; beside our own folders, which no command may enter."""
+    return paths.data.resolve().with_name("codeloop-worktrees") / project_id
+
+
+def list_worktrees(paths: Paths, project_id: str) -> list[str]:
+    """Return the folders of the work trees that were made for a project. Blocks."""
+    folder = worktree_folder(paths, project_id)
+    try:
+        return sorted(str(entry) for entry in folder.iterdir() if (entry / ".git").is_file())
+    except (OSError, ValueError):
+        return []

@@ -1,0 +1,41 @@
+"""Handlers of what only clients of a server ask for, and which module carries out which operation."""
+
+from codeloop.schema import server_operation as operation
+from codeloop.schema.operation import AnyOperation
+
+MODULES: dict[str, tuple[AnyOperation, ...]] = {
+    "app.handlers.served.global_config": (operation.GLOBAL_CONFIG_GET, operation.GLOBAL_CONFIG_UPDATE),
+    "app.handlers.served.about": (operation.PROJECT_UPDATE, operation.GIT_INIT),
+    "app.handlers.served.not_offered": (
+        operation.UPGRADE,
+        operation.MOVE_SESSION,
+        operation.CONSOLE_ORGS,
+        operation.CONSOLE_SWITCH,
+        operation.SESSION_BACKGROUND,
+        operation.SYNC_START,
+        operation.SYNC_REPLAY,
+        operation.SYNC_STEAL,
+        operation.SYNC_HISTORY,
+        operation.TUI_NEXT,
+        operation.TUI_RESPONSE,
+        operation.WORKSPACE_ADAPTERS,
+        operation.WORKSPACE_CREATE,
+        operation.WORKSPACE_SYNC,
+        operation.WORKSPACE_REMOVE,
+        operation.WORKSPACE_WARP,
+    ),
+    "app.handlers.served.everywhere": (operation.GLOBAL_SESSIONS,),
+    "app.handlers.served.patch": (operation.VCS_DIFF_RAW, operation.VCS_APPLY),
+    "app.handlers.served.worktrees": (
+        operation.WORKTREE_LIST,
+        operation.WORKTREE_CREATE,
+        operation.WORKTREE_REMOVE,
+        operation.WORKTREE_RESET,
+        operation.COPY_CREATE,
+        operation.COPY_REMOVE,
+        operation.COPY_REFRESH,
+        operation.COPY_NAME,
+    ),
+}
+"""The modules of handlers, each with the operations that its functions are marked with."""
+MODULE_OF = {op.id: module for module, operations in MODULES.items() for op in operations}

@@ -1,0 +1,52 @@
+"""How a project is shown, and repositories that are made for projects."""
+
+import asyncio
+
+from codeloop.app.handlers import handles
+from codeloop.app.handlers.project.details import read_details, write_details
+from codeloop.app.handlers.project.project import current, describe_project, held_or_opened
+from codeloop.app.handlers.reports.databases import find_databases
+from codeloop.app.project import Project
+from codeloop.schema import server_operation as operation
+from codeloop.schema.api.project import ProjectInfo
+from codeloop.schema.api.served import UpdateProject
+from codeloop.schema.errors import OperationError
+from codeloop.schema.live_events import ProjectUpdated
+from codeloop.schema.operation import NoArguments
+from codeloop.schema.wire import replace
+from codeloop.workspace.git.repository import Git, GitFailed
+
+
+@handles(operation.PROJECT_UPDATE)
+async def update(project: Project, args: UpdateProject) -> ProjectInfo:
+    """Change how a project is shown. Raises OperationError: no such project, its file can't be written."""
+    file = {file.parent.name: file for file in find_databases(project)}.get(args.project_id)
+    held = await asyncio.to_thread(held_or_opened, file) if file is not None else None
+    if file is None or not held:
+        raise OperationError("ProjectNotFoundError", f"Project not found: {args.project_id}")
+    given = {"name": args.name, "icon": args.icon, "commands": args.commands}
+    changes = {name: value for name, value in given.items() if value is not None}
+
+    def write() -> ProjectInfo:
+        write_details(file.parent, replace(read_details(file.parent), **changes))
+        return describe_project(project, file.parent, held)
+
+    info = await asyncio.to_thread(write)
+    project.tell(ProjectUpdated(properties=info))
+    return info
+
+
+@handles(operation.GIT_INIT)
+async def init(project: Project, _args: NoArguments) -> ProjectInfo:
+    """Make the directory a git repository, if it is in none; it then is a project once something is committed there.
+
+    Raises GitFailed.
+    """
+    place = project.settings.place
+    if place.vcs is None:
+        made = await Git(place.directory, project.workspace.environment).ask("init", "--quiet", "--template=")
+        if made.code != 0:
+            raise GitFailed(f"git can't make a repository in {place.directory}: {' '.join(made.errors.split())}")
+        if project.renew is not None:
+            await project.renew()
+    return replace(await current(project, NoArguments()), vcs="git", worktree=str(place.root))

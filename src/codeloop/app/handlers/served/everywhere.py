@@ -1,0 +1,43 @@
+"""Sessions of every project, each with its project."""
+
+import asyncio
+from contextlib import closing, suppress
+
+from msgspec.structs import asdict
+
+from codeloop.app.handlers import handles
+from codeloop.app.handlers.project.project import projects as list_projects
+from codeloop.app.handlers.reports.databases import find_databases
+from codeloop.app.project import Project
+from codeloop.schema import server_operation as operation
+from codeloop.schema.api.project import ProjectInfo
+from codeloop.schema.api.served import GlobalSession, ListGlobalSessions, SessionProject
+from codeloop.schema.message import Session
+from codeloop.schema.operation import NoArguments
+from codeloop.store.database import StoreError
+from codeloop.store.queries import ALL, SessionFilter, open_queries
+
+
+@handles(operation.GLOBAL_SESSIONS)
+async def everywhere(project: Project, args: ListGlobalSessions) -> list[GlobalSession]:
+    """Return the sessions of every project with their projects, newest change first."""
+    projects = {each.id: each for each in await list_projects(project, NoArguments())}
+    wanted = SessionFilter(roots=args.roots, start=args.start, search=args.search, limit=ALL)
+
+    def read() -> list[Session]:
+        found: list[Session] = []
+        for path in find_databases(project):
+            with suppress(StoreError), closing(open_queries(path)) as queries:
+                found += queries.sessions(wanted)
+        return sorted(found, key=lambda each: -each.time.updated)
+
+    def is_wanted(session: Session) -> bool:
+        is_earlier = args.cursor is None or session.time.updated < args.cursor
+        return is_earlier and (args.archived or session.time.archived is None)
+
+    chosen = [each for each in await asyncio.to_thread(read) if is_wanted(each)][: args.limit]
+    return [GlobalSession(**asdict(each), project=_named(projects.get(each.project_id))) for each in chosen]
+
+
+def _named(info: ProjectInfo | None) -> SessionProject | None:
+    return None if info is None else SessionProject(id=info.id, worktree=info.worktree, name=info.name)

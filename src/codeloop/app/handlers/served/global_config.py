@@ -1,0 +1,89 @@
+"""The user's own configuration, which holds in every project: read, and changed in its file."""
+
+import asyncio
+import os
+from pathlib import Path
+
+from codeloop.app.handlers import handles
+from codeloop.app.handlers.project.config import check_settings
+from codeloop.app.project import Project
+from codeloop.app.settings import ProjectSettings, find_settings
+from codeloop.config.edit_file import NotPlain, edit_text, find_changed_settings
+from codeloop.config.files import reason
+from codeloop.config.load import Loaded, load
+from codeloop.config.project_root import GLOBAL, ProjectRoot
+from codeloop.config.redact import redact_config, redact_whole_config
+from codeloop.config.sources import OWN_FILES, Layer
+from codeloop.kit.jsonc import parse
+from codeloop.schema import server_operation as operation
+from codeloop.schema.api.served import UpdateGlobalConfig
+from codeloop.schema.errors import OperationError
+from codeloop.schema.limits import CONFIG_BYTES, CONFIG_DEPTH
+from codeloop.schema.operation import NoArguments
+from codeloop.schema.wire import JSON
+from codeloop.workspace.files.atomic_write import Replacement, replace_file
+from codeloop.workspace.files.safe_open import load_if_there
+
+
+@handles(operation.GLOBAL_CONFIG_GET)
+async def get(project: Project, _args: NoArguments) -> JSON:
+    """Return the user's configuration without that of any project, and without secrets."""
+    return _shown(await asyncio.to_thread(_load, project.settings), project.settings)
+
+
+@handles(operation.GLOBAL_CONFIG_UPDATE)
+async def update(project: Project, args: UpdateGlobalConfig) -> JSON:
+    """Merge settings into the user's own file and return the configuration as it is then; null takes one out.
+
+    Raises CodeloopError, and nothing is changed: a setting that no file may hold, a file that is not valid.
+    """
+    check_settings(args.config)
+    settings = project.settings
+    file = _own_file(settings.paths.config)
+    async with project.workspace.read_log.lock(file):
+        before = await asyncio.to_thread(_load, settings)
+        change = find_changed_settings(args.config, redact_whole_config(before, ""))
+        if change:
+            await asyncio.to_thread(_write, settings, file, change)
+    if change and project.renew is not None:
+        await project.renew()  # other projects see that the file has changed
+    return _shown(await asyncio.to_thread(_load, settings), settings)
+
+
+def _load(settings: ProjectSettings) -> Loaded:
+    """Read the user's files as for a directory without any. Blocks. Raises CodeloopError."""
+    nowhere = settings.paths.state / "no-project"
+    place = ProjectRoot(nowhere, nowhere, GLOBAL, None)
+    given = ("CODELOOP_CONFIG", "OPENCODE_CONFIG", "CODELOOP_CONFIG_CONTENT", "OPENCODE_CONFIG_CONTENT")
+    environment = {name: value for name, value in settings.environment.items() if name not in given}
+    return load(place, settings.paths, environment=environment, trusted=True)
+
+
+def _shown(loaded: Loaded, settings: ProjectSettings) -> JSON:
+    return redact_config(loaded, settings.environment.get("USER") or "unknown")
+
+
+def _own_file(folder: Path) -> Path:
+    """Return the file of ours whose settings come last; a new one when there is none."""
+    there = [folder / name for name in OWN_FILES if os.path.lexists(folder / name)]
+    return there[-1] if there else folder / OWN_FILES[0]
+
+
+def _write(settings: ProjectSettings, file: Path, change: JSON) -> None:
+    """Change the user's file, if the configuration still makes sense with it. Blocks. Raises CodeloopError."""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        before = load_if_there(file)
+        text = edit_text(None if before is None else before.data.decode("utf-8-sig"), change)
+        if len(text.encode()) > CONFIG_BYTES.value:
+            raise OperationError("BadRequest", f"{file} would be larger than {CONFIG_BYTES.value:,} bytes.")
+        find_settings(
+            settings.startup, (Layer("global", str(file), file.parent, parse(text, depth=CONFIG_DEPTH.value)),)
+        )
+        replace_file(Replacement(file, before, text.encode()))
+    except NotPlain as error:
+        raise OperationError("BadRequest", f"{file} is not changed: {error}. Edit {file} by hand.") from error
+    except ValueError as error:
+        raise OperationError("BadRequest", f"The settings can't be stored in {file}: {error}.") from error
+    except OSError as error:
+        raise OperationError("BadRequest", f"{file} can't be written: {reason(error)}. Nothing was changed.") from error

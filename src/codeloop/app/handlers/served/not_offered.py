@@ -1,0 +1,140 @@
+"""What the contract asks of a server and this one does not do, each with the reason; what is always the same."""
+
+from typing import NoReturn
+
+from codeloop import __version__
+from codeloop.app.handlers import handles
+from codeloop.app.project import Project
+from codeloop.schema import server_operation as operation
+from codeloop.schema.api.served import (
+    ConsoleOrgs,
+    CreateWorkspace,
+    MoveSession,
+    ReadSyncHistory,
+    RemoveWorkspace,
+    ReplayEvents,
+    StealSession,
+    SwitchOrg,
+    TuiResponse,
+    Upgrade,
+    UpgradeRefused,
+    WarpSession,
+    WorkspaceAdapter,
+)
+from codeloop.schema.api.session_requests import SessionId
+from codeloop.schema.errors import OperationError
+from codeloop.schema.operation import NoArguments
+
+_NO_WORKSPACES = (
+    "There are no workspaces besides directories. Make a work tree at /experimental/worktree and name its directory "
+    "in requests."
+)
+_NO_QUESTIONS = "A terminal UI is told what to do by events (`tui.*` at /event) and is asked for nothing."
+
+
+@handles(operation.UPGRADE)
+async def upgrade(_project: Project, args: Upgrade) -> UpgradeRefused:
+    """Refuse in the contract's form: a program that serves does not replace itself."""
+    return UpgradeRefused(
+        success=False,
+        error=f"codeloop {__version__} stays as it is: stop the server, then install {args.target} the way it was "
+        "installed.",
+    )
+
+
+@handles(operation.MOVE_SESSION)
+async def move_session(_project: Project, _args: MoveSession) -> NoReturn:
+    """Refuse. Raises OperationError."""
+    raise OperationError(
+        "BadRequest",
+        "A session stays in the directory that its rules and its undo history belong to. `codeloop export` and "
+        "`codeloop import` copy it to another one.",
+    )
+
+
+@handles(operation.CONSOLE_ORGS)
+async def list_orgs(_project: Project, _args: NoArguments) -> ConsoleOrgs:
+    """Return no accounts: there is no service of ours."""
+    return ConsoleOrgs(orgs=[])
+
+
+@handles(operation.CONSOLE_SWITCH)
+async def switch_org(_project: Project, _args: SwitchOrg) -> NoReturn:
+    """Refuse. Raises OperationError."""
+    raise OperationError("BadRequest", "There are no accounts to switch between: codeloop has no service of its own.")
+
+
+@handles(operation.SESSION_BACKGROUND)
+async def detach_subagents(project: Project, args: SessionId) -> bool:
+    """Return False: no subagent is detached from its call. Raises OperationError when there is no such session."""
+    project.store.session(args.session_id)
+    return False
+
+
+@handles(operation.SYNC_START)
+async def start_sync(_project: Project, _args: NoArguments) -> bool:
+    """Return True: there are no workspaces, so all of them are in step."""
+    return True
+
+
+@handles(operation.SYNC_REPLAY)
+async def replay(_project: Project, _args: ReplayEvents) -> NoReturn:
+    """Refuse. Raises OperationError."""
+    raise OperationError(
+        "BadRequest", "Sessions are not made from another server's events. POST what `export` wrote to /session/import."
+    )
+
+
+@handles(operation.SYNC_STEAL)
+async def steal(_project: Project, _args: StealSession) -> NoReturn:
+    """Refuse. Raises OperationError."""
+    raise OperationError("BadRequest", _NO_WORKSPACES)
+
+
+@handles(operation.SYNC_HISTORY)
+async def read_history(_project: Project, _args: ReadSyncHistory) -> NoReturn:
+    """Refuse. Raises OperationError."""
+    raise OperationError(
+        "BadRequest", "Stored events are not kept for ever. Read /session/{id}/message, then follow /event from there."
+    )
+
+
+@handles(operation.TUI_NEXT)
+async def next_question(_project: Project, _args: NoArguments) -> NoReturn:
+    """Refuse at once, where the reference waits for what never comes. Raises OperationError."""
+    raise OperationError("BadRequest", _NO_QUESTIONS)
+
+
+@handles(operation.TUI_RESPONSE)
+async def take_answer(_project: Project, _args: TuiResponse) -> NoReturn:
+    """Refuse. Raises OperationError."""
+    raise OperationError("BadRequest", _NO_QUESTIONS)
+
+
+@handles(operation.WORKSPACE_ADAPTERS)
+async def list_adapters(_project: Project, _args: NoArguments) -> list[WorkspaceAdapter]:
+    """Return no ways to make workspaces."""
+    return []
+
+
+@handles(operation.WORKSPACE_CREATE)
+async def create_workspace(_project: Project, _args: CreateWorkspace) -> NoReturn:
+    """Refuse. Raises OperationError."""
+    raise OperationError("BadRequest", _NO_WORKSPACES)
+
+
+@handles(operation.WORKSPACE_SYNC)
+async def sync_workspaces(_project: Project, _args: NoArguments) -> None:
+    """Do nothing: there are none to register."""
+
+
+@handles(operation.WORKSPACE_REMOVE)
+async def remove_workspace(_project: Project, _args: RemoveWorkspace) -> NoReturn:
+    """Refuse. Raises OperationError."""
+    raise OperationError("BadRequest", _NO_WORKSPACES)
+
+
+@handles(operation.WORKSPACE_WARP)
+async def warp(_project: Project, _args: WarpSession) -> NoReturn:
+    """Refuse. Raises OperationError."""
+    raise OperationError("BadRequest", _NO_WORKSPACES)

@@ -1,0 +1,49 @@
+"""The changes of the work tree as one patch, and patches that are applied to it."""
+
+import asyncio
+import tempfile
+from pathlib import Path
+
+from codeloop.app.handlers import handles
+from codeloop.app.handlers.workspace.vcs import CONTEXT, git_of
+from codeloop.app.project import Project
+from codeloop.schema import server_operation as operation
+from codeloop.schema.api.served import AppliedPatch, ApplyPatch
+from codeloop.schema.errors import OperationError
+from codeloop.schema.operation import NoArguments
+from codeloop.tool.file_access import readable
+from codeloop.workspace.git.repository import GitFailed
+from codeloop.workspace.git.working_diff import list_changes
+
+
+@handles(operation.VCS_DIFF_RAW)
+async def raw_diff(project: Project, _args: NoArguments) -> str:
+    """Return what `diff` does as one patch, new files too; empty outside a repository. Raises GitFailed."""
+    git = git_of(project)
+    if git is None:
+        return ""
+    changes = await list_changes(git, await git.commit("HEAD"), CONTEXT)
+    missing = [each.file for each in changes if each.patch is None]
+    if missing:
+        raise GitFailed(f"The patch would be too large: {readable(missing[0])} and others are left out. Use /vcs/diff.")
+    return "\n".join(readable(each.patch or "") for each in changes)
+
+
+@handles(operation.VCS_APPLY)
+async def apply(project: Project, args: ApplyPatch) -> AppliedPatch:
+    """Apply a patch to the work tree, wholly or not at all. Raises OperationError: no repository, it does not fit."""
+    git = git_of(project)
+    if git is None:
+        raise OperationError(
+            "VcsApplyError", "The project is in no git repository, so no patch can be applied.", reason="non-git"
+        )
+    with tempfile.TemporaryDirectory(prefix="codeloop-patch-", ignore_cleanup_errors=True) as folder:
+        file = Path(folder) / "patch"
+        await asyncio.to_thread(file.write_bytes, args.patch.encode("utf-8", "surrogatepass"))
+        done = await git.ask("apply", "--whitespace=nowarn", str(file))
+    if done.code != 0:
+        why = readable(" ".join(done.errors.split()).replace(str(file), "the patch"))
+        raise OperationError(
+            "VcsApplyError", f"The patch does not apply; nothing was changed: {why}", reason="not-clean"
+        )
+    return AppliedPatch(applied=True)
