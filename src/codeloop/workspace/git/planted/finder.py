@@ -20,16 +20,24 @@ class RepositoryFinder:
         self._below: dict[str, set[str]] = {}
         self._found: dict[str, list[str]] = {}
         self._watch: Watch | None = None
+        self.left = ""
+        """A folder that was made since the look before, when there were too many to be looked through."""
 
     def look(self) -> set[Path]:
         """Return every `.git` and every bare repository that is there now.
 
-        Of a large project, those in the folders nearest its top, and all that came after the first look.
+        Of a large project, those in the folders nearest its top, and all that came after the first look. Where so much
+        happened that it is not known where, the whole project is looked through: that may find older ones, too.
         """
         changed: set[str] | None = self._watch.take_changed() if self._watch is not None else None
-        if changed is None or (self._watch is not None and self._watch.broken):
+        self.left = ""
+        if changed is None:
             self._begin()
             self._walk(list(self._roots), PLANTED_FOLDERS.value)
+            self.left = ""
+        elif self._watch is not None and self._watch.broken:
+            self._begin()
+            self._walk(list(self._roots), PLANTED_NEW.value)
         else:
             self._walk([folder for folder in changed if folder in self._below], PLANTED_NEW.value)
         return {Path(path) for paths in self._found.values() for path in paths if os.path.lexists(path)}
@@ -73,7 +81,10 @@ class RepositoryFinder:
             below -= set(self._found[folder])
             known = self._below.get(folder, set())
             self._below[folder] = below
-            waiting += sorted(below - known)[: max(most - len(waiting), 0)]
+            new = sorted(below - known)
+            room = max(most - len(waiting), 0)
+            waiting += new[:room]
+            self.left = self.left or "".join(new[room : room + 1])
 
     def _add(self, folder: str) -> None:
         if self._watch is not None and not self._watch.has(folder):

@@ -1,42 +1,57 @@
-"""Links in a git directory through which git would write or read elsewhere."""
+"""Links in a git directory through which git would write, read or remove elsewhere."""
 
 import os
-from pathlib import Path
+from collections.abc import Collection
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
 from codeloop.schema.bounds.sandbox import PLANTED_LINKS
 
-LINKED = ("logs", "refs", "info", "objects")
-"""The folders of a git directory whose links git would follow when it writes."""
+_PASSED = ("hooks",)
+"""What no command can change; people have links there."""
+_FLAT = ("objects", "lfs/objects", "annex/objects", "modules", "worktrees")
+"""Folders of which the folders in them are not read: they hold many files, or are git directories themselves."""
+_READ = ("objects/info", "objects/pack")
 
 
-def find_links_out(folder: Path) -> tuple[list[Path], list[str]]:
-    """Return the links in a git directory that lead out of it, where git would write or read through them.
+class LinkScan(NamedTuple):
+    """What one look at a git directory found. `unread`: folders that were too many to be read, nearest the top."""
 
-    And the folders that were read for that.
+    links: tuple[Path, ...]
+    read: tuple[str, ...]
+    unread: tuple[Path, ...]
+
+
+def find_links_out(folder: Path, known: Collection[str] = ()) -> LinkScan:
+    """Find the links in a git directory that lead out of it. `known`: folders that are read before any other.
+
+    Each folder that is read is read whole: no heap of files hides a link in it.
     """
     found: list[Path] = []
-    waiting, count = [str(folder)], 0
-    for each in waiting:
+    top = str(folder)
+    read: list[str] = []
+    waiting, others = [top], list[str]()
+    while waiting or others:
+        each = waiting.pop() if waiting else others.pop(0)
+        if len(read) >= PLANTED_LINKS.value:
+            return LinkScan(tuple(found), tuple(read), tuple(map(Path, (each, *waiting, *others))))
+        read.append(each)
         try:
             with os.scandir(each) as entries:
                 for entry in entries:
-                    count += 1
                     if entry.is_symlink():
                         found += [] if _is_below(entry.path, folder) else [Path(entry.path)]
-                    elif entry.is_dir(follow_symlinks=False) and _is_linked(entry, each, folder):
-                        waiting.append(entry.path)
+                    elif entry.is_dir(follow_symlinks=False) and _is_read(entry.path[len(top) + 1 :]):
+                        (waiting if entry.path in known else others).append(entry.path)
         except OSError:
             continue
-        if count > PLANTED_LINKS.value:
-            break
-    return found, waiting
+    return LinkScan(tuple(found), tuple(read), ())
 
 
 def _is_below(path: str, folder: Path) -> bool:
     return Path(os.path.realpath(path)).is_relative_to(folder)
 
 
-def _is_linked(entry: os.DirEntry[str], above: str, folder: Path) -> bool:
-    if above == str(folder):
-        return entry.name in LINKED
-    return not above.startswith(f"{folder}/objects") or entry.name in {"info", "pack"}
+def _is_read(name: str) -> bool:
+    """Return whether a folder of a git directory is read. `name`: its path there."""
+    return name in _READ or (name not in _PASSED and str(PurePosixPath(name).parent) not in _FLAT)

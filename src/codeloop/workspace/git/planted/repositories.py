@@ -4,6 +4,7 @@ import itertools
 import os
 import re
 import threading
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -16,17 +17,16 @@ from codeloop.workspace.git.index import submodules
 from codeloop.workspace.git.planted.configured import CONFIG_BYTES, find_named_files
 from codeloop.workspace.git.planted.finder import RepositoryFinder
 from codeloop.workspace.git.planted.layout import GIT_NAMES, WORK_TREE_NAMES, folders, git_folders, pointer, work_trees
-from codeloop.workspace.git.planted.links import LINKED, find_links_out
+from codeloop.workspace.git.planted.lines import EXECUTED, LINES_BYTES, UPDATES
+from codeloop.workspace.git.planted.links import find_links_out
 from codeloop.workspace.git.planted.moving import move_away
 from codeloop.workspace.git.planted.own_watch import OwnWatch
 from codeloop.workspace.git.settings import GitSetting, read_settings
 
 _SHOWN = 5
+_TOO_MANY = "More folders came than are looked through for git: look for `.git` in {} and others before git runs there."
 _READ = ("index", "commondir")
 """The files of a git directory that say where more of it is."""
-_LISTS = ("rebase-merge/git-rebase-todo", "rebase-apply/git-rebase-todo")
-_EXECUTES = re.compile(rb"^[ \t]*(?:x|exec)[ \t].*\n?", re.MULTILINE)
-_UPDATES = re.compile(rb"^[ \t]*update[ \t]*=[ \t]*\"?!.*\n?", re.MULTILINE | re.IGNORECASE)
 _HEAD = re.compile(r'\s*\[(?:[^\]"]|"(?:[^"\\]|\\.)*")*\]')
 _MINIMAL = b"[core]\n\trepositoryformatversion = 0\n"
 
@@ -34,10 +34,12 @@ _MINIMAL = b"[core]\n\trepositoryformatversion = 0\n"
 class _Before(NamedTuple):
     """What was there before a command: links out of git directories, lines that git runs by file, and stamps.
 
-    `unguarded`: of the user's repositories that the kernel does not protect.
+    `read`: the folders in which links were looked for, None where they were too many; `unguarded`: stamps of the
+    user's repositories that the kernel does not protect.
     """
 
     links: frozenset[Path]
+    read: frozenset[str] | None
     lines: dict[Path, set[bytes]]
     unguarded: dict[Path, tuple[int, ...]]
 
@@ -56,10 +58,11 @@ class PlantedRepositories:
         self._own_watch = OwnWatch()
         self._of_user: set[Path] = set()
         self._made: dict[Path, tuple[int, ...]] = {}
-        self._before = _Before(frozenset(), {}, {})
+        self._before = _Before(frozenset(), None, {}, {})
         self._running = 0
         self._turn = threading.Lock()
         self._moved: dict[Path, Path | None] = {}
+        self._since = time.time_ns()
 
     def list_guarded(self) -> list[Path]:
         """Return the paths in the user's repositories that no command may change, as far as they are known now."""
@@ -129,13 +132,13 @@ class PlantedRepositories:
         self._of_user = here - self._made.keys()
         known = self._list_git_folders()
         scans = [find_links_out(folder) for folder in known]
+        scanned = [folder for scan in scans for folder in scan.read]
         self._before = _Before(
-            frozenset(link for links, _ in scans for link in links),
-            {path: set(pattern.findall(_read(path))) for path, pattern in self._lists()},
+            frozenset(link for scan in scans for link in scan.links),
+            None if any(scan.unread for scan in scans) else frozenset(scanned),
+            {path: set(pattern.findall(_read(path, LINES_BYTES))) for path, pattern in self._lists()},
             {entry: _decisions_of(entry) for entry in self._list_nested()[1]},
         )
-        scanned = [folder for _, folders in scans for folder in folders]
-        scanned += [str(folder / "worktrees") for folder in known if (folder / "worktrees").is_dir()]
         is_whole = known == expected and not self._before.unguarded
         self._own_watch.finish(scanned, states if is_whole else None)
 
@@ -149,9 +152,15 @@ class PlantedRepositories:
         self._own_watch.reset()
         self._moved = {}
         seen: set[Path] = set()
-        for entry in sorted(self._look() - self._of_user):
+        new = self._look() - self._of_user
+        # In a large project not all was found before. What decides there can't be older than the first command.
+        older = {each for each in new - self._made.keys() if max(_decisions_of(each), default=0) < self._since}
+        self._of_user |= older
+        for entry in sorted(new - older):
             if self._made.get(entry) != _stamp_of(entry):
                 self._clear(entry, seen)
+            else:
+                self._move(link for folder in _all_folders(entry) for link in find_links_out(folder).links)
             self._made.setdefault(entry, ())
         for entry, before in self._before.unguarded.items():
             if _decisions_of(entry) != before and (folder := _folder_of(entry)) is not None:
@@ -159,17 +168,21 @@ class PlantedRepositories:
         for folder in _own_folders(self._roots):
             self._made.pop(folder, None)  # the kernel protects it from now on
         for folder in self._list_git_folders():
-            self._move(link for link in find_links_out(folder)[0] if link not in self._before.links)
+            scan = find_links_out(folder, self._before.read or ())
+            self._move(link for link in scan.links if link not in self._before.links)
+            self._move(scan.unread if self._before.read is not None else ())
         for path, pattern in self._lists():
             self._clear_lines(path, pattern)
         gone = {path: target for path, target in self._moved.items() if target is not None}
+        left = self._finder.left and _TOO_MANY.format(_name_of(Path(self._finder.left), self._roots))
         if not gone:
-            return ""
+            return left
         shown = ", ".join(_name_of(path, self._roots) for path in list(gone)[:_SHOWN]) + (
             " ..." if len(gone) > _SHOWN else ""
         )
         where = next(iter(gone.values())).parent
-        return f"Set aside, since git would run or follow it outside the sandbox: {shown}. It is kept in {where}."
+        aside = f"Set aside, since git would run or follow it outside the sandbox: {shown}. It is kept in {where}."
+        return f"{aside} {left}".rstrip()
 
     def close(self) -> None:
         """Stop watching."""
@@ -200,8 +213,8 @@ class PlantedRepositories:
 
     def _lists(self) -> list[tuple[Path, re.Pattern[bytes]]]:
         """Return the files that may hold lines which git would run, with what such a line is."""
-        lists = [(folder / name, _EXECUTES) for folder in self._list_git_folders() for name in _LISTS]
-        lists += [(root / ".gitmodules", _UPDATES) for root in self._roots]
+        lists = [(folder / name, lines) for folder in self._list_git_folders() for name, lines in EXECUTED.items()]
+        lists += [(root / ".gitmodules", UPDATES) for root in self._roots]
         return lists
 
     def _is_inside(self, path: Path | None) -> bool:
@@ -225,7 +238,8 @@ class PlantedRepositories:
         if folder in seen or not folder.is_dir():
             return
         seen.add(folder)
-        self._move(find_links_out(folder)[0])
+        scan = find_links_out(folder)
+        self._move((*scan.links, *scan.unread))
         shared = pointer(folder / "commondir")
         is_added = folder.parent.name == "worktrees" and (folder.parent.parent / "HEAD").is_file()
         if shared is not None:
@@ -243,8 +257,8 @@ class PlantedRepositories:
         names = _read(lent).decode("utf-8", "surrogateescape").splitlines()
         is_lent = all(self._is_inside(Path(os.path.realpath(folder / "objects" / name))) for name in names)
         self._move([folder / "info/attributes", *([] if is_lent else [lent])])
-        for name in _LISTS:
-            self._clear_lines(folder / name, _EXECUTES)
+        for name, pattern in EXECUTED.items():
+            self._clear_lines(folder / name, pattern)
         for below in (*work_trees(folder), *_modules(folder)):
             self._clear_folder(below, seen)
 
@@ -270,9 +284,11 @@ class PlantedRepositories:
             self._moved[file] = move_away(file, self._aside, kept.encode("utf-8", "surrogateescape"))
 
     def _clear_lines(self, path: Path, pattern: re.Pattern[bytes]) -> None:
-        text = _read(path)
+        text = _read(path, LINES_BYTES)
+        if is_cut := len(text) >= LINES_BYTES:  # what comes after that may be anything
+            text = text[: text.rfind(b"\n") + 1]
         known = self._before.lines.get(path, set())
-        if any(line not in known for line in pattern.findall(text)):
+        if is_cut or any(line not in known for line in pattern.findall(text)):
             rest = pattern.sub(lambda line: line[0] if line[0] in known else b"", text)
             self._moved[path] = move_away(path, self._aside, rest)
 
@@ -313,18 +329,23 @@ def _decisions_of(entry: Path) -> tuple[int, ...]:
     if folder is None:
         return (_change_time(entry),)
     watched = [entry] if entry.is_file() else []
-    watched += [folder / name for name in (*GIT_NAMES, *WORK_TREE_NAMES)]
+    watched += [folder / name for name in (*GIT_NAMES, *WORK_TREE_NAMES, *EXECUTED)]
     return tuple(_change_time(path) for path in (*watched, *_entries(folder / "hooks")))
 
 
 def _stamp_of(entry: Path) -> tuple[int, ...]:
     """Return when the files of a `.git` or bare repository were changed that decide what git runs and follows."""
-    top = pointer(entry, "gitdir:") if entry.is_file() else entry
     watched = [entry]
-    for folder in () if top is None else (top, *work_trees(top), *_modules(top)):
-        watched += [folder / name for name in (*GIT_NAMES, *WORK_TREE_NAMES, *_LISTS)]
-        watched += [folder, *_entries(folder / "hooks"), *(folder / name for name in LINKED)]
+    for folder in _all_folders(entry):
+        watched += [folder / name for name in (*GIT_NAMES, *WORK_TREE_NAMES, *EXECUTED)]
+        watched += [folder, folder / "info", folder / "objects", *_entries(folder / "hooks")]
     return tuple(_change_time(path) for path in watched)
+
+
+def _all_folders(entry: Path) -> tuple[Path, ...]:
+    """Return the git directory that a `.git` or a bare repository is, and those in it."""
+    top = pointer(entry, "gitdir:") if entry.is_file() else entry
+    return () if top is None else (top, *work_trees(top), *_modules(top))
 
 
 def _change_time(path: Path) -> int:
@@ -353,10 +374,10 @@ def _entries(folder: Path) -> list[Path]:
         return []
 
 
-def _read(file: Path) -> bytes:
+def _read(file: Path, most: int = CONFIG_BYTES) -> bytes:
     """Return the start of a regular file; nothing when it can't be read."""
     try:
-        return read_start(file, CONFIG_BYTES)
+        return read_start(file, most)
     except OSError:
         return b""
 
