@@ -9,6 +9,7 @@ from msgspec import field as struct_field
 from codeloop.kit.wildcard import matches
 from codeloop.model.catalog.services import protocol_of
 from codeloop.model.chat import ModelInfo
+from codeloop.model.wire.tool_schema import SchemaDialect
 from codeloop.schema.wire import JSON, replace
 
 AnswerFormat = Literal["", "response_format", "output_config", "generation_config", "interaction_format"]
@@ -27,6 +28,7 @@ class Quirks(Struct, frozen=True):
     """The field of an assistant message that thinking goes back in; the model's own row of the catalog wins."""
     refused_keywords: frozenset[str] = frozenset()
     """Keywords of JSON Schema that a request must not hold; what they say is checked when a call comes."""
+    schema_dialect: SchemaDialect = ""
     parallel_tool_calls: bool | None = None
     """Sent with tools when not None."""
     session_field: str = ""
@@ -103,7 +105,12 @@ ANTHROPIC = Quirks(
     ),
     names=COMMON_NAMES,
 )
-KIMI = replace(COMPATIBLE, reasoning_field="reasoning_content", session_field="prompt_cache_key")
+KIMI = replace(
+    COMPATIBLE,
+    reasoning_field="reasoning_content",
+    session_field="prompt_cache_key",
+    schema_dialect="moonshot",
+)
 AZURE = Quirks(
     max_tokens_field="max_completion_tokens",
     system_role="developer",

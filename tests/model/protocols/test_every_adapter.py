@@ -148,7 +148,7 @@ async def test_a_cut_stream_makes_no_call_of_a_part(row: AdapterRow, opened: Ope
 
 
 async def test_closing_the_stream_drops_the_connection(row: AdapterRow, opened: Open) -> None:
-    async with ModelServer([Answer(text="one two three four", deltas=0, delay=0.02, stall_after=4)]) as server:
+    async with ModelServer([Answer(text="one " * 20, deltas=0, delay=0.01, stall_after=8)]) as server:
         stream = opened(row, server).stream(ModelRequest(system="s", turns=HELLO))
         async with aclosing(stream) as events:
             async for event in events:

@@ -121,7 +121,7 @@ class AnthropicBody:
                 return options
 
     def _tool(self, spec: ToolSpec) -> JSON:
-        schema = parameters_of(spec.parameters, self._quirks.refused_keywords)
+        schema = parameters_of(spec.parameters, self._quirks.refused_keywords, self._quirks.schema_dialect)
         return {"name": spec.name, "description": spec.description, "input_schema": schema}
 
     def _encode_turn(self, turn: Turn) -> EncodedTurn:

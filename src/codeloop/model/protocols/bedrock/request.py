@@ -102,7 +102,7 @@ class BedrockBody:
         return with_body(head, request)
 
     def _tool(self, spec: ToolSpec) -> JSON:
-        schema = parameters_of(spec.parameters, self._quirks.refused_keywords)
+        schema = parameters_of(spec.parameters, self._quirks.refused_keywords, self._quirks.schema_dialect)
         return {"toolSpec": {"name": spec.name, "description": spec.description, "inputSchema": {"json": schema}}}
 
     def _encode_turn(self, turn: Turn) -> EncodedTurn:

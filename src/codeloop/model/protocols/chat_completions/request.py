@@ -62,7 +62,7 @@ class OpenAIBody:
         return head
 
     def _tool(self, spec: ToolSpec) -> JSON:
-        parameters = parameters_of(spec.parameters, self._quirks.refused_keywords)
+        parameters = parameters_of(spec.parameters, self._quirks.refused_keywords, self._quirks.schema_dialect)
         function = {"name": spec.name, "description": spec.description, "parameters": parameters}
         return {"type": "function", "function": function}
 

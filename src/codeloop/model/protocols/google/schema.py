@@ -3,6 +3,7 @@
 from typing import Any
 
 from codeloop.kit.jsonc import is_list, is_object
+from codeloop.model.wire.tool_schema import plain_root
 from codeloop.schema.wire import JSON
 
 PLAIN = ("title", "description", "default", "minItems", "maxItems", "minLength", "maxLength", "pattern")
@@ -18,7 +19,7 @@ def parameters_of(schema: JSON) -> JSON | None:
     References are put in place of what they name, unions become `anyOf` or `nullable`, a constant a list of one value.
     What the subset can't say is left out: it is checked when a call comes.
     """
-    converted = _Converter(schema).convert(schema, (), 0)
+    converted = _Converter(schema).convert(plain_root(schema), (), 0)
     return converted if converted.get("properties") else None
 
 

@@ -68,7 +68,7 @@ class InteractionBody:
         return with_body(head, request)
 
     def _tool(self, spec: ToolSpec) -> JSON:
-        parameters = parameters_of(spec.parameters, self._quirks.refused_keywords)
+        parameters = parameters_of(spec.parameters, self._quirks.refused_keywords, self._quirks.schema_dialect)
         return {"type": "function", "name": spec.name, "description": spec.description, "parameters": parameters}
 
     def _encode_turn(self, turn: Turn) -> bytes:

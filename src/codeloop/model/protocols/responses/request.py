@@ -97,7 +97,7 @@ class ResponsesBody:
     def _tool(self, spec: ToolSpec) -> JSON:
         if spec.name == PATCH_TOOL and self._takes_patches:
             return patch_tool(spec)
-        parameters = parameters_of(spec.parameters, self._quirks.refused_keywords)
+        parameters = parameters_of(spec.parameters, self._quirks.refused_keywords, self._quirks.schema_dialect)
         return {
             "type": "function",
             "name": spec.name,
