@@ -51,3 +51,19 @@ def test_what_an_mcp_server_wants_is_said_in_words(permission: str, words: str) 
         id="per_1", session_id="ses_1", permission=permission, patterns=["files"], always=[], metadata={"diff": "+x"}
     )
     assert in_words(request, Asking("files_read"), 80, 10).title.startswith(words)
+
+
+@pytest.mark.parametrize("is_agreed", [True, False])
+def test_a_second_question_about_a_page_says_why_it_is_asked(*, is_agreed: bool) -> None:
+    given = {
+        "url": "https://wiki.example.com/",
+        "address": "10.0.0.5 (private)",
+        **({"agreed": True} if is_agreed else {}),
+    }
+    request = PermissionRequest(
+        id="per_1", session_id="ses_1", permission="webfetch_private", patterns=["wiki.example.com:443"], always=[],
+        metadata=given,
+    )  # fmt: skip
+    words = in_words(request, Asking("webfetch"), 80, 10)
+    assert "not public, 10.0.0.5 (private)" in words.title
+    assert ("The page is allowed." in "".join(row for _, row in words.rows)) is is_agreed

@@ -63,6 +63,8 @@ def in_words(request: PermissionRequest, asking: Asking, columns: int, most: int
         rows += _warning(f"It acts on another machine or service: {first}", columns)
     if request.metadata.get(DOUBTFUL):
         rows += _warning("Its full effect can't be known before it runs.", columns)
+    if request.metadata.get("agreed"):
+        rows += _warning("The page is allowed. Its name was looked up only then, and leads to this address.", columns)
     if request.metadata.get(KEPT):
         rows.append(("dim", "  Once allowed, it is not asked about again in this session."))
     always = f"\n     {WRAPPED.strip()} ".join(_wrapped(remembered(request), max(columns - 15, 20)))
@@ -134,7 +136,7 @@ def _rows(request: PermissionRequest, columns: int, most: int) -> Iterator[tuple
         for row in marked(f"because: {reason}", columns, _REASON):
             yield "dim", row
     if (
-        request.permission not in {"bash", "sandbox"}
+        (request.permission not in {"bash", "sandbox"} or "keep" in given)
         and not _fits(request.patterns)
         and (not diff or len(request.patterns) == 1)
     ):
@@ -225,7 +227,14 @@ def _listed(names: Sequence[str], form: str = "{}") -> str:
     return f"{shown} and {len(names) - _NAMED} more" if len(names) > _NAMED else shown
 
 
+def _sandbox(request: PermissionRequest, _asking: Asking) -> str:
+    kept = request.metadata.get("keep")
+    return f"Keep {one_line(kept, LABEL)}" if isinstance(kept, str) else "Run a command outside the sandbox"
+
+
 def _edit(request: PermissionRequest, _asking: Asking) -> str:
+    if "keep" in request.metadata:
+        return _sandbox(request, _asking)
     if "command" in request.metadata:
         return f"Run a command that may change {_named(request)}"
     if len(request.patterns) > 1:
@@ -300,7 +309,7 @@ def _saying(start: str, *, named: bool = True) -> Callable[[PermissionRequest, A
 
 _TITLES: dict[str, Callable[[PermissionRequest, Asking], str]] = {
     "bash": _saying("Run a command", named=False),
-    "sandbox": _saying("Run a command outside the sandbox", named=False),
+    "sandbox": _sandbox,
     "edit": _edit,
     "read": _read,
     "list": _saying("List the folder"),

@@ -4,6 +4,9 @@ import asyncio
 from collections.abc import Sequence
 from functools import cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from pathlib import Path
+
+from codeloop.kit.small_files import read_start
 
 NETWORKS = (
     ("0.0.0.0/8", "unspecified"),
@@ -42,6 +45,9 @@ NETWORKS = (
 )
 """Where no public server is, and what is there instead; the first row that fits counts."""
 
+HOSTS = Path("/etc/hosts")
+_HOSTS_READ = 1024 * 1024  # bytes
+
 NAT64 = "64:ff9b::/96"
 PUBLIC_V6 = "2000::/3"
 
@@ -67,6 +73,16 @@ async def look_up(host: str, port: int) -> Sequence[str]:
 
     found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(row[4][0]) for row in found))
+
+
+def has_own_address(host: str, hosts: Path = HOSTS) -> bool:
+    """Return whether this machine has an address for a host in its own file, so that no name server is asked."""
+    try:
+        text = read_start(hosts, _HOSTS_READ).decode(errors="replace").lower()
+    except OSError:
+        return False
+    name = host.lower().rstrip(".")
+    return any(name in line.partition("#")[0].split()[1:] for line in text.splitlines())
 
 
 def same(address: str, port: int) -> tuple[str, int]:

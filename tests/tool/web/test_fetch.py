@@ -103,6 +103,32 @@ async def test_a_name_with_any_address_that_is_not_public_is_asked_about(address
     assert internet.dialled == []
 
 
+@pytest.mark.parametrize("host", ["wiki", "wiki.internal", "wiki.lan", "app.example.com"])
+async def test_a_name_that_no_server_of_others_is_asked_for_is_one_question_with_its_address(
+    host: str, tmp_path: Path
+) -> None:
+    (tmp_path / "hosts").write_text("127.0.0.1 localhost\n10.0.0.5\tother App.example.com # mine\n")
+    person, internet = Person(), Internet({host: ["10.0.0.5"]})
+    network = Network({}, internet.resolve, ssl.create_default_context, internet.dial, tmp_path / "hosts")
+    with pytest.raises(ToolFailure, match="can't be reached"):
+        await fetch(FetchRequest(f"http://{host}/", "*/*", 10, {}), person.ask, network)
+    assert (person.questions, [need.permission for need in person.asked]) == (1, ["webfetch_private", "webfetch"])
+    assert "10.0.0.5" in person.asked[0].metadata["address"]
+    assert "agreed" not in person.asked[0].metadata
+
+
+async def test_a_public_name_is_not_looked_up_before_the_page_is_allowed() -> None:
+    refusing, internet = Person(refuses=("webfetch",)), Internet({"wiki.example.com": ["10.0.0.5"]})
+    with pytest.raises(Denied):
+        await get("https://wiki.example.com/", internet, refusing)
+    assert internet.looked_up == []
+    person = Person()
+    with pytest.raises(ToolFailure, match="can't be reached"):
+        await get("https://wiki.example.com/", internet, person)
+    assert [need.permission for need in person.asked] == ["webfetch", "webfetch_private"]
+    assert person.asked[1].metadata["agreed"]
+
+
 async def test_the_checked_address_is_dialled_whatever_a_second_look_up_would_say() -> None:
     async with serving({"/": answer("public")}) as server:
         internet = Internet(ports={(PUBLIC, 8080): server.port})

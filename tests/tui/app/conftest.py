@@ -9,6 +9,7 @@ import pytest
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
     """Mark those of this folder."""
+    folder = Path(__file__).parent
     for item in items:
-        if item.path.is_relative_to(Path(__file__).parent) and "[http" in item.name:
+        if "[http" in item.name and item.path.is_relative_to(folder):
             item.add_marker(pytest.mark.slow)

@@ -44,43 +44,33 @@ def by_repository(it: Attacked, tree: Path) -> None:
     git(it, tree, "config", "core.hooksPath", ".githooks")
 
 
-def make_top(it: Attacked) -> Path:
-    return it.root
-
-
-def make_nested(it: Attacked) -> Path:
+def make_trees(it: Attacked) -> list[Path]:
+    """Make a repository below the project and a submodule; return the three work trees."""
     git(it, it.root, "init", "-q", "inner")
-    return it.root / "inner"
-
-
-def make_submodule(it: Attacked) -> Path:
     other = it.home.parent / "other"
     git(it, it.home.parent, "init", "-q", "other")
     git(it, other, *NAME.split(), "commit", "-qm", "a", "--allow-empty")
     git(it, it.root, "-c", "protocol.file.allow=always", "submodule", "add", str(other), "module")
-    return it.root / "module"
+    return [it.root, it.root / "inner", it.root / "module"]
 
 
 @pytest.mark.parametrize("is_there", [True, False])
-@pytest.mark.parametrize("make", [make_top, make_nested, make_submodule])
 @pytest.mark.parametrize("name", [by_home, by_include_in_home, by_include, by_work_tree, by_repository])
 async def test_hooks_lie_wherever_settings_say_and_no_command_makes_or_changes_one(
-    it: Attacked,
-    evil: Path,
-    name: Callable[[Attacked, Path], None],
-    make: Callable[[Attacked], Path],
-    *,
-    is_there: bool,
+    it: Attacked, evil: Path, name: Callable[[Attacked, Path], None], *, is_there: bool
 ) -> None:
-    tree = make(it)
-    name(it, tree)
-    if is_there:
-        write(tree / ".githooks/pre-commit", "#!/bin/sh\n")
-        (tree / ".githooks/pre-commit").chmod(0o755)
+    trees = make_trees(it)
+    for tree in trees:
+        name(it, tree)
+        if is_there:
+            write(tree / ".githooks/pre-commit", "#!/bin/sh\n")
+            (tree / ".githooks/pre-commit").chmod(0o755)
     await it.shells.survey(it.place, SandboxConfig(network="off"))
-    await it.run(f"cd {tree}; mkdir -p .githooks; cp {evil} .githooks/pre-commit; cp {evil} .githooks/post-commit")
-    git(it, tree, *NAME.split(), "commit", "-qm", "user", "--allow-empty")
-    assert not (it.home / "planted").exists()
+    plant = f"mkdir -p .githooks; cp {evil} .githooks/pre-commit; cp {evil} .githooks/post-commit"
+    await it.run("; ".join(f"(cd {tree}; {plant})" for tree in trees))
+    for tree in trees:
+        git(it, tree, *NAME.split(), "commit", "-qm", "user", "--allow-empty")
+        assert not (it.home / "planted").exists(), tree
 
 
 async def test_a_program_that_a_setting_names_is_not_made_by_a_command(it: Attacked, evil: Path) -> None:

@@ -68,32 +68,32 @@ async def test_no_key_in_the_home_is_read(it: Attacked) -> None:
     assert "plain" in outcome.output
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "is_hidden"),
-    [
-        *((name, SECRET, True) for name in (".env", ".env.local", "sub/.env", "credentials.json", ".pypirc")),
-        *((name, SECRET, True) for name in ("id_ed25519", "my-service-account.json", "release.jks", ".netrc", ".ENV")),
-        ("server.key", f"-----BEGIN PRIVATE KEY-----{SECRET}", True),
-        (".npmrc", f"//registry.npmjs.org/:_authToken={SECRET}", True),
-        (".npmrc", f"//registry.npmjs.org/:_authToken=${{TOKEN}}\n# {SECRET}", False),
-        (".npmrc", f"registry=https://packages.example.com/{SECRET}", False),
-        (".env.example", SECRET, False),
-        ("tests/data/server.key", f"-----BEGIN PRIVATE KEY-----{SECRET}", False),
-        ("src/test/resources/server.jks", SECRET, False),
-        ("public.pem", f"-----BEGIN CERTIFICATE-----{SECRET}", False),
-        ("id_rsa.pub", SECRET, False),
-    ],
+PLACED = (
+    *((name, SECRET, True) for name in (".env", ".env.local", "sub/.env", "credentials.json", ".pypirc")),
+    *((name, SECRET, True) for name in ("id_ed25519", "my-service-account.json", "release.jks", ".netrc", ".ENV")),
+    ("server.key", f"-----BEGIN PRIVATE KEY-----{SECRET}", True),
+    (".npmrc", f"//registry.npmjs.org/:_authToken={SECRET}", True),
+    ("a/.npmrc", f"//registry.npmjs.org/:_authToken=${{TOKEN}}\n# {SECRET}", False),
+    ("b/.npmrc", f"registry=https://packages.example.com/{SECRET}", False),
+    (".env.example", SECRET, False),
+    ("tests/data/server.key", f"-----BEGIN PRIVATE KEY-----{SECRET}", False),
+    ("src/test/resources/server.jks", SECRET, False),
+    ("public.pem", f"-----BEGIN CERTIFICATE-----{SECRET}", False),
+    ("id_rsa.pub", SECRET, False),
 )
-async def test_a_secret_of_a_project_is_hidden_and_what_its_tools_need_is_not(
-    it: Attacked, name: str, text: str, is_hidden: bool
-) -> None:
+"""Files of a project, their contents, and whether a command finds them hidden."""
+
+
+async def test_a_secret_of_a_project_is_hidden_and_what_its_tools_need_is_not(it: Attacked) -> None:
     if it.backend == "landlock":
         pytest.skip("Landlock can't hide a file in a project, and says so")
-    path = it.root / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-    outcome = await it.run(f"cat {name}")
-    assert (SECRET in outcome.output) is not is_hidden
+    for name, text, _ in PLACED:
+        path = it.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    outcome = await it.run("; ".join(f"printf '\\n@@ {name}\\n'; cat {name} 2>&1" for name, *_ in PLACED))
+    shown = dict(each.split("\n", 1) for each in outcome.output.split("\n@@ ")[1:])
+    assert {name: SECRET not in shown[name] for name, *_ in PLACED} == {name: hidden for name, _, hidden in PLACED}
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from ssl import SSLContext
 from typing import TYPE_CHECKING
 
@@ -12,13 +13,13 @@ from msgspec import Struct
 from msgspec import field as struct_field
 
 from codeloop import __version__
-from codeloop.net.address import concern, look_up, same
+from codeloop.net.address import HOSTS, concern, has_own_address, look_up, same
 from codeloop.net.offline import HINT, is_offline, is_reached_offline
 from codeloop.net.origin import add_brackets, is_local_name
 from codeloop.net.tls import tls_context
 from codeloop.schema.limits import WEB_ADDRESSES, WEB_BYTES, WEB_CONNECT, WEB_HOPS, WEB_UPGRADE
 from codeloop.schema.permission import Need
-from codeloop.schema.wire import JSON
+from codeloop.schema.wire import JSON, replace
 from codeloop.store.permission_records import ADDRESS
 from codeloop.tool.tool import ToolFailure
 from codeloop.tool.web.address import WebUrl, parse, resolve_redirect
@@ -33,6 +34,8 @@ Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 Dial = Callable[[str, int], tuple[str, int]]
 
 USER_AGENT = f"Mozilla/5.0 (compatible; codeloop/{__version__})"
+AGREED = "agreed"
+"""In the metadata of a question about a private address: the page is allowed already."""
 _UPGRADE_ADDRESSES = 2
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
@@ -40,13 +43,15 @@ REDIRECTS = frozenset({301, 302, 303, 307, 308})
 class Network(Struct, frozen=True):
     """The way out: how names are looked up, whom TLS trusts, which proxies the environment names.
 
-    `dial` maps a checked address to the one that is connected to; only tests change it.
+    `dial` maps a checked address to the one that is connected to; only tests change it. `hosts`: the names that this
+    machine knows by itself.
     """
 
     environment: Mapping[str, str] = struct_field(default_factory=dict[str, str])
     resolve: Resolve = look_up
     tls: Callable[[], SSLContext] = tls_context
     dial: Dial = same
+    hosts: Path = HOSTS
 
 
 class FetchRequest(Struct, frozen=True):
@@ -158,13 +163,17 @@ class _Fetch:
             self._wanted.given if spelled == self._wanted.url.strip() else {**self._wanted.given, "redirect": spelled}
         )
         need = Need(permission="webfetch", patterns=tuple(patterns), always=("*",), metadata=given)
-        if not place.literal and not is_local_name(place.host):  # looking it up would tell others of it
+        if not self._is_looked_up_here(place):  # looking it up would tell others of it
             await self._ask(need)
             return
         _, concerns = await self._look_up(place)
         private = self._private_needs(place, concerns)
         await self._ask(*private, need)
         self._admitted.update(place.endpoint for _ in private)
+
+    def _is_looked_up_here(self, place: WebUrl) -> bool:
+        """Return whether no name server of others learns of a host when it is looked up."""
+        return place.literal or is_reached_offline(place.host) or has_own_address(place.host, self._network.hosts)
 
     async def _open(self, place: WebUrl) -> tuple[WebUrl, "Response"]:
         """Return the head of the answer and where it came from: HTTPS is tried first for public hosts."""
@@ -182,7 +191,7 @@ class _Fetch:
         """Resolve a host and ask for permission if any address is not public; also return whether all are public."""
         addresses, concerns = await self._look_up(place)
         for need in self._private_needs(place, concerns):
-            await self._ask(need)
+            await self._ask(replace(need, metadata={**need.metadata, AGREED: True}))
             self._admitted.add(place.endpoint)
         return addresses[: WEB_ADDRESSES.value], not concerns
 

@@ -1,16 +1,24 @@
 """What appeared while a sandboxed command ran: a person says whether it was theirs, and may stay."""
 
+import asyncio
 from collections.abc import Iterable
+from itertools import islice
+from pathlib import Path
 
+from codeloop.kit.diff import unified
+from codeloop.kit.small_files import read_start
 from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON
-from codeloop.tool.file_access import edit_needs, permission_name
+from codeloop.tool.file_access import edit_needs, permission_name, readable
 from codeloop.tool.tool import ToolContext
 from codeloop.workspace.sandbox.blocked import ASK_OUTSIDE
 from codeloop.workspace.sandbox.protected_files import SetAside
 
 _REASON = "It appeared while a sandboxed command ran, and decides what runs later. Keep it if it was you who made it."
+_FILES = 20
+"""Files of a folder whose contents a question shows."""
+_SHOWN = 100_000  # bytes of each
 
 
 async def decide_on(set_aside: Iterable[SetAside], ctx: ToolContext) -> list[str]:
@@ -18,12 +26,12 @@ async def decide_on(set_aside: Iterable[SetAside], ctx: ToolContext) -> list[str
     notes: list[str] = []
     for each in set_aside:
         name = permission_name(ctx.workspace, each.path)
-        command = f"keep {name}"
-        shown: JSON = {"command": command, "reason": _REASON}
+        contents = await asyncio.to_thread(_describe_contents, each)
+        shown: JSON = {"keep": name, "reason": _REASON, "diff": contents}
         is_kept = False
         try:
             await ctx.ask(
-                Need(permission="sandbox", patterns=(command,), metadata=shown),
+                Need(permission="sandbox", patterns=(f"keep {name}",), metadata=shown),
                 *edit_needs(ctx.workspace, [each.path], shown),
             )
             is_kept = each.give_back()
@@ -37,3 +45,33 @@ async def decide_on(set_aside: Iterable[SetAside], ctx: ToolContext) -> list[str
                 f"{each.moved}. {ASK_OUTSIDE}"
             )
     return notes
+
+
+def _describe_contents(set_aside: SetAside) -> str:
+    """Return the diff that makes what was moved away: of a folder, of the files in it."""
+    moved = set_aside.moved
+    is_folder = moved.is_dir() and not moved.is_symlink()
+    found = (path for path in moved.rglob("*") if path.is_symlink() or not path.is_dir())
+    files = sorted(islice(found, _FILES + 1)) if is_folder else [moved]
+    patches = [unified(str(set_aside.path / path.relative_to(moved)), "", _read(path)).patch for path in files[:_FILES]]
+    if not files:
+        patches = [unified(str(set_aside.path), "", "(an empty folder)\n").patch]
+    if len(files) > _FILES:
+        patches.append(unified(str(set_aside.path), "", "(and more files than are shown here)\n").patch)
+    return "".join(patches)
+
+
+def _read(path: Path) -> str:
+    """Return the text of a file, or in parentheses what it is instead."""
+    try:
+        if path.is_symlink():
+            return f"(a link to {readable(str(path.readlink()))})\n"
+        data = read_start(path, _SHOWN + 1)
+    except OSError as error:
+        return f"(it can't be read: {error.strerror})\n"
+    if not data:
+        return "(an empty file)\n"
+    if b"\0" in data:
+        return "(its bytes are no text)\n"
+    rest = "" if len(data) <= _SHOWN else f"\n(and more: {path.lstat().st_size:,} bytes in all)\n"
+    return data[:_SHOWN].decode(errors="replace") + rest
