@@ -66,12 +66,20 @@ def reference_program() -> str:
     pytest.skip("the reference's program does not run on this machine")
 
 
+def python_environment(name: str, wanted: Path) -> Path:
+    """Return the folder of an environment with what a requirements file lists, which is everything that it needs.
+
+    Without `--no-deps`, pip looks for `pydantic[email]` beside the listed `pydantic==`, and refuses the newer one.
+    """
+    pip = ["bin/python", "-m", "pip", "--disable-pip-version-check", "--no-input", "--retries=1", "-qq"]
+    install = ["env", *pip, "install", "--no-deps", "--require-hashes", "-r", wanted.name]
+    commands = [[sys.executable, "-m", "venv", "."], install, ["env", *pip, "check"]]
+    return filled(cache(name, wanted), [wanted], commands)
+
+
 def checker() -> Path:
     """Return the bin folder of an environment with what checks the document."""
-    wanted = HERE / "requirements.txt"
-    pip = ["bin/python", "-m", "pip", "--disable-pip-version-check", "--no-input", "--retries=1", "-qq"]
-    commands = [[sys.executable, "-m", "venv", "."], ["env", *pip, "install", "--require-hashes", "-r", wanted.name]]
-    return filled(cache("checker", wanted), [wanted], commands) / "bin"
+    return python_environment("checker", HERE / "requirements.txt") / "bin"
 
 
 class Stage(Place):

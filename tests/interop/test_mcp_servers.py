@@ -7,20 +7,22 @@ import os
 import shutil
 import socket
 import subprocess
-import sys
 import threading
 import time
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from codeloop.schema.event import QuestionAnswers, QuestionReplied
+from codeloop.tool.tool import ToolFailure
 from tests.cli.program import Desk
 from tests.extend.mcp.remote import opened
-from tests.extend.mcp.world import world
-from tests.interop.stage import HERE, cache, filled
+from tests.extend.mcp.world import World, world
+from tests.interop.stage import HERE, cache, filled, python_environment
+from tests.support.project import until
 
 pytestmark = pytest.mark.interop
 SERVERS = HERE / "servers"
@@ -52,6 +54,48 @@ def add(a: int, b: int) -> int:
 server.run(transport="sse" if kind == "sse" else "http", host="127.0.0.1", port=port, show_banner=False)
 """
 
+FORMS = """\
+import sys
+from dataclasses import dataclass
+
+from fastmcp import Context, FastMCP
+from mcp_types import ElicitRequest, ElicitRequestFormParams, InputRequiredResult
+
+server = FastMCP("forms")
+
+
+@dataclass
+class Person:
+    'What the form asks for.'
+
+    name: str
+    age: int
+
+
+@server.tool
+async def greet(ctx: Context) -> str:
+    'Ask who it is, and greet.'
+    answer = await ctx.elicit("Who are you?", response_type=Person)
+    return f"hello {answer.data.name}, {answer.data.age}" if answer.action == "accept" else answer.action
+
+
+@server.tool
+async def greet_in_rounds(ctx: Context) -> str | InputRequiredResult:
+    'Say what has to be asked, and greet when it is called again with that.'
+    if ctx.input_responses is None:
+        schema = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+        asked = ElicitRequest(params=ElicitRequestFormParams(message="Who are you?", requested_schema=schema))
+        return InputRequiredResult(input_requests={"who": asked}, request_state="asked")
+    return f"hello {ctx.input_responses['who'].content['name']}"
+
+
+if len(sys.argv) > 1:
+    server.run(transport="http", host="127.0.0.1", port=int(sys.argv[1]), show_banner=False)
+else:
+    server.run(show_banner=False)
+"""
+"""A server whose tools ask: by a form, and by an answer that says what is needed."""
+
 
 def published() -> Path:
     """Return where the servers of npm are."""
@@ -62,9 +106,7 @@ def published() -> Path:
 def environment(requirements: str = "requirements.txt") -> Path:
     """Return the programs of an environment with servers that are written in Python."""
     wanted = SERVERS / requirements
-    pip = ["bin/python", "-m", "pip", "--disable-pip-version-check", "--no-input", "--retries=1", "-qq"]
-    commands = [[sys.executable, "-m", "venv", "."], ["env", *pip, "install", "--require-hashes", "-r", wanted.name]]
-    return filled(cache(f"servers-python-{wanted.stem}", wanted), [wanted], commands) / "bin"
+    return python_environment(f"servers-python-{wanted.stem}", wanted) / "bin"
 
 
 @contextmanager
@@ -119,6 +161,17 @@ def fast(kind: str, port: int) -> list[str]:
 
 def local(*command: Any) -> dict[str, Any]:
     return {"type": "local", "command": list(map(str, command))}
+
+
+@asynccontextmanager
+async def forms(port: int | None, **more: str) -> AsyncGenerator[dict[str, Any]]:
+    """Yield the definition of a server whose tools ask; with a port, it is run there."""
+    command = [str(environment() / "python"), "-c", FORMS]
+    if port is None:
+        yield {**local(*command), **more}
+        return
+    with listening([*command, str(port)], port):
+        yield {"type": "remote", "url": f"http://127.0.0.1:{port}/mcp", **more}
 
 
 async def used(tmp_path: Path, definition: dict[str, Any], transport: str, tool: str, **given: Any) -> str:
@@ -220,3 +273,36 @@ def test_fastmcp_behind_its_provider_is_signed_in_at(tmp_path: Path, port: int) 
         assert said.startswith("Signed in. p (fast"), errors
         out = desk.run("mcp", "logout", "p")
         assert out.stdout == "Signed out at p; its provider has ended the sign-in.\n"
+
+
+async def answered(it: World, tool: str, *answers: str) -> str:
+    """Call a tool that asks, answer its questions, and return what the tool answered."""
+    calling = asyncio.create_task(it.call(tool))
+    await until(lambda: calling.done() or it.ctx.store.pending_questions())
+    for request in it.ctx.store.pending_questions():
+        given = [[each] for each in answers]
+        reply = QuestionAnswers(session_id=request.session_id, request_id=request.id, answers=given)
+        it.ctx.store.append(QuestionReplied(properties=reply))
+    return (await calling).output
+
+
+@pytest.mark.parametrize("is_remote", [False, True])
+async def test_forms_of_fastmcp_in_the_version_that_is_named(tmp_path: Path, port: int, is_remote: bool) -> None:
+    served = forms(port if is_remote else None, protocol="2025-11-25")
+    async with served as definition, world(tmp_path, {"p": definition}) as it:
+        for _ in range(2):
+            assert await answered(it, "greet", "Ada", "36") == "hello Ada, 36"
+
+
+@pytest.mark.parametrize("is_remote", [False, True])
+async def test_forms_of_fastmcp_in_the_newest_version(tmp_path: Path, port: int, is_remote: bool) -> None:
+    async with forms(port if is_remote else None) as definition:
+        async with world(tmp_path, {"p": definition}) as it:
+            for _ in range(2):
+                assert await answered(it, "greet_in_rounds", "Ada") == "hello Ada"
+            with pytest.raises(ToolFailure, match="spoken to in an older version of the protocol, in which it can ask"):
+                await answered(it, "greet")
+            for _ in range(2):
+                assert await answered(it, "greet", "Ada", "36") == "hello Ada, 36"
+        async with world(tmp_path, {"p": definition}) as it:  # another process does not have to find that out
+            assert await answered(it, "greet", "Ada", "36") == "hello Ada, 36"

@@ -54,7 +54,7 @@ async def test_going_back_to_a_definition_that_was_agreed_to_asks_nothing(tmp_pa
 async def test_definitions_of_two_projects_are_told_apart(tmp_path: Path) -> None:
     async with world(tmp_path) as it:
         await it.server().connect()
-        approvals = it.server()._remembered.approvals
+        approvals = it.server().records.approvals
         other = {"type": "local", "command": ["other"]}
         assert approvals.change(definition_of("p", other))
         assert approvals.change(definition_of("p", other, "/a/project")) == ""

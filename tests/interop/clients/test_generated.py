@@ -1,12 +1,11 @@
 """Clients that others' generators make from the document work, and so does what is left of an older client."""
 
-import sys
 from pathlib import Path
 
 import pytest
 
 from codeloop.server.openapi.document import document
-from tests.interop.stage import PASSWORD, Stage, cache, filled, serving, staged
+from tests.interop.stage import PASSWORD, Stage, cache, filled, python_environment, serving, staged
 
 pytestmark = pytest.mark.interop
 HERE = Path(__file__).resolve().parent
@@ -16,10 +15,7 @@ REFUSED = {"app.get": "404", "app.init": "404", "app.modes": "404", "file.read":
 
 def python_tools() -> Path:
     """Return the folder of an environment with the generator for Python and the reference's older client."""
-    wanted = HERE / "requirements.txt"
-    pip = ["bin/python", "-m", "pip", "--disable-pip-version-check", "--no-input", "--retries=1", "-qq"]
-    commands = [[sys.executable, "-m", "venv", "."], ["env", *pip, "install", "--require-hashes", "-r", wanted.name]]
-    return filled(cache("python-clients", wanted), [wanted], commands)
+    return python_environment("python-clients", HERE / "requirements.txt")
 
 
 def typescript_tools() -> Path:

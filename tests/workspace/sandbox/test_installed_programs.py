@@ -10,7 +10,7 @@ from codeloop.schema.config import SandboxConfig
 from codeloop.schema.wire import replace
 from codeloop.workspace.process.shells import ShellCommand
 from codeloop.workspace.sandbox.policy import PolicyInput
-from codeloop.workspace.sandbox.program_profile import ProfilePolicies, ProgramProfile
+from codeloop.workspace.sandbox.program_profile import ProfilePolicies, ProgramProfile, find_code
 from tests.workspace.sandbox.conftest import SECRET, Attacked
 
 
@@ -158,3 +158,15 @@ def test_a_program_gets_nothing_by_a_link_of_the_project(tmp_path: Path) -> None
     profile = ProgramProfile(tmp_path / "own", writable=(root / "data",), readable=(root / "data",))
     policy = ProfilePolicies(profile, place, SandboxConfig()).policy()
     assert other not in (*policy.writable, *policy.visible)
+
+
+def test_a_virtual_environment_that_a_command_names_is_shown_whole(tmp_path: Path) -> None:
+    environment = tmp_path / "environment"
+    (environment / "bin").mkdir(parents=True)
+    (environment / "bin" / "python").touch()
+    (environment / "pyvenv.cfg").touch()
+    script = tmp_path / "tools" / "server.py"
+    script.parent.mkdir()
+    script.touch()
+    words = (str(environment / "bin" / "python"), str(script))
+    assert find_code(words, tmp_path / "home") == (environment, script.parent)

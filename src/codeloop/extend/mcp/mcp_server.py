@@ -76,15 +76,15 @@ class McpServer:
         self,
         definition: ServerDefinition,
         dependencies: ServerDependencies,
-        remembered: ServerRecords,
+        records: ServerRecords,
         log: ProgramLog,
         changed: Callable[[], None],
     ) -> None:
         self.definition = definition
         self.log = log
-        self.listing = remembered.listings.get(definition.listing_key)
-        self.consent = StartConsent(definition, dependencies, remembered.approvals)
-        self._remembered = remembered
+        self.listing = records.listings.get(definition.listing_key)
+        self.consent = StartConsent(definition, dependencies, records.approvals)
+        self.records = records
         self._changed = changed
         self._requests = ServerRequests(
             definition.name,
@@ -95,7 +95,7 @@ class McpServer:
         self._connection: ServerConnection | None = None
         self._opening: asyncio.Task[tuple[ServerConnection, Listing]] | None = None
         self._lists = LatestListing(self._take_lists)
-        self._failures = _Failures.of(remembered.failures.get(definition.digest))
+        self._failures = _Failures.of(records.failures.get(definition.digest))
         self.is_off = False
         """A person has switched it off; no call starts it."""
 
@@ -261,7 +261,7 @@ class McpServer:
         self._lists.ask = self._connection.fetch_listing
         self._connection.on_end = self._changed
         self._failures = _Failures()
-        self._remembered.failures.put(self.definition.digest, None)
+        self.records.failures.put(self.definition.digest, None)
         self.consent.agree()
         self._take()
         self._changed()
@@ -285,14 +285,14 @@ class McpServer:
         if _LOG.hasHandlers():
             _LOG.warning("MCP server %s: %s: %s", self.definition.name, failures.state, failures.reason)
         last = LastFailure(state=failures.state, reason=failures.reason, at=time.time(), challenge=failures.challenge)
-        self._remembered.failures.put(self.definition.digest, last)
+        self.records.failures.put(self.definition.digest, last)
         self._changed()
 
     def _take(self, *, is_agreed: bool = False) -> None:
         """Remember what it offers, unless a user has to agree first."""
         if self._lists.found is not None and self._lists.found != self.listing and (is_agreed or not self.pending):
             self.listing = self._lists.found
-            self._remembered.listings.put(self.definition.listing_key, self._lists.found)
+            self.records.listings.put(self.definition.listing_key, self._lists.found)
             self._changed()
 
     async def watch(self, uri: str, ctx: ToolContext) -> None:
@@ -322,12 +322,14 @@ def is_boxed(server: McpServer) -> bool | None:
 async def greet_as_older(server: McpServer) -> bool:
     """End a connection, so that the next one is made in a version in which a server can ask while it works.
 
-    Returns whether that is another one; a version that the configuration names stays.
+    Later processes begin with that version. Returns whether it is another one; a version that the configuration
+    names stays.
     """
     how = server.definition.how
     if server.listing is None or server.listing.protocol <= OLDER or (how is not None and how.protocol):
         return False
     server.listing = replace(server.listing, protocol=OLDER)
+    server.records.listings.put(server.definition.listing_key, server.listing)
     await server.disconnect()
     return True
 

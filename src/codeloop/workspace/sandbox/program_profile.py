@@ -90,7 +90,10 @@ class ProfilePolicies:
 
 
 def find_code(words: Iterable[str], home: Path) -> tuple[Path, ...]:
-    """Return the folders of the code that a command names by whole paths: below the home, those of a whole project."""
+    """Return the folders of the code that a command names by whole paths.
+
+    Below the home, those of a whole project; elsewhere, a program's own folder, or its virtual environment.
+    """
     files = [Path(word) for word in words if word.startswith("/")]
     return tuple(dict.fromkeys(_top(file, home) for file in files if file.exists()))
 
@@ -104,7 +107,8 @@ def find_named(values: Iterable[str]) -> tuple[Path, ...]:
 def _top(file: Path, home: Path) -> Path:
     folder = file if file.is_dir() else file.parent
     tops = [each for each in (folder, *folder.parents) if any((each / name).exists() for name in _TOPS)]
-    return next((each for each in reversed(tops) if each != home and each.is_relative_to(home)), folder)
+    own = folder.parent if (folder.parent / "pyvenv.cfg").exists() else folder
+    return next((each for each in reversed(tops) if each != home and each.is_relative_to(home)), own)
 
 
 def _make_folder(folder: Path) -> Path:
