@@ -13,10 +13,10 @@ ESCAPES := tests/workspace/sandbox/test_attacks.py
 WORKERS ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo quick test slow everyday bare faults e2e interop lsp fuzz attacks check format bench tools reference picture lock clean
+.PHONY: help venv demo quick test slow everyday bare faults e2e web web-e2e interop lsp fuzz attacks check format bench tools reference picture lock clean
 
 help:  ## show the targets
-	@awk -F ':.*## ' '/^[a-z0-9]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(READY): pyproject.toml uv.lock requirements-dev.txt scripts/setup
 	@./scripts/setup
@@ -47,6 +47,13 @@ faults: $(READY)  ## break the real program at every named point and go on: kill
 e2e: $(READY)  ## use the terminal UI in tmux as a person does: in process, and attached to a server
 	@command -v tmux >/dev/null || (apt-get install -qy tmux >/dev/null 2>&1) || true
 	@$(BIN)/pytest -n 2 -m e2e -rs tests/e2e $(ARGS)
+
+web:  ## build the browser UI into the package; needs node, and npm's registry once
+	@cd web && { [ -d node_modules ] || npm ci; } && npm run --silent types && npm run --silent build
+
+web-e2e: $(READY)  ## use the browser UI in Chromium as a person does; needs node, and npm's registry once
+	@command -v chromium >/dev/null || (apt-get install -qy chromium >/dev/null 2>&1) || true
+	@$(BIN)/pytest -n 2 -m e2e -rs tests/web $(ARGS)
 
 interop: $(READY)  ## drive the server with the reference's clients, and check its document; needs the network once, and node
 	@$(BIN)/pytest -n $(WORKERS) -m interop -rs tests/interop $(ARGS)

@@ -1,9 +1,11 @@
 """The whole site as one ASGI application: routes, streams, and what stands before them."""
 
+from collections.abc import Sequence
+
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Match
+from starlette.routing import BaseRoute, Match
 
 from codeloop.app.app import App
 from codeloop.server.events.hub import Hub
@@ -14,9 +16,9 @@ from codeloop.server.responses import not_found, wrong_method
 from codeloop.server.routes import routes
 
 
-def site(app: App, hub: Hub) -> Starlette:
-    """Return the application for an App, whose events the hub streams."""
-    served = [*routes(app), *streams(app, hub), *terminal_routes(app), DOCUMENT]
+def site(app: App, hub: Hub, pages: Sequence[BaseRoute] = ()) -> Starlette:
+    """Return the application for an App, whose events the hub streams; `pages`: the routes of the browser UI."""
+    served = [*routes(app), *streams(app, hub), *terminal_routes(app), DOCUMENT, *pages]
     found = Starlette(routes=served, exception_handlers={404: _missing, 405: _method})
     found.router.redirect_slashes = False  # a path with one more is another path
     return found

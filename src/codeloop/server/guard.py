@@ -19,6 +19,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from codeloop.kit.terminal_text import one_line
 from codeloop.net.origin import add_brackets, is_loopback
 from codeloop.schema.errors import CodeloopError
+from codeloop.server.browser.pages import SESSION
+from codeloop.server.browser.sessions import BrowserSessions
 from codeloop.server.http_protocol import LET_IN
 from codeloop.server.rate_limit import Attempts
 
@@ -28,6 +30,10 @@ METHODS = "GET, HEAD, PUT, PATCH, POST, DELETE"
 MAX_AGE = "86400"
 RETRY_AFTER = "2"
 CHALLENGE = 'Basic realm="Secure Area"'
+KEY = b"x-codeloop-key"
+"""The header that holds the key of a browser's session."""
+POLICY = b"content-security-policy"
+_NOTHING = (POLICY, b"default-src 'none'; frame-ancestors 'none'")  # what a browser shows of an answer
 TICKETED = "ticketed"
 """Key of `scope["state"]`: True when a WebSocket to a terminal brought a ticket and no credential.
 
@@ -46,7 +52,7 @@ class AccessPolicy(Struct, frozen=True, kw_only=True):
     """Who is let in. `names` are the hosts that a request may be for; `origins` other web pages that may ask.
 
     `literals`: any IP address is a good host too, for a server that other machines reach. `password` None: nobody
-    needs a credential.
+    needs a credential. `pages`: paths that anybody may read, the files of a web page.
     """
 
     port: int
@@ -55,6 +61,7 @@ class AccessPolicy(Struct, frozen=True, kw_only=True):
     origins: frozenset[str] = frozenset()
     username: str = "opencode"
     password: str | None = None
+    pages: frozenset[str] = frozenset()
 
 
 class Refused(Exception):
@@ -96,9 +103,10 @@ def origin_of(text: str) -> str:
 class Guard:
     """Wraps the site: checks Host, Origin and credential, in this order, of every request and WebSocket handshake."""
 
-    def __init__(self, site: ASGIApp, door: AccessPolicy) -> None:
+    def __init__(self, site: ASGIApp, door: AccessPolicy, browsers: BrowserSessions) -> None:
         self._site = site
         self._door = door
+        self._browsers = browsers
         self._attempts = Attempts()
         self._expected = _encode(f"{door.username}:{door.password}") if door.password is not None else None
 
@@ -109,6 +117,7 @@ class Guard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer or pass on."""
         headers: Headers = scope["headers"]
+        send = _with_policy(send)
         try:
             self._check_host(headers)
             origin = self._check_origin(headers)
@@ -163,18 +172,20 @@ class Guard:
         )
 
     async def _check_credential(self, scope: Scope) -> None:
-        if self._expected is None:
+        if self._expected is None or self._is_page(scope) or self._is_signed_in(scope["headers"]):
             return
         expected = self._expected
         query = parse_qs(scope["query_string"].decode("latin-1"))
         given = [*_from_headers(scope["headers"], self._door.username), *_from_query(query)]
+        links = _from_link(scope)
         address = str((scope.get("client") or ("",))[0])
         # On this machine others could lock the owner out by guessing; from elsewhere guesses must not come in parallel.
-        if given and not is_loopback(address) and self._attempts.is_full(address):
+        if (given or links) and not is_loopback(address) and self._attempts.is_full(address):
             raise _too_many()
         matches = [hmac.compare_digest(each, expected) for each in given]
-        if any(matches):
+        if any(matches) or any(map(self._browsers.use_link, links)):
             return
+        given = [*given, *map(_encode, links)]
         if not given and scope["type"] == "websocket" and "ticket" in query and _CONNECT.fullmatch(scope["path"]):
             scope.setdefault("state", {})[TICKETED] = True
             return
@@ -182,6 +193,18 @@ class Guard:
             raise _too_many()
         why = "with a wrong credential" if given else "without a credential"
         raise Refused(HTTPStatus.UNAUTHORIZED, why, www_authenticate=CHALLENGE)
+
+    def _is_page(self, scope: Scope) -> bool:
+        """Return whether a file of the page is asked for: it holds nothing of anybody's."""
+        return scope["type"] == "http" and scope["method"] in {"GET", "HEAD"} and scope["path"] in self._door.pages
+
+    def _is_signed_in(self, headers: Headers) -> bool:
+        """Return whether the request is of a browser that has a session, and of our own page in it."""
+        keys, (host,) = _values(headers, KEY), _values(headers, b"host")
+        is_own = all(_is_same(origin.lower(), host.lower()) for origin in _values(headers, b"origin"))
+        return (
+            len(keys) == 1 and is_own and self._browsers.is_valid("; ".join(_values(headers, b"cookie")), keys[0], host)
+        )
 
 
 def _too_many() -> Refused:
@@ -225,9 +248,17 @@ def _from_headers(headers: Headers, username: str) -> list[bytes]:
             given.append(_decode_base64(rest.strip()))
         elif scheme.lower() == "bearer":
             given.append(_encode(username) + b":" + rest.strip().encode("latin-1"))
-        else:
+        elif scheme.lower() != "link":
             given.append(b"")
     return given
+
+
+def _from_link(scope: Scope) -> list[str]:
+    """Return the one-time link that a browser exchanges for a session; it counts for nothing else."""
+    if scope["type"] != "http" or (scope["method"], scope["path"]) != ("POST", SESSION):
+        return []
+    pairs = [value.partition(" ") for value in _values(scope["headers"], b"authorization")[:1]]
+    return [token.strip() for scheme, _, token in pairs if scheme.lower() == "link"]
 
 
 def _from_query(query: Mapping[str, list[str]]) -> list[bytes]:
@@ -255,6 +286,19 @@ async def _preflight(headers: Headers, send: Send) -> None:
         answer.append((b"access-control-allow-headers", wanted[0]))
     await send({"type": "http.response.start", "status": 204, "headers": answer})
     await send({"type": "http.response.body", "body": b""})
+
+
+def _with_policy(send: Send) -> Send:
+    """Return a `send` that lets a browser do nothing with an answer, unless the answer says otherwise."""
+
+    async def sending(message: Message) -> None:
+        if message["type"] in {"http.response.start", "websocket.http.response.start"}:
+            headers: Headers = [*message.get("headers", ())]
+            if all(name.lower() != POLICY for name, _ in headers):
+                message = {**message, "headers": [*headers, _NOTHING]}
+        await send(message)
+
+    return sending
 
 
 def _allowing(origin: str, send: Send) -> Send:

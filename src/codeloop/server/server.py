@@ -6,6 +6,7 @@ import errno
 import logging
 import socket
 from collections.abc import Awaitable, Callable, Generator
+from pathlib import Path
 from typing import Any
 
 import uvicorn
@@ -24,6 +25,8 @@ from codeloop.schema.limits import (
 )
 from codeloop.schema.wire import replace
 from codeloop.server.asgi import site
+from codeloop.server.browser.pages import find_paths, page_routes
+from codeloop.server.browser.sessions import BrowserSessions
 from codeloop.server.events.hub import Hub
 from codeloop.server.guard import AccessPolicy, Guard, names_of
 from codeloop.server.http_protocol import BoundedProtocol
@@ -34,7 +37,6 @@ HEADERS = [
     ("vary", "Origin"),
     ("x-content-type-options", "nosniff"),
     ("referrer-policy", "no-referrer"),
-    ("content-security-policy", "default-src 'none'; frame-ancestors 'none'"),  # what a browser shows of an answer
 ]
 
 
@@ -46,7 +48,7 @@ class ListenOptions(Struct, frozen=True, kw_only=True):
     """Where and for whom a server listens. Port 0: a free one. `password` None: nobody needs one.
 
     `is_port_free`: another port will do when that one is taken. `origins`: web pages from there may ask too, as
-    `guard.origin_of` gives them.
+    `guard.origin_of` gives them. `pages`: a folder whose files are offered at `/`, the browser UI.
     """
 
     host: str = "127.0.0.1"
@@ -55,6 +57,7 @@ class ListenOptions(Struct, frozen=True, kw_only=True):
     username: str = "opencode"
     password: str | None = None
     origins: tuple[str, ...] = ()
+    pages: Path | None = None
 
 
 class Address(Struct, frozen=True):
@@ -92,6 +95,8 @@ class Server:
         self._socket = _bind(listening, address)
         host, port = self._socket.getsockname()[:2]
         self.url = f"http://{add_brackets(host)}:{port}"
+        paths = find_paths(listening.pages) if listening.pages is not None else {}
+        self.browsers = BrowserSessions(listening.password, port)
         door = AccessPolicy(
             port=port,
             names=names_of(listening.host, is_foreign=address.is_foreign),
@@ -99,8 +104,10 @@ class Server:
             origins=frozenset(listening.origins),
             username=listening.username,
             password=listening.password,
+            pages=frozenset(paths),
         )
-        self._guard = Guard(site(app, self.hub), door)
+        pages = page_routes(paths, self.browsers, listening.host, port) if paths else []
+        self._guard = Guard(site(app, self.hub, pages), door, self.browsers)
         config = uvicorn.Config(
             self._guard,
             http=BoundedProtocol,

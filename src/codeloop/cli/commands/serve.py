@@ -1,9 +1,9 @@
-"""`codeloop serve`: serves the agent to other programs over HTTP."""
+"""`codeloop serve`: serves the agent to other programs over HTTP; `codeloop web`: shows it in the browser."""
 
 import asyncio
 import os
 import secrets
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +17,14 @@ from codeloop.cli.options import OFFLINE, PROFILE
 from codeloop.cli.output.streams import Outlet, Output, standard
 from codeloop.config.files import reason
 from codeloop.config.server_credential import PASSWORDS, first_set, publish, username_of, withdraw
+from codeloop.extend.mcp.sign_in.callback import open_browser
 from codeloop.kit.terminal_text import inert
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.limits import OUTPUT_READER, SERVER_SIGNAL
 from codeloop.schema.permission import Profile
 from codeloop.server.guard import origin_of
 from codeloop.server.server import ListenOptions, Server, find_address
+from codeloop.web import FILES
 from codeloop.workspace.files.own_log import log_to_file
 
 PORT = 4096
@@ -40,6 +42,15 @@ class ServeOptions(Struct, frozen=True, kw_only=True):
     log_level: str | None
     trust: bool
     profile: Profile | None = None
+    opens_browser: bool = False
+
+
+class Outputs(Struct, frozen=True):
+    """Where is said what. `browse` opens an address in the browser, and returns whether it could; None: do not."""
+
+    stdout: Output
+    stderr: Output
+    browse: Callable[[str], Awaitable[bool]] | None = None
 
 
 class Secret(Struct, frozen=True):
@@ -49,39 +60,68 @@ class Secret(Struct, frozen=True):
     source: str = ""
 
 
+_OPTIONS = (
+    click.option("--hostname", metavar="HOST", help="Address to listen on. [default: server.hostname, else 127.0.0.1]"),
+    click.option(
+        "--port",
+        type=click.IntRange(0, 65535),
+        help=f"Port to listen on; 0: any free one. [default: server.port, else {PORT}, or a free one if that is taken]",
+    ),
+    click.option(
+        "--cors", metavar="ORIGIN", multiple=True, help="Allow requests from web pages of this origin; repeatable."
+    ),
+    click.option(
+        "--password",
+        metavar="TEXT",
+        help="Password that clients must send. Other users of this machine can see it in the process list; "
+        "CODELOOP_SERVER_PASSWORD is safer. [default: a random one that codeloop finds by itself]",
+    ),
+    click.option("--no-password", is_flag=True, help="Disable authentication."),
+    click.option(
+        "--log-level",
+        type=click.Choice(LEVELS, case_sensitive=False),
+        help="Minimum level to log. [default: log_level, else INFO]",
+    ),
+    PROFILE,
+    OFFLINE,
+    click.option("--trust", is_flag=True, help="Trust this directory's configuration while the server runs."),
+)
+
+
+def _with_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of a server."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
 @click.command()
-@click.option("--hostname", metavar="HOST", help="Address to listen on. [default: server.hostname, else 127.0.0.1]")
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    help=f"Port to listen on; 0: any free one. [default: server.port, else {PORT}, or a free one if that is taken]",
-)
-@click.option(
-    "--cors", metavar="ORIGIN", multiple=True, help="Allow requests from web pages of this origin; repeatable."
-)
-@click.option(
-    "--password",
-    metavar="TEXT",
-    help="Password that clients must send. Other users of this machine can see it in the process list; "
-    "CODELOOP_SERVER_PASSWORD is safer. [default: a random one that codeloop finds by itself]",
-)
-@click.option("--no-password", is_flag=True, help="Disable authentication.")
-@click.option(
-    "--log-level",
-    type=click.Choice(LEVELS, case_sensitive=False),
-    help="Minimum level to log. [default: log_level, else INFO]",
-)
-@PROFILE
-@OFFLINE
-@click.option("--trust", is_flag=True, help="Trust this directory's configuration while the server runs.")
+@_with_options
 def serve(**flags: Any) -> None:
     """Serve this directory, and any other that a client names, over HTTP until stopped by a signal.
 
     Clients authenticate with HTTP Basic, `Bearer PASSWORD`, or the query parameter auth_token=BASE64(USER:PASSWORD).
+    A browser shows the page at the printed address; the link in it is good once, for ten minutes.
     Exit codes: 0 stopped by a signal, 1 error, 2 usage, 130 stopped by a second signal.
     """
+    _serve(ServeOptions(**flags))
+
+
+@click.command()
+@_with_options
+@click.option("--no-open", is_flag=True, help="Only print the link.")
+def web(*, no_open: bool, **flags: Any) -> None:
+    """Show this directory's sessions, and any other's, in the browser until stopped by a signal.
+
+    Starts a server as `codeloop serve` does, and opens its page with a link that is good once, for ten minutes.
+    Exit codes: 0 stopped by a signal, 1 error, 2 usage, 130 stopped by a second signal.
+    """
+    _serve(ServeOptions(**flags, opens_browser=not no_open))
+
+
+def _serve(asked: ServeOptions) -> None:
+    """Serve until a signal. Raises UsageProblem, CodeloopError."""
     _fill_descriptors()
-    asked = ServeOptions(**flags)
     secret = _secret(asked)
     chosen = {"profile": asked.profile} if asked.profile else {}
     startup = Startup(directory=Path.cwd(), settings=chosen, trust=asked.trust)
@@ -91,7 +131,8 @@ def serve(**flags: Any) -> None:
         stderr.write(f"codeloop: {inert(warning)}\n")
     listening = _listening(asked, secret, settings, stderr)
     with log_to_file(settings.paths.log, asked.log_level or settings.config.log_level or "INFO"):
-        asyncio.run(_served(startup, settings, listening, secret, (stdout, stderr)))
+        browse = open_browser if asked.opens_browser else None
+        asyncio.run(_served(startup, settings, listening, secret, Outputs(stdout, stderr, browse)))
 
 
 def _fill_descriptors() -> None:
@@ -139,6 +180,7 @@ def _listening(asked: ServeOptions, secret: Secret, settings: ProjectSettings, s
         username=username,
         password=secret.password,
         origins=_origins(asked.cors, configured.cors, stderr),
+        pages=FILES,
     )
 
 
@@ -161,20 +203,29 @@ async def _served(
     settings: ProjectSettings,
     listening: ListenOptions,
     secret: Secret,
-    outputs: tuple[Output, Output],
+    outputs: Outputs,
 ) -> None:
-    stdout, stderr = outputs
     ended = _ended_by_signal()
     server = Server(App(startup), listening)
     try:
         await server.start()
         where = _published(server, secret, settings)
-        stdout.write(f"opencode server listening on {server.url}\n")
-        stderr.write(f"codeloop: {where}\ncodeloop: Connect with: codeloop attach {server.url}\n")
+        outputs.stdout.write(f"opencode server listening on {server.url}\n")
+        link = _page_link(server)
+        words = (where, f"Connect with: codeloop attach {server.url}", f"Open in a browser: {link}")
+        outputs.stderr.write("".join(f"codeloop: {line}\n" for line in words))
+        if outputs.browse is not None and not await outputs.browse(link):
+            outputs.stderr.write("codeloop: There is no browser to open here. Open the link in yours.\n")
         await ended.wait()
     finally:
         withdraw(settings.paths, server.url)
         await server.stop()
+
+
+def _page_link(server: Server) -> str:
+    """Return the address for a browser on this machine, which can't open that of a server that listens everywhere."""
+    url = server.url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
+    return url if server.listening.password is None else f"{url}/#link={server.browsers.create_link()}"
 
 
 def _ended_by_signal() -> asyncio.Event:

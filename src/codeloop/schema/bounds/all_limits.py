@@ -3,6 +3,7 @@
 from codeloop.kit.limit import Limit
 from codeloop.schema import limits
 from codeloop.schema.bounds import (
+    browser,
     cloud,
     doctor,
     extension,
@@ -15,7 +16,7 @@ from codeloop.schema.bounds import (
     tui,
 )
 
-_MODULES = (limits, cloud, doctor, extension, language, program, sandbox, session, structured, terminal, tui)
+_MODULES = (limits, browser, cloud, doctor, extension, language, program, sandbox, session, structured, terminal, tui)
 
 
 def all_limits() -> tuple[Limit, ...]:

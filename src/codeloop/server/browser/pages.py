@@ -1,0 +1,127 @@
+"""The routes of the browser UI: its files, which need no credential, and the two by which a browser signs in."""
+
+import gzip
+import mimetypes
+import socket
+from collections.abc import Awaitable, Callable
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+
+from msgspec import Struct
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from codeloop.net.origin import add_brackets, is_loopback
+from codeloop.schema.bounds.browser import BROWSER_SESSION
+from codeloop.server.browser.sessions import BrowserSessions
+from codeloop.server.responses import answer
+
+SESSION = "/web/session"
+"""Exchanges a one-time link or the password for a session."""
+LINK = "/web/link"
+"""Makes a one-time link, for another device."""
+_INDEX = "index.html"
+_WORKER = "worker.js"
+_KINDS = {".webmanifest": "application/manifest+json", ".js": "text/javascript", ".txt": "text/plain"}
+
+_RULES = (
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src-elem 'self' 'unsafe-inline'",  # xterm.js writes its colours into a style element
+    "style-src-attr 'none'",
+    "img-src 'self' data: blob:",
+    "connect-src 'self'",
+    "manifest-src 'self'",
+    "worker-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+    "trusted-types dompurify codeloop",
+)
+POLICY = "; ".join(_RULES)
+HEADERS = {
+    "content-security-policy": POLICY,
+    "cache-control": "no-cache",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+    "x-frame-options": "DENY",
+}
+
+
+class PageFile(Struct, frozen=True):
+    """A file of the page, as it is and packed by gzip."""
+
+    body: bytes
+    packed: bytes
+    etag: str
+    kind: str
+
+
+def find_paths(folder: Path) -> dict[str, Path]:
+    """Return the files below a folder by the path that a browser asks for: `/` for the index, else `/web/NAME`."""
+    files = {f"/web/{path.relative_to(folder).as_posix()}": path for path in folder.rglob("*") if path.is_file()}
+    index = files.pop(f"/web/{_INDEX}", None)
+    return files if index is None else files | {"/": index}
+
+
+def page_routes(paths: dict[str, Path], sessions: BrowserSessions, host: str, port: int) -> list[BaseRoute]:
+    """Return the routes of the page. `host`: what the server listens on."""
+
+    async def start_session(request: Request) -> Response:
+        """Begin a session for a browser: the guard has seen its link or the password, if there is one."""
+        made = sessions.create_session(request.headers["host"])
+        response = answer({"key": made.key})
+        age = BROWSER_SESSION.value // 1000
+        response.set_cookie(sessions.cookie_name, made.cookie, max_age=age, httponly=True, samesite="strict")
+        return response
+
+    async def create_link(_request: Request) -> Response:
+        urls = [f"http://{add_brackets(name)}:{port}/#link={sessions.create_link()}" for name in _find_hosts(host)]
+        return answer({"urls": urls})
+
+    files: list[BaseRoute] = [Route(path, _send_file(file)) for path, file in paths.items()]
+    return [
+        *files,
+        Route(SESSION, start_session, methods=["POST"]),
+        Route(LINK, create_link, methods=["POST"]),
+    ]
+
+
+def _send_file(path: Path) -> Callable[[Request], Awaitable[Response]]:
+    async def send_file(request: Request) -> Response:
+        file = _read(path)
+        headers = HEADERS | {"etag": file.etag, "vary": "Accept-Encoding, Origin"}
+        if path.name == _WORKER:
+            headers["service-worker-allowed"] = "/"
+        if request.headers.get("if-none-match") == file.etag:
+            return Response(status_code=304, headers=headers)
+        if "gzip" not in request.headers.get("accept-encoding", ""):
+            return Response(file.body, media_type=file.kind, headers=headers)
+        return Response(file.packed, media_type=file.kind, headers=headers | {"content-encoding": "gzip"})
+
+    return send_file
+
+
+@cache
+def _read(path: Path) -> PageFile:
+    body = path.read_bytes()
+    kind = _KINDS.get(path.suffix) or mimetypes.guess_type(path.name)[0] or "application/octet-stream"
+    return PageFile(body, gzip.compress(body, mtime=0), f'"{sha256(body).hexdigest()[:20]}"', kind)
+
+
+def _find_hosts(host: str) -> list[str]:
+    """Return the addresses under which other devices reach a server that listens on `host`; none on loopback."""
+    if is_loopback(host):
+        return []
+    if host.strip("0.:"):
+        return [host]
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))  # nothing is sent: the kernel only chooses the address that it would use
+        except OSError:
+            return []
+        return [str(probe.getsockname()[0])]

@@ -1,0 +1,69 @@
+"""How a browser signs in: one-time links, and the signed sessions that they are exchanged for."""
+
+import hmac
+import secrets
+import time
+from hashlib import sha256
+from http.cookies import CookieError, SimpleCookie
+
+from msgspec import Struct
+
+from codeloop.schema.bounds.browser import BROWSER_LINK, BROWSER_LINKS, BROWSER_SESSION
+
+
+class BrowserSession(Struct, frozen=True):
+    """What a browser gets: `cookie` (which no script reads) and `key`, which the page sends with each request.
+
+    Cookies of one host are sent to every port of it, so a cookie alone lets nobody in; a key alone neither.
+    """
+
+    cookie: str
+    key: str
+
+
+class BrowserSessions:
+    """Makes links and sessions, and checks them. A session is signed, not stored: it outlives a restart of the server.
+
+    It counts for the host that it was made for, until it expires or the server has another password.
+    """
+
+    def __init__(self, password: str | None, port: int) -> None:
+        self.cookie_name = f"codeloop_{port}"
+        self._secret = sha256(b"codeloop browser session\0" + (password or secrets.token_hex()).encode()).digest()
+        self._links: dict[str, float] = {}
+
+    def create_link(self) -> str:
+        """Return a token that `use_link` takes once, for `BROWSER_LINK` from now on."""
+        now = time.monotonic()
+        self._links = {token: end for token, end in self._links.items() if end > now}
+        while len(self._links) >= BROWSER_LINKS.value:
+            del self._links[next(iter(self._links))]
+        token = secrets.token_urlsafe(24)
+        self._links[token] = now + BROWSER_LINK.seconds
+        return token
+
+    def use_link(self, token: str) -> bool:
+        """Say whether a link is good; it is not any more afterwards."""
+        return self._links.pop(token, 0.0) > time.monotonic()
+
+    def create_session(self, host: str) -> BrowserSession:
+        """Return a session for the server under this host name (as the Host header has it)."""
+        expires = int(time.time() + BROWSER_SESSION.seconds)
+        claim = f"{secrets.token_urlsafe(12)}.{expires}"
+        return BrowserSession(f"{claim}.{self._sign('cookie', claim, host)}", self._sign("key", claim, host))
+
+    def is_valid(self, cookies: str, key: str, host: str) -> bool:
+        """Say whether the Cookie header and the key of a request belong to one session for this host."""
+        try:
+            found = SimpleCookie(cookies).get(self.cookie_name)
+        except CookieError:
+            return False
+        claim, _, signature = (found.value if found else "").rpartition(".")
+        expires = claim.rpartition(".")[2]
+        if not (expires.isascii() and expires.isdecimal() and len(expires) < 16) or int(expires) < time.time():
+            return False
+        is_cookie = hmac.compare_digest(signature.encode(), self._sign("cookie", claim, host).encode())
+        return is_cookie and hmac.compare_digest(key.encode(), self._sign("key", claim, host).encode())
+
+    def _sign(self, use: str, claim: str, host: str) -> str:
+        return hmac.new(self._secret, f"{use}|{claim}|{host.lower()}".encode(), sha256).hexdigest()

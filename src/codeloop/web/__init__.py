@@ -1,0 +1,6 @@
+"""The browser UI: files that `make web` builds from the folder `web/` of the repository, and where they are."""
+
+from pathlib import Path
+
+FILES = Path(__file__).parent / "static"
+"""The folder that a server offers at `/`."""

@@ -1,0 +1,60 @@
+// Starts the page: signs the browser in by the link in the address, reads the state, follows the events.
+import { render } from "preact";
+import { applyEvents } from "./state/events";
+import { loadSessions, reload } from "./state/load";
+import { showAddress } from "./state/route";
+import { place } from "./state/store";
+import { fail } from "./state/ui";
+import { isSignedOut, Refused, signIn } from "./wire/api";
+import { follow } from "./wire/stream";
+import { App } from "./view/app";
+
+/** Exchange the one-time link in the address, and take it out of the address and the history. */
+async function useLink(): Promise<void> {
+  const link = new URLSearchParams(location.hash.slice(1)).get("link");
+  if (!link) return;
+  history.replaceState(null, "", location.pathname);
+  await signIn({ link });
+}
+
+async function start(): Promise<void> {
+  try {
+    await showAddress();
+    await loadSessions(place.value.directory);
+  } catch (error) {
+    if (!(error instanceof Refused && error.status === 401)) fail(error);
+  }
+}
+
+interface ScriptPolicies {
+  createPolicy(name: string, rules: { createScriptURL: (url: string) => string }): { createScriptURL(url: string): string };
+}
+
+/** Makes the address of the one script that the page starts, as a type that the browser lets through. */
+const policy = (window as unknown as { trustedTypes?: ScriptPolicies }).trustedTypes?.createPolicy("codeloop", { createScriptURL: () => "/web/worker.js" });
+
+/** Have the worker keep the page's own files. */
+async function keepShell(): Promise<void> {
+  if (!("serviceWorker" in navigator) || !isSecureContext) return;
+  await navigator.serviceWorker.register(policy ? policy.createScriptURL("") : "/web/worker.js", { scope: "/" }).catch(() => undefined);
+}
+
+let isFirst = true;
+
+async function begin(): Promise<void> {
+  await useLink().catch(fail);
+  render(<App onSignedIn={() => void start()} />, document.querySelector("#app")!);
+  addEventListener("hashchange", () => void showAddress().catch(fail));
+  void follow({
+    onEvents: applyEvents,
+    onResync: () => {
+      if (!isFirst) void reload().catch(fail);
+      isFirst = false;
+    },
+  });
+  await start();
+  isFirst = false;
+  if (!isSignedOut.value) await keepShell();
+}
+
+void begin();

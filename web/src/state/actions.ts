@@ -1,0 +1,166 @@
+// What the user can do in a session; each is one request of the server's contract.
+import { post, ask, get } from "../wire/api";
+import type { FileOutcome, ModelRef, Part, Session } from "../wire/types";
+import { go } from "./route";
+import { changed, conversationOf, current, offers, place, sessions } from "./store";
+import { attempt, chosenAgent, chosenModel, fail, tell } from "./ui";
+
+export interface Attachment {
+  filename: string;
+  mime: string;
+  url: string;
+}
+
+const newMessageID = (): string => `msg_${(Date.now() * 4096).toString(16).slice(-12).padStart(12, "0")}${Array.from(crypto.getRandomValues(new Uint8Array(14)), (byte) => "0123456789ABCDEFGHJKMNPQRSTVWXYZ"[byte % 32]).join("")}`;
+
+/** The model that answers next: the chosen one, the session's, the configured one. */
+export function currentModel(): ModelRef | undefined {
+  const [providerID, ...rest] = chosenModel.value.split("/");
+  if (providerID && rest.length > 0) return { providerID, modelID: rest.join("/") };
+  const own = current.value?.model;
+  if (own) return { providerID: own.providerID, modelID: own.id };
+  return undefined;
+}
+
+export function currentAgent(): string {
+  const named = chosenAgent.value || current.value?.agent;
+  return named ?? offers.value.agents.find((agent) => agent.mode !== "subagent" && !agent.hidden && agent.name === "build")?.name ?? "";
+}
+
+/** The session on the screen; a new one is made by the first prompt. */
+async function ensureSession(): Promise<Session> {
+  const shown = current.value;
+  if (shown) return shown;
+  const made = await post<Session>("/session", {}, place.value.directory);
+  sessions.value = changed(sessions.value, made.id, made);
+  conversationOf(made.id).isLoaded.value = true;
+  go({ directory: made.directory, sessionID: made.id });
+  return made;
+}
+
+const FILE = /(?:^|\s)@([^\s@]+)/g;
+
+/** The files and agents that a prompt names with @, as parts. */
+function mentions(text: string, files: ReadonlySet<string>, directory: string): object[] {
+  const parts: object[] = [];
+  for (const match of text.matchAll(FILE)) {
+    const name = match[1]!;
+    const start = match.index + match[0].indexOf("@");
+    const source = { value: `@${name}`, start, end: start + name.length + 1 };
+    if (offers.value.agents.some((agent) => agent.name === name && agent.mode !== "primary")) parts.push({ type: "agent", name, source });
+    else if (files.has(name)) parts.push({ type: "file", mime: name.endsWith("/") ? "application/x-directory" : "text/plain", filename: name, url: `file://${encodeURI(`${directory}/${name}`)}`, source: { type: "file", path: name, text: source } });
+  }
+  return parts;
+}
+
+/** Send what was typed: a prompt, a /command or a !shell line. Throws Refused; then nothing was sent. */
+export async function send(text: string, attachments: readonly Attachment[], files: ReadonlySet<string>): Promise<void> {
+  const { id, directory } = await ensureSession();
+  const model = currentModel();
+  const agent = currentAgent();
+  const chosen = { ...(model ? { model } : {}), ...(agent ? { agent } : {}) };
+  const attached = attachments.map((each) => ({ type: "file", ...each }));
+  const command = /^\/(\S+)\s*([\s\S]*)$/.exec(text);
+  if (text.startsWith("!")) {
+    void attempt(() => post(`/session/${id}/shell`, { command: text.slice(1).trim(), ...chosen }, directory));
+  } else if (command && offers.value.commands.some((each) => each.name === command[1])) {
+    const named = model ? { model: `${model.providerID}/${model.modelID}` } : {};
+    void attempt(() => post(`/session/${id}/command`, { command: command[1], arguments: command[2], agent: agent || undefined, parts: attached, ...named }, directory));
+  } else {
+    const parts = [{ type: "text", text }, ...mentions(text, files, directory), ...attached];
+    await post(`/session/${id}/prompt_async`, { messageID: newMessageID(), parts, ...chosen }, directory);
+  }
+}
+
+const at = (): { id: string; directory: string } => ({ id: place.value.sessionID, directory: place.value.directory });
+
+export const newSession = (directory = place.value.directory): void => go({ directory, sessionID: "" });
+
+export async function abort(): Promise<void> {
+  const { id, directory } = at();
+  if (id) await attempt(() => post(`/session/${id}/abort`, {}, directory));
+}
+
+type Reverted = Session & { outcome?: FileOutcome };
+
+/** The prompt that undo takes back next: the last one that still counts. */
+export function lastPrompt(): string | undefined {
+  const messages = conversationOf(place.value.sessionID).messages.value;
+  const end = messages.findIndex((view) => view.info.value.id === current.value?.revert?.messageID);
+  return messages.slice(0, end < 0 ? messages.length : end).findLast((view) => view.info.value.role === "user")?.info.value.id;
+}
+
+/** What an undo of a prompt would do to the files, without doing it. */
+export async function previewUndo(messageID: string): Promise<FileOutcome> {
+  const { id, directory } = at();
+  return (await post<Reverted>(`/session/${id}/revert`, { messageID, dryRun: true }, directory)).outcome ?? { restored: [], unchanged: [], conflicts: [] };
+}
+
+export async function undo(messageID: string): Promise<void> {
+  const { id, directory } = at();
+  await attempt(async () => {
+    const session = await post<Reverted>(`/session/${id}/revert`, { messageID }, directory);
+    report("Undone", session.outcome);
+  });
+}
+
+export async function redo(): Promise<void> {
+  const { id, directory } = at();
+  if (!current.value?.revert) return tell("There is nothing to redo.");
+  await attempt(async () => report("Redone", (await post<Reverted>(`/session/${id}/unrevert`, {}, directory)).outcome));
+}
+
+function report(what: string, outcome: FileOutcome | undefined): void {
+  const left = outcome?.conflicts.length ?? 0;
+  if (left > 0) fail(new Error(`${what}, but for ${left === 1 ? outcome!.conflicts[0]!.path : `${left} files`}: ${outcome!.conflicts[0]!.reason}`));
+  else tell(what);
+}
+
+export async function compact(): Promise<void> {
+  const { id, directory } = at();
+  const model = currentModel();
+  if (!id || !model) return tell("There is nothing to compact.");
+  tell("Compacting…");
+  await attempt(() => post(`/session/${id}/summarize`, model, directory));
+}
+
+export async function fork(messageID?: string): Promise<void> {
+  const { id, directory } = at();
+  await attempt(async () => {
+    const made = await post<Session>(`/session/${id}/fork`, messageID ? { messageID } : {}, directory);
+    go({ directory: made.directory, sessionID: made.id });
+  });
+}
+
+export async function rename(session: Session, title: string): Promise<void> {
+  await attempt(() => ask("PATCH", `/session/${session.id}`, { body: { title }, directory: session.directory }));
+}
+
+export async function remove(session: Session): Promise<void> {
+  const done = await attempt(() => ask("DELETE", `/session/${session.id}`, { directory: session.directory }));
+  if (done && place.value.sessionID === session.id) newSession(session.directory);
+}
+
+const directoryOf = (sessionID: string): string => sessions.value.get(sessionID)?.directory ?? place.value.directory;
+
+export async function answerPermission(request: { id: string; sessionID: string }, reply: "once" | "always" | "reject", message = ""): Promise<void> {
+  await attempt(() => post(`/permission/${request.id}/reply`, { reply, ...(message ? { message } : {}) }, directoryOf(request.sessionID)));
+}
+
+export async function answerQuestion(request: { id: string; sessionID: string }, answers: string[][]): Promise<void> {
+  await attempt(() => post(`/question/${request.id}/reply`, { answers }, directoryOf(request.sessionID)));
+}
+
+export async function rejectQuestion(request: { id: string; sessionID: string }): Promise<void> {
+  await attempt(() => post(`/question/${request.id}/reject`, {}, directoryOf(request.sessionID)));
+}
+
+/** Paths below the directory that fit what was typed, best first. */
+export async function findFiles(query: string): Promise<string[]> {
+  const { directory } = at();
+  const found = await get<{ data: { path: string }[] }>("/api/fs/find", directory, { query, limit: 20, "location[directory]": directory });
+  return found.data.map((each) => each.path);
+}
+
+/** The text of a message, as it is copied. */
+export const textOf = (parts: readonly Part[]): string => parts.filter((part) => part.type === "text" && !part.synthetic && part.text).map((part) => part.text).join("\n\n");

@@ -1,0 +1,112 @@
+// Reads what the page shows: at its start, when a place is opened, and again after events were missed.
+import { batch } from "@preact/signals";
+import { get, getPage } from "../wire/api";
+import type { Agent, Command, MessageWithParts, PermissionRequest, Provider, QuestionRequest, Session, Status, Todo } from "../wire/types";
+import { putMessages } from "./events";
+import { areSessionsLoaded, changed, conversationOf, heldConversation, keepOnly, NO_OFFERS, offers, outcomes, permissions, place, questions, sessions, statuses } from "./store";
+
+const PAGE = 100;
+const SESSIONS = 1_000;
+
+interface Paths {
+  directory: string;
+  worktree: string;
+  home: string;
+}
+
+/** The directory that the server was started in. */
+export const findDirectory = async (): Promise<string> => (await get<Paths>("/path")).directory;
+
+/** Read the sessions of all projects, and those of a directory, which may be too old to be among them. */
+export async function loadSessions(directory: string): Promise<void> {
+  const [everywhere, here] = await Promise.all([get<Session[]>("/session/everything", directory, { limit: SESSIONS }), get<Session[]>("/session", directory, { limit: SESSIONS, scope: "project" })]);
+  sessions.value = new Map([...everywhere, ...here].map((session) => [session.id, session]));
+  areSessionsLoaded.value = true;
+}
+
+/** Read what works and what waits in a directory. */
+export async function loadState(directory: string): Promise<void> {
+  const [busy, asked, questioned] = await Promise.all([
+    get<Record<string, Status>>("/session/status", directory),
+    get<PermissionRequest[]>("/permission", directory),
+    get<QuestionRequest[]>("/question", directory),
+  ]);
+  batch(() => {
+    const isElsewhere = (id: string): boolean => (sessions.value.get(id)?.directory ?? directory) !== directory;
+    statuses.value = new Map([...[...statuses.value].filter(([id]) => isElsewhere(id)), ...Object.entries(busy)]);
+    permissions.value = [...permissions.value.filter((each) => isElsewhere(each.sessionID)), ...asked];
+    questions.value = [...questions.value.filter((each) => isElsewhere(each.sessionID)), ...questioned];
+  });
+}
+
+/** Read what a directory offers. */
+export async function loadOffers(directory: string): Promise<void> {
+  const [agents, commands, models, paths, vcs] = await Promise.all([
+    get<Agent[]>("/agent", directory),
+    get<Command[]>("/command", directory),
+    get<{ providers: Provider[]; default: Record<string, string> }>("/config/providers", directory),
+    get<Paths>("/path", directory),
+    get<{ branch?: string }>("/vcs", directory).catch(() => ({}) as { branch?: string }),
+  ]);
+  if (place.value.directory !== directory) return;
+  offers.value = { agents, commands, providers: models.providers, defaults: models.default, worktree: paths.worktree, home: paths.home, branch: vcs.branch ?? "" };
+}
+
+/** Read the newest messages of a session and its todo list; `afresh`: what is held is out of date. */
+export async function loadConversation(sessionID: string, directory: string, afresh = false): Promise<void> {
+  const held = conversationOf(sessionID);
+  const [page, todos, session] = await Promise.all([
+    getPage<MessageWithParts>(`/session/${sessionID}/message`, directory, { limit: PAGE }),
+    get<Todo[]>(`/session/${sessionID}/todo`, directory),
+    get<Session>(`/session/${sessionID}`, directory),
+  ]);
+  batch(() => {
+    sessions.value = changed(sessions.value, sessionID, session);
+    if (afresh) {
+      held.messages.value = [];
+      held.byId.clear();
+      held.partsById.clear();
+    }
+    if (afresh || !held.isLoaded.value) held.cursor.value = page.cursor;
+    held.todos.value = todos;
+    putMessages(sessionID, page.items);
+    held.isLoaded.value = true;
+    const error = page.items.at(-1)?.info.error;
+    if (error && error.name !== "MessageAbortedError") outcomes.value = changed(outcomes.value, sessionID, "failed");
+  });
+}
+
+/** Read the page before the oldest message that is held. */
+export async function loadOlder(sessionID: string, directory: string): Promise<void> {
+  const held = conversationOf(sessionID);
+  const before = held.cursor.value;
+  if (before === null) return;
+  held.cursor.value = null;
+  try {
+    const page = await getPage<MessageWithParts>(`/session/${sessionID}/message`, directory, { limit: PAGE, before });
+    batch(() => {
+      putMessages(sessionID, page.items);
+      held.cursor.value = page.cursor;
+    });
+  } catch (error) {
+    held.cursor.value = before;
+    throw error;
+  }
+}
+
+/** Read the current place: all of it when the directory is another one than before, or events were missed. */
+export async function loadPlace(isNewDirectory: boolean): Promise<void> {
+  const { directory, sessionID } = place.value;
+  if (isNewDirectory) offers.value = NO_OFFERS;
+  const around = isNewDirectory ? [loadState(directory), loadOffers(directory)] : [];
+  const conversation = sessionID && !heldConversation(sessionID)?.isLoaded.value ? [loadConversation(sessionID, directory)] : [];
+  await Promise.all([...around, ...conversation]);
+}
+
+/** Read everything again, because events were missed. */
+export async function reload(): Promise<void> {
+  const { directory, sessionID } = place.value;
+  keepOnly(sessionID);
+  const conversation = sessionID ? [loadConversation(sessionID, directory, true)] : [];
+  await Promise.all([loadSessions(directory), loadState(directory), loadOffers(directory), ...conversation]);
+}

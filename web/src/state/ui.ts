@@ -1,0 +1,85 @@
+// What the page itself remembers: how it looks, what is open, what was typed.
+import { effect, signal } from "@preact/signals";
+
+export type Theme = "system" | "light" | "dark";
+export type Panel = "none" | "review";
+export type Dialog = "help" | "models" | "agents" | "sessions" | "commands" | "context" | "pair" | "undo" | "find" | "timeline";
+
+/** A setting that stays in this browser. */
+function keep<T extends string>(name: string, first: T) {
+  const kept = signal((localStorage.getItem(`codeloop.${name}`) ?? first) as T);
+  effect(() => localStorage.setItem(`codeloop.${name}`, kept.value));
+  return kept;
+}
+
+export const theme = keep<Theme>("theme", "system");
+export const diffStyle = keep<"unified" | "split">("diff", "unified");
+export const hasDetails = keep<"yes" | "no">("details", "no");
+export const isSidebarOpen = signal(false);
+export const panel = signal<Panel>("none");
+export const isTerminalOpen = signal(false);
+export const dialog = signal<Dialog | null>(null);
+export const chosenAgent = signal("");
+export const chosenModel = signal("");
+
+effect(() => {
+  const root = document.documentElement;
+  if (theme.value === "system") delete root.dataset["theme"];
+  else root.dataset["theme"] = theme.value;
+});
+
+export function switchTheme(): void {
+  const order: Theme[] = ["system", "light", "dark"];
+  theme.value = order[(order.indexOf(theme.value) + 1) % order.length]!;
+  tell(`Theme: ${theme.value}`);
+}
+
+export interface Notice {
+  text: string;
+  isError: boolean;
+}
+
+/** A sentence that goes away by itself. */
+export const notice = signal<Notice | null>(null);
+let timer: ReturnType<typeof setTimeout> | undefined;
+
+function show(text: string, isError: boolean): void {
+  clearTimeout(timer);
+  notice.value = { text, isError };
+  timer = setTimeout(() => (notice.value = null), isError ? 8_000 : 3_000);
+}
+
+export const tell = (text: string): void => show(text, false);
+
+/** Show an error in its own words. */
+export function fail(error: unknown): void {
+  show(error instanceof Error ? error.message : String(error), true);
+}
+
+/** Do something that may be refused; the user sees the reason. Returns whether it was done. */
+export async function attempt(work: () => Promise<unknown>): Promise<boolean> {
+  try {
+    await work();
+    return true;
+  } catch (error) {
+    fail(error);
+    return false;
+  }
+}
+
+const DRAFT = "codeloop.draft.";
+
+/** What was typed for a session (or a directory's new one) and not sent. */
+export const readDraft = (key: string): string => localStorage.getItem(DRAFT + key) ?? "";
+
+export function keepDraft(key: string, text: string): void {
+  if (text) localStorage.setItem(DRAFT + key, text);
+  else localStorage.removeItem(DRAFT + key);
+}
+
+/** Text that something else on the page wants in the prompt box. */
+export const insertion = signal("");
+
+export async function copy(text: string): Promise<void> {
+  if (await attempt(() => navigator.clipboard.writeText(text))) tell("Copied");
+}

@@ -1,0 +1,38 @@
+// Figures, times and paths as people read them.
+
+/** 1,234 tokens as "1.2k". */
+export function formatCount(count: number): string {
+  if (count < 1_000) return String(count);
+  return count < 1_000_000 ? `${(count / 1_000).toFixed(count < 10_000 ? 1 : 0)}k` : `${(count / 1_000_000).toFixed(1)}M`;
+}
+
+export const formatCost = (dollars: number): string => (dollars === 0 ? "$0" : dollars < 0.01 ? "<$0.01" : `$${dollars.toFixed(2)}`);
+
+/** Milliseconds as "4.2 s" or "3 min". */
+export function formatDuration(ms: number): string {
+  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  if (ms < 60_000) return `${(ms / 1_000).toFixed(1)} s`;
+  return ms < 3_600_000 ? `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1_000)} s` : `${(ms / 3_600_000).toFixed(1)} h`;
+}
+
+/** How long ago a time (ms since the epoch) is, as short as can be. */
+export function formatAge(time: number): string {
+  const minutes = Math.max(0, (Date.now() - time) / 60_000);
+  if (minutes < 1) return "now";
+  if (minutes < 60) return `${Math.floor(minutes)}m`;
+  if (minutes < 1_440) return `${Math.floor(minutes / 60)}h`;
+  return minutes < 10_080 ? `${Math.floor(minutes / 1_440)}d` : new Date(time).toLocaleDateString(undefined, { day: "numeric", month: "short" });
+}
+
+export const baseName = (path: string): string => path.replace(/\/+$/, "").slice(path.replace(/\/+$/, "").lastIndexOf("/") + 1) || path;
+
+/** A path as seen from a directory, if it is below it. */
+export function shortenPath(path: string, directory: string): string {
+  return directory && path.startsWith(`${directory}/`) ? path.slice(directory.length + 1) : path;
+}
+
+/** "1 file", "2 files". */
+export const formatNumber = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;
+
+/** Colours and movements of the cursor are no use in a page: text without the terminal's escapes. */
+export const plainOutput = (text: string): string => text.replace(/\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-Z\\-_])/g, "").replace(/\r(?!\n)/g, "\n");

@@ -1,0 +1,65 @@
+// Markdown as HTML that can do nothing. Raw HTML in it is shown as text; what is made here is sanitised all the same.
+import DOMPurify from "dompurify";
+import { Marked, type Token, type Tokens } from "marked";
+import remend from "remend";
+import { highlight } from "./highlight";
+
+const ESCAPES: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
+const escape = (text: string): string => text.replace(/[&<>"']/g, (sign) => ESCAPES[sign]!);
+const ADDRESS = /^(?:https?:|mailto:)/i;
+
+const marked = new Marked({
+  gfm: true,
+  renderer: {
+    html: ({ text }) => escape(text),
+    code: ({ text, lang }) => {
+      const language = (lang ?? "").trim().split(/[\s,{]/)[0]!.toLowerCase();
+      const label = language ? `<span class="code-language">${escape(language)}</span>` : "";
+      const code = highlight(text, language) ?? escape(text);
+      return `<div class="code"><div class="code-bar">${label}<button type="button" class="code-copy">Copy</button></div><pre tabindex="0"><code>${code}</code></pre></div>`;
+    },
+    // A picture from elsewhere would tell its server who reads this, so it is a link.
+    image: ({ href, text }) => (ADDRESS.test(href) ? `<a href="${escape(href)}">${escape(text || href)}</a>` : escape(text || href)),
+    checkbox: ({ checked }) => (checked ? "☑ " : "☐ "),
+    table(token: Tokens.Table) {
+      const row = (cells: Tokens.TableCell[], tag: "th" | "td"): string => `<tr>${cells.map((cell) => `<${tag}>${this.parser.parseInline(cell.tokens)}</${tag}>`).join("")}</tr>`;
+      return `<div class="table" tabindex="0"><table><thead>${row(token.header, "th")}</thead><tbody>${token.rows.map((cells) => row(cells, "td")).join("")}</tbody></table></div>`;
+    },
+  },
+});
+
+const purifier = DOMPurify(window);
+purifier.addHook("afterSanitizeAttributes", (node) => {
+  if (node.tagName !== "A") return;
+  node.setAttribute("target", "_blank");
+  node.setAttribute("rel", "noopener noreferrer nofollow");
+});
+
+const ALLOWED = {
+  ALLOWED_TAGS: "a b blockquote br button code del div em h1 h2 h3 h4 h5 h6 hr i li ol p pre s span strong sub sup table tbody td th thead tr ul".split(" "),
+  ALLOWED_ATTR: ["class", "href", "start", "tabindex", "title", "type"],
+  ALLOWED_URI_REGEXP: ADDRESS,
+  ALLOW_DATA_ATTR: false,
+  RETURN_TRUSTED_TYPE: true,
+} as const;
+
+/** Make HTML safe to put into the page, as the browser's own type for that where it has one. */
+export const sanitise = (html: string): string => purifier.sanitize(html, { ...ALLOWED, ALLOWED_TAGS: [...ALLOWED.ALLOWED_TAGS], ALLOWED_ATTR: [...ALLOWED.ALLOWED_ATTR] }) as unknown as string;
+
+/** A block of a text, such as a paragraph; `raw` tells whether it has changed. */
+export interface Block {
+  raw: string;
+  token: Token;
+}
+
+/** Split a text into its blocks. `isLive`: it is still being written, so what is open at its end is closed. */
+export function splitBlocks(text: string, isLive: boolean): Block[] {
+  const tokens = marked.lexer(isLive ? remend(text) : text);
+  return tokens.filter((token) => token.type !== "space").map((token) => ({ raw: token.raw, token }));
+}
+
+/** Return the safe HTML of one block. */
+export const renderBlock = (block: Block): string => sanitise(marked.parser([block.token]));
+
+/** Return the safe HTML of code in a language. */
+export const renderCode = (code: string, language: string): string => sanitise(highlight(code, language) ?? escape(code));

@@ -1,0 +1,126 @@
+// The page: sessions to the left, the conversation in the middle, a review to the right when it is open.
+import { useSignalEffect } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { announcement } from "../state/announce";
+import { conversationOf, current, place, waiting } from "../state/store";
+import { dialog, isSidebarOpen, isTerminalOpen, notice, panel, type Dialog } from "../state/ui";
+import { baseName } from "../text/format";
+import { connection } from "../wire/stream";
+import { Asks } from "./asks";
+import { ConversationView } from "./conversation";
+import { AgentDialog, CommandDialog, FindDialog, ModelDialog, SessionDialog, TimelineDialog } from "./dialogs/choosers";
+import { ContextDialog, HelpDialog, PairDialog } from "./dialogs/info";
+import { UndoDialog } from "./dialogs/undo";
+import { Header } from "./header";
+import { handleKey, isLeading } from "./keys";
+import { Prompt } from "./prompt";
+import { Review } from "./review";
+import { Sidebar } from "./sidebar";
+import { SignIn } from "./sign_in";
+import { TerminalPanel } from "./terminal_panel";
+import { Todos } from "./tool";
+
+const DIALOGS: Record<Dialog, () => preact.JSX.Element> = {
+  help: HelpDialog,
+  models: ModelDialog,
+  agents: AgentDialog,
+  sessions: SessionDialog,
+  commands: CommandDialog,
+  context: ContextDialog,
+  pair: PairDialog,
+  undo: UndoDialog,
+  find: FindDialog,
+  timeline: TimelineDialog,
+};
+
+/** The todo list, while any of it is open. */
+function OpenTodos() {
+  const todos = conversationOf(place.value.sessionID).todos.value;
+  const open = todos.filter((todo) => todo.status === "pending" || todo.status === "in_progress");
+  if (open.length === 0) return null;
+  const now = todos.find((todo) => todo.status === "in_progress") ?? open[0]!;
+  return (
+    <details class="open-todos">
+      <summary>
+        <span class="count">
+          {todos.length - open.length}/{todos.length}
+        </span>
+        {now.content}
+      </summary>
+      <Todos todos={todos} />
+    </details>
+  );
+}
+
+function Start() {
+  return (
+    <div class="start">
+      <h2>What should be done in {baseName(place.value.directory)}?</h2>
+      <p class="quiet">
+        Type a prompt below. <kbd>/</kbd> for commands, <kbd>@</kbd> for files, <kbd>?</kbd> for keys.
+      </p>
+    </div>
+  );
+}
+
+function Dialogs() {
+  const name = dialog.value;
+  const Shown = name && DIALOGS[name];
+  return Shown ? <Shown key={name} /> : null;
+}
+
+function Notices() {
+  return (
+    <>
+      {connection.value === "lost" && (
+        <p class="connection" role="status">
+          <span class="spinner" /> The connection is lost. Connecting again…
+        </p>
+      )}
+      {isLeading.value && <p class="leading">Ctrl+X …</p>}
+      {notice.value && (
+        <p class={`notice ${notice.value.isError ? "error" : ""}`} role={notice.value.isError ? "alert" : "status"}>
+          {notice.value.text}
+        </p>
+      )}
+      <p class="unseen" aria-live="polite">
+        {announcement.value}
+      </p>
+    </>
+  );
+}
+
+export function App({ onSignedIn }: { onSignedIn: () => void }) {
+  useSignalEffect(() => {
+    const waits = waiting.value.size > 0 ? `(${waiting.value.size}) ` : "";
+    document.title = `${waits}${current.value?.title ?? "codeloop"}`;
+  });
+  useEffect(() => {
+    const onKeyDown = (event: KeyboardEvent): void => {
+      if (!event.defaultPrevented && handleKey(event)) event.preventDefault();
+    };
+    addEventListener("keydown", onKeyDown);
+    return () => removeEventListener("keydown", onKeyDown);
+  }, []);
+  const { sessionID, directory } = place.value;
+  return (
+    <div class={`page ${panel.value === "review" ? "reviewing" : ""}`}>
+      <Sidebar />
+      {isSidebarOpen.value && <div class="scrim" onClick={() => (isSidebarOpen.value = false)} />}
+      <main>
+        <Header />
+        {sessionID ? <ConversationView key={sessionID} /> : <Start />}
+        <div class="dock">
+          <Asks />
+          {sessionID && <OpenTodos />}
+          <Prompt key={sessionID || directory} />
+        </div>
+        {isTerminalOpen.value && <TerminalPanel key={directory} />}
+      </main>
+      {panel.value === "review" && <Review key={sessionID || directory} />}
+      <Notices />
+      <Dialogs />
+      <SignIn onSignedIn={onSignedIn} />
+    </div>
+  );
+}

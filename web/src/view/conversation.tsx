@@ -1,0 +1,151 @@
+// The conversation: a virtual list, so that ten thousand messages cost no more than those on the screen.
+import { effect, signal, useComputed } from "@preact/signals";
+import { elementScroll, observeElementOffset, observeElementRect, Virtualizer, type VirtualizerOptions } from "@tanstack/virtual-core";
+import { useEffect, useLayoutEffect, useReducer, useRef } from "preact/hooks";
+import { redo } from "../state/actions";
+import { loadOlder } from "../state/load";
+import { conversationOf, current, isBusy, place, type MessageView } from "../state/store";
+import { fail } from "../state/ui";
+import { formatNumber } from "../text/format";
+import { AssistantMessage, UserMessage, Working } from "./message";
+
+const GUESS = 140;
+const NEAR = 80;
+const EDGE = 600;
+
+/** The message that something else on the page wants to be shown. */
+export const target = signal("");
+
+type List = Virtualizer<HTMLDivElement, HTMLDivElement>;
+
+/** A virtual list of messages in a scrolling element; draws again when what is seen changes. */
+function useVirtual(views: readonly MessageView[], scroller: { current: HTMLDivElement | null }): List {
+  const [, draw] = useReducer((count: number) => count + 1, 0);
+  const options: VirtualizerOptions<HTMLDivElement, HTMLDivElement> = {
+    count: views.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => GUESS,
+    getItemKey: (index) => views[index]!.info.peek().id,
+    overscan: 6,
+    observeElementRect,
+    observeElementOffset,
+    scrollToFn: elementScroll,
+    onChange: () => draw(0),
+  };
+  const kept = useRef<List | null>(null);
+  const list = (kept.current ??= new Virtualizer(options));
+  list.setOptions(options);
+  useLayoutEffect(() => list._didMount(), []);
+  useLayoutEffect(() => list._willUpdate());
+  return list;
+}
+
+/** Keeps the end in sight while an answer streams in, until the user scrolls up. */
+function useFollow(scroller: { current: HTMLDivElement | null }, inner: { current: HTMLDivElement | null }, sessionID: string) {
+  const isAtEnd = useRef(true);
+  const isJumpShown = useRef(signal(false)).current;
+  const toEnd = (): void => {
+    const box = scroller.current;
+    if (box) box.scrollTop = box.scrollHeight;
+  };
+  useLayoutEffect(() => {
+    isAtEnd.current = true;
+    const watching = new ResizeObserver(() => {
+      if (isAtEnd.current) toEnd();
+    });
+    watching.observe(inner.current!);
+    watching.observe(scroller.current!);
+    return () => watching.disconnect();
+  }, [sessionID]);
+  const onScroll = (): void => {
+    const box = scroller.current!;
+    isAtEnd.current = box.scrollHeight - box.scrollTop - box.clientHeight < NEAR;
+    isJumpShown.value = !isAtEnd.current;
+  };
+  return { onScroll, isJumpShown, toEnd: () => ((isAtEnd.current = true), toEnd()) };
+}
+
+/** What counts of the messages: those behind an undo are left out. */
+function useVisible(): { value: readonly MessageView[] } {
+  return useComputed(() => {
+    const all = conversationOf(place.value.sessionID).messages.value;
+    const end = all.findIndex((view) => view.info.value.id === current.value?.revert?.messageID);
+    return end < 0 ? all : all.slice(0, end);
+  });
+}
+
+export function ConversationView() {
+  const { sessionID, directory } = place.value;
+  const held = conversationOf(sessionID);
+  const views = useVisible().value;
+  const scroller = useRef<HTMLDivElement>(null);
+  const inner = useRef<HTMLDivElement>(null);
+  const list = useVirtual(views, scroller);
+  const { onScroll, isJumpShown, toEnd } = useFollow(scroller, inner, sessionID);
+  const loadAbove = (): void => {
+    if (scroller.current!.scrollTop < EDGE && held.cursor.value !== null) loadOlder(sessionID, directory).catch(fail);
+  };
+  useEffect(() => {
+    return effect(() => {
+      const index = views.findIndex((view) => view.info.peek().id === target.value);
+      if (index >= 0) list.scrollToIndex(index, { align: "start" });
+    });
+  }, [views]);
+  const undone = held.messages.value.length - views.length;
+  const last = views.at(-1);
+  return (
+    <div class="transcript-frame">
+      <div
+        class="transcript"
+        ref={scroller}
+        tabindex={0}
+        role="log"
+        aria-label="Conversation"
+        aria-live="off"
+        onScroll={() => {
+          onScroll();
+          loadAbove();
+        }}
+      >
+        <div class="transcript-inner" ref={inner}>
+          {!held.isLoaded.value && <Skeleton />}
+          <div class="virtual" style={{ height: `${list.getTotalSize()}px` }}>
+            {list.getVirtualItems().map((item) => (
+              <div key={item.key} class="virtual-row" data-index={item.index} ref={(node) => void (node && list.measureElement(node))} style={{ transform: `translateY(${item.start}px)` }}>
+                <MessageRow view={views[item.index]!} isLast={views[item.index] === last} next={views[item.index + 1]} />
+              </div>
+            ))}
+          </div>
+          {isBusy.value && last?.info.value.role === "user" && <Working />}
+          {undone > 0 && (
+            <div class="undone">
+              {formatNumber(undone, "message")} undone.
+              <button type="button" class="link" onClick={() => void redo()}>
+                Redo
+              </button>
+            </div>
+          )}
+        </div>
+      </div>
+      {isJumpShown.value && (
+        <button type="button" class="jump" onClick={toEnd}>
+          ↓ Latest
+        </button>
+      )}
+    </div>
+  );
+}
+
+function MessageRow({ view, isLast, next }: { view: MessageView; isLast: boolean; next: MessageView | undefined }) {
+  if (view.info.value.role === "user") return <UserMessage view={view} />;
+  const isTurnEnd = next ? next.info.value.role === "user" : !isBusy.value;
+  return <AssistantMessage view={view} isLast={isLast} isTurnEnd={isTurnEnd} />;
+}
+
+const Skeleton = () => (
+  <div class="skeleton" role="status" aria-label="Loading the conversation">
+    <i />
+    <i />
+    <i />
+  </div>
+);

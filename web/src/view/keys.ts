@@ -1,0 +1,135 @@
+// What can be done, each with its keys: those of the terminal UI, after the leader Ctrl+X.
+import { signal } from "@preact/signals";
+import { abort, compact, fork, lastPrompt, newSession, redo, textOf } from "../state/actions";
+import { toggleNotifications } from "../state/announce";
+import { conversationOf, current, isBusy, place } from "../state/store";
+import { copy, dialog, diffStyle, hasDetails, isSidebarOpen, isTerminalOpen, panel, switchTheme, tell } from "../state/ui";
+import { go } from "../state/route";
+import { undoTarget } from "./dialogs/undo";
+import { togglePinned } from "./sidebar";
+
+export interface Action {
+  title: string;
+  /** The key after the leader. */
+  key?: string;
+  slash?: string;
+  run: () => unknown;
+}
+
+const open = (name: NonNullable<typeof dialog.value>) => (): void => void (dialog.value = name);
+
+function askUndo(): void {
+  const target = lastPrompt();
+  if (isBusy.value) return tell("Stop the turn first.");
+  if (!target) return tell("There is nothing to undo.");
+  undoTarget.value = target;
+  dialog.value = "undo";
+}
+
+function copyAnswer(): void {
+  const last = conversationOf(place.value.sessionID).messages.value.findLast((view) => view.info.value.role === "assistant");
+  if (last) void copy(textOf(last.parts.value.map((part) => part.value)));
+}
+
+function showParent(): void {
+  const parent = current.value?.parentID;
+  if (parent) go({ directory: place.value.directory, sessionID: parent });
+}
+
+const actions = {
+  palette: { title: "All commands", run: open("commands") },
+  new: { title: "New session", key: "n", slash: "new", run: () => newSession() },
+  sessions: { title: "Switch session", key: "l", slash: "sessions", run: open("sessions") },
+  models: { title: "Switch model", key: "m", slash: "models", run: open("models") },
+  agents: { title: "Switch agent", key: "a", slash: "agents", run: open("agents") },
+  undo: { title: "Undo the last turn", key: "u", slash: "undo", run: askUndo },
+  redo: { title: "Redo what was undone", key: "r", slash: "redo", run: () => void redo() },
+  copy: { title: "Copy the last answer", key: "y", slash: "copy", run: copyAnswer },
+  compact: { title: "Compact the conversation", key: "c", slash: "compact", run: () => void compact() },
+  fork: { title: "Fork the session", slash: "fork", run: () => void fork() },
+  pin: { title: "Pin or unpin the session", slash: "pin", run: () => place.value.sessionID && togglePinned(place.value.sessionID) },
+  timeline: { title: "Go to a prompt", key: "g", slash: "timeline", run: open("timeline") },
+  find: { title: "Find in the conversation", key: "f", slash: "find", run: open("find") },
+  review: { title: "Review changed files", key: "v", slash: "diff", run: () => (panel.value = panel.value === "review" ? "none" : "review") },
+  terminal: { title: "Show or hide terminals", key: "k", slash: "terminal", run: () => (isTerminalOpen.value = !isTerminalOpen.value) },
+  details: { title: "Show or hide details of calls", key: "d", slash: "details", run: () => (hasDetails.value = hasDetails.value === "yes" ? "no" : "yes") },
+  split: { title: "Show changes in one column or two", slash: "split", run: () => (diffStyle.value = diffStyle.value === "split" ? "unified" : "split") },
+  status: { title: "Context, cost and status", key: "s", slash: "context", run: open("context") },
+  parent: { title: "Back to the parent session", key: "ArrowUp", run: showParent },
+  sidebar: { title: "Show or hide the sidebar", key: "b", run: () => (isSidebarOpen.value = !isSidebarOpen.value) },
+  theme: { title: "Switch theme", key: "t", slash: "theme", run: switchTheme },
+  notifications: { title: "Notifications on or off", slash: "notifications", run: () => void toggleNotifications().then(() => tell("Notifications changed")) },
+  pair: { title: "Use on another device", slash: "pair", run: open("pair") },
+  help: { title: "Keys and help", slash: "help", run: open("help") },
+} satisfies Record<string, Action>;
+
+export type ActionName = keyof typeof actions;
+
+export const ACTIONS: Record<ActionName, Action> = actions;
+
+export const runAction = (name: ActionName): void => void ACTIONS[name].run();
+
+/** Whether the leader was pressed and its second key may come. */
+export const isLeading = signal(false);
+let timer: ReturnType<typeof setTimeout> | undefined;
+
+function lead(isOn: boolean): void {
+  clearTimeout(timer);
+  isLeading.value = isOn;
+  if (isOn) timer = setTimeout(() => (isLeading.value = false), 4_000);
+}
+
+const isTyping = (target: EventTarget | null): boolean => target instanceof HTMLElement && (target.isContentEditable || /^(?:INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
+
+const hasSelection = (target: EventTarget | null): boolean =>
+  target instanceof HTMLTextAreaElement || target instanceof HTMLInputElement ? target.selectionStart !== target.selectionEnd : !getSelection()?.isCollapsed;
+
+/** Handle a key for the whole page. Returns whether it was one of ours. */
+export function handleKey(event: KeyboardEvent): boolean {
+  if (event.target instanceof Element && event.target.closest(".xterm")) return false;
+  if (isLeading.value && !/^(?:Control|Shift|Alt|Meta)$/.test(event.key)) {
+    lead(false);
+    const found = Object.values(ACTIONS).find((action: Action) => action.key === event.key);
+    found?.run();
+    return true;
+  }
+  const isControl = event.ctrlKey || event.metaKey;
+  if (event.ctrlKey && event.key === "x" && !hasSelection(event.target)) {
+    lead(true);
+    return true;
+  }
+  if (isControl && !event.shiftKey && (event.key === "k" || event.key === "p")) {
+    runAction("palette");
+    return true;
+  }
+  if (isControl && event.key === "f" && place.value.sessionID) {
+    runAction("find");
+    return true;
+  }
+  if (event.key === "Escape") return handleEscape(event);
+  if (event.key === "?" && !isTyping(event.target)) {
+    runAction("help");
+    return true;
+  }
+  if (event.key === "/" && !isTyping(event.target)) {
+    document.querySelector<HTMLTextAreaElement>("#prompt")?.focus();
+    return false;
+  }
+  return false;
+}
+
+let lastEscape = 0;
+
+/** Close what is on top; twice: stop the turn. */
+function handleEscape(event: KeyboardEvent): boolean {
+  if (dialog.value) dialog.value = null;
+  else if (isSidebarOpen.value) isSidebarOpen.value = false;
+  else if (panel.value !== "none" && !isTyping(event.target)) panel.value = "none";
+  else if (isBusy.value) {
+    const isSecond = event.timeStamp - lastEscape < 2_000;
+    lastEscape = isSecond ? 0 : event.timeStamp;
+    if (isSecond) void abort();
+    else tell("Press Escape again to stop the turn.");
+  } else return false;
+  return true;
+}

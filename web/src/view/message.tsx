@@ -1,0 +1,173 @@
+// One message: what the user wrote, or a step of the answer with its thoughts, words and calls.
+import type { Signal } from "@preact/signals";
+import { useState } from "preact/hooks";
+import { fork, textOf } from "../state/actions";
+import { isBusy, place, type MessageView } from "../state/store";
+import { copy, dialog, panel } from "../state/ui";
+import { formatCost, formatCount, formatDuration, formatNumber, shortenPath } from "../text/format";
+import type { Message, Part } from "../wire/types";
+import { undoTarget } from "./dialogs/undo";
+import { Icon, IconButton } from "./icons";
+import { Markdown } from "./markdown";
+import { ToolCall } from "./tool";
+
+function Reasoning({ part }: { part: Part }) {
+  const isLive = !part.time?.end;
+  const took = part.time?.end ? part.time.end - part.time.start : 0;
+  if (!part.text && !isLive) return null;
+  return (
+    <details class="reasoning">
+      <summary>
+        <Icon name="brain" />
+        <span>{isLive ? "Thinking…" : took > 1_000 ? `Thought for ${formatDuration(took)}` : "Thought"}</span>
+        <Icon name="chevron" size={14} />
+      </summary>
+      <Markdown text={part.text ?? ""} isLive={isLive} />
+    </details>
+  );
+}
+
+/** A file that goes with a message. Pictures are shown only when the message holds them. */
+export function FileChip({ part }: { part: Part }) {
+  const isPicture = part.mime?.startsWith("image/") && part.url?.startsWith("data:image/") && !part.url.startsWith("data:image/svg");
+  if (isPicture) return <img class="picture" src={part.url} alt={part.filename ?? "Attached picture"} loading="lazy" />;
+  return (
+    <span class="chip">
+      <Icon name="file" size={14} />
+      {part.filename ?? part.url?.slice(0, 80)}
+    </span>
+  );
+}
+
+function PartView({ part }: { part: Signal<Part> }) {
+  const value = part.value;
+  switch (value.type) {
+    case "text":
+      return value.synthetic || value.ignored || !value.text ? null : <Markdown text={value.text} isLive={!value.time?.end} />;
+    case "reasoning":
+      return <Reasoning part={value} />;
+    case "tool":
+      return <ToolCall part={part} />;
+    case "file":
+      return <FileChip part={value} />;
+    case "patch":
+      return <Changed files={value.files ?? []} />;
+    default:
+      return null;
+  }
+}
+
+function Changed({ files }: { files: string[] }) {
+  const names = files.map((file) => shortenPath(file, place.value.directory));
+  return (
+    <button type="button" class="changed" onClick={() => (panel.value = "review")}>
+      <Icon name="diff" />
+      <span class="changed-text">
+        {formatNumber(files.length, "file")} changed: {names.slice(0, 3).join(", ")}
+        {names.length > 3 ? "…" : ""}
+      </span>
+      <span class="link">Review</span>
+    </button>
+  );
+}
+
+export function UserMessage({ view }: { view: MessageView }) {
+  const parts = view.parts.value.map((part) => part.value);
+  const words = textOf(parts);
+  const extra = parts.filter((part) => part.type === "file" && !part.synthetic);
+  const isCompaction = parts.some((part) => part.type === "compaction");
+  if (isCompaction) return <div class="divider">The conversation so far was summarised</div>;
+  if (!words && extra.length === 0) {
+    const subtask = parts.find((part) => part.type === "subtask");
+    return subtask ? <div class="user-message">{subtask.description}</div> : null;
+  }
+  return (
+    <div class="user-turn">
+      <div class="user-message">
+        {words && <p class="user-text">{words}</p>}
+        {extra.length > 0 && (
+          <div class="chips">
+            {extra.map((part) => (
+              <FileChip key={part.id} part={part} />
+            ))}
+          </div>
+        )}
+      </div>
+      <div class="message-actions">
+        <IconButton name="copy" label="Copy this prompt" onClick={() => void copy(words)} />
+        <IconButton name="fork" label="Fork: a new session up to here" onClick={() => void fork(view.info.value.id)} />
+        <IconButton
+          name="undo"
+          label="Undo back to here"
+          disabled={isBusy.value}
+          onClick={() => {
+            undoTarget.value = view.info.value.id;
+            dialog.value = "undo";
+          }}
+        />
+      </div>
+    </div>
+  );
+}
+
+export function AssistantMessage({ view, isLast, isTurnEnd }: { view: MessageView; isLast: boolean; isTurnEnd: boolean }) {
+  const info = view.info.value;
+  const parts = view.parts.value;
+  const isWaiting = isLast && isBusy.value && !info.time.completed && parts.every((part) => part.value.type === "step-start");
+  return (
+    <div class={`answer ${info.summary ? "summary" : ""}`}>
+      {parts.map((part) => (
+        <PartView key={part.peek().id} part={part} />
+      ))}
+      {isWaiting && <Working />}
+      {info.error && <ErrorView info={info} />}
+      {isTurnEnd && !info.error && info.time.completed && <Closing view={view} />}
+    </div>
+  );
+}
+
+export const Working = () => (
+  <p class="working">
+    <span class="dots" aria-hidden="true">
+      <i />
+      <i />
+      <i />
+    </span>
+    Working
+  </p>
+);
+
+function ErrorView({ info }: { info: Message }) {
+  const { name, data } = info.error!;
+  if (name === "MessageAbortedError") return <p class="quiet">You stopped this turn.</p>;
+  return (
+    <p class="failure" role="alert">
+      <strong>The turn failed.</strong> {data.message ?? name}
+    </p>
+  );
+}
+
+/** The line below the last step of a turn. */
+function Closing({ view }: { view: MessageView }) {
+  const info = view.info.value;
+  const [isCopied, setCopied] = useState(false);
+  const tokens = info.tokens ? info.tokens.input + info.tokens.output + info.tokens.cache.read + info.tokens.cache.write : 0;
+  const facts = [info.modelID, tokens > 0 && `${formatCount(tokens)} tokens`, info.cost ? formatCost(info.cost) : ""].filter(Boolean).join(" · ");
+  return (
+    <div class="closing">
+      <span>{facts}</span>
+      <button
+        type="button"
+        class="icon-button"
+        aria-label="Copy the answer"
+        title="Copy the answer"
+        onClick={() => {
+          void copy(textOf(view.parts.value.map((part) => part.value)));
+          setCopied(true);
+        }}
+      >
+        <Icon name={isCopied ? "check" : "copy"} />
+      </button>
+    </div>
+  );
+}

@@ -1,0 +1,118 @@
+// The sessions of all projects, newest first, told apart by what they do.
+import { signal, useComputed, useSignal } from "@preact/signals";
+import { newSession } from "../state/actions";
+import { addressOf } from "../state/route";
+import { areSessionsLoaded, moodOf, place, rootOf, sessions, type Mood } from "../state/store";
+import { dialog, isSidebarOpen, switchTheme, theme } from "../state/ui";
+import { baseName, formatAge } from "../text/format";
+import type { Session } from "../wire/types";
+import { Icon, IconButton } from "./icons";
+
+const FIRST = 60;
+const MOODS: Record<Mood, string> = { waits: "waits for you", running: "running", failed: "failed", finished: "finished", idle: "" };
+
+/** The pinned sessions of this browser. */
+const pinned = signal<readonly string[]>(readPinned());
+
+function readPinned(): string[] {
+  try {
+    const kept: unknown = JSON.parse(localStorage.getItem("codeloop.pinned") ?? "[]");
+    return Array.isArray(kept) ? kept.filter((each) => typeof each === "string") : [];
+  } catch {
+    return [];
+  }
+}
+
+export function togglePinned(id: string): void {
+  pinned.value = pinned.value.includes(id) ? pinned.value.filter((each) => each !== id) : [...pinned.value, id];
+  localStorage.setItem("codeloop.pinned", JSON.stringify(pinned.value));
+}
+
+export const isPinned = (id: string): boolean => pinned.value.includes(id);
+
+interface Group {
+  name: string;
+  title: string;
+  items: Session[];
+}
+
+function groupSessions(query: string): Group[] {
+  const words = query.toLowerCase().split(/\s+/).filter(Boolean);
+  const fits = (session: Session): boolean => words.every((word) => `${session.title} ${session.directory}`.toLowerCase().includes(word));
+  const roots = [...sessions.value.values()].filter((session) => !session.parentID && !session.time.archived && fits(session)).sort((a, b) => b.time.updated - a.time.updated);
+  const groups = new Map<string, Group>();
+  const first = roots.filter((session) => isPinned(session.id));
+  if (first.length > 0) groups.set("", { name: "Pinned", title: "Pinned", items: first });
+  for (const session of roots) {
+    if (isPinned(session.id)) continue;
+    const group = groups.get(session.directory) ?? { name: baseName(session.directory), title: session.directory, items: [] };
+    group.items.push(session);
+    groups.set(session.directory, group);
+  }
+  return [...groups.values()];
+}
+
+function SessionLink({ session }: { session: Session }) {
+  const mood = moodOf(session.id);
+  const isCurrent = rootOf(place.value.sessionID) === session.id;
+  return (
+    <a class={`session ${mood}`} href={addressOf({ directory: session.directory, sessionID: session.id })} aria-current={isCurrent ? "page" : undefined}>
+      <span class="mood" title={MOODS[mood]} />
+      <span class="session-title">{session.title}</span>
+      {MOODS[mood] && <span class="unseen">, {MOODS[mood]}</span>}
+      <time class="session-age">{mood === "waits" ? "waits" : formatAge(session.time.updated)}</time>
+    </a>
+  );
+}
+
+function GroupView({ group }: { group: Group }) {
+  const count = useSignal(FIRST);
+  const rest = group.items.length - count.value;
+  return (
+    <section class="group" aria-label={group.title}>
+      <h2 title={group.title}>{group.name}</h2>
+      <ul>
+        {group.items.slice(0, count.value).map((session) => (
+          <li key={session.id}>
+            <SessionLink session={session} />
+          </li>
+        ))}
+      </ul>
+      {rest > 0 && (
+        <button type="button" class="show-more" onClick={() => (count.value += 200)}>
+          Show {Math.min(rest, 200)} more
+        </button>
+      )}
+    </section>
+  );
+}
+
+export function Sidebar() {
+  const query = useSignal("");
+  const groups = useComputed(() => groupSessions(query.value));
+  return (
+    <nav class={`sidebar ${isSidebarOpen.value ? "open" : ""}`} aria-label="Sessions">
+      <div class="sidebar-top">
+        <span class="brand">codeloop</span>
+        <IconButton name="plus" label="New session" onClick={() => newSession()} />
+      </div>
+      <label class="search">
+        <Icon name="search" />
+        <input type="search" aria-label="Search sessions" placeholder="Search" value={query.value} onInput={(event) => (query.value = event.currentTarget.value)} />
+      </label>
+      <div class="sidebar-list" tabindex={-1}>
+        {groups.value.map((group) => (
+          <GroupView key={group.title} group={group} />
+        ))}
+        {areSessionsLoaded.value && groups.value.length === 0 && <p class="quiet empty">{query.value ? "No session has these words in its title." : "No sessions yet."}</p>}
+      </div>
+      <div class="sidebar-bottom">
+        <button type="button" class="ghost" onClick={switchTheme}>
+          <Icon name="theme" /> <span>Theme: {theme.value}</span>
+        </button>
+        <IconButton name="phone" label="Use on another device" onClick={() => (dialog.value = "pair")} />
+        <IconButton name="question" label="Keys and help" onClick={() => (dialog.value = "help")} />
+      </div>
+    </nav>
+  );
+}

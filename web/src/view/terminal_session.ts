@@ -1,0 +1,87 @@
+// A terminal emulator on one of the server's terminals: output with replay, input, size; connected again when cut off.
+import { FitAddon } from "@xterm/addon-fit";
+import { Terminal } from "@xterm/xterm";
+import { ask, Refused } from "../wire/api";
+import type { Pty } from "../wire/types";
+
+const RETRY = 1_000;
+const ENDED = 1_000;
+
+function loadStyle(): Promise<void> {
+  if (document.querySelector("#terminal-style")) return Promise.resolve();
+  return new Promise((resolve) => {
+    const link = Object.assign(document.createElement("link"), { id: "terminal-style", rel: "stylesheet", href: "/web/terminal.css" });
+    link.onload = link.onerror = () => resolve();
+    document.head.append(link);
+  });
+}
+
+/** The page's colours, as the emulator wants them. */
+function colours(): Record<string, string> {
+  const style = getComputedStyle(document.documentElement);
+  const value = (name: string): string => style.getPropertyValue(name).trim();
+  return { background: value("--code"), foreground: value("--ink"), cursor: value("--accent"), selectionBackground: value("--select") };
+}
+
+/** Show a terminal in an element. `say` tells how the connection is, "" for well. Returns what ends it. */
+export async function openTerminal(box: HTMLElement, pty: Pty, directory: string, say: (words: string) => void): Promise<() => void> {
+  await loadStyle();
+  const terminal = new Terminal({ fontFamily: "ui-monospace, SFMono-Regular, Menlo, Consolas, monospace", fontSize: 13, scrollback: 20_000, theme: colours(), screenReaderMode: true, allowProposedApi: false });
+  const fit = new FitAddon();
+  terminal.loadAddon(fit);
+  terminal.open(box);
+  let socket: WebSocket | null = null;
+  let cursor = 0;
+  let isOver = false;
+
+  const resize = (): void => {
+    fit.fit();
+    ask("PUT", `/pty/${pty.id}`, { directory, body: { size: { rows: terminal.rows, cols: terminal.cols } } }).catch(() => {});
+  };
+  const receive = ({ data }: MessageEvent<string | ArrayBuffer>): void => {
+    if (typeof data === "string") {
+      terminal.write(data);
+      cursor += [...data].length;
+    } else {
+      cursor = (JSON.parse(new TextDecoder().decode(data.slice(1))) as { cursor: number }).cursor;
+    }
+  };
+  const connect = async (): Promise<void> => {
+    if (isOver) return;
+    try {
+      const { ticket } = await connectToken(pty.id, directory);
+      const url = new URL(`/pty/${pty.id}/connect`, location.href.replace(/^http/, "ws").split("#")[0]);
+      url.search = new URLSearchParams({ cursor: String(cursor), ticket, directory }).toString();
+      socket = new WebSocket(url);
+      socket.binaryType = "arraybuffer";
+      socket.onmessage = receive;
+      socket.onopen = () => say("");
+      socket.onclose = ({ code }) => {
+        if (isOver) return;
+        if (code === ENDED) return say("The program has ended.");
+        say("Disconnected. Connecting again…");
+        setTimeout(() => void connect(), RETRY);
+      };
+    } catch (error) {
+      if (error instanceof Refused && error.status === 404) return say("The program has ended.");
+      say("Disconnected. Connecting again…");
+      setTimeout(() => void connect(), RETRY);
+    }
+  };
+  terminal.onData((data) => socket?.readyState === WebSocket.OPEN && socket.send(data));
+  const watching = new ResizeObserver(resize);
+  watching.observe(box);
+  await connect();
+  terminal.focus();
+  return () => {
+    isOver = true;
+    watching.disconnect();
+    socket?.close();
+    terminal.dispose();
+  };
+}
+
+/** A ticket stands in for the session on the WebSocket, once: no credential is in its address. */
+async function connectToken(id: string, directory: string): Promise<{ ticket: string }> {
+  return await ask("POST", `/pty/${id}/connect-token`, { body: {}, directory, headers: { "x-opencode-ticket": "1" } });
+}

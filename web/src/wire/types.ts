@@ -1,0 +1,175 @@
+// The shapes of the server's contract that the page reads; GET /doc has all of them.
+
+export interface Tokens {
+  input: number;
+  output: number;
+  reasoning: number;
+  cache: { read: number; write: number };
+}
+
+export interface ModelRef {
+  providerID: string;
+  modelID: string;
+}
+
+export interface Session {
+  id: string;
+  projectID: string;
+  directory: string;
+  parentID?: string;
+  title: string;
+  agent?: string;
+  model?: { id: string; providerID: string; variant?: string };
+  cost?: number;
+  tokens?: Tokens;
+  summary?: { additions: number; deletions: number; files: number };
+  time: { created: number; updated: number; archived?: number };
+  revert?: { messageID: string; partID?: string; diff?: string };
+}
+
+export interface MessageError {
+  name: string;
+  data: { message?: string };
+}
+
+export interface Message {
+  id: string;
+  sessionID: string;
+  role: "user" | "assistant";
+  time: { created: number; completed?: number };
+  agent?: string;
+  model?: ModelRef;
+  parentID?: string;
+  providerID?: string;
+  modelID?: string;
+  mode?: string;
+  cost?: number;
+  tokens?: Tokens;
+  finish?: string;
+  summary?: true | { diffs?: FileDiff[] };
+  error?: MessageError;
+}
+
+export interface ToolState {
+  status: "pending" | "running" | "completed" | "error";
+  input: Record<string, unknown>;
+  title?: string;
+  output?: string;
+  error?: string;
+  metadata?: Record<string, unknown>;
+  time?: { start: number; end?: number };
+  attachments?: Part[];
+}
+
+export interface Part {
+  id: string;
+  sessionID: string;
+  messageID: string;
+  type: string;
+  text?: string;
+  synthetic?: boolean;
+  ignored?: boolean;
+  time?: { start: number; end?: number };
+  tool?: string;
+  callID?: string;
+  state?: ToolState;
+  mime?: string;
+  url?: string;
+  filename?: string;
+  files?: string[];
+  name?: string;
+  description?: string;
+  agent?: string;
+  auto?: boolean;
+}
+
+export interface MessageWithParts {
+  info: Message;
+  parts: Part[];
+}
+
+export interface FileDiff {
+  file?: string;
+  patch?: string;
+  additions: number;
+  deletions: number;
+  status?: string;
+}
+
+export interface Todo {
+  content: string;
+  status: "pending" | "in_progress" | "completed" | "cancelled";
+  priority: string;
+}
+
+export type Status = { type: "idle" } | { type: "busy" } | { type: "retry"; attempt: number; message: string; next: number };
+
+export interface PermissionRequest {
+  id: string;
+  sessionID: string;
+  permission: string;
+  patterns: string[];
+  metadata: Record<string, unknown>;
+  always: string[];
+  tool?: { messageID: string; callID: string };
+}
+
+export interface Question {
+  question: string;
+  header: string;
+  options: { label: string; description: string }[];
+  multiple?: boolean;
+  custom?: boolean;
+}
+
+export interface QuestionRequest {
+  id: string;
+  sessionID: string;
+  questions: Question[];
+}
+
+export interface Agent {
+  name: string;
+  description?: string;
+  mode: "primary" | "subagent" | "all";
+  hidden?: boolean;
+}
+
+export interface Command {
+  name: string;
+  description?: string;
+  source?: string;
+}
+
+export interface Provider {
+  id: string;
+  name: string;
+  models: Record<string, { id: string; name: string; limit: { context: number; output: number } }>;
+}
+
+export interface FileOutcome {
+  restored: string[];
+  unchanged: string[];
+  conflicts: { path: string; reason: string }[];
+}
+
+export interface Pty {
+  id: string;
+  title: string;
+  cwd: string;
+  status: "running" | "exited";
+}
+
+export interface ContextReport {
+  model: string;
+  window: number;
+  used: number;
+  parts: { group: string; name: string; tokens: number }[];
+}
+
+/** An event of the stream, with the directory that it is about ("" for the server's own). */
+export interface WireEvent {
+  directory: string;
+  type: string;
+  properties: Record<string, unknown>;
+}
