@@ -24,6 +24,7 @@ from codeloop.extend.host.extension import Extension
 from codeloop.extend.host.host import ExtensionRaised
 from codeloop.extend.host.hosts import EMPTY_POLICY, ExtensionHosts, decides_nothing, is_empty, tool_names_of
 from codeloop.extend.host.sources import find_ignored_files
+from codeloop.extend.packages.claude_plugin import ClaudePlugin
 from codeloop.extend.packages.found import find_packages
 from codeloop.extend.packages.installed import entry_path
 from codeloop.extend.packages.manifest import read_manifest
@@ -205,8 +206,10 @@ def _packages(settings: ProjectSettings) -> list[PluginRow]:
         manifest = read_manifest(home.path)
         if manifest is not None:
             brings = [f"{name}/" for name in _BROUGHT if name in home.names]
-            brings += [f"mcp {name}" for name in manifest.mcp]
-            rows.append(PluginRow(manifest.name, "package", "ok", brings, [], str(home.path)))
+            plugin = ClaudePlugin(home.path, home.names) if home.is_claude else None
+            brings += [f"mcp {name}" for name in (plugin.servers if plugin else manifest.mcp)]
+            hooks = list(plugin.hooks) if plugin else []
+            rows.append(PluginRow(manifest.name, "package", "ok", brings, hooks, str(home.path)))
     return rows
 
 
