@@ -87,8 +87,9 @@ bench: $(READY)  ## print the budgets next to what is measured; ARGS="--only NAM
 tools: $(READY)  ## write what models are told of the tools' parameters
 	@$(BIN)/python scripts/build_tools.py
 
-reference: $(READY)  ## write the reference of the library from its docstrings
+reference: $(READY)  ## write the reference of the library from its docstrings, and the table of models from their rows
 	@$(BIN)/python scripts/build_reference.py
+	@$(BIN)/python scripts/build_models.py
 
 picture: $(READY)  ## make the pictures in docs/assets anew: a run of the demo, the terminal UI at work
 	@$(BIN)/python scripts/picture.py docs/assets/demo.svg

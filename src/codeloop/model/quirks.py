@@ -39,6 +39,8 @@ class Quirks(Struct, frozen=True):
     """Call ids must have exactly this many letters and digits; 0: any."""
     cache_marks: bool = True
     """Accepts Anthropic's `cache_control`."""
+    marked_models: tuple[str, ...] = ()
+    """Models, by wildcard, that a gateway of chat completions caches only up to such a mark."""
     cache_minutes: int = 5
     """How long the service keeps the beginning of a request in its prompt cache after the last request with it."""
     answer_format: AnswerFormat = ""
@@ -192,6 +194,7 @@ ROWS: dict[str, Quirks] = {
         no_answer_format=("grok-2*", "grok-3*", "grok-beta"),
         names=COMMON_NAMES,
     ),
+    "openrouter": replace(COMPATIBLE, marked_models=("*claude*",)),
     "ollama": Quirks(pdf=False, refused_keywords=GRAMMAR, names=COMMON_NAMES),
     "lmstudio": Quirks(pdf=False, refused_keywords=GRAMMAR, names=COMMON_NAMES),
     "llama.cpp": Quirks(pdf=False, refused_keywords=GRAMMAR, names=COMMON_NAMES),

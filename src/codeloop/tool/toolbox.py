@@ -27,7 +27,7 @@ from codeloop.tool.tool import BuiltinTool, Tool, ToolContext, ToolResult
 
 _object = msgspec.json.Decoder(JSON).decode
 
-_PATCH_MODELS = ("gpt-5*", "*/gpt-5*", "*codex*")
+_PATCH_MODELS = ("gpt-5*", "gpt-6*", "*/gpt-5*", "*/gpt-6*", "*openai.gpt-5*", "*openai.gpt-6*", "*codex*")
 """Models that were trained to change files by patches; all others edit and write."""
 
 _PATCH_TOOLS = frozenset({"apply_patch"})
@@ -263,4 +263,9 @@ def _unpack(value: JSON) -> JSON:
 
 def _list_unsuited(model: str) -> frozenset[str]:
     """Return the tools that a model (by its id) is not offered, because another does the same job better for it."""
-    return _EDIT_TOOLS if any(matches(model, pattern) for pattern in _PATCH_MODELS) else _PATCH_TOOLS
+    return _EDIT_TOOLS if edits_by_patch(model) else _PATCH_TOOLS
+
+
+def edits_by_patch(model: str) -> bool:
+    """Return whether a model (by its id) is offered patches in the place of single edits."""
+    return any(matches(model, pattern) for pattern in _PATCH_MODELS)

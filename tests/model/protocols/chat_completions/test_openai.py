@@ -430,3 +430,16 @@ def test_each_request_begins_with_the_bytes_of_the_one_before(turns: tuple[Turn,
         if before is not None:
             assert encoded.startswith(before.removesuffix(b"]}"))
         before = encoded
+
+
+def test_a_gateway_to_claude_is_told_what_to_keep_in_the_cache() -> None:
+    claude = ModelInfo(provider_id="openrouter", id="anthropic/claude-opus-5.5", name="C", input=frozenset({"text"}))
+    request = ModelRequest(system="Be brief.", turns=HISTORY[:3], session_id="s")
+    sent = json.loads(OpenAIBody(claude, quirks_of(claude)).encode(request))["messages"]
+    mark = {"type": "ephemeral"}
+    assert sent[0]["content"] == [{"type": "text", "text": "Be brief.", "cache_control": mark}]
+    assert sent[1]["content"][-1]["cache_control"] == mark
+    assert [message["role"] for message in sent] == ["system", "user", "assistant", "tool", "tool"]
+    assert (sent[3]["content"], sent[4]["content"]) == ("one", ""), "a mark on nothing would be refused"
+    other = ModelInfo(provider_id="openrouter", id="z-ai/glm-5.3", name="G")
+    assert b"cache_control" not in OpenAIBody(other, quirks_of(other)).encode(request)

@@ -2,6 +2,9 @@
 
 from typing import Any
 
+import msgspec
+
+from codeloop.kit.wildcard import matches
 from codeloop.model.chat import (
     AssistantTurn,
     CallPiece,
@@ -23,6 +26,9 @@ from codeloop.schema.wire import JSON
 METADATA = "openai"
 """The key of ReasoningPiece.metadata that holds what must go back unchanged: {"reasoning_details": [...]}."""
 
+ANSWER = b'{"role":"assistant"'
+MARKED_TURNS = 2
+
 
 class OpenAIBody:
     """Writes the bodies of requests to one model."""
@@ -30,14 +36,18 @@ class OpenAIBody:
     def __init__(self, info: ModelInfo, quirks: Quirks) -> None:
         self._info = info
         self._quirks = quirks
+        name = (info.api_id or info.id).lower()
+        self._marks = any(matches(name, pattern) for pattern in quirks.marked_models)
         self._cache = EncodingCache(self._turn, self._tool)
 
     def encode(self, request: ModelRequest) -> bytes:
         """Return the JSON body: options, tools and system prompt first, then a message or more for each turn."""
         head = to_json(self._head(request))
         system = [to_json({"role": self._quirks.system_role, "content": request.system})] if request.system else []
-        messages = b",".join([*system, *filter(None, self._cache.turns(request))])
-        return b"".join((head[:-1], b',"messages":[', messages, b"]}"))
+        messages = [*system, *filter(None, self._cache.turns(request))]
+        if self._marks:
+            messages = _add_cache_marks(messages, len(system))
+        return b"".join((head[:-1], b',"messages":[', b",".join(messages), b"]}"))
 
     def _head(self, request: ModelRequest) -> JSON:
         quirks = self._quirks
@@ -128,6 +138,24 @@ class OpenAIBody:
     def _id(self, name: str) -> str:
         length = self._quirks.call_id_length
         return call_id(name, length) if length else name
+
+
+def _add_cache_marks(messages: list[bytes], system: int) -> list[bytes]:
+    """Mark the system prompt and the last messages that are no answers, up to which the service keeps the request."""
+    asked = [at for at, message in enumerate(messages) if not message.startswith(ANSWER)]
+    marked = {*range(system), *asked[-MARKED_TURNS:]}
+    return [_add_cache_mark(message) if at in marked else message for at, message in enumerate(messages)]
+
+
+def _add_cache_mark(messages: bytes) -> bytes:
+    """Put the mark on the last part of the last of the messages of a turn."""
+    *before, last = msgspec.json.decode(b"[%b]" % messages, type=list[JSON])
+    content: Any = last["content"]
+    parts: list[JSON] = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    if not parts or not parts[-1].get("text", " "):
+        return messages  # the service refuses a mark on nothing
+    parts[-1] = {**parts[-1], "cache_control": {"type": "ephemeral"}}
+    return b",".join(map(to_json, [*before, {**last, "content": parts}]))
 
 
 def _details(piece: ReasoningPiece) -> list[Any]:
