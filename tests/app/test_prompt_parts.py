@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.app.prompt_parts import attached
+from codeloop.app.prompt_parts import make_parts
 from codeloop.schema.api.session_inputs import FilePartInput
 from codeloop.schema.errors import OperationError
 from codeloop.schema.limits import ATTACHED_FILE, READ_IMAGE, READ_PDF, READ_PIXELS
@@ -26,7 +26,7 @@ def workspace(tmp_path: Path) -> Workspace:
 
 
 def attach(workspace: Workspace, url: str, mime: str = "image/png") -> list[Part]:
-    return attached(workspace, MESSAGE, FilePartInput(mime=mime, url=url))
+    return make_parts(workspace, MESSAGE, FilePartInput(mime=mime, url=url))
 
 
 def placed(workspace: Workspace, data: bytes, name: str = "a.png") -> str:

@@ -7,7 +7,7 @@ from subprocess import run
 import pytest
 
 from codeloop.app import toolbox
-from codeloop.app.language.servers import chosen_servers
+from codeloop.app.language.servers import choose_servers
 from codeloop.app.settings import find_settings
 from codeloop.app.toolbox import BUILTIN, PARAMETERS, builtin_tools, has_language_server
 from codeloop.schema.wire import replace
@@ -46,7 +46,7 @@ def test_a_language_server_is_offered_where_it_would_be_found(
     servers = {"mine": {"command": command, "extensions": [".x"], "disabled": disabled}}
     settings = find_settings(replace(startup(tmp_path / "home", work, lsp=servers), trust=True))
     assert has_language_server(settings) is is_there
-    assert any(each.state == "found" and each.row.name == "mine" for each in chosen_servers(settings)) is is_there
+    assert any(each.state == "found" and each.row.name == "mine" for each in choose_servers(settings)) is is_there
 
 
 @pytest.mark.parametrize(

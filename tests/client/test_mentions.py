@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.client.mentions import mentioned
+from codeloop.client.mentions import find_mentions
 from codeloop.extend.template import resource_mentions
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.project import AddMcp
@@ -25,7 +25,9 @@ async def test_lines_of_a_file_are_attached_alone(tmp_path: Path) -> None:
         (desk.work / "link.py").symlink_to(desk.work / "a.py")
         text = "see @a.py#2-3 and @link.py#4 and @b#1-2, not @a.py#x"
         notes: list[str] = []
-        files = [part for part in await mentioned(desk.client, text, notes.append) if isinstance(part, FilePartInput)]
+        files = [
+            part for part in await find_mentions(desk.client, text, notes.append) if isinstance(part, FilePartInput)
+        ]
         assert [file.filename for file in files] == ["a.py#2-3", "link.py#4", "b#1-2"]
         assert notes == ["@a.py#x does not exist and was not attached."]
         parts = [TextPartInput(text=text), *files]
@@ -41,7 +43,7 @@ SERVERS = {"p": {"type": "local", "command": [sys.executable, str(PLAIN)]}}
 
 async def said(it: Rig, text: str) -> str:
     """Prompt as a person does, and return what the model was told."""
-    parts = [TextPartInput(text=text), *await mentioned(it.client, text, lambda note: pytest.fail(str(note)))]
+    parts = [TextPartInput(text=text), *await find_mentions(it.client, text, lambda note: pytest.fail(str(note)))]
     await it.client.call(PROMPT, Prompt(session_id=it.session_id, parts=parts))
     return "\n".join(told(it.model.requests[-1].turns[-1]))
 

@@ -30,7 +30,7 @@ def ignored(pattern: str, path: str) -> object:
 
 def globbed(pattern: str, path: str) -> object:
     try:
-        return glob.compiled(pattern).fullmatch(path)
+        return glob.compile_glob(pattern).fullmatch(path)
     except ValueError as error:
         return str(error)
 
@@ -83,8 +83,8 @@ TEXTS: dict[str, Callable[[], object]] = {
     "two hundred rules that meet ours": lambda: restricted(
         [f"{'*.e*n*v*' * 20}{number}*" for number in range(200)] + ["*" * 3_000]
     ),
-    "a diff of lines that are everywhere": lambda: diff.unified("f", ZEBRA, ZEBRA.replace("a", "b")),
-    "a diff of lines turned round": lambda: diff.unified("f", ZEBRA, "\n".join(reversed(ZEBRA.split("\n")))),
+    "a diff of lines that are everywhere": lambda: diff.unified_diff("f", ZEBRA, ZEBRA.replace("a", "b")),
+    "a diff of lines turned round": lambda: diff.unified_diff("f", ZEBRA, "\n".join(reversed(ZEBRA.split("\n")))),
     "a YAML head of brackets": lambda: headed("{" * 100_000),
     "a YAML head of keys within keys": lambda: headed("? " * 60_000),
     "a YAML head of lists": lambda: headed("- " * 20_000),

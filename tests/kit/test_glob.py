@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeloop.kit.glob import compiled, has_magic, split_root
+from codeloop.kit.glob import compile_glob, has_magic, split_root
 
 RG = Path(sys.prefix) / "bin" / "rg"
 FILES = ["a.py", "b.ts", "src/a.py", "src/deep/x.tsx", "src/deep/a.test.ts", ".hid/c.py", "src/[x].py", "src/a-b.py"]
@@ -24,13 +24,13 @@ def test_a_path_pattern_chooses_what_ripgrep_chooses(tmp_path: Path, pattern: st
         (tmp_path / name).touch()
     command = [RG, "--no-config", "--files", "--hidden", "--glob", f"/{pattern}"]
     shown = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False).stdout
-    assert {name for name in FILES if compiled(pattern).fullmatch(name)} == set(shown.splitlines())
+    assert {name for name in FILES if compile_glob(pattern).fullmatch(name)} == set(shown.splitlines())
 
 
 @given(st.text(alphabet="ab/.*?[]{},!^\\-", max_size=12), st.text(alphabet="ab/.", max_size=8))
 def test_any_text_is_a_pattern_or_refused_with_a_reason(pattern: str, path: str) -> None:
     try:
-        compiled(pattern).fullmatch(path)
+        compile_glob(pattern).fullmatch(path)
     except ValueError as error:
         reason = str(error)
     else:
@@ -41,8 +41,8 @@ def test_any_text_is_a_pattern_or_refused_with_a_reason(pattern: str, path: str)
 @given(st.text(alphabet="abc/.-_ ()+^$|", min_size=1, max_size=12))
 def test_plain_text_matches_only_itself(text: str) -> None:
     assert not has_magic(text)
-    assert compiled(text).fullmatch(text)
-    assert not compiled(text).fullmatch(text + "x")
+    assert compile_glob(text).fullmatch(text)
+    assert not compile_glob(text).fullmatch(text + "x")
 
 
 @pytest.mark.parametrize(
@@ -64,14 +64,14 @@ def test_the_plain_folders_before_a_pattern_are_split_off(pattern: str, split: t
     ],
 )
 def test_a_pattern_made_to_be_slow_never_takes_long(pattern: str, path: str) -> None:
-    program = f"from codeloop.kit.glob import compiled\nprint(compiled({pattern!r}).fullmatch({path!r}))"
+    program = f"from codeloop.kit.glob import compile_glob\nprint(compile_glob({pattern!r}).fullmatch({path!r}))"
     done = subprocess.run([sys.executable, "-c", program], timeout=5, capture_output=True, check=True)
     assert done.stdout == b"None\n"
 
 
 def test_a_pattern_that_stands_for_too_many_is_refused() -> None:
     with pytest.raises(ValueError, match="expands to more than"):
-        compiled("{a,b}" * 20)
+        compile_glob("{a,b}" * 20)
 
 
 @given(st.text(alphabet="ab/*?", max_size=8), st.text(alphabet="ab/", max_size=8))
@@ -86,4 +86,4 @@ def test_a_pattern_matches_as_the_plain_expression_does(pattern: str, path: str)
             body, at = body + (".*" if starts else "[^/]*"), at + 2
         else:
             body, at = body + {"*": "[^/]*", "?": "[^/]"}.get(steps[at], steps[at]), at + 1
-    assert bool(compiled(pattern).fullmatch(path)) == bool(re.fullmatch(body, path))
+    assert bool(compile_glob(pattern).fullmatch(path)) == bool(re.fullmatch(body, path))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from codeloop.kit.guarded_paths import folded, is_confirmed, is_protected, is_secret
+from codeloop.kit.guarded_paths import fold, is_confirmed, is_protected, is_secret
 
 
 @pytest.mark.parametrize(
@@ -74,5 +74,5 @@ def test_files_by_which_something_runs_later(path: str) -> None:
 
 
 def test_plain_paths_stay_as_they_are() -> None:
-    assert folded("src/app.py") == "src/app.py"
-    assert folded("a/..") == "a/.."
+    assert fold("src/app.py") == "src/app.py"
+    assert fold("a/..") == "a/.."

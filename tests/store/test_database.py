@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from codeloop.kit.small_files import locked
+from codeloop.kit.small_files import lock
 from codeloop.schema.limits import STORE_BUSY
 from codeloop.store import database
 from codeloop.store.database import MIGRATIONS, StoreError, migrate, open_database
@@ -298,7 +298,7 @@ def test_one_process_at_a_time_brings_a_file_to_the_newest_version(path: Path, m
 
     def migrated(connection: sqlite3.Connection) -> None:
         try:
-            with locked(path.parent, 0):
+            with lock(path.parent, 0):
                 held.append(False)
         except TimeoutError:
             held.append(True)
@@ -311,7 +311,7 @@ def test_one_process_at_a_time_brings_a_file_to_the_newest_version(path: Path, m
     other = path.with_name("other") / "codeloop.db"
     other.parent.mkdir()
     monkeypatch.setattr(database, "STORE_BUSY", msgspec.structs.replace(STORE_BUSY, value=10))
-    with locked(other.parent, 1), pytest.raises(StoreError, match="Another process has kept"):
+    with lock(other.parent, 1), pytest.raises(StoreError, match="Another process has kept"):
         open_database(other)
 
 

@@ -11,7 +11,7 @@ from codeloop.agent.request.budget import SharedBudget
 from codeloop.agent.subagent.ceilings import NOTHING, Ceiling, ceilings_of
 from codeloop.agent.subagent.supervisor import Supervisor
 from codeloop.extend.rulebook import Rulebook
-from codeloop.kit.suggest import meant, near
+from codeloop.kit.suggest import near, suggest_names
 from codeloop.model.chat import ChatModel, ModelInfo, ModelRequest
 from codeloop.permission.defaults import guards
 from codeloop.permission.gate import CallRules, Gate
@@ -203,7 +203,7 @@ class Engine(Struct, frozen=True):
         found = self.agents.get(name)
         if found is None:
             known = sorted(name for name, agent in self.agents.items() if not agent.hidden)
-            there = f"{meant(near(name, known))} Available: {', '.join(known)}"
+            there = f"{suggest_names(near(name, known))} Available: {', '.join(known)}"
             raise OperationError("NotFoundError", f"Agent not found: {name}.{there}")
         return found
 

@@ -284,7 +284,10 @@ def _ending(part: Part) -> Stop | None:
 def _over_limit(view: Conversation, policy: Policy) -> Stop | None:
     if policy.budget is not None and policy.budget.refusal:
         return Stop("limit", policy.budget.refusal)
-    if policy.spending is not None and (spent := _spent(view, policy) + policy.spending.spent) >= policy.spending.limit:
+    if (
+        policy.spending is not None
+        and (spent := _sum_cost(view, policy) + policy.spending.spent) >= policy.spending.limit
+    ):
         limit, name = dollars(policy.spending.limit), policy.spending.name
         more = "`codeloop stats` shows what was spent; the configuration has the limit"
         return Stop("limit", f"`budget.{name}` is used up: {dollars(spent)} of {limit} spent. {more}.")
@@ -293,14 +296,14 @@ def _over_limit(view: Conversation, policy: Policy) -> Stop | None:
     steps = steps_of_turn(view)
     if policy.steps is not None and len(steps) >= policy.steps:
         return Stop("limit", f"The limit of {_format_count(policy.steps, 'step')} is reached.")
-    if policy.cost is not None and (spent := _spent(view, policy)) >= policy.cost:
+    if policy.cost is not None and (spent := _sum_cost(view, policy)) >= policy.cost:
         return Stop("limit", f"The limit of {dollars(policy.cost)} is reached: {dollars(spent)} spent.")
     if policy.tokens is not None and (used := count_used_tokens(view.session) - policy.tokens_before) >= policy.tokens:
         return Stop("limit", f"The limit of {_format_count(policy.tokens, 'token')} is reached: {used} used.")
     return None
 
 
-def _spent(view: Conversation, policy: Policy) -> float:
+def _sum_cost(view: Conversation, policy: Policy) -> float:
     """Return the dollars that the run has cost, with those of its subagents."""
     return (view.session.cost or 0.0) - policy.cost_before
 

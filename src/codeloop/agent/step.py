@@ -84,7 +84,7 @@ async def ask_model(engine: Engine, session_id: str, move: AskModel, cache: Requ
         model, request = wanted.prepare(model, request)
     show_status(engine, session_id, Busy())
     start = StepStartPart(id=new_id("prt"), session_id=session_id, message_id=info.id)
-    changed = await _changed_files(engine, info)
+    changed = await _describe_changed_files(engine, info)
     if changed is not None:
         request = replace(request, turns=(*request.turns, *describe_changed_files(changed)))
     told = [] if changed is None else [part_updated(changed)]
@@ -169,7 +169,7 @@ def make_request(
     )
 
 
-async def _changed_files(engine: Engine, info: AssistantMessage) -> TextPart | None:
+async def _describe_changed_files(engine: Engine, info: AssistantMessage) -> TextPart | None:
     """Return the part that lists the files changed since they were read; None: none did.
 
     It has no text, so that no client shows it; the projection makes the words of what its metadata names.

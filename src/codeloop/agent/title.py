@@ -103,10 +103,10 @@ async def _model_title(engine: Engine, session_id: str, ref: str, prompt: str) -
 
 def _store_usage(engine: Engine, session_id: str, info: ModelInfo, usage: Usage) -> None:
     """Add what a title has used to the sums, and keep it beside the session: no answer holds it."""
-    if not usage.used.all or engine.store.find_session(session_id) is None:
+    if not usage.total_tokens.all or engine.store.find_session(session_id) is None:
         return
     beside = Beside(
-        created=now_ms(), cost=usage.cost, tokens=usage.used, provider_id=info.provider_id, model_id=info.id
+        created=now_ms(), cost=usage.cost, tokens=usage.total_tokens, provider_id=info.provider_id, model_id=info.id
     )
     kept = {BESIDE: msgspec.to_builtins(beside)}
     engine.store.update_session(session_id, lambda now: replace(now, metadata={**(now.metadata or {}), **kept}))

@@ -190,7 +190,7 @@ class ToolCalls:
         context = CallContext(self._engine, self._agent, part, self._recorder)
         try:
             await fault_injection.reach("call.start")
-            result = await self._carried_out(prepared, context)
+            result = await self._carry_out(prepared, context)
             if context.first.repeated is not None:  # a tool that asks nothing; the model does not see its result yet
                 await context.ask()
             await fault_injection.reach("call.effect")
@@ -227,7 +227,7 @@ class ToolCalls:
             context.close()
         await fault_injection.reach("call.result")
 
-    async def _carried_out(self, prepared: PreparedCall, context: CallContext) -> ToolResult:
+    async def _carry_out(self, prepared: PreparedCall, context: CallContext) -> ToolResult:
         """Carry a call out, with what extensions change of it."""
         return await self._engine.hooks.run_call(prepared, context, partial(self._begin, context))
 

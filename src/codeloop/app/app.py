@@ -78,11 +78,11 @@ class App:
             real = settings.place.directory
             if real not in self._projects:
                 await self._make_room()
-            self._projects[directory] = self._projects.get(real) or await self._opened(settings)
+            self._projects[directory] = self._projects.get(real) or await self._open_project(settings)
         finally:
             del self._opening[directory]
 
-    async def _opened(self, settings: ProjectSettings) -> Project:
+    async def _open_project(self, settings: ProjectSettings) -> Project:
         real = settings.place.directory
         project = await open_project(settings, self._models, stores=self.stores, renew=partial(self.renew, real))
         for old in self._leaving:

@@ -21,7 +21,7 @@ from codeloop.tool.tool import for_model
 from codeloop.workspace.workspace import ResolvedPath
 
 
-async def allowed_mentions(
+async def check_mentions(
     project: Project, agent: Agent, message: UserMessage, parts: Sequence[PartInput]
 ) -> list[PartInput]:
     """Return the parts of a prompt; for a mentioned file that may not be read, a line that says so stands there.
@@ -33,17 +33,17 @@ async def allowed_mentions(
         if isinstance(part, FilePartInput) and isinstance(part.source, ResourceSource):
             found += await _resource(project, agent, message, part)
         else:
-            found.append(await _allowed(project, agent, message, part) if is_mention(part) else part)
+            found.append(await _check_mention(project, agent, message, part) if is_mention(part) else part)
     return found
 
 
 async def _resource(project: Project, agent: Agent, message: UserMessage, part: FilePartInput) -> list[PartInput]:
     """Return a resource's mention, and what the server says is in it. Raises OperationError when there is none."""
-    from codeloop.app.extended.mcp import attached_resource
+    from codeloop.app.extended.mcp import read_attached_resource
 
     context = _context(project, agent, message, "mcp_resource", {"uri": part.url})
     try:
-        return [part, *await attached_resource(project.workspace, context, part)]
+        return [part, *await read_attached_resource(project.workspace, context, part)]
     except (Denied, Rejected) as error:
         return [_describe_refusal(f"The resource {part.filename or part.url}", error)]
 
@@ -66,7 +66,7 @@ def _describe_refusal(what: str, error: Denied | Rejected) -> TextPartInput:
     return TextPartInput(text=text, synthetic=True)
 
 
-async def _allowed(project: Project, agent: Agent, message: UserMessage, part: PartInput) -> PartInput:
+async def _check_mention(project: Project, agent: Agent, message: UserMessage, part: PartInput) -> PartInput:
     if not isinstance(part, FilePartInput):
         return part
     path = unquote(urlsplit(part.url).path)

@@ -144,7 +144,7 @@ class Project:
         if settings.config.mcp:
             from codeloop.app.extended.mcp import serving
 
-            servers = self.shared(_offered).servers = serving(settings, workspace, self.tell, self.offer)
+            servers = self.shared(_keep_offers).servers = serving(settings, workspace, self.tell, self.offer)
             more = (*more, *servers.tools)
         hooks = NO_HOOKS
         if settings.config.hooks or settings.extensions:
@@ -155,7 +155,7 @@ class Project:
             store=store,
             workspace=workspace,
             gate=Gate(store),
-            toolbox=toolbox_of(more, agents, servers, _left_out(settings)),
+            toolbox=toolbox_of(more, agents, servers, _find_useless_tools(settings)),
             models=self.models,
             agents=agents,
             rulebook=rulebook,
@@ -169,18 +169,18 @@ class Project:
 
     def offer(self, servers: ServerTools) -> None:
         """Offer these tools of servers, in place of those before, from the next request on."""
-        self.shared(_offered).servers = servers
+        self.shared(_keep_offers).servers = servers
         self._retool()
 
     def extend(self, tools: tuple[Tool, ...]) -> None:
         """Offer these tools of extensions, in place of those before, from the next request on."""
-        self.shared(_offered).extensions = tools
+        self.shared(_keep_offers).extensions = tools
         self._retool()
 
     def _retool(self) -> None:
-        offered = self.shared(_offered)
+        offered = self.shared(_keep_offers)
         tools = (*_tools(self.settings), *offered.servers.tools, *offered.extensions)
-        toolbox = toolbox_of(tools, self.engine.agents, offered.servers, _left_out(self.settings))
+        toolbox = toolbox_of(tools, self.engine.agents, offered.servers, _find_useless_tools(self.settings))
         self.engine.toolbox.take(toolbox)
 
     @property
@@ -254,7 +254,7 @@ class Project:
     def warn(self, message: str) -> None:
         """Write a warning to the log, and show it to everybody who follows: from the first prompt on somebody does."""
         _LOG.info("%s: %s", self.settings.place.directory, message)  # a warning would be on stderr besides
-        held = self.shared(held_warnings)
+        held = self.shared(keep_warnings)
         if message not in held.messages:
             held.messages.append(message)
         if held.is_over:
@@ -262,7 +262,7 @@ class Project:
 
     def show_warnings(self) -> None:
         """Show the warnings that were held back, and those to come at once."""
-        held = self.shared(held_warnings)
+        held = self.shared(keep_warnings)
         held.is_over = True
         while held.messages:
             self.tell(ToastShown(properties=Toast(message=held.messages.pop(0), variant="warning")))
@@ -308,12 +308,12 @@ class HeldWarnings(Struct):
     is_over: bool = False
 
 
-def held_warnings(_project: Project) -> HeldWarnings:
+def keep_warnings(_project: Project) -> HeldWarnings:
     """Warnings of a project that nobody has seen yet."""
     return HeldWarnings()
 
 
-def _offered(_project: Project) -> OfferedTools:
+def _keep_offers(_project: Project) -> OfferedTools:
     return OfferedTools()
 
 
@@ -346,7 +346,7 @@ def _change(found: ProjectSettings) -> str:
     return "The configuration has changed: rules hold from the next call on, the rest from the next turn."
 
 
-def _left_out(settings: ProjectSettings) -> frozenset[str]:
+def _find_useless_tools(settings: ProjectSettings) -> frozenset[str]:
     """Return the built-in tools that are of no use here."""
     return frozenset() if has_language_server(settings) else frozenset({"lsp"})
 

@@ -28,7 +28,7 @@ def is_mention(part: PartInput) -> bool:
     return isinstance(part.source, ResourceSource) or part.url.startswith("file://")
 
 
-def attached(workspace: Workspace, message: UserMessage, given: PartInput) -> list[Part]:
+def make_parts(workspace: Workspace, message: UserMessage, given: PartInput) -> list[Part]:
     """Return the parts of one piece of a prompt. Raises OperationError when a named file can't be read."""
     session_id, message_id = message.session_id, message.id
     match given:
@@ -109,7 +109,7 @@ def _data_part(part: FilePart) -> list[Part]:
     try:
         raw = base64.b64decode(data, validate=True) if header.endswith(";base64") else unquote_to_bytes(data)
     except ValueError:
-        return [_left_out(part, "its base64 data is broken")]
+        return [_describe_left_out(part, "its base64 data is broken")]
     return _picture(part, raw)
 
 
@@ -120,7 +120,7 @@ def _picture(part: FilePart, data: bytes) -> list[Part]:
     try:
         picture = fit_image(data)
     except CodeloopError as error:
-        return [_left_out(part, str(error))]
+        return [_describe_left_out(part, str(error))]
     if picture.data is data and picture.mime == part.mime and part.url.startswith("data:"):
         return [part]
     sent = _with_data(part, picture.mime, picture.data)
@@ -138,7 +138,7 @@ def _with_data(part: FilePart, mime: str, data: bytes) -> FilePart:
     return replace(part, mime=mime, url=f"data:{mime};base64,{base64.b64encode(data).decode()}")
 
 
-def _left_out(part: FilePart, reason: str) -> TextPart:
+def _describe_left_out(part: FilePart, reason: str) -> TextPart:
     """Return the line that stands for an image that no service takes, so that the prompt is answered all the same."""
     return TextPart(
         id=part.id,

@@ -122,7 +122,7 @@ class Runs:
         if self.works_on(session_id):
             raise OperationError("SessionBusyError", f"Session {session_id} is busy. Abort its turn first.")
         run = self._run(session_id)
-        with self._leased(session_id):
+        with self._hold_lease(session_id):
             run.state, log = "restoring", self._engine.workspace.read_log
             if forgets:
                 log.before_own(session_id)
@@ -133,7 +133,7 @@ class Runs:
                 run.state = "idle"
 
     @contextmanager
-    def _leased(self, session_id: str) -> Generator[None]:
+    def _hold_lease(self, session_id: str) -> Generator[None]:
         """Keep other processes from a session. Raises OperationError when one of them works on it."""
         leases = self._engine.store.leases
         leases.take(session_id)
@@ -157,7 +157,7 @@ class Runs:
         run = self._run(session_id)
         run.preparing.add(work)
         try:
-            with self._leased(session_id):
+            with self._hold_lease(session_id):
                 await asyncio.wait([work])
             if work.cancelled():
                 raise OperationError("BadRequest", "Aborted before anything was sent.")
@@ -199,9 +199,9 @@ class Runs:
         except asyncio.CancelledError:
             return Stop("aborted", "Aborted")
         except CodeloopError as error:
-            return self._failed(session_id, str(error))
+            return self._fail(session_id, str(error))
         except Exception as error:
-            return self._failed(session_id, f"{type(error).__name__}: {error}")
+            return self._fail(session_id, f"{type(error).__name__}: {error}")
         else:
             return stop
         finally:
@@ -221,7 +221,7 @@ class Runs:
             self._engine.store.leases.take(session_id)
             show_status(self._engine, session_id, Busy())
 
-    def _failed(self, session_id: str, message: str) -> Stop:
+    def _fail(self, session_id: str, message: str) -> Stop:
         show_error(self._engine, session_id, UnknownError(data=UnknownData(message=message)))
         return Stop("error", message)
 

@@ -155,7 +155,7 @@ def _find_settings(startup: Startup, more: tuple[Layer, ...]) -> ProjectSettings
     state = TrustState(trusted=True) if startup.trust else trust_state(paths, place.root, place.directory)
     trusted = state.trusted
 
-    def loaded_with(homes: tuple[Home, ...], layers: tuple[Layer, ...]) -> Loaded:
+    def load_with(homes: tuple[Home, ...], layers: tuple[Layer, ...]) -> Loaded:
         extra = find_pages(place, homes, trusted=trusted)
         extended = tuple(home for home in homes if home.has_extensions)
         if extended and not trusted:
@@ -173,7 +173,7 @@ def _find_settings(startup: Startup, more: tuple[Layer, ...]) -> ProjectSettings
             extra=replace(extra, layers=(*layers, *extra.layers, *more), distrust=state.why),
         )
 
-    loaded = loaded_with(homes, ())
+    loaded = load_with(homes, ())
     states = file_states(state.files).states | files.states
     packaged: tuple[str, ...] = ()
     if loaded.config.plugin:  # packages among them are homes of their own
@@ -184,7 +184,7 @@ def _find_settings(startup: Startup, more: tuple[Layer, ...]) -> ProjectSettings
         states |= file_states((*packages.files, *(path for home in own for path in entries_of(home)))).states
         if own:
             homes = (*own, *homes)
-            loaded = loaded_with(homes, packages.layers)
+            loaded = load_with(homes, packages.layers)
     extended = tuple(home for home in homes if home.has_extensions)
     skills = find_skills(place, loaded.config, paths, homes, trusted=trusted)
     states |= loaded.files

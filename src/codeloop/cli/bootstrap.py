@@ -20,7 +20,7 @@ RESULT = (
 )
 
 
-def handled() -> list[int]:
+def list_end_signals() -> list[int]:
     """Return the numbers of the signals that end a command; SIGHUP stays ignored under `nohup`."""
     is_ignored = _signal.getsignal(_signal.SIGHUP) == _signal.SIG_IGN
     return [_signal.SIGINT, _signal.SIGTERM, *(() if is_ignored else (_signal.SIGHUP,))]
@@ -34,14 +34,14 @@ def catch_signals(arguments: list[str]) -> None:
     """
     is_run = arguments[:1] == ["run"]
 
-    def came(_number: int, frame: "FrameType | None") -> None:
+    def end_by_signal(_number: int, frame: "FrameType | None") -> None:
         if is_run or is_importing(frame):
             end(arguments)
         raise KeyboardInterrupt
 
     is_ignored = _signal.getsignal(_signal.SIGINT) == _signal.SIG_IGN  # a shell's background job
-    for number in handled() if is_run else [] if is_ignored else [_signal.SIGINT]:
-        _signal.signal(number, came)
+    for number in list_end_signals() if is_run else [] if is_ignored else [_signal.SIGINT]:
+        _signal.signal(number, end_by_signal)
 
 
 def is_importing(frame: "FrameType | None") -> bool:

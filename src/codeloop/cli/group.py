@@ -7,7 +7,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from codeloop.kit.lazy import load
-from codeloop.kit.suggest import meant
+from codeloop.kit.suggest import suggest_names
 from codeloop.kit.terminal_text import inert
 
 _UNCUT = 10_000
@@ -26,7 +26,7 @@ class Group(click.Group):
             from codeloop.cli.completion.similar import similar_commands
 
             names = similar_commands(self, ctx, name)
-            raise click.UsageError(f"Unknown command: {name}.{meant(names)}", ctx)
+            raise click.UsageError(f"Unknown command: {name}.{suggest_names(names)}", ctx)
         return super().resolve_command(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -84,7 +84,7 @@ def problem_of(error: click.ClickException) -> str:
     if isinstance(error, click.NoSuchOption) and context is not None:
         from codeloop.cli.completion.similar import similar_options
 
-        text = f"Unknown option: {error.option_name}.{meant(similar_options(context, error.option_name))}"
+        text = f"Unknown option: {error.option_name}.{suggest_names(similar_options(context, error.option_name))}"
     stop = "" if text.endswith((".", "?", "!")) else "."
     where = f" See: {context.command_path.strip()} --help" if context is not None else ""
     return f"{inert(text)}{stop}{where}"

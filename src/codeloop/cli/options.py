@@ -14,7 +14,7 @@ from codeloop.schema.permission import PROFILES, Profile
 
 COMPLETED = {
     "session": "sessions:current",
-    "archived": "sessions:archived",
+    "archived": "sessions:complete_archived",
     "agent": "configured:agents",
     "command": "configured:commands",
     "model": "configured:models",
@@ -22,7 +22,7 @@ COMPLETED = {
 }
 
 
-def completed(kind: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem[str]]]:
+def make_completion(kind: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem[str]]]:
     """Return the completion function of a parameter of a `COMPLETED` kind."""
     return lambda _context, _parameter, typed: load(f"cli.completion.{COMPLETED[kind]}")(typed)
 
@@ -36,10 +36,14 @@ def _set_offline(_context: click.Context, _parameter: click.Parameter, given: bo
 FILE = click.Path(path_type=Path, dir_okay=False)
 DIRECTORY = click.Path(path_type=Path, readable=False)
 
-MODEL = click.option("-m", "--model", metavar="PROVIDER/MODEL", shell_complete=completed("model"), help="Model to use.")
-AGENT = click.option("--agent", metavar="NAME", shell_complete=completed("agent"), help="Agent to use.")
+MODEL = click.option(
+    "-m", "--model", metavar="PROVIDER/MODEL", shell_complete=make_completion("model"), help="Model to use."
+)
+AGENT = click.option("--agent", metavar="NAME", shell_complete=make_completion("agent"), help="Agent to use.")
 CONTINUE = click.option("-c", "--continue", "go_on", is_flag=True, help="Resume this directory's latest session.")
-SESSION = click.option("-s", "--session", metavar="ID", shell_complete=completed("session"), help="Resume a session.")
+SESSION = click.option(
+    "-s", "--session", metavar="ID", shell_complete=make_completion("session"), help="Resume a session."
+)
 FORK = click.option("--fork", is_flag=True, help="Resume a copy and leave the session unchanged.")
 AUTO = click.option("--auto", is_flag=True, help="Approve every request; deny rules still apply.")
 PROFILE = click.option("--profile", type=click.Choice(PROFILES), help="What the session may do without asking.")
@@ -69,7 +73,7 @@ PASSWORD = click.option(
     "-p", "--password", help="Password for the server. [default: that of your own server, else from the environment]"
 )
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-NAME = click.argument("name", required=False, shell_complete=completed("session"))
+NAME = click.argument("name", required=False, shell_complete=make_completion("session"))
 AT = click.option("--at", metavar="MESSAGE", help="Copy only what comes before MESSAGE: an id, or N for prompt N.")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from codeloop.app.settings import ProjectSettings
 from codeloop.cli.options import Options
-from codeloop.cli.target.selection import check_agent, check_model, chosen_session, model_of, session_of
+from codeloop.cli.target.selection import check_agent, check_model, choose_session, model_of, session_of
 from codeloop.client.client import Client
 from codeloop.client.target import Target
 from codeloop.config.paths import find_paths
@@ -21,7 +21,7 @@ def show_terminal_ui(options: Options) -> int:
     paths = find_paths(os.environ)
     directory = (options.directory or Path()).absolute()
 
-    def opened(ask_trust: AskTrust) -> AbstractAsyncContextManager[Target]:
+    def open_ui_target(ask_trust: AskTrust) -> AbstractAsyncContextManager[Target]:
         async def trusts(settings: ProjectSettings) -> bool:
             from codeloop.cli.questions.trust_text import trust_question
 
@@ -33,15 +33,15 @@ def show_terminal_ui(options: Options) -> int:
             from codeloop.cli.target.remote import open_remote as open_target
         return open_target(options, trusts)
 
-    async def chosen(target: Target) -> Session | None:
-        found = await chosen_session(target, options)
+    async def choose(target: Target) -> Session | None:
+        found = await choose_session(target, options)
         client = target.client if found is None else target.client_of(found)
         await check_agent(client, options.agent)
         if (model := model_of(options.model)) is not None:
             await check_model(client, model)
         return None if found is None else await session_of(client, options, found)
 
-    async def created(client: Client) -> Session:
+    async def create(client: Client) -> Session:
         return await session_of(client, options, None)
 
     folders = [paths.reference, paths.config, directory / ".opencode", directory / ".codeloop"]
@@ -49,9 +49,9 @@ def show_terminal_ui(options: Options) -> int:
 
     return run_terminal_ui(
         UiLaunch(
-            opened=opened,
-            chosen=chosen,
-            created=created,
+            opened=open_ui_target,
+            chosen=choose,
+            created=create,
             directory=str(directory),
             state_folder=paths.state / "tui",
             settings_files=tuple(folder / "tui.json" for folder in folders),

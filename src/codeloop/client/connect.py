@@ -15,7 +15,7 @@ from codeloop.schema.errors import UsageProblem
 from codeloop.schema.limits import CLIENT_FILE
 
 
-def connected(url: str, directory: Path | None, username: str | None, password: str | None) -> HttpClient:
+def connect(url: str, directory: Path | None, username: str | None, password: str | None) -> HttpClient:
     """Return a client of a server with the given credential, else the one known for its address.
 
     A directory that exists on this machine is sent as its absolute path, any other as it is. Raises CodeloopError.
@@ -23,7 +23,7 @@ def connected(url: str, directory: Path | None, username: str | None, password: 
     HttpClient(url)  # refuses an invalid address before a credential is looked up
 
     if password is not None:
-        return HttpClient(url, _named(directory), (username or username_of(os.environ), password))
+        return HttpClient(url, _name_directory(directory), (username or username_of(os.environ), password))
     paths = find_paths(os.environ)
     first = credential_for(paths, url, os.environ)
 
@@ -37,10 +37,10 @@ def connected(url: str, directory: Path | None, username: str | None, password: 
         return usable((successor_of(paths, first) if first is not None else None) or known)
 
     where, credential = usable(first) or (url, None)
-    return HttpClient(where, _named(directory), credential, renew)
+    return HttpClient(where, _name_directory(directory), credential, renew)
 
 
-def _named(directory: Path | None) -> str | None:
+def _name_directory(directory: Path | None) -> str | None:
     if directory is None:
         return None
     with suppress(OSError):

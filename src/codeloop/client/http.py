@@ -142,12 +142,12 @@ class HttpClient:
                 "it was too slow",
             ) from None
         if response.status_code == 401:
-            self._refused(refusal_of(401, answer, self._remote.url), said)
+            self._raise_refusal(refusal_of(401, answer, self._remote.url), said)
         else:
             self._remote.link.report_answer(self._remote.url)
         return response.status_code, answer
 
-    def _refused(self, refusal: CodeloopError, said: Credential | None) -> None:
+    def _raise_refusal(self, refusal: CodeloopError, said: Credential | None) -> None:
         """Raise _Again when there is another credential by now, ServerLost when a server that restarts may say one.
 
         `said`: the one that was refused. Another request may have found the new one while this one was on its way.
@@ -239,11 +239,11 @@ class HttpClient:
             if response.status_code != 200:
                 refusal = refusal_of(response.status_code, await self._remote.read(response), self._remote.url)
                 if response.status_code == 401:
-                    self._refused(refusal, said)
+                    self._raise_refusal(refusal, said)
                 raise ServerLost(str(refusal), "it is not ready") if response.status_code >= 500 else refusal
             if not response.headers.get("content-type", "").startswith("text/event-stream"):
                 raise CodeloopError(f"{self._remote.url} is not a codeloop server: its /event is not an event stream.")
-            async for chunk in self._watched(response):
+            async for chunk in self._watch_silence(response):
                 try:
                     found = parser.feed_numbered(chunk)
                 except EventTooLong:
@@ -260,7 +260,7 @@ class HttpClient:
             "the server closed it",
         )
 
-    async def _watched(self, response: "Response") -> AsyncGenerator[bytes, None]:
+    async def _watch_silence(self, response: "Response") -> AsyncGenerator[bytes, None]:
         """Yield the pieces of a stream; report silence when the server had promised heartbeats."""
         link, loop = self._remote.link, asyncio.get_running_loop()
         heard = loop.time()
@@ -293,13 +293,13 @@ def _request(operation: AnyOperation, args: msgspec.Struct) -> tuple[str, bytes 
     """Return path with query, and body. Raises OperationError when a field can't stand in the path."""
     fields: JSON = msgspec.to_builtins(args)
 
-    def filled(match: re.Match[str]) -> str:
+    def fill(match: re.Match[str]) -> str:
         value = str(fields.pop(match[1]))
         if value in {"", ".", ".."}:
             raise OperationError("BadRequest", f"{match[1]} can't be {value!r}.")
         return quote(value.encode("utf-8", "replace"), safe="")
 
-    path = _PLACEHOLDER.sub(filled, operation.path)
+    path = _PLACEHOLDER.sub(fill, operation.path)
     if not operation.takes_body:
         query = {name: _word(value) for name, value in fields.items() if value is not None}
         return (f"{path}?{urlencode(query, errors='replace')}" if query else path), None

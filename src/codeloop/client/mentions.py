@@ -20,7 +20,9 @@ _RANGED = re.compile(r"(.+?)#(\d{1,9})(?:-(\d{1,9}))?")
 """A file and lines of it: `src/main.py#10-20`, `src/main.py#10`."""
 
 
-async def mentioned(client: Client, text: str, note: Callable[[str], object]) -> list[FilePartInput | AgentPartInput]:
+async def find_mentions(
+    client: Client, text: str, note: Callable[[str], object]
+) -> list[FilePartInput | AgentPartInput]:
     """Return the files, subagents and resources that a prompt mentions with `@`.
 
     `note` is called with a line about each mention that looks like a file but is not one.

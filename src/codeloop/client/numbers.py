@@ -40,7 +40,7 @@ def dollars(cost: float, tokens: Tokens | None = None) -> str:
     return f"{_about(tokens)}${cost:.4f}" if cost < 1 else f"{_about(tokens)}${cost:.2f}"
 
 
-def spent(tokens: Tokens, cost: float) -> tuple[str, ...]:
+def describe_spending(tokens: Tokens, cost: float) -> tuple[str, ...]:
     """Return tokens and dollars as people read them: `12.3k in (2.0k cached), 500 out` and `$0.0100`.
 
     Empty when nothing was counted: a turn that was refused or killed, whose use no service has reported.

@@ -67,7 +67,7 @@ def in_words(request: PermissionRequest, asking: Asking, columns: int, most: int
         rows += _warning("The page is allowed. Its name was looked up only then, and leads to this address.", columns)
     if request.metadata.get(KEPT):
         rows.append(("dim", "  Once allowed, it is not asked about again in this session."))
-    always = f"\n     {WRAPPED.strip()} ".join(_wrapped(remembered(request), max(columns - 15, 20)))
+    always = f"\n     {WRAPPED.strip()} ".join(_wrap(describe_always(request), max(columns - 15, 20)))
     return RequestText(f"{what}{by}{whom}", rows, always)
 
 
@@ -76,7 +76,7 @@ def _warning(text: str, columns: int) -> Iterator[tuple[Look, str]]:
         yield "yellow", f"  {line}"
 
 
-def marked(text: str, columns: int, most: int) -> list[str]:
+def mark_rows(text: str, columns: int, most: int) -> list[str]:
     """Return a text as at most `most` rows with marks; a long line is wrapped and marked as such.
 
     Of a longer text the beginning, the end and the number of lines between them are shown.
@@ -102,11 +102,11 @@ def marked(text: str, columns: int, most: int) -> list[str]:
 
 
 def _rows_of(line: str, room: int) -> list[str]:
-    first, *more = _wrapped(inert(line).expandtabs(4), room)
+    first, *more = _wrap(inert(line).expandtabs(4), room)
     return [MARK + first, *(WRAPPED + piece for piece in more)]
 
 
-def _wrapped(line: str, room: int) -> list[str]:
+def _wrap(line: str, room: int) -> list[str]:
     """Return a line in pieces of at most `room` cells that end after a space or a wide character, if there is one."""
     pieces, start, used = list[str](), 0, 0
     chance = used_there = 0
@@ -130,10 +130,10 @@ def _rows(request: PermissionRequest, columns: int, most: int) -> Iterator[tuple
     most = max(most - len(also), _REASON)
     command, diff, call = given.get("command"), given.get("diff"), given.get("input")
     if isinstance(doubt := given.get("doubt"), str):
-        for row in marked(f"asked although a rule lets it out, since {doubt}", columns, _REASON):
+        for row in mark_rows(f"asked although a rule lets it out, since {doubt}", columns, _REASON):
             yield "dim", row
     if isinstance(reason := given.get("reason"), str):
-        for row in marked(f"because: {reason}", columns, _REASON):
+        for row in mark_rows(f"because: {reason}", columns, _REASON):
             yield "dim", row
     if (
         (request.permission not in {"bash", "sandbox"} or "keep" in given)
@@ -155,7 +155,7 @@ def _rows(request: PermissionRequest, columns: int, most: int) -> Iterator[tuple
     if isinstance(place := given.get("workdir"), str) and place:
         also = [f"in {place}", *also]
     for line in also:
-        for row in marked(line.replace("\n", "⏎"), columns, _ALSO):
+        for row in mark_rows(line.replace("\n", "⏎"), columns, _ALSO):
             yield "dim", row
 
 
@@ -173,7 +173,7 @@ def _fits(names: Sequence[str]) -> bool:
 
 
 def _bold(text: str, columns: int, most: int) -> Iterator[tuple[Look, str]]:
-    for row in marked(text, columns, most):
+    for row in mark_rows(text, columns, most):
         yield "bold", row
 
 
@@ -195,7 +195,7 @@ def _diff(diff: str, paths: list[str], columns: int, most: int) -> Iterator[tupl
             shown.append(path.replace("\n", "⏎"))
         shown.append((rest[rest.find("@@") :] if "@@" in rest else rest).rstrip("\n"))
     look: Look = "dim"
-    for row in marked("\n".join(shown), columns, most):
+    for row in mark_rows("\n".join(shown), columns, most):
         if row.startswith(MARK):
             sign = row[len(MARK) :][:1]
             look = (
@@ -204,7 +204,7 @@ def _diff(diff: str, paths: list[str], columns: int, most: int) -> Iterator[tupl
         yield look, row
 
 
-def remembered(request: PermissionRequest) -> str:
+def describe_always(request: PermissionRequest) -> str:
     """Describe what "always" will allow, where, and for which directory; "": it is not offered."""
     if not request.always:
         return ""
@@ -212,17 +212,17 @@ def remembered(request: PermissionRequest) -> str:
     where = f"in {one_line(place, LABEL)}" if isinstance(place, str) and place else "in this directory"
     if request.always == ["*"]:
         return f"{_EVERYTHING.get(request.permission, f'every {request.permission}')} {where}"
-    names = _listed(request.always, "`{}`")
+    names = _list_names(request.always, "`{}`")
     address = request.metadata.get("address")
     names += f" while it is {one_line(address, LABEL)}," if isinstance(address, str) and address else ""
     return f"{_EVERY.get(request.permission, 'every')} {names} {where}"
 
 
-def _named(request: PermissionRequest) -> str:
-    return _listed(request.patterns)
+def _list_patterns(request: PermissionRequest) -> str:
+    return _list_names(request.patterns)
 
 
-def _listed(names: Sequence[str], form: str = "{}") -> str:
+def _list_names(names: Sequence[str], form: str = "{}") -> str:
     shown = ", ".join(form.format(one_line(name.replace("\n", "⏎"), LABEL)) for name in names[:_NAMED])
     return f"{shown} and {len(names) - _NAMED} more" if len(names) > _NAMED else shown
 
@@ -236,10 +236,10 @@ def _edit(request: PermissionRequest, _asking: Asking) -> str:
     if "keep" in request.metadata:
         return _sandbox(request, _asking)
     if "command" in request.metadata:
-        return f"Run a command that may change {_named(request)}"
+        return f"Run a command that may change {_list_patterns(request)}"
     if len(request.patterns) > 1:
         return f"Change {len(request.patterns)} files"
-    return f"{_verb(str(request.metadata.get('diff') or ''))} {_named(request)}"
+    return f"{_verb(str(request.metadata.get('diff') or ''))} {_list_patterns(request)}"
 
 
 def _verb(diff: str) -> str:
@@ -251,17 +251,17 @@ def _verb(diff: str) -> str:
 
 
 def _read(request: PermissionRequest, _asking: Asking) -> str:
-    return f"{'Run a command that reads' if 'command' in request.metadata else 'Read'} {_named(request)}"
+    return f"{'Run a command that reads' if 'command' in request.metadata else 'Read'} {_list_patterns(request)}"
 
 
 def _outside(request: PermissionRequest, asking: Asking) -> str:
     if "command" in request.metadata:
         if request.patterns == ["*"]:
             return "Run a command of which it is not known which files it uses"
-        folders = _listed([pattern.removesuffix("*") for pattern in request.patterns])
+        folders = _list_names([pattern.removesuffix("*") for pattern in request.patterns])
         return f"Run a command that works outside the project, in {folders}"
     path, diff, files = (request.metadata.get(key) for key in ("filepath", "diff", "files"))
-    where = one_line(path, LABEL) if isinstance(path, str) else _named(request)
+    where = one_line(path, LABEL) if isinstance(path, str) else _list_patterns(request)
     if isinstance(files, list) and len(cast("list[object]", files)) > 1:
         count = len(cast("list[object]", files))
         return f"Change {count} files, of which this is outside the project: {where}"
@@ -283,28 +283,29 @@ def _private(request: PermissionRequest, _asking: Asking) -> str:
 
 def _task(request: PermissionRequest, _asking: Asking) -> str:
     about = one_line(str(request.metadata.get("description") or ""), LABEL)
-    return f"Start the subagent {_named(request)}" + (f": {about}" if about else "")
+    return f"Start the subagent {_list_patterns(request)}" + (f": {about}" if about else "")
 
 
 def _repeat(request: PermissionRequest, _asking: Asking) -> str:
-    return f"Repeat the same call a third time: {one_line(str(request.metadata.get('tool') or _named(request)), LABEL)}"
+    what = str(request.metadata.get("tool") or _list_patterns(request))
+    return f"Repeat the same call a third time: {one_line(what, LABEL)}"
 
 
-def _changed_server(request: PermissionRequest, _asking: Asking) -> str:
-    return f"Use the MCP server {_named(request)}, which is not what you agreed to"
+def _ask_about_server(request: PermissionRequest, _asking: Asking) -> str:
+    return f"Use the MCP server {_list_patterns(request)}, which is not what you agreed to"
 
 
 def _sampling(request: PermissionRequest, _asking: Asking) -> str:
-    return f"Let the MCP server {_named(request)} ask your model"
+    return f"Let the MCP server {_list_patterns(request)} ask your model"
 
 
 def _other(request: PermissionRequest, _asking: Asking) -> str:
-    shown = "" if request.patterns == ["*"] else f": {_named(request)}"
+    shown = "" if request.patterns == ["*"] else f": {_list_patterns(request)}"
     return f"Use {one_line(request.permission, LABEL)}{shown}"
 
 
 def _saying(start: str, *, named: bool = True) -> Callable[[PermissionRequest, Asking], str]:
-    return lambda request, _: f"{start} {_named(request)}" if named else start
+    return lambda request, _: f"{start} {_list_patterns(request)}" if named else start
 
 
 _TITLES: dict[str, Callable[[PermissionRequest, Asking], str]] = {
@@ -322,7 +323,7 @@ _TITLES: dict[str, Callable[[PermissionRequest, Asking], str]] = {
     "task": _task,
     "skill": _saying("Load the skill"),
     "doom_loop": _repeat,
-    "mcp_changed": _changed_server,
+    "mcp_changed": _ask_about_server,
     "mcp_sampling": _sampling,
     "todowrite": _saying("Update the todo list", named=False),
     "todoread": _saying("Read the todo list", named=False),

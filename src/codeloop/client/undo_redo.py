@@ -49,7 +49,7 @@ async def undo_last(client: Client, session: Session, *, dry_run: bool, say: Say
     answer = await client.call(
         SESSION_REVERT, RevertSession(session_id=session.id, message_id=last.info.id, dry_run=dry_run)
     )
-    return _report(answer.outcome, f"{_done('undo', dry_run=dry_run)}: {_prompt(last)}", UNDONE, say, warn)
+    return _report(answer.outcome, f"{_conjugate('undo', dry_run=dry_run)}: {_prompt(last)}", UNDONE, say, warn)
 
 
 async def redo_last(client: Client, session: Session, *, dry_run: bool, say: Say, warn: Say) -> int:
@@ -69,7 +69,7 @@ async def redo_last(client: Client, session: Session, *, dry_run: bool, say: Say
         )
     else:
         answer = await client.call(SESSION_UNREVERT, UnrevertSession(session_id=session.id, dry_run=dry_run))
-    return _report(answer.outcome, f"{_done('redo', dry_run=dry_run)}: {what}", REDONE, say, warn)
+    return _report(answer.outcome, f"{_conjugate('redo', dry_run=dry_run)}: {what}", REDONE, say, warn)
 
 
 async def undo_files(
@@ -83,11 +83,11 @@ async def undo_files(
     verb = "redo" if redo else "undo"
     heading = f"There is nothing to {verb} in these files."
     if prompt is not None:
-        heading = f"{_done(verb, dry_run=dry_run)} in these files: {prompt}"
+        heading = f"{_conjugate(verb, dry_run=dry_run)} in these files: {prompt}"
     return _report(answer.outcome, heading, REDONE if redo else UNDONE, say, warn)
 
 
-def _done(verb: str, *, dry_run: bool) -> str:
+def _conjugate(verb: str, *, dry_run: bool) -> str:
     return f"Would {verb}" if dry_run else {"undo": "Undone", "redo": "Redone"}[verb]
 
 

@@ -133,7 +133,7 @@ def settings(kind: type[msgspec.Struct]) -> frozenset[str]:
     return frozenset(kind.__struct_encode_fields__) - _OURS_ALONE
 
 
-def unknown_keys(value: Any, kind: type[msgspec.Struct] = Config, keys: Keys = ()) -> Iterator[Unknown]:
+def find_unknown_keys(value: Any, kind: type[msgspec.Struct] = Config, keys: Keys = ()) -> Iterator[Unknown]:
     """Yield every key that nothing will ever read, and in sections that others read too those near one of ours."""
     if not is_object(value):
         return
@@ -144,10 +144,10 @@ def unknown_keys(value: Any, kind: type[msgspec.Struct] = Config, keys: Keys = (
     for name, section, is_many in _SECTIONS.get(kind, ()):
         inner = value.get(name)
         if not is_many:
-            yield from unknown_keys(inner, section, (*keys, name))
+            yield from find_unknown_keys(inner, section, (*keys, name))
         elif is_object(inner):
             for each, entry in inner.items():
-                yield from unknown_keys(entry, section, (*keys, name, each))
+                yield from find_unknown_keys(entry, section, (*keys, name, each))
     if not keys:
         for place, names in _OPEN:
             yield from _misspelt(value, place, names)

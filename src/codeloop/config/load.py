@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 from msgspec import field as struct_field
 
-from codeloop.config.known_keys import pending, unknown_keys
+from codeloop.config.known_keys import find_unknown_keys, pending
 from codeloop.config.normalise import Values, normalise
 from codeloop.config.paths import Paths
 from codeloop.config.project_root import ProjectRoot
@@ -20,7 +20,7 @@ from codeloop.config.validation import find_fault
 from codeloop.kit.jsonc import Path as Keys
 from codeloop.kit.jsonc import is_list, is_object
 from codeloop.kit.small_files import FileState
-from codeloop.kit.suggest import meant
+from codeloop.kit.suggest import suggest_names
 from codeloop.net.offline import is_offline
 from codeloop.schema.config import Config
 from codeloop.schema.errors import CodeloopError
@@ -113,7 +113,7 @@ def load(
     )
     for layer in sorted((*files, *extra.layers), key=lambda layer: _ORDER.get(layer.name, 1)):
         sources.append(layer.source)
-        warnings.extend(_unknown(layer))
+        warnings.extend(_warn_of_unknown(layer))
         if layer.is_project and not trusted:
             values, names = filter_layer(normalise(layer, layer.raw), merged.values)
             ignored.extend(names)
@@ -165,7 +165,7 @@ def _drop_sandboxes(layer: Layer, values: JSON) -> list[str]:
     return lines
 
 
-def _unknown(layer: Layer) -> list[str]:
+def _warn_of_unknown(layer: Layer) -> list[str]:
     return [
         f"{layer.place(keys, of_key=True)}: "
         + (
@@ -173,8 +173,8 @@ def _unknown(layer: Layer) -> list[str]:
             if is_dropped
             else f"{format_keys(keys)} means nothing to codeloop."
         )
-        + meant(near)
-        for keys, near, is_dropped in unknown_keys(layer.raw)
+        + suggest_names(near)
+        for keys, near, is_dropped in find_unknown_keys(layer.raw)
     ]
 
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 from codeloop.config.files import write_private
 from codeloop.config.paths import Paths
 from codeloop.kit.processes import lives, start_time
-from codeloop.kit.small_files import opened
+from codeloop.kit.small_files import open_regular
 from codeloop.net.origin import add_brackets
 from codeloop.schema.limits import CONFIG_BYTES
 
@@ -160,7 +160,7 @@ def _files(paths: Paths) -> Iterator[Path]:
 def _read(path: Path) -> RunningServer | None:
     """Read a file that only this user can read or write; None when it is not one."""
     try:
-        with opened(path) as descriptor:
+        with open_regular(path) as descriptor:
             status = os.fstat(descriptor)
             if status.st_uid != os.geteuid() or stat.S_IMODE(status.st_mode) & 0o077:
                 return None

@@ -38,7 +38,7 @@ class Diff(Struct, frozen=True):
         return "; ".join(texts)
 
 
-def unified(name: str, before: str, after: str, context: int = _CONTEXT) -> Diff:
+def unified_diff(name: str, before: str, after: str, context: int = _CONTEXT) -> Diff:
     """Return the unified diff of two texts under the header `Index: name`; the patch is empty when they are equal."""
     if before == after:
         return Diff("", 0, 0)
@@ -112,7 +112,7 @@ def _middle(old: Sequence[str], new: Sequence[str]) -> list[Edit]:
         if i_end < len(old):
             edits.append(("equal", i_end, i_end + 1, j_end, j_end + 1))
         i, j = i_end + 1, j_end + 1
-    return list(_joined(edits))
+    return list(_join(edits))
 
 
 def _part(old: Sequence[str], new: Sequence[str], work: int) -> list[Edit]:
@@ -148,7 +148,7 @@ def _anchors(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
     return found[::-1]
 
 
-def _joined(edits: Iterable[Edit]) -> Iterator[Edit]:
+def _join(edits: Iterable[Edit]) -> Iterator[Edit]:
     """Put equal parts that follow each other together."""
     begun: Edit | None = None
     for edit in edits:

@@ -115,25 +115,25 @@ def _is_action(text: str) -> TypeGuard[Action]:
 def problem() -> str:
     """Return the problem of the variable, "" for none: the program reports it before it does anything."""
     try:
-        _given()
+        _read_fault()
     except FaultProblem as error:
         return str(error)
     return ""
 
 
-def _given() -> Fault | None:
+def _read_fault() -> Fault | None:
     text = os.environ.get(VARIABLE)
     return parse(text) if text else None
 
 
-def _passed(_: str, /) -> None:
+def _pass(_: str, /) -> None:
     """Pass a point."""
 
 
-async def _reached(_: str, /) -> None:
+async def _reach(_: str, /) -> None:
     """Pass a point."""
 
 
-_fault = None if problem() else _given()
-point: Callable[[str], None] = _fault.point if _fault else _passed
-reach: Callable[[str], Awaitable[None]] = _fault.reach if _fault else _reached
+_fault = None if problem() else _read_fault()
+point: Callable[[str], None] = _fault.point if _fault else _pass
+reach: Callable[[str], Awaitable[None]] = _fault.reach if _fault else _reach

@@ -54,7 +54,7 @@ def _head(source: str) -> dict[str, Any]:
         found = _load(source)
     except YAMLError as error:
         try:
-            found = _load(_PLAIN_PAIR.sub(_quoted, source))
+            found = _load(_PLAIN_PAIR.sub(_quote, source))
         except YAMLError:
             raise FrontmatterError(*_reason(error)) from error
     if found is None:
@@ -85,7 +85,7 @@ def _check_depth(loader: Any, begin: type, end: type) -> None:
             raise FrontmatterError("it is nested too deeply", event.start_mark.line + 2)
 
 
-def _quoted(pair: re.Match[str]) -> str:
+def _quote(pair: re.Match[str]) -> str:
     text = pair[2].replace("'", "''")
     return f"{pair[1]}: '{text}'"
 

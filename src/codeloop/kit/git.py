@@ -73,7 +73,7 @@ def git_folder(top: Path) -> Path | None:
     """Return the git directory of the work tree with its top here; None when there is none."""
     entry = top / ".git"
     try:
-        folder = entry if entry.is_dir() else _pointed(entry, b"gitdir:", top)
+        folder = entry if entry.is_dir() else _follow_pointer(entry, b"gitdir:", top)
         return folder if folder is not None and (folder / "HEAD").is_file() else None
     except (OSError, ValueError):  # ValueError: the file names no path
         return None
@@ -103,10 +103,10 @@ def _is_readable(path: Path) -> bool:
 
 def common_folder(folder: Path) -> Path:
     """Return the git directory that holds the objects: that of the main work tree, for another one's."""
-    return _pointed(folder / "commondir", b"", folder) or folder
+    return _follow_pointer(folder / "commondir", b"", folder) or folder
 
 
-def _pointed(file: Path, start: bytes, base: Path) -> Path | None:
+def _follow_pointer(file: Path, start: bytes, base: Path) -> Path | None:
     """Follow a file of git's that holds a path, relative to `base`; None when it is not one."""
     try:
         content = read_start(file, _POINTER_BYTES)

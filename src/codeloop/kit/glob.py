@@ -34,12 +34,12 @@ def split_root(pattern: str) -> tuple[str, str]:
 
 
 @lru_cache(maxsize=256)
-def compiled(pattern: str) -> re.Pattern[str]:
+def compile_glob(pattern: str) -> re.Pattern[str]:
     """Return the expression that a whole relative path must match. Raises ValueError for one that is not valid.
 
     What was found is never given back (`(?>...)`), so that none takes more than the square of a path's length.
     """
-    alternatives = _expanded(pattern)
+    alternatives = _expand(pattern)
     try:
         body = "|".join(expression(plain) for plain in alternatives)
         return re.compile(f"(?:{body})", re.DOTALL)
@@ -47,7 +47,7 @@ def compiled(pattern: str) -> re.Pattern[str]:
         raise ValueError(f"the pattern {pattern} is not valid: {error}") from error
 
 
-def _expanded(pattern: str) -> list[str]:
+def _expand(pattern: str) -> list[str]:
     """Return the patterns without braces that one with braces stands for."""
     waiting, plain, size = [pattern], list[str](), len(pattern)
     while waiting:

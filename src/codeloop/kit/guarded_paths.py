@@ -86,7 +86,7 @@ def patterns(names: Iterable[str], folders: Iterable[str] = ()) -> tuple[str, ..
     return (*found, *(each for name in folders for each in (name, f"{name}/*", f"*/{name}", f"*/{name}/*")))
 
 
-def folded(path: str) -> str:
+def fold(path: str) -> str:
     """Return a path as disks that ignore case, invisible characters, or dots and blanks at an end see it.
 
     >>> folded("a/.GIT /Hooks")
@@ -94,10 +94,10 @@ def folded(path: str) -> str:
     """
     if path.isascii() and path.islower() and "~" not in path and ":" not in path and not re.search(r"[. ](/|$)", path):
         return path
-    return "/".join(_folded(part) for part in path.split("/"))
+    return "/".join(_fold_part(part) for part in path.split("/"))
 
 
-def _folded(part: str) -> str:
+def _fold_part(part: str) -> str:
     name = _IGNORED.sub("", part).casefold().partition(":")[0]
     name = name.rstrip(". ") or name
     return ".git" if re.fullmatch(r"git~\d+|gi[0-9a-f]{4}~\d", name) else name
@@ -105,7 +105,7 @@ def _folded(part: str) -> str:
 
 def is_secret(path: str) -> bool:
     """Return whether a file holds keys by its name or place."""
-    plain = folded(path)
+    plain = fold(path)
     if _regex(PLAIN_NAMES).fullmatch(plain.rpartition("/")[2]):
         return False
     return _has(plain, SECRET_NAMES, SECRET_FOLDERS)
@@ -113,12 +113,12 @@ def is_secret(path: str) -> bool:
 
 def is_protected(path: str) -> bool:
     """Return whether each change of a file is asked about."""
-    return _has(folded(path), PROTECTED_NAMES, PROTECTED_FOLDERS)
+    return _has(fold(path), PROTECTED_NAMES, PROTECTED_FOLDERS)
 
 
 def is_confirmed(path: str) -> bool:
     """Return whether the first change of a file in a session is asked about."""
-    return _has(folded(path), CONFIRMED_NAMES, CONFIRMED_FOLDERS)
+    return _has(fold(path), CONFIRMED_NAMES, CONFIRMED_FOLDERS)
 
 
 def _has(plain: str, names: tuple[str, ...], folders: tuple[str, ...]) -> bool:

@@ -166,10 +166,10 @@ def _row(pid: int, mark: bytes) -> Process | None:
         return None
     if state in {b"Z", b"X"}:
         return None
-    return Process(pid, int(parent), int(group), int(session), rest[15].decode(), _marked(pid, mark))
+    return Process(pid, int(parent), int(group), int(session), rest[15].decode(), _has_mark(pid, mark))
 
 
-def _marked(pid: int, mark: bytes) -> bool:
+def _has_mark(pid: int, mark: bytes) -> bool:
     if not mark:
         return False
     try:

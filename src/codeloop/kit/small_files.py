@@ -37,7 +37,7 @@ def from_home(name: str | os.PathLike[str]) -> Path:
 
 
 @contextmanager
-def opened(path: Path) -> Generator[int]:
+def open_regular(path: Path) -> Generator[int]:
     """Open a regular file for reading; yields its descriptor. Raises OSError, for pipes and devices too."""
     descriptor = os.open(path, _READ)
     try:
@@ -50,13 +50,13 @@ def opened(path: Path) -> Generator[int]:
 
 def read_start(path: Path, most: int) -> bytes:
     """Return the first `most` bytes of a regular file. Raises OSError."""
-    with opened(path) as descriptor:
+    with open_regular(path) as descriptor:
         return _read(descriptor, most)
 
 
 def read_whole(path: Path, most: int) -> bytes:
     """Return the bytes of a regular file. Raises OSError, also for a file of more than `most` bytes."""
-    with opened(path) as descriptor:
+    with open_regular(path) as descriptor:
         # A file of many gigabytes is refused before anything of it is read.
         data = _read(descriptor, most + 1) if os.fstat(descriptor).st_size <= most else b""
         if len(data) > most or os.fstat(descriptor).st_size > most:
@@ -117,7 +117,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 @contextmanager
-def locked(path: Path, seconds: float) -> Generator[None]:
+def lock(path: Path, seconds: float) -> Generator[None]:
     """Hold a lock among all processes: on a folder, or on a file, which is created when missing.
 
     Raises TimeoutError when another process holds it for longer, OSError.

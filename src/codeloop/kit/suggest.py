@@ -32,7 +32,7 @@ def near(name: str, known: Iterable[str], *, parts: bool = False, most_edits: in
     return [each for edits, *_, each in sorted(found)[:MOST] if edits <= 2 * nearest or edits >= len(wanted)]
 
 
-def meant(names: Iterable[str]) -> str:
+def suggest_names(names: Iterable[str]) -> str:
     """Return ` Did you mean ...?` for the names, the empty text when there is no name."""
     shown = " or ".join(f"`{name}`" for name in names)
     return f" Did you mean {shown}?" if shown else ""

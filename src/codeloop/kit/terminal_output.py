@@ -51,7 +51,7 @@ def plain(printed: str) -> PlainOutput:
     end = [lines.pop()] if not lines[-1] else []
     shown: list[str] = []
     for run in _runs(lines):
-        short, left_out = _shortened(run)
+        short, left_out = _shorten(run)
         shown += short
         is_reduced = is_reduced or left_out
     return PlainOutput("\n".join(shown + end), is_reduced)
@@ -120,7 +120,7 @@ def _runs(lines: Iterable[str]) -> Iterator[list[str]]:
     yield run
 
 
-def _shortened(run: list[str]) -> tuple[list[str], bool]:
+def _shorten(run: list[str]) -> tuple[list[str], bool]:
     """Return the lines that stand for a run, and whether they leave something out."""
     if len(run) <= _FEW:
         return run, False

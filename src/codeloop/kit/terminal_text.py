@@ -30,7 +30,7 @@ _STRANGE = (
 
 def inert(text: str) -> str:
     """Return the text with control, bidirectional and invisible characters shown by name; line feeds and tabs stay."""
-    return _ANY.sub(lambda found: _shown(found[0]), text)
+    return _ANY.sub(lambda found: _show(found[0]), text)
 
 
 def inert_answer(text: str, before: str = "") -> str:
@@ -42,13 +42,13 @@ def inert_answer(text: str, before: str = "") -> str:
         return text
     last = before[-_MARKS:]
     begin = len(last)
-    shown = re.sub(_STRANGE, lambda at: _shown(at[0]) if at[1] and at.start() >= begin else at[0], last + text)
+    shown = re.sub(_STRANGE, lambda at: _show(at[0]) if at[1] and at.start() >= begin else at[0], last + text)
     return shown[begin:]
 
 
 def inert_json(text: str) -> str:
     """Return JSON in which such characters are written as escapes; its values stay the same."""
-    return _ANY.sub(lambda found: _escaped(found[0]), text)
+    return _ANY.sub(lambda found: _escape(found[0]), text)
 
 
 def one_line(text: str, width: int, shown: Callable[[str], str] = inert) -> str:
@@ -58,7 +58,7 @@ def one_line(text: str, width: int, shown: Callable[[str], str] = inert) -> str:
     return line if len(line) <= width and len(text) <= most else line[: max(0, width - 1)] + "…"
 
 
-def _shown(char: str) -> str:
+def _show(char: str) -> str:
     code = ord(char)
     if code < 0x20:
         return chr(0x2400 + code)
@@ -67,12 +67,12 @@ def _shown(char: str) -> str:
     return f"<U+{code:04X}>"
 
 
-def _escaped(char: str) -> str:
+def _escape(char: str) -> str:
     data = char.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{data[at : at + 2].hex()}" for at in range(0, len(data), 2))
 
 
-def laid_out(value: object) -> str:
+def lay_out(value: object) -> str:
     """Return a value as JSON on several lines."""
     import json
 
@@ -100,6 +100,6 @@ def as_block(text: str) -> str:
     import json
 
     try:
-        return f"```json\n{laid_out(json.loads(bare))}\n```"
+        return f"```json\n{lay_out(json.loads(bare))}\n```"
     except (ValueError, RecursionError):
         return text

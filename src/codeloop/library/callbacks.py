@@ -9,7 +9,7 @@ A = TypeVar("A")
 R = TypeVar("R")
 
 
-async def called(function: "Callable[[A], R | Awaitable[R]]", argument: A) -> R:
+async def call(function: "Callable[[A], R | Awaitable[R]]", argument: A) -> R:
     """Call a function and return its value: a plain one runs in a thread, so that it may wait for a user."""
     if inspect.iscoroutinefunction(function):
         return await cast("Awaitable[R]", function(argument))
@@ -17,7 +17,7 @@ async def called(function: "Callable[[A], R | Awaitable[R]]", argument: A) -> R:
     return await cast("Awaitable[R]", value) if inspect.isawaitable(value) else cast("R", value)
 
 
-def reported(failed: Callable[[BaseException], object], task: "asyncio.Task[None]") -> None:
+def report_failure(failed: Callable[[BaseException], object], task: "asyncio.Task[None]") -> None:
     """Report what a task that has ended failed with, if anything."""
     if not task.cancelled() and (error := task.exception()) is not None:
         failed(error)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Coroutine, Generator
 from contextlib import contextmanager
 
 from codeloop.client.client import Client
-from codeloop.library.callbacks import reported
+from codeloop.library.callbacks import report_failure
 from codeloop.schema.errors import GapError
 from codeloop.schema.event import Event
 from codeloop.schema.live_events import ServerConnected
@@ -49,7 +49,7 @@ class EventFeed:
         """Follow, if that is not done yet: what is called from now on is seen."""
         if self._following is None or self._following.done():
             self._following = asyncio.create_task(self._follow())
-            self._following.add_done_callback(lambda task: reported(self._lost, task))
+            self._following.add_done_callback(lambda task: report_failure(self._report_loss, task))
             await asyncio.sleep(0)
 
     def start_background(
@@ -59,7 +59,7 @@ class EventFeed:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        task.add_done_callback(lambda done: reported(failed, done))
+        task.add_done_callback(lambda done: report_failure(failed, done))
 
     async def close(self) -> None:
         """Stop what the listeners do, the following, and everything that is done beside it."""
@@ -87,6 +87,6 @@ class EventFeed:
             else:
                 return
 
-    def _lost(self, error: BaseException) -> None:
+    def _report_loss(self, error: BaseException) -> None:
         for listener in tuple(self._listeners):
             listener.on_failure(error)

@@ -18,7 +18,7 @@ from codeloop.schema.errors import UsageProblem
 
 
 @asynccontextmanager
-async def opened(directory: "str | os.PathLike[str]", options: OpenOptions) -> AsyncGenerator[Target]:
+async def open_local_target(directory: "str | os.PathLike[str]", options: OpenOptions) -> AsyncGenerator[Target]:
     """Open a directory. Raises CodeloopError."""
     folder = from_home(directory).absolute()
     if not folder.is_dir():

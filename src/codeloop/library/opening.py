@@ -8,7 +8,7 @@ from typing import Unpack
 from codeloop.client.target import Target
 from codeloop.library.budget import Budget
 from codeloop.library.following import EventFeed
-from codeloop.library.options import ConnectOptions, OpenOptions, SessionOptions, checked
+from codeloop.library.options import ConnectOptions, OpenOptions, SessionOptions, check_options
 from codeloop.library.project import AgentProject
 from codeloop.library.session import SessionPlace
 from codeloop.schema.operation import PATH_GET, NoArguments
@@ -23,10 +23,13 @@ async def open_directory(
     Leaving it stops what still runs, and every process that was started. Any number of projects may be open at once.
     Raises CodeloopError: no such directory, a configuration that can't be used.
     """
-    from codeloop.library.local import opened
+    from codeloop.library.local import open_local_target
 
-    options = checked(options, OpenOptions)
-    async with opened(directory, options) as target, _project(target, options, options.get("budget")) as project:
+    options = check_options(options, OpenOptions)
+    async with (
+        open_local_target(directory, options) as target,
+        _project(target, options, options.get("budget")) as project,
+    ):
         yield project
 
 
@@ -36,11 +39,11 @@ async def connect_to(url: str, **options: Unpack[ConnectOptions]) -> AsyncGenera
 
     Raises CodeloopError: nobody answers there, or the password is not right.
     """
-    from codeloop.library.remote import opened
+    from codeloop.library.remote import open_remote_target
 
-    options = checked(options, ConnectOptions)
+    options = check_options(options, ConnectOptions)
     budget = options.get("budget")
-    async with opened(url, options) as target, _project(target, options, budget, is_remote=True) as project:
+    async with open_remote_target(url, options) as target, _project(target, options, budget, is_remote=True) as project:
         yield project
 
 

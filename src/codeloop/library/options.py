@@ -6,7 +6,7 @@ from typing import Literal, TypedDict, TypeVar, cast
 
 from msgspec import Struct
 
-from codeloop.kit.suggest import meant, near
+from codeloop.kit.suggest import near, suggest_names
 from codeloop.library.budget import Budget
 from codeloop.library.events import NOTHING
 from codeloop.schema.permission import Profile
@@ -155,12 +155,12 @@ class ConnectOptions(SessionOptions, total=False):
 Given = TypeVar("Given", bound=SessionOptions)
 
 
-def checked(options: Given, kind: type[SessionOptions]) -> Given:
+def check_options(options: Given, kind: type[SessionOptions]) -> Given:
     """Return the options that are not None. Raises TypeError, as Python does, for one that there is not."""
     known = kind.__optional_keys__
     for name in options:
         if name not in known:
             raise TypeError(
-                f"There is no option {name!r}.{meant(near(name, known))} There are: {', '.join(sorted(known))}."
+                f"There is no option {name!r}.{suggest_names(near(name, known))} There are: {', '.join(sorted(known))}."
             )
     return cast("Given", {name: value for name, value in options.items() if value is not None})

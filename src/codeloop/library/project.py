@@ -8,7 +8,7 @@ from codeloop.client.client import Client
 from codeloop.library.errors import TurnFailed
 from codeloop.library.events import Answer
 from codeloop.library.functions import tools_from, warn_of_plan
-from codeloop.library.options import Action, Rules, SessionOptions, TurnLimits, checked
+from codeloop.library.options import Action, Rules, SessionOptions, TurnLimits, check_options
 from codeloop.library.session import AgentSession, Files, SessionPlace, check_prompt, model_of
 from codeloop.schema.api.project import PathInfo
 from codeloop.schema.api.session_requests import CreateSession, ListSessions, SessionId, UpdateSession
@@ -52,11 +52,11 @@ class AgentProject:
 
         Options stand in for those of the project. Raises CodeloopError: no such session, agent or model.
         """
-        options = checked(options, SessionOptions)
+        options = check_options(options, SessionOptions)
         chosen: SessionOptions = {**self._options, **options}
         tools_from(chosen.get("tools", ()))  # refuses a function before a session is made
         if session_id is None:
-            return AgentSession(self._place, await self._created(title, chosen), chosen)
+            return AgentSession(self._place, await self._create(title, chosen), chosen)
         found = await self.client.call(SESSION_GET, SessionId(session_id=session_id))
         if found.directory != self.directory and (self._worktree == "/" or found.root != self._worktree):
             raise UsageProblem(f"Session {session_id} belongs to {found.directory}: open that directory.")
@@ -72,14 +72,14 @@ class AgentProject:
 
     async def last(self, **options: Unpack[SessionOptions]) -> AgentSession:
         """Resume the session of this directory that changed last. Raises CodeloopError when there is none."""
-        found = await self._stored()
+        found = await self._list_stored()
         if not found:
             raise UsageProblem(f"There is no session in {self.directory} yet. project.session() starts one.")
         return await self.session(found[0].id, **options)
 
     async def sessions(self, limit: int = 100) -> list[AgentSession]:
         """Return the sessions of this directory, newest change first."""
-        return [AgentSession(self._place, each, self._options) for each in (await self._stored())[:limit]]
+        return [AgentSession(self._place, each, self._options) for each in (await self._list_stored())[:limit]]
 
     @overload
     async def ask(self, prompt: str, *, files: Files = (), limits: TurnLimits | None = None) -> Answer[None]: ...
@@ -110,7 +110,7 @@ class AgentProject:
                     await session.delete()
             raise
 
-    async def _created(self, title: str | None, options: SessionOptions) -> Session:
+    async def _create(self, title: str | None, options: SessionOptions) -> Session:
         model = model_of(options.get("model"))
         rules = options.get("permission")
         wanted = CreateSession(
@@ -122,7 +122,7 @@ class AgentProject:
         )
         return await self.client.call(SESSION_CREATE, wanted)
 
-    async def _stored(self) -> list[Session]:
+    async def _list_stored(self) -> list[Session]:
         wanted = ListSessions(scope="project", roots=True, limit=_MANY)
         found = await self.client.call(SESSION_LIST, wanted)
         return [each for each in found if each.directory == self.directory and not each.time.archived]

@@ -6,7 +6,7 @@ from typing import cast
 
 from codeloop.client.asking import origin
 from codeloop.client.client import Client, works_for
-from codeloop.library.callbacks import called
+from codeloop.library.callbacks import call
 from codeloop.library.following import EventFeed, Listener
 from codeloop.library.options import (
     Allow,
@@ -77,13 +77,13 @@ class Questions(Listener):
             return
         with suppress(OperationError):  # another client has answered, or the turn has ended
             if isinstance(request, PermissionRequest):
-                await self._client.call(PERMISSION_REPLY, await self._decided(request))
-            elif (answers := await self._told(request)) is not None:
+                await self._client.call(PERMISSION_REPLY, await self._decide(request))
+            elif (answers := await self._answer_all(request)) is not None:
                 await self._client.call(QUESTION_REPLY, AnswerQuestion(request_id=request.id, answers=answers))
             else:
                 await self._client.call(QUESTION_REJECT, RejectQuestion(request_id=request.id, message=NOBODY))
 
-    async def _decided(self, request: PermissionRequest) -> AnswerPermission:
+    async def _decide(self, request: PermissionRequest) -> AnswerPermission:
         if self._on_permission is None:
             return AnswerPermission(request_id=request.id, reply="reject", message=NOBODY)
         asked = PermissionQuestion(
@@ -94,19 +94,19 @@ class Questions(Listener):
             session_id=request.session_id,
             details=request.metadata,
         )
-        return _answer(request, await called(self._on_permission, asked))
+        return _answer(request, await call(self._on_permission, asked))
 
-    async def _told(self, request: QuestionRequest) -> list[list[str]] | None:
+    async def _answer_all(self, request: QuestionRequest) -> list[list[str]] | None:
         """Return the answers to every question; None where one gets none."""
         answers: list[list[str]] = []
         for question in request.questions:
-            reply = await self._replied(request.session_id, question)
+            reply = await self._answer_one(request.session_id, question)
             if reply is None:
                 return None
             answers.append(_texts(reply))
         return answers
 
-    async def _replied(self, session_id: str, question: QuestionInfo) -> QuestionReply:
+    async def _answer_one(self, session_id: str, question: QuestionInfo) -> QuestionReply:
         if self._on_question is None:
             return None
         choices: Sequence[Choice] = [Choice(option.label, option.description) for option in question.options]
@@ -118,7 +118,7 @@ class Questions(Listener):
             custom=question.custom is not False,
             session_id=session_id,
         )
-        return await called(self._on_question, asked)
+        return await call(self._on_question, asked)
 
 
 def _texts(reply: object) -> list[str]:

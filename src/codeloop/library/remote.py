@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
-from codeloop.client.connect import connected, file_sent
+from codeloop.client.connect import connect, file_sent
 from codeloop.client.target import Target
 from codeloop.library.options import ConnectOptions
 from codeloop.schema.errors import OperationError
@@ -12,11 +12,11 @@ from codeloop.schema.operation import CONFIG_WARNINGS, PATH_GET, NoArguments
 
 
 @asynccontextmanager
-async def opened(url: str, options: ConnectOptions) -> AsyncGenerator[Target]:
+async def open_remote_target(url: str, options: ConnectOptions) -> AsyncGenerator[Target]:
     """Connect to a server. Raises CodeloopError."""
     directory = options.get("directory")
     named = Path(directory) if directory is not None else None
-    client = connected(url, named, options.get("username"), options.get("password"))
+    client = connect(url, named, options.get("username"), options.get("password"))
     try:
         place = await client.call(PATH_GET, NoArguments())
         here = client.at(place.directory)

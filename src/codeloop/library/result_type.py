@@ -21,7 +21,7 @@ class ResultType(Generic[T]):
     def __init__(self, kind: type[T]) -> None:
         self._kind = kind
         self._adapter: Any = None
-        self.schema: JSON = self._described()
+        self.schema: JSON = self._describe()
 
     def read(self, value: object) -> T:
         """Return the instance. Raises ValueError saying what does not fit."""
@@ -32,7 +32,7 @@ class ResultType(Generic[T]):
                 raise ValueError(pydantic_problems(error)) from None
         return msgspec.convert(value, self._kind, strict=False)
 
-    def _described(self) -> JSON:
+    def _describe(self) -> JSON:
         """Return the schema: by pydantic where it is about a model of its, which has loaded it then."""
         try:
             return msgspec.json.schema(self._kind)

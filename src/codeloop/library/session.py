@@ -122,7 +122,7 @@ class AgentSession:
         Raises TurnFailed, LimitReached, WrongResult; other CodeloopErrors say what to do.
         """
         kind = ResultType(cast("type[object]", result)) if result is not None else None
-        turn = self._begun(prompt, files, limits, kind.schema if kind is not None else None)
+        turn = self._make_turn(prompt, files, limits, kind.schema if kind is not None else None)
         async with aclosing(self._events(turn)) as events:
             answer = [event.answer async for event in events if isinstance(event, TurnDone)][-1]
         if kind is None:
@@ -144,7 +144,7 @@ class AgentSession:
 
         Leaving the loop early stops the turn. Arguments and errors as for `ask`.
         """
-        async with aclosing(self._events(self._begun(prompt, files, limits, None))) as events:
+        async with aclosing(self._events(self._make_turn(prompt, files, limits, None))) as events:
             async for event in events:
                 yield event
 
@@ -196,7 +196,7 @@ class AgentSession:
         self._session = await self._place.client.call(SESSION_GET, SessionId(session_id=self.id))
         return self._session
 
-    def _begun(self, prompt: str, files: Files, limits: TurnLimits | None, schema: JSON | None) -> RunningTurn:
+    def _make_turn(self, prompt: str, files: Files, limits: TurnLimits | None, schema: JSON | None) -> RunningTurn:
         """Return the turn of a prompt, before it is sent."""
         limits = limits or self._options.get("limits") or TurnLimits()
         made = self._prompt(prompt, files, limits, schema)

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from codeloop.kit.suggest import meant, near
+from codeloop.kit.suggest import near, suggest_names
 from codeloop.model.catalog.local_servers import discover
 from codeloop.model.catalog.vendors import LocalServer
 from codeloop.model.chat import ModelInfo
@@ -99,7 +99,7 @@ class ProviderHints(Struct, frozen=True):
             for found in await discover([LocalServer(self.provider.id, self.provider.name, url)]):
                 named = [*found.models]
         others = [name for name in named if name != self.info.id]
-        return meant(f"{self.provider.id}/{name}" for name in near(self.info.id, others, parts=True))
+        return suggest_names(f"{self.provider.id}/{name}" for name in near(self.info.id, others, parts=True))
 
     def _header(self) -> tuple[str, str] | None:
         """Return where a header is written that carries a key in the place of every other one."""

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from codeloop.kit.lazy import load
-from codeloop.kit.suggest import meant, near
+from codeloop.kit.suggest import near, suggest_names
 from codeloop.model.catalog.catalog import Catalog
 from codeloop.model.catalog.default_model import choose_default, local_model, small_model
 from codeloop.model.catalog.local_servers import DiscoveredServer, discover
@@ -153,7 +153,9 @@ class Providers:
                 f"The provider `{provider_id}` is switched off by `enabled_providers` or `disabled_providers`."
             )
         names = near(provider_id, (known.id for known in self.all()))
-        raise UnknownModel(f"There is no provider `{provider_id}`.{meant(names)} `codeloop models --all` lists them.")
+        raise UnknownModel(
+            f"There is no provider `{provider_id}`.{suggest_names(names)} `codeloop models --all` lists them."
+        )
 
     def models(self, provider_id: str) -> dict[str, ModelInfo]:
         """Return the models of a provider by id. Raises `UnknownModel` as `provider` does."""
@@ -172,7 +174,9 @@ class Providers:
             refs = [
                 f"{usable.provider.id}/{name}" for usable in self.usable() for name in self.models(usable.provider.id)
             ]
-            raise UnknownModel(f"`{ref}` names no model: write provider/model.{meant(near(ref, refs, parts=True))}")
+            raise UnknownModel(
+                f"`{ref}` names no model: write provider/model.{suggest_names(near(ref, refs, parts=True))}"
+            )
         models = self.models(provider_id)
         found = models.get(model_id)
         if found is not None:
@@ -183,8 +187,9 @@ class Providers:
             return ModelInfo(provider_id=provider_id, id=model_id, name=model_id, npm=provider.npm, prices=free)
         names = [f"{provider_id}/{name}" for name in near(model_id, models, parts=True)]
         raise UnknownModel(
-            f"The provider `{provider_id}` has no model `{model_id}`.{meant(names)} `codeloop models {provider_id}` "
-            f"lists them; a newer one is added in codeloop.json under provider.{provider_id}.models."
+            f"The provider `{provider_id}` has no model `{model_id}`.{suggest_names(names)} "
+            f"`codeloop models {provider_id}` lists them; "
+            f"a newer one is added in codeloop.json under provider.{provider_id}.models."
         )
 
     def open(self, ref: str, through: Endpoint | None = None) -> ChatModel:

@@ -219,7 +219,7 @@ class AssistantMessage(Wire, tag_field="role", tag="assistant"):
     retried: Tokens | None = None
 
     @property
-    def used(self) -> Tokens:
+    def all_tokens(self) -> Tokens:
         """What the step has used, with its failed tries."""
         return self.tokens.plus(self.retried or NO_TOKENS)
 

@@ -12,7 +12,7 @@ from codeloop.server.events.hub import Hub
 from codeloop.server.events.routes import streams
 from codeloop.server.openapi.document import DOCUMENT
 from codeloop.server.pty_socket import terminal_routes
-from codeloop.server.responses import not_found, wrong_method
+from codeloop.server.responses import make_not_found, wrong_method
 from codeloop.server.routes import routes
 
 
@@ -25,7 +25,7 @@ def site(app: App, hub: Hub, pages: Sequence[BaseRoute] = ()) -> Starlette:
 
 
 async def _missing(request: Request, _error: Exception) -> Response:
-    return not_found(request.url.path)
+    return make_not_found(request.url.path)
 
 
 async def _method(request: Request, _error: Exception) -> Response:

@@ -13,7 +13,7 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from codeloop.app.app import App
-from codeloop.app.handlers.workspace.pty import found
+from codeloop.app.handlers.workspace.pty import find_terminal
 from codeloop.schema.bounds.terminal import PTY_STALL
 from codeloop.schema.errors import CodeloopError, OperationError
 from codeloop.server.guard import TICKETED
@@ -70,13 +70,13 @@ async def _terminal(app: App, socket: WebSocket) -> Terminal:
     pty_id: str = socket.path_params["ptyID"]
     directory = app.directory(directory_of(socket))
     if "ticket" not in socket.query_params and TICKETED not in socket.scope.get("state", {}):
-        return found(await app.project(directory), pty_id)
+        return find_terminal(await app.project(directory), pty_id)
     ticket = socket.query_params.get("ticket", "")
     real = os.path.realpath(directory)
     for project in app.projects:
         is_meant = os.path.realpath(project.settings.place.directory) == real
         if is_meant and project.workspace.shared(Terminals).tickets.take(ticket, pty_id):
-            return found(project, pty_id)
+            return find_terminal(project, pty_id)
     raise OperationError("PtyForbiddenError", "The ticket is invalid, for another terminal, already used or too old.")
 
 

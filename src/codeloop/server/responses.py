@@ -104,7 +104,7 @@ def _answer_error(status: int, name: str, message: str, **more: str | bool) -> R
     return Response(msgspec.json.encode(body), status, media_type="application/json")
 
 
-def not_found(path: str) -> Response:
+def make_not_found(path: str) -> Response:
     """Return the 404 response for an unknown path."""
     return _answer_error(404, "NotFoundError", f"There is no route {path}.")
 

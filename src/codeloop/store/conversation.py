@@ -133,7 +133,7 @@ def is_summary(info: Message) -> bool:
     return isinstance(info, AssistantMessage) and bool(info.summary and info.time.completed and info.error is None)
 
 
-def shown_from(entries: Sequence[Entry]) -> int:
+def index_shown_from(entries: Sequence[Entry]) -> int:
     """Return the index of the first entry that a request shows with its calls: after a compaction, of what it kept."""
     place = next((n for n in range(len(entries) - 1, 0, -1) if is_summary(entries[n].info)), None)
     if place is None:
@@ -149,14 +149,14 @@ def context_entries(entries: list[Entry]) -> list[Entry]:
     Pinned text counts wherever it stands. The steps before the summary come without their parts: only limits ask for
     them.
     """
-    start = shown_from(entries)
+    start = index_shown_from(entries)
     if start == 0:
         return entries
     before: list[Entry] = []
     left = KEPT_PROMPTS.value
     is_of_turn = not any(isinstance(entry.info, AssistantMessage) and is_final(entry.info) for entry in entries[start:])
     for entry in reversed(entries[:start]):
-        pins = pinned(entry)
+        pins = read_pinned(entry)
         if isinstance(entry.info, UserMessage):
             if left >= 0 or pins:
                 before.append(entry)
@@ -169,7 +169,7 @@ def context_entries(entries: list[Entry]) -> list[Entry]:
     return [*reversed(before), *entries[start:]]
 
 
-def pinned(entry: Entry) -> tuple[TextPart, ...]:
+def read_pinned(entry: Entry) -> tuple[TextPart, ...]:
     """Return the texts of a message that a person has pinned: a summary keeps them word for word."""
     texts = (part for part in entry.parts if isinstance(part, TextPart))
     return tuple(part for part in texts if part.metadata and part.metadata.get("pinned") is True)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from codeloop.kit import fault_injection
-from codeloop.kit.small_files import locked, make_private
+from codeloop.kit.small_files import lock, make_private
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import STORE_BUSY
 
@@ -71,7 +71,7 @@ class StoreError(CodeloopError):
 
 
 @contextmanager
-def explained(path: Path) -> Generator[None, None, None]:
+def explain_errors(path: Path) -> Generator[None, None, None]:
     """Turn errors of SQLite and of the disk into one line that says what to do. Raises StoreError."""
     try:
         yield
@@ -118,23 +118,23 @@ class Database:
         """Run one statement that changes something; returns the id of the row that it inserted."""
         if self._connection.in_transaction:  # then `transaction` explains what fails
             return self._connection.execute(sql, values).lastrowid or 0
-        with explained(self.path):
+        with explain_errors(self.path):
             return self._connection.execute(sql, values).lastrowid or 0
 
     def one(self, sql: str, *values: Value) -> tuple[Any, ...] | None:
         """Return the first row."""
-        with explained(self.path):
+        with explain_errors(self.path):
             return self._connection.execute(sql, values).fetchone()
 
     def all(self, sql: str, *values: Value) -> list[tuple[Any, ...]]:
         """Return all rows."""
-        with explained(self.path):
+        with explain_errors(self.path):
             return self._connection.execute(sql, values).fetchall()
 
     @contextmanager
     def transaction(self) -> Generator[None, None, None]:
         """Make everything inside one transaction: all of it is stored, or nothing."""
-        with explained(self.path):
+        with explain_errors(self.path):
             fault_injection.point("store.begin")
             with transaction(self._connection):
                 yield
@@ -155,7 +155,7 @@ def open_database(path: Path) -> sqlite3.Connection:
         reason = error.strerror or str(error)
         advice = "Make it writable, or set CODELOOP_HOME elsewhere."
         raise StoreError(f"The data directory {path.parent} can't be written ({reason}). {advice}") from error
-    with explained(path):
+    with explain_errors(path):
         connection = sqlite3.connect(path, timeout=STORE_BUSY.seconds, isolation_level=None, cached_statements=256)
         with ExitStack() as on_failure:
             on_failure.callback(connection.close)
@@ -166,7 +166,7 @@ def open_database(path: Path) -> sqlite3.Connection:
 
 def open_to_read(path: Path) -> sqlite3.Connection:
     """Open a file that is there, to read it: nothing is made or changed. Raises StoreError."""
-    with explained(path):
+    with explain_errors(path):
         return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=STORE_BUSY.seconds)
 
 
@@ -174,7 +174,7 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     connection.execute("PRAGMA synchronous = NORMAL")
     if _version(connection) == len(MIGRATIONS):
         return
-    with locked(path.parent, STORE_BUSY.seconds):  # SQLite waits for nobody who makes the same file a log, or a copy
+    with lock(path.parent, STORE_BUSY.seconds):  # SQLite waits for nobody who makes the same file a log, or a copy
         _renew(connection, path)
 
 

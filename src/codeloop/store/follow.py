@@ -34,7 +34,7 @@ class EventLog(StoredEvents, Protocol):
         ...
 
 
-def stored(kept: StoredEvents, after: int, until: int) -> Iterable[Stamped]:
+def read_stored(kept: StoredEvents, after: int, until: int) -> Iterable[Stamped]:
     """Return the stored events with `after < seq < until`, in order, read in batches.
 
     Raises GapError when some of them are no longer kept.
@@ -115,7 +115,7 @@ class Followers:
                     if item.seq is not None:
                         if item.seq <= last:
                             continue
-                        for stamped in stored(self._log, last, item.seq):
+                        for stamped in read_stored(self._log, last, item.seq):
                             if follower.wants(stamped):
                                 yield stamped
                         last = item.seq
@@ -124,7 +124,7 @@ class Followers:
                 if follower.behind:
                     follower.behind = False
                     # Up to what is stored now: what comes later stands in the queue, between the live ones.
-                    for stamped in stored(self._log, last, self._log.last_seq() + 1):
+                    for stamped in read_stored(self._log, last, self._log.last_seq() + 1):
                         last = stamped.seq or last
                         if follower.wants(stamped):
                             yield stamped

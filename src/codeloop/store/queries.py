@@ -159,7 +159,7 @@ class Queries:
             SELECT 1 WHERE EXISTS (SELECT 1 FROM session WHERE id IN (SELECT value FROM json_each(?)))
                 OR EXISTS (SELECT 1 FROM message WHERE id IN (SELECT value FROM json_each(?)))
                 OR EXISTS (SELECT 1 FROM part WHERE id IN (SELECT value FROM json_each(?)))"""
-        return self._db.one(sql, _listed(sessions), _listed(messages), _listed(parts)) is not None
+        return self._db.one(sql, _to_json_list(sessions), _to_json_list(messages), _to_json_list(parts)) is not None
 
     def texts(self, session_id: str, text: str, limit: int) -> list[tuple[Message, TextPart]]:
         """Return the first texts of a session that hold a text, in any case; not what the program itself added."""
@@ -248,5 +248,5 @@ def open_queries(path: Path) -> Queries:
     return Queries(db)
 
 
-def _listed(ids: Iterable[str]) -> str:
+def _to_json_list(ids: Iterable[str]) -> str:
     return msgspec.json.encode(list(ids)).decode()

@@ -79,12 +79,12 @@ class Store:
         """
         changed: list[Session] = []
 
-        def made() -> Sequence[StoredEvent]:
+        def make_events() -> Sequence[StoredEvent]:
             session = self.session(session_id)
             changed.append(change(session))
             return before if changed[0] is session else (*before, session_updated(changed[0]))
 
-        self.append_made(made)
+        self.append_made(make_events)
         return changed[0]
 
     def append_made(self, make: Callable[[], Sequence[StoredEvent]]) -> int:

@@ -74,13 +74,13 @@ def report_of(store: Store, session_id: str) -> str:
     """Return a subagent's last answer ("" for none), and the files changed since it was last prompted."""
     conversation = store.conversation(session_id)
     start = conversation.session.directory.rstrip("/") + "/"
-    files = sorted({file.removeprefix(start) for file in _changed(conversation)})
+    files = sorted({file.removeprefix(start) for file in _find_changed_files(conversation)})
     more = f" and {len(files) - _NAMED} more" if len(files) > _NAMED else ""
     changed = f"Files changed: {', '.join(files[:_NAMED])}{more}" if files else ""
     return "\n\n".join(filter(None, [last_text(conversation.entries), changed]))
 
 
-def _changed(conversation: Conversation) -> Iterator[str]:
+def _find_changed_files(conversation: Conversation) -> Iterator[str]:
     """Yield the files of the recorded steps, and those that edits name where no steps are recorded."""
     for entry in reversed(conversation.entries):
         for part in entry.parts:

@@ -61,35 +61,35 @@ class LoopThread:
 @contextmanager
 def open(directory: "str | os.PathLike[str]" = ".", **options: Unpack[OpenOptions]) -> "Generator[SyncProject]":
     """Open a directory's project in this process; see `codeloop.open`."""
-    with _opened(open_directory(directory, **options)) as project:
+    with _open(open_directory(directory, **options)) as project:
         yield project
 
 
 @contextmanager
 def connect(url: str, **options: Unpack[ConnectOptions]) -> "Generator[SyncProject]":
     """Connect to a server; see `codeloop.connect`."""
-    with _opened(connect_to(url, **options)) as project:
+    with _open(connect_to(url, **options)) as project:
         yield project
 
 
 @contextmanager
-def _opened(opening: AbstractAsyncContextManager[AgentProject]) -> "Generator[SyncProject]":
+def _open(opening: AbstractAsyncContextManager[AgentProject]) -> "Generator[SyncProject]":
     thread = LoopThread()
     try:
-        project = thread.run(_entered(opening))
+        project = thread.run(_enter(opening))
         try:
             yield SyncProject(thread, project)
         finally:
-            thread.run(_left(opening))
+            thread.run(_leave(opening))
     finally:
         thread.close()
 
 
-async def _entered(opening: AbstractAsyncContextManager[AgentProject]) -> AgentProject:
+async def _enter(opening: AbstractAsyncContextManager[AgentProject]) -> AgentProject:
     return await opening.__aenter__()
 
 
-async def _left(opening: AbstractAsyncContextManager[AgentProject]) -> None:
+async def _leave(opening: AbstractAsyncContextManager[AgentProject]) -> None:
     await opening.__aexit__(None, None, None)
 
 

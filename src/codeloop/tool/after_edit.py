@@ -7,7 +7,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from codeloop.kit.diff import unified
+from codeloop.kit.diff import unified_diff
 from codeloop.schema.wire import JSON, replace
 from codeloop.workspace.files.encoding import decode
 from codeloop.workspace.files.safe_open import LoadedFile, Stamp
@@ -108,6 +108,6 @@ def _with(change: FileChange, formatted: FormattedFile | None) -> tuple[FileChan
     if formatted is None or not formatted.by:
         return change, ""
     text = decode(formatted.now.data).content
-    where, by = unified("", change.text_after, text).where, " and ".join(formatted.by)
+    where, by = unified_diff("", change.text_after, text).where, " and ".join(formatted.by)
     note = f"; {by}: {where}" if where.startswith("lines removed") else f"; {by} changed {where}"
     return replace(change, after=formatted.now.data, text_after=text), note

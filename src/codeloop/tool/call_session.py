@@ -26,7 +26,7 @@ from codeloop.schema.part import TextPart, ToolPart, ToolStateCompleted
 from codeloop.schema.permission import Action, Need, QuestionTool
 from codeloop.schema.question import QuestionInfo, QuestionRequest
 from codeloop.schema.wire import JSON, replace
-from codeloop.store.conversation import next_prompt, shown_from
+from codeloop.store.conversation import index_shown_from, next_prompt
 from codeloop.store.store import Store
 from codeloop.store.subagent_state import State, lineage, report_of, standing_of
 from codeloop.tool.superseded_outputs import UNCHANGED, CacheAge, find_superseded
@@ -152,7 +152,7 @@ class CallSession:
     def _list_carried(self) -> Iterator[tuple[str, ToolStateCompleted]]:
         """Yield the results of earlier steps that the next request carries, each with the name of its tool."""
         entries = self._store.context_view(self._id).entries
-        entries = entries[shown_from(entries) :]
+        entries = entries[index_shown_from(entries) :]
         dropped = find_superseded(entries[: CacheAge().after(entries).cold])
         for entry in entries:
             if entry.info.id == self._call.message_id:

@@ -7,8 +7,8 @@ from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from stat import S_ISDIR
 
-from codeloop.kit.diff import Diff, trim_indent, unified
-from codeloop.kit.guarded_paths import folded, is_confirmed, is_protected, is_secret
+from codeloop.kit.diff import Diff, trim_indent, unified_diff
+from codeloop.kit.guarded_paths import fold, is_confirmed, is_protected, is_secret
 from codeloop.kit.wildcard import literal
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.permission import Need, Writes
@@ -165,7 +165,7 @@ def permission_path(workspace: Workspace, target: ResolvedPath) -> str:
 def permission_name(workspace: Workspace, real: Path) -> str:
     """Return the path that a permission names, of a resolved one; what is guarded as rules spell it."""
     name = workspace.relative(real) or "."
-    return folded(name) if is_protected(name) or is_secret(name) else name
+    return fold(name) if is_protected(name) or is_secret(name) else name
 
 
 def is_free(ctx: ToolContext, real: Path) -> bool:
@@ -290,7 +290,7 @@ def _status(change: FileChange) -> str:
 
 def diff_of(change: FileChange) -> Diff:
     """Return the diff of a change, named by the path as the model named it, without the shared indentation."""
-    diff = unified(str(change.target.path), readable(change.text_before), readable(change.text_after))
+    diff = unified_diff(str(change.target.path), readable(change.text_before), readable(change.text_after))
     return replace(diff, patch=trim_indent(diff.patch))
 
 

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from codeloop.client.target import Target
 from codeloop.kit.small_files import from_home
-from codeloop.kit.suggest import meant, near
+from codeloop.kit.suggest import near, suggest_names
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.agent import Agent
 from codeloop.schema.api.providers import Model, UsableProviders
@@ -220,4 +220,4 @@ def model_called(choices: Choices, name: str) -> ModelRef:
         return choices.usable(fitting)[0]
     if fitting:
         raise UsageProblem(f"Several providers have {name}: {', '.join(fitting)}.")
-    raise UsageProblem(f"There is no model {name}.{meant(near(name, names, parts=True))} /models lists all.")
+    raise UsageProblem(f"There is no model {name}.{suggest_names(near(name, names, parts=True))} /models lists all.")

@@ -11,7 +11,7 @@ from codeloop.kit.terminal_text import inert
 from codeloop.tui.app import TerminalUI
 from codeloop.tui.choices import Choices
 from codeloop.tui.commands import BY_SLASH, COMMANDS
-from codeloop.tui.keys.key_names import unknown_names
+from codeloop.tui.keys.key_names import find_problems
 from codeloop.tui.keys.keymap import Keymap
 from codeloop.tui.settings.appearance import Appearance
 from codeloop.tui.settings.launch import UiLaunch
@@ -43,7 +43,7 @@ def create_ui(launch: UiLaunch, terminal: TerminalColours | None = None) -> Term
     ui.problems = [
         *sources.problems,
         *keys.problems,
-        *unknown_names(settings.keybinds),
+        *find_problems(settings.keybinds),
         *filter(None, [appearance.problem]),
     ]
     return ui

@@ -28,18 +28,18 @@ async def test_a_try_that_broke_off_and_was_repeated_is_paid_for(tmp_path: Path)
         assert (info.tokens.input, info.tokens.output, info.tokens.estimated) == (900, 5, None)
         assert info.retried is not None
         assert (info.retried.output, info.retried.estimated) == (375, info.retried.input + 375)
-        assert info.cost == pytest.approx((info.used.input + 2 * info.used.output) / 1e6)
+        assert info.cost == pytest.approx((info.all_tokens.input + 2 * info.all_tokens.output) / 1e6)
         session = it.view().session
-        assert (session.tokens, session.cost) == (info.used, pytest.approx(info.cost))
+        assert (session.tokens, session.cost) == (info.all_tokens, pytest.approx(info.cost))
         total = (await it.client.call(SESSION_STATS, StatsQuery())).total
-        assert (total.tokens, total.cost) == (info.used, pytest.approx(info.cost))
+        assert (total.tokens, total.cost) == (info.all_tokens, pytest.approx(info.cost))
 
 
 def test_a_request_that_nothing_came_of_has_used_nothing() -> None:
     usage = Usage(PRICED.prices, REQUEST)
-    assert usage.used == NO_TOKENS
+    assert usage.total_tokens == NO_TOKENS
     usage.take(Finished("error", error=UnknownError(data=UnknownData(message="Refused."))))
-    assert usage.used == NO_TOKENS
+    assert usage.total_tokens == NO_TOKENS
 
 
 def test_what_the_service_counts_is_taken_and_the_rest_is_estimated_from_bytes() -> None:

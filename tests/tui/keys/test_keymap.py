@@ -4,7 +4,7 @@ import pytest
 
 from codeloop.tui.commands import COMMANDS
 from codeloop.tui.keys.bindings import BINDINGS, build_keymap
-from codeloop.tui.keys.key_names import unknown_names
+from codeloop.tui.keys.key_names import find_problems
 from codeloop.tui.keys.keymap import Keymap, wrong_keys
 
 
@@ -28,7 +28,7 @@ def test_keys_that_no_keyboard_has_are_told(keys: str, wrong: list[str]) -> None
 
 def test_names_that_nothing_has_are_told() -> None:
     chosen = {"sesion_list": "f9", "which_key_toggle": "f4", "input_undo": "super+foo", "help": "none", "leader": "f3"}
-    assert unknown_names(chosen) == [
+    assert find_problems(chosen) == [
         "keybinds.input_undo: there is no key super+foo.",
         "keybinds.sesion_list: there is no such command. Did you mean `session_list`?",
     ]

@@ -89,7 +89,7 @@ class Usage:
         return self._prices.cost(self.tokens) + self._prices.cost(self._retried)
 
     @property
-    def used(self) -> Tokens:
+    def total_tokens(self) -> Tokens:
         """What all tries have used."""
         return self.tokens.plus(self._retried)
 
@@ -101,9 +101,9 @@ class Usage:
     def append(self, store: Store, session_id: str, *events: StoredEvent) -> None:
         """Store events, and add what was not added yet to the sums of the session and of those it is a child of."""
         self._pay()
-        (cost, tokens), (cost_before, tokens_before) = (self.cost, self.used), self._added
+        (cost, tokens), (cost_before, tokens_before) = (self.cost, self.total_tokens), self._added
         more = tokens.plus(tokens_before, -1)
-        store.append_made(lambda: (*events, *added(store, session_id, cost - cost_before, more)))
+        store.append_made(lambda: (*events, *make_sum_events(store, session_id, cost - cost_before, more)))
         self._added = (cost, tokens)
 
     def _pay(self) -> None:
@@ -132,7 +132,7 @@ async def text_answer(model: ChatModel, request: ModelRequest, usage: Usage) -> 
     return "".join(pieces).strip(), Finished("stop")
 
 
-def added(store: Store, session_id: str | None, cost: float, tokens: Tokens) -> list[StoredEvent]:
+def make_sum_events(store: Store, session_id: str | None, cost: float, tokens: Tokens) -> list[StoredEvent]:
     """Return the events that add dollars and tokens to the sums of a session and of those it is a child of."""
     events: list[StoredEvent] = []
     while session_id is not None and (session := store.find_session(session_id)) is not None:

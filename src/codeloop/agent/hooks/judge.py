@@ -177,19 +177,19 @@ def _last_prompt(engine: Engine, session_id: str) -> UserMessage | None:
 
 def _store_usage(engine: Engine, session_id: str, info: ModelInfo, usage: Usage) -> None:
     """Add what a request has used to the session's sums, and keep the sum of all such beside the session."""
-    if not usage.used.all or engine.store.find_session(session_id) is None:
+    if not usage.total_tokens.all or engine.store.find_session(session_id) is None:
         return
 
-    def judged(session: Session) -> Session:
+    def add_judging(session: Session) -> Session:
         before: JSON = (session.metadata or {}).get(JUDGED, {})
         beside = Beside(
             created=now_ms(),
             cost=usage.cost + before.get("cost", 0.0),
-            tokens=usage.used.plus(msgspec.convert(before["tokens"], type(NO_TOKENS)) if before else NO_TOKENS),
+            tokens=usage.total_tokens.plus(msgspec.convert(before["tokens"], type(NO_TOKENS)) if before else NO_TOKENS),
             provider_id=info.provider_id,
             model_id=info.id,
         )
         return replace(session, metadata={**(session.metadata or {}), JUDGED: msgspec.to_builtins(beside)})
 
-    engine.store.update_session(session_id, judged)
+    engine.store.update_session(session_id, add_judging)
     usage.append(engine.store, session_id)

@@ -13,7 +13,7 @@ from codeloop.schema.agent import Agent
 from codeloop.schema.message import Session
 from codeloop.schema.permission import Ruleset
 from codeloop.schema.wire import replace
-from codeloop.store.conversation import Conversation, Entry, shown_from
+from codeloop.store.conversation import Conversation, Entry, index_shown_from
 from codeloop.tool.superseded_outputs import SupersededOutputs
 from codeloop.tool.toolbox import Toolbox
 
@@ -72,7 +72,7 @@ class RequestCache:
             self._window = window(view.entries)
         shown = self._window.of(view.entries)
         same = _common(self._shown, shown) if info is self._info else 0
-        start = shown_from(view.entries)
+        start = index_shown_from(view.entries)
         if self._superseded.update(view.entries[start:], known - start, now):
             same = 0
         if not same:

@@ -9,7 +9,7 @@ from codeloop.model.chat import TextPiece, UserTurn
 from codeloop.schema.limits import KEPT_PINS, KEPT_PROMPT, KEPT_PROMPTS
 from codeloop.schema.message import AssistantMessage, UserMessage
 from codeloop.schema.part import CompactionPart, TextPart
-from codeloop.store.conversation import Entry, pinned, shown_from
+from codeloop.store.conversation import Entry, index_shown_from, read_pinned
 
 SUMMARY = """The conversation until here was too long and is replaced by this note:
 
@@ -44,7 +44,7 @@ def window(entries: tuple[Entry, ...]) -> Window:
     place = last_compaction(entries)
     if place is None:
         return Window()
-    start = shown_from(entries)
+    start = index_shown_from(entries)
     text = SUMMARY.format(summary=text_of(entries[place]))
     pins = select_pins(entries[:start])
     if pins:
@@ -74,7 +74,7 @@ def select_prompts(entries: tuple[Entry, ...]) -> list[str]:
     kept: list[str] = []
     left = KEPT_PROMPTS.value
     for entry in reversed(entries):
-        text = text_of(entry) if isinstance(entry.info, UserMessage) and not pinned(entry) else ""
+        text = text_of(entry) if isinstance(entry.info, UserMessage) and not read_pinned(entry) else ""
         if not text:
             continue
         left -= max(len(text), KEPT_PROMPT.value)
@@ -88,7 +88,7 @@ def select_pins(entries: tuple[Entry, ...]) -> list[str]:
     """Return the texts that a person has pinned, the newest that fit the budget, in their order."""
     kept: list[str] = []
     left = KEPT_PINS.value
-    for part in reversed([part for entry in entries for part in pinned(entry)]):
+    for part in reversed([part for entry in entries for part in read_pinned(entry)]):
         left -= len(part.text)
         if left < 0:
             break

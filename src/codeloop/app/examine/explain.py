@@ -87,7 +87,7 @@ async def explain(project: Project, situation: Situation, tool: str, arguments: 
         except ToolFailure as error:
             failure = str(error)
         rules = engine.call_rules(session_id, agent)
-        needs = [_explained(engine, session_id, agent, need) for need in ctx.needs]
+        needs = [_explain_need(engine, session_id, agent, need) for need in ctx.needs]
         if any(need.action == "deny" for need in needs):  # then nobody is asked about the others
             needs = [need for need in needs if need.action != "ask"]
         if rules.answers_itself:
@@ -121,7 +121,7 @@ class _DryRun(CallContext):
         return False
 
 
-def _explained(engine: Engine, session_id: str, agent: Agent, need: Need) -> ExplainedNeed:
+def _explain_need(engine: Engine, session_id: str, agent: Agent, need: Need) -> ExplainedNeed:
     grants = [
         PermissionRule(permission=grant.permission, pattern=pattern, action="allow")
         for grant in engine.gate.grants(session_id, need)

@@ -5,7 +5,7 @@ from itertools import chain
 from pathlib import Path
 
 from codeloop.app.examine.finding import Finding, State
-from codeloop.app.language.servers import chosen_servers
+from codeloop.app.language.servers import choose_servers
 from codeloop.app.settings import ProjectSettings, providers_of
 from codeloop.config.redact import open_address
 from codeloop.extend.folders import find_homes
@@ -82,7 +82,7 @@ def examine_servers(settings: ProjectSettings) -> Iterator[Finding]:
 
 def examine_languages(settings: ProjectSettings) -> Iterator[Finding]:
     """Yield the language servers that can run here, and those of the configuration that can't."""
-    chosen = chosen_servers(settings)
+    chosen = choose_servers(settings)
     found = [each.row.name for each in chosen if each.state == "found"]
     yield Finding("language servers", "servers", "ok", ", ".join(found) or "none is installed (codeloop lsp list)")
     configured = settings.config.lsp if isinstance(settings.config.lsp, dict) else {}

@@ -113,7 +113,7 @@ def code_of(file: Path, home: Path) -> list[Path]:
 def take_extensions(project: ExtendedProject) -> None:
     """Put what extensions are known to offer in place of what they offered before, from the next request on."""
     hosts = project.shared(hosts_of)
-    tools, taken = hosts.tools(), project.shared(_said)
+    tools, taken = hosts.tools(), project.shared(_keep_replaced_tools)
     origins = {tool: each.name for each in hosts.extensions for tool in tool_names_of(hosts.offers, each)}
     for name in (tool.name for tool in tools if tool.name in BUILTIN and tool.name not in taken):
         taken.add(name)
@@ -134,7 +134,7 @@ def take_extensions(project: ExtendedProject) -> None:
     hosts.follow(partial(events_in, project.engine.store, project.settings.place.directory))
 
 
-def _said(_project: ExtendedProject) -> set[str]:
+def _keep_replaced_tools(_project: ExtendedProject) -> set[str]:
     """Return where it is kept which built-in tools were said to be replaced."""
     return set()
 

@@ -29,7 +29,7 @@ def table_of(
 ) -> McpTable:
     """Return the configured servers. `tell` shows a change of one to every client; `offer` takes other tools up."""
 
-    def changed(server: str) -> None:
+    def announce_tools(server: str) -> None:
         tell(McpToolsChanged(properties=McpServerName(server=server)))
         if table.has_other_tools:
             offer(find_server_tools(settings, table))
@@ -38,7 +38,7 @@ def table_of(
         tell(ToastShown(properties=Toast(message=message, variant="warning")))
 
     definitions = definitions_of(settings.config.mcp, _scopes(settings))
-    project = McpProject(workspace, settings.paths, settings.home / "mcp", changed, warn, settings.trusted)
+    project = McpProject(workspace, settings.paths, settings.home / "mcp", announce_tools, warn, settings.trusted)
     table = McpTable(definitions, project, _TAKEN | list_named_permissions(), _start)
     return table
 
@@ -60,7 +60,7 @@ def find_server_tools(settings: ProjectSettings, table: McpTable) -> ServerTools
     return ServerTools(tools_of(table), fit_of(table, settings.config.mcp_share), find_of(table))
 
 
-async def attached_resource(workspace: Workspace, context: ToolContext, part: FilePartInput) -> list[PartInput]:
+async def read_attached_resource(workspace: Workspace, context: ToolContext, part: FilePartInput) -> list[PartInput]:
     """Read a mentioned resource: its text, cut as a tool's output is, and its pictures.
 
     Raises OperationError: no such server, or it has no such resource; Denied, Rejected.

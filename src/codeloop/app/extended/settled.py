@@ -1,7 +1,7 @@
 """A project with what its extensions change of the configuration: waited for when it is opened, or before a turn."""
 
 from codeloop.app.dispatch import serve_extensions
-from codeloop.app.project import Project, held_warnings, open_project
+from codeloop.app.project import Project, keep_warnings, open_project
 from codeloop.app.settings import ProjectSettings, Startup
 
 
@@ -16,7 +16,7 @@ async def open_settled(what: Startup | ProjectSettings) -> Project:
 
 def with_warnings(project: Project, before: Project) -> Project:
     """Return a project with the warnings that the one before it still holds."""
-    for message in before.shared(held_warnings).messages:
+    for message in before.shared(keep_warnings).messages:
         project.warn(message)
     return project
 

@@ -47,15 +47,15 @@ class _Diagnosing:
 
     async def before(self, changes: Sequence[FileChange]) -> None:
         """Have the servers learn what is wrong before the changes are made."""
-        if diagnose := self._loaded(changes):
+        if diagnose := self._load(changes):
             await diagnose.before(changes)
 
     async def after(self, session_id: str, changes: Sequence[FileChange], may_read: MayRead) -> tuple[str, JSON]:
         """Return the new diagnostics after changes: a text for the model, and data for the screen."""
-        diagnose = self._loaded(changes)
+        diagnose = self._load(changes)
         return await diagnose.after(session_id, changes, may_read) if diagnose else ("", {})
 
-    def _loaded(self, changes: Sequence[FileChange]) -> Diagnose | None:
+    def _load(self, changes: Sequence[FileChange]) -> Diagnose | None:
         paths = [change.target.real for change in changes]
         if self._diagnose is None and any(path.suffix in self._names or path.name in self._names for path in paths):
             from codeloop.app.language.servers import diagnoser

@@ -48,16 +48,16 @@ _USES = (
 Tell = Callable[[LiveEvent], None]
 
 
-def chosen_servers(settings: ProjectSettings) -> tuple[ChosenServer, ...]:
+def choose_servers(settings: ProjectSettings) -> tuple[ChosenServer, ...]:
     """Return every server that is known, with what becomes of it in this project."""
     place = settings.place
     where = ProgramSearch(
-        place.root, place.directory, settings.trusted, settings.environment.get("PATH", ""), installed_in(settings)
+        place.root, place.directory, settings.trusted, settings.environment.get("PATH", ""), install_folder(settings)
     )
     return servers_of(settings.config.lsp, where, warnings=settings.config.lsp_warnings)
 
 
-def installed_in(settings: ProjectSettings) -> Path:
+def install_folder(settings: ProjectSettings) -> Path:
     """Return the folder that `codeloop lsp install` fills."""
     return settings.paths.data / "lsp"
 
@@ -97,13 +97,13 @@ def languages_of(settings: ProjectSettings, workspace: Workspace, tell: Tell) ->
         watch=lambda is_wanted: watch.switch(on=is_wanted),
         users=lambda path, row: users_of(workspace, path, row),
     )
-    languages = Languages(chosen_servers(settings), workspace.root, house, restarts)
+    languages = Languages(choose_servers(settings), workspace.root, house, restarts)
 
-    def told(event: LiveEvent) -> None:
+    def pass_on(event: LiveEvent) -> None:
         if isinstance(event, FileWatched):
             languages.notify_changed(Path(event.properties.file), _EVENTS[event.properties.event])
 
-    watch = ProjectWatch(workspace, settings.config.watcher.ignore, told, lambda: None)
+    watch = ProjectWatch(workspace, settings.config.watcher.ignore, pass_on, lambda: None)
     return languages
 
 
@@ -117,7 +117,7 @@ async def start_server(
     kept_from = () if settings.trusted else (workspace.root, workspace.directory)
     environment = tool_environment(workspace.environment, chosen.row.environment, kept_from)
     launch = Launch(chosen.command, root, environment, {})
-    ours = installed_in(settings)
+    ours = install_folder(settings)
     own = (ours,) if Path(chosen.command[0]).is_relative_to(ours) else ()
     boxed, profile = chosen.row.sandbox, None
     if not isinstance(boxed, bool):
@@ -173,7 +173,7 @@ class EditDiagnoser:
         """Have the servers learn what is wrong before the changes are made."""
         edits = [edit for change in changes if (edit := self._edit(change)) is not None]
         if edits:
-            await self._languages.before(edits, self._known(edits))
+            await self._languages.before(edits, self._texts_at_risk(edits))
 
     async def after(self, session_id: str, changes: Sequence[FileChange], may_read: MayRead) -> tuple[str, JSON]:
         """Return the new diagnostics after changes: a text for the model, and data for the screen."""
@@ -183,16 +183,16 @@ class EditDiagnoser:
         self._editor, self._may_read = session_id, may_read
         found = await self._languages.after(edits)
         files = dict.fromkeys([*(edit.path for edit in edits), *(path for path, _ in found)])
-        return self._shown(found), self._languages.collect_diagnostics(
+        return self._format(found), self._languages.collect_diagnostics(
             path for path in files if self._is_readable(path)
         )
 
     def _late(self, session_id: str) -> str:
         """Return the diagnostics that came too late for the results of a session's edits."""
         found = self._languages.late() if session_id == self._editor else []
-        return self._shown(found, "Earlier edits brought ")
+        return self._format(found, "Earlier edits brought ")
 
-    def _shown(self, found: Sequence[tuple[Path, Diagnostic]], lead: str = "") -> str:
+    def _format(self, found: Sequence[tuple[Path, Diagnostic]], lead: str = "") -> str:
         """Return diagnostics for the model. Of a file that it may not read, only where they are: they quote it."""
         rows = [
             (path, each if self._is_readable(path) else replace(each, message=_UNREADABLE, source="", code=""))
@@ -212,7 +212,7 @@ class EditDiagnoser:
     def _is_large(self, change: FileChange) -> bool:
         return max(len(change.text_before), len(change.text_after)) > LSP_FILE.value
 
-    def _known(self, edits: Sequence[FileEdit]) -> Mapping[Path, str]:
+    def _texts_at_risk(self, edits: Sequence[FileEdit]) -> Mapping[Path, str]:
         """Return the texts of files that a session has read and that an edit may break."""
         kinds, edited = {edit.path.suffix for edit in edits}, {edit.path for edit in edits}
         found: dict[Path, str] = {}

@@ -62,7 +62,8 @@ class ProviderList:
         first, preferred = await self._first()
         sources = self._sources()
         listed = [
-            self._spoken(self._details(self.providers.provider(name), source)) for name, source in sources.items()
+            self._leave_out_foreign(self._details(self.providers.provider(name), source))
+            for name, source in sources.items()
         ]
         listed = [*self._standing_in(), *_with_local(listed, await self._answering())]
         listed = sorted((each for each in listed if each.models), key=lambda each: each.id != first)
@@ -109,7 +110,7 @@ class ProviderList:
         if not isinstance(self.source, OneModel):
             return []
         info = self.source.info
-        return [_unasked(info.provider_id, info.provider_id.capitalize(), {info.id: _model(info, "")})]
+        return [_describe_keyless(info.provider_id, info.provider_id.capitalize(), {info.id: _model(info, "")})]
 
     def _details(self, provider: Provider, source: ProviderSource) -> ProviderDetails:
         models = self._models.get(provider.id)
@@ -129,7 +130,7 @@ class ProviderList:
             models=models,
         )
 
-    def _spoken(self, provider: ProviderDetails) -> ProviderDetails:
+    def _leave_out_foreign(self, provider: ProviderDetails) -> ProviderDetails:
         """Leave out models whose protocol we do not speak."""
         infos = self.providers.models(provider.id)
         spoken = {name: model for name, model in provider.models.items() if service_of(infos[name]) is not None}
@@ -150,10 +151,10 @@ class ProviderList:
         for name in sorted(found.models, key=lambda name: name != best):
             with suppress(UnknownModel):  # the configuration may leave it out
                 models[name] = _model(self.providers.info(f"{found.server.id}/{name}"), found.server.url)
-        return _unasked(found.server.id, found.server.name, models)
+        return _describe_keyless(found.server.id, found.server.name, models)
 
 
-def _unasked(provider_id: str, name: str, models: dict[str, Model]) -> ProviderDetails:
+def _describe_keyless(provider_id: str, name: str, models: dict[str, Model]) -> ProviderDetails:
     """Return a provider that needs no key."""
     return ProviderDetails(id=provider_id, name=name, source="custom", env=[], options={}, models=models)
 

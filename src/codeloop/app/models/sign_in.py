@@ -100,7 +100,7 @@ class PluginSignIns:
         if chosen.type == "api":
             await self._store(plugin, answer)
             return StartedSignIn(url="", method="auto", instructions="The key is stored.")
-        return _converted(plugin, answer, StartedSignIn)
+        return _convert(plugin, answer, StartedSignIn)
 
     async def callback(self, provider: str, method: int, code: str) -> None:
         """End a sign-in that was started, and store what it gave. Raises OperationError: it failed."""
@@ -120,7 +120,7 @@ class PluginSignIns:
         return SignedInModel(self._providers, self._list, plugin, self._providers.info(ref))
 
     async def _store(self, plugin: SignInPlugin, answer: Any) -> None:
-        gained: JSON = _converted(plugin, answer, JSON)
+        gained: JSON = _convert(plugin, answer, JSON)
         provider = str(gained.get("provider") or plugin.offer.provider)
         if gained.get("type") != "success":
             raise OperationError("BadRequest", f"Signing in at {provider} failed.")
@@ -164,7 +164,7 @@ class SignedInModel:
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         """Yield the model's events until Finished."""
         try:
-            self._model = self._model or await self._opened()
+            self._model = self._model or await self._open_model()
         except (OperationError, ModelUnavailable) as error:
             failed = APIError(data=APIErrorData(message=str(error), is_retryable=False))
             yield Finished("error", error=failed)
@@ -182,11 +182,11 @@ class SignedInModel:
         stored = self._providers.credentials.find_sign_in(self._plugin.offer.provider) or {}
         return {name: value for name, value in stored.items() if name != _SIGNED_BY}
 
-    async def _opened(self) -> ChatModel:
+    async def _open_model(self) -> ChatModel:
         plugin, provider_id = self._plugin, self._plugin.offer.provider
         provider: JSON = msgspec.to_builtins(self._list.details(provider_id))
         step = AuthStep(0, plugin.extension.name, "loader", credential=self._credential(), provider=provider)
-        loaded = _converted(plugin, await plugin.step(step, HOST_LOAD.seconds), LoadedSignIn)
+        loaded = _convert(plugin, await plugin.step(step, HOST_LOAD.seconds), LoadedSignIn)
         options = loaded.options
         said = options.get("baseURL")
         url = said if isinstance(said, str) else resolve_url(self._providers.provider(provider_id).url, {})
@@ -200,13 +200,13 @@ class SignedInModel:
         endpoint = Endpoint(
             base_url=url,
             key=key if isinstance(key, str) else None,
-            headers=_converted(plugin, headers or {}, dict[str, str]),
+            headers=_convert(plugin, headers or {}, dict[str, str]),
             client=fetch if loaded.fetch else None,
         )
         return self._providers.open(self._info.ref, endpoint)
 
 
-def _converted(plugin: SignInPlugin, value: Any, kind: type[Any]) -> Any:
+def _convert(plugin: SignInPlugin, value: Any, kind: type[Any]) -> Any:
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from codeloop.cli import exit_codes
-from codeloop.cli.bootstrap import handled
+from codeloop.cli.bootstrap import list_end_signals
 from codeloop.cli.chat.screen import Screen
 from codeloop.cli.follow.follower import Callbacks, RunFollower
 from codeloop.cli.follow.own_prompts import Prompts
@@ -18,7 +18,7 @@ from codeloop.cli.output.result import Tally
 from codeloop.cli.output.style import Look
 from codeloop.cli.output.view import View
 from codeloop.cli.questions.answerer import Answerer
-from codeloop.cli.target.selection import check_agent, check_model, chosen_session, model_of, session_of
+from codeloop.cli.target.selection import check_agent, check_model, choose_session, model_of, session_of
 from codeloop.cli.tasks import report, stop_all
 from codeloop.client.client import Client
 from codeloop.client.link import ServerLost
@@ -67,7 +67,7 @@ class PendingCalls:
         """Wait for a call."""
         task = asyncio.create_task(call)
         self._calls.add(task)
-        task.add_done_callback(self._done)
+        task.add_done_callback(self._take_result)
         return task
 
     def aside(self, call: Coroutine[Any, Any, Any]) -> None:
@@ -81,7 +81,7 @@ class PendingCalls:
         """Wait for nothing any more; a turn on a server goes on."""
         await stop_all([*self._calls, *self._asides])
 
-    def _done(self, task: asyncio.Task[Any]) -> None:
+    def _take_result(self, task: asyncio.Task[Any]) -> None:
         self._calls.discard(task)
         report(task, self._failed)
         if not task.cancelled() and task.exception() is None and isinstance(task.result(), MessageWithParts):
@@ -105,7 +105,7 @@ class Chat:
         self._screen = screen
         self._answerer = Answerer(screen.typing if screen.is_attended else None, auto=options.auto)
         self._open: OpenSession | None = None
-        self._pending = PendingCalls(self._failed, self._over)
+        self._pending = PendingCalls(self._show_failure, self._over)
         self._idle = asyncio.Event()
         self._is_warned = False
         self._code = exit_codes.DONE
@@ -136,7 +136,7 @@ class Chat:
 
         Raises CodeloopError if the conversation can't begin.
         """
-        found = await chosen_session(self._target, self.options)
+        found = await choose_session(self._target, self.options)
         client = self._target.client if found is None else self._target.client_of(found)
         await check_agent(client, self.agent)
         if self.model is not None:
@@ -144,7 +144,7 @@ class Chat:
         if found is not None:
             found = await session_of(client, self.options, found)
         loop = asyncio.get_running_loop()
-        for number in handled():
+        for number in list_end_signals():
             loop.add_signal_handler(number, self.interrupt if number == signal.SIGINT else self.leave)
         typing = self._screen.typing
         typing.start()
@@ -155,7 +155,7 @@ class Chat:
                 try:
                     await take_line(self, line)
                 except CodeloopError as error:
-                    self._failed(error)
+                    self._show_failure(error)
                 self._update()
                 if not self._screen.is_attended:
                     await self._idle.wait()
@@ -237,7 +237,7 @@ class Chat:
         view, prompts = self._screen.view(), Prompts(session, self._screen.say)
         on = Callbacks(
             failed=lambda error: self.say(f"The question could not be answered: {error}", "red"),
-            lost=self._lost,
+            lost=self._end_if_lost,
             heard=prompts.take,
             changed=self._update,
         )
@@ -246,9 +246,9 @@ class Chat:
         await opened.follower.catch_up()
         return opened
 
-    def _lost(self, error: BaseException) -> None:
+    def _end_if_lost(self, error: BaseException) -> None:
         """End the conversation if nothing can be shown any more."""
-        self._failed(error, is_end=True)
+        self._show_failure(error, is_end=True)
         self._code = exit_codes.ERROR
         self.leave()
 
@@ -256,7 +256,7 @@ class Chat:
         again = f"codeloop attach {self.options.attach}" if self.options.attach else "codeloop"
         return f"Resume with: {again} --session {session.id}"
 
-    def _failed(self, error: BaseException, *, is_end: bool = False) -> None:
+    def _show_failure(self, error: BaseException, *, is_end: bool = False) -> None:
         """Show an error, unless the conversation is over; without a person it also sets the exit code.
 
         At the end a pipe is told how to go on; who is at a terminal reads it when the program ends.

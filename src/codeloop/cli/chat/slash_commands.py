@@ -10,12 +10,12 @@ from codeloop.cli.chat.conversation import Chat
 from codeloop.cli.chat.mcp_servers import show_servers
 from codeloop.cli.target.selection import check_agent, check_model, find, model_of, with_profile
 from codeloop.client.client import Client
-from codeloop.client.mentions import mentioned
+from codeloop.client.mentions import find_mentions
 from codeloop.client.numbers import dollars, when
 from codeloop.client.slash.names import similar_names
 from codeloop.client.slash.reports import context_lines, cost_lines, permission_lines
 from codeloop.client.undo_redo import redo_last, undo_last
-from codeloop.kit.suggest import meant, near
+from codeloop.kit.suggest import near, suggest_names
 from codeloop.kit.terminal_text import inert, one_line
 from codeloop.schema.api.session_inputs import (
     InvokeCommand,
@@ -79,7 +79,7 @@ async def take_line(chat: Chat, line: str) -> None:
     elif line.strip():
         prompt = Prompt(
             session_id="",
-            parts=[TextPartInput(text=line), *(await mentioned(chat.client, line, chat.say))],
+            parts=[TextPartInput(text=line), *(await find_mentions(chat.client, line, chat.say))],
             message_id=new_id("msg"),
             model=chat.model,
             agent=chat.agent,
@@ -98,7 +98,7 @@ async def _slash(chat: Chat, name: str, words: str) -> None:
         return
     commands = [command.name for command in await chat.client.call(COMMAND_LIST, NoArguments())]
     if name not in commands:
-        close = meant(f"/{each}" for each in similar_names(name, [*COMMANDS, *commands]))
+        close = suggest_names(f"/{each}" for each in similar_names(name, [*COMMANDS, *commands]))
         raise UsageProblem(
             f"Unknown command: /{name}.{close} /help lists them. To send it as a prompt, put a space first."
         )
@@ -183,7 +183,9 @@ async def _profile(chat: Chat, words: str) -> None:
         return
     profile: Profile | None = next((each for each in PROFILES if each == words), None)
     if profile is None:
-        raise UsageProblem(f"There is no profile {words}.{meant(near(words, PROFILES))} Choose {', '.join(PROFILES)}.")
+        raise UsageProblem(
+            f"There is no profile {words}.{suggest_names(near(words, PROFILES))} Choose {', '.join(PROFILES)}."
+        )
     chat.options = replace(chat.options, profile=profile)
     if chat.session is not None:
         await with_profile(chat.client, await _current(chat), profile)

@@ -20,7 +20,7 @@ from codeloop.cli.options import Options
 from codeloop.cli.output.streams import Outlet, standard
 from codeloop.cli.target.target import OpenTarget, asks_trust
 from codeloop.kit.small_files import from_home
-from codeloop.kit.suggest import meant, near
+from codeloop.kit.suggest import near, suggest_names
 from codeloop.schema.errors import UsageProblem
 
 COMMAND = re.compile(r"[a-z][a-z-]*")
@@ -83,7 +83,7 @@ def read_words(words: Sequence[str], context: click.Context) -> tuple[Path | Non
     else:
         close = find_commands(context, first, parts=True)
     if close or not rest:
-        raise UsageProblem(f"Unknown command: {first}.{meant(close)} `codeloop --help` lists them. {as_prompt}")
+        raise UsageProblem(f"Unknown command: {first}.{suggest_names(close)} `codeloop --help` lists them. {as_prompt}")
     return None, list(words)
 
 

@@ -32,7 +32,7 @@ def export(name: str | None, output: Path | None, form: str) -> None:
 
     NAME: see `codeloop session --help`.
     """
-    data = with_session(name, exported if form == "json" else partial(_readable, form))
+    data = with_session(name, export_json if form == "json" else partial(_readable, form))
     if output is None and form != "json":
         click.echo(data.decode(), nl=False)
     elif output is None:
@@ -53,7 +53,7 @@ async def _readable(form: str, client: Client, session: Session) -> bytes:
     return write(session, messages).encode("utf-8", "backslashreplace")
 
 
-async def exported(client: Client, session: Session) -> bytes:
+async def export_json(client: Client, session: Session) -> bytes:
     """Return a session as the JSON that `codeloop import` reads."""
     messages = await client.call(SESSION_MESSAGES, ListMessages(session_id=session.id))
     return msgspec.json.format(msgspec.json.encode({"info": session, "messages": messages}), indent=2)
@@ -90,13 +90,13 @@ def read_document(file: Path) -> JSON:
     try:
         return msgspec.json.decode(data, type=JSON)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        problem = _located(data, str(error))
+        problem = _locate(data, str(error))
         raise CodeloopError(f"{name} is not a JSON object: {problem}. Nothing was imported.") from error
     except RecursionError as error:
         raise CodeloopError(f"{name} is nested too deeply. Nothing was imported.") from error
 
 
-def _located(data: bytes, message: str) -> str:
+def _locate(data: bytes, message: str) -> str:
     """Return a decoder's message with a line and column instead of a byte offset."""
     found = re.search(r" \(byte (\d+)\)", message)
     if found is None:

@@ -43,10 +43,10 @@ def models(provider: str | None, *, everything: bool, as_json: bool, refresh: bo
         found = asyncio.run(fetch(settings.paths.cache, os.environ, Catalog()))
         click.echo(f"codeloop: Fetched the catalog: {found} providers.", err=True)
         settings, providers = open_providers()
-    every, reasons, default = asyncio.run(_found(settings, providers, provider, everything=everything))
+    every, reasons, default = asyncio.run(_find_models(settings, providers, provider, everything=everything))
     listed = every if everything else [each for each in every if not each.why and each.model.status != "deprecated"]
     if not provider and not everything:
-        for line in _left_out(providers, reasons):
+        for line in _explain_unusable(providers, reasons):
             click.echo(f"codeloop: {line}", err=True)
     if not listed and provider:
         raise ModelUnavailable(_none_of(provider, every))
@@ -60,7 +60,7 @@ def models(provider: str | None, *, everything: bool, as_json: bool, refresh: bo
         click.echo(columns(lines, right=frozenset({2, 3, 4, 5, 6})))
 
 
-async def _found(
+async def _find_models(
     settings: ProjectSettings, providers: Providers, provider: str | None, *, everything: bool
 ) -> tuple[list[Offer], dict[str, str], str]:
     """Return the models, why providers can't be used, and the default `provider/model`."""
@@ -69,7 +69,7 @@ async def _found(
     except ModelUnavailable:
         default = ""
     known = {each.id for each in providers.every()}
-    untrusted = _untrusted(settings, known)
+    untrusted = _find_untrusted(settings, known)
     if provider and provider not in known and provider not in {each.provider_id for each in untrusted}:
         providers.provider(provider)  # raises, naming near ones
     found, reasons = await offers(providers, [provider] if provider else known if everything else None)
@@ -77,7 +77,7 @@ async def _found(
     return [*found, *(Offer(each, UNTRUSTED) for each in wanted)], reasons, default
 
 
-def _untrusted(settings: ProjectSettings, known: set[str]) -> list[ModelInfo]:
+def _find_untrusted(settings: ProjectSettings, known: set[str]) -> list[ModelInfo]:
     """Return the models of providers that only an untrusted project's configuration has."""
     if not any(name.startswith("provider") for name in settings.loaded.ignored):
         return []
@@ -87,7 +87,7 @@ def _untrusted(settings: ProjectSettings, known: set[str]) -> list[ModelInfo]:
     return []
 
 
-def _left_out(providers: Providers, reasons: dict[str, str]) -> Iterator[str]:
+def _explain_unusable(providers: Providers, reasons: dict[str, str]) -> Iterator[str]:
     """Yield a line for each provider that has a key or is configured, and still can't be used."""
     stored = providers.credentials.entries()
     for provider in providers.every():

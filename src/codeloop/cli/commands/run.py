@@ -26,7 +26,7 @@ from codeloop.cli.options import (
     TRUST,
     USERNAME,
     Options,
-    completed,
+    make_completion,
 )
 
 
@@ -58,7 +58,10 @@ class JsonUsageCommand(click.Command):
 @FORK
 @click.option("--at", metavar="MESSAGE", help="With --fork: copy only what comes before MESSAGE (an id, or N).")
 @click.option(
-    "--command", metavar="NAME", shell_complete=completed("command"), help="Run this command with MESSAGE as arguments."
+    "--command",
+    metavar="NAME",
+    shell_complete=make_completion("command"),
+    help="Run this command with MESSAGE as arguments.",
 )
 @click.option("--title", help="Title of the new session.")
 @click.option("--format", type=click.Choice(["text", "json"]), default="text", help="Print text or JSON Lines.")

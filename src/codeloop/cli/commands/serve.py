@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from codeloop.app.app import App
 from codeloop.app.settings import ProjectSettings, Startup, find_settings
-from codeloop.cli.bootstrap import handled
+from codeloop.cli.bootstrap import list_end_signals
 from codeloop.cli.options import OFFLINE, PROFILE
 from codeloop.cli.output.streams import Outlet, Output, standard
 from codeloop.config.files import reason
@@ -132,7 +132,7 @@ def _serve(asked: ServeOptions) -> None:
     listening = _listening(asked, secret, settings, stderr)
     with log_to_file(settings.paths.log, asked.log_level or settings.config.log_level or "INFO"):
         browse = open_browser if asked.opens_browser else None
-        asyncio.run(_served(startup, settings, listening, secret, Outputs(stdout, stderr, browse)))
+        asyncio.run(_run_server(startup, settings, listening, secret, Outputs(stdout, stderr, browse)))
 
 
 def _fill_descriptors() -> None:
@@ -198,18 +198,18 @@ def _origins(asked: Sequence[str], configured: Sequence[str], stderr: Output) ->
         raise UsageProblem(f"--cors: {error}") from error
 
 
-async def _served(
+async def _run_server(
     startup: Startup,
     settings: ProjectSettings,
     listening: ListenOptions,
     secret: Secret,
     outputs: Outputs,
 ) -> None:
-    ended = _ended_by_signal()
+    ended = _watch_signals()
     server = Server(App(startup), listening)
     try:
         await server.start()
-        where = _published(server, secret, settings)
+        where = _publish(server, secret, settings)
         outputs.stdout.write(f"opencode server listening on {server.url}\n")
         link = _page_link(server)
         words = (where, f"Connect with: codeloop attach {server.url}", f"Open in a browser: {link}")
@@ -228,7 +228,7 @@ def _page_link(server: Server) -> str:
     return url if server.listening.password is None else f"{url}/#link={server.browsers.create_link()}"
 
 
-def _ended_by_signal() -> asyncio.Event:
+def _watch_signals() -> asyncio.Event:
     """Return an event that the first signal sets; a second one ends the process at once.
 
     Programs that also forward a terminal's signal (`timeout`, `npm`) make one signal two, so that needs a delay.
@@ -237,7 +237,7 @@ def _ended_by_signal() -> asyncio.Event:
     ended = asyncio.Event()
     first = 0.0
 
-    def came() -> None:
+    def end_on_signal() -> None:
         nonlocal first
         if not ended.is_set():
             first = loop.time()
@@ -245,12 +245,12 @@ def _ended_by_signal() -> asyncio.Event:
         elif loop.time() - first > SERVER_SIGNAL.seconds:
             raise KeyboardInterrupt
 
-    for number in handled():
-        loop.add_signal_handler(number, came)
+    for number in list_end_signals():
+        loop.add_signal_handler(number, end_on_signal)
     return ended
 
 
-def _published(server: Server, secret: Secret, settings: ProjectSettings) -> str:
+def _publish(server: Server, secret: Secret, settings: ProjectSettings) -> str:
     """Write the credential where our own programs find it, and return a line about it for people.
 
     Raises CodeloopError if a random one can't be written, because nobody could know it.

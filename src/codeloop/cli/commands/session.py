@@ -6,17 +6,17 @@ from typing import Any, TypeVar
 
 import click
 
-from codeloop.cli.commands.export import exported
+from codeloop.cli.commands.export import export_json
 from codeloop.cli.group import Group
-from codeloop.cli.options import AT, JSON, NAME, THINKING, completed
-from codeloop.cli.output.result import grown
+from codeloop.cli.options import AT, JSON, NAME, THINKING, make_completion
+from codeloop.cli.output.result import measure_growth
 from codeloop.cli.output.streams import has_terminal
 from codeloop.cli.output.style import Look, has_colour, paint, print_json
 from codeloop.cli.target import selection
 from codeloop.cli.target.selection import EVERY, find, with_session
 from codeloop.cli.target.target import with_client
 from codeloop.client.client import Client
-from codeloop.client.numbers import dollars, spent, when
+from codeloop.client.numbers import describe_spending, dollars, when
 from codeloop.client.slash.reports import context_lines, cost_lines
 from codeloop.config.project_root import GLOBAL
 from codeloop.kit.terminal_text import inert, inert_json, one_line
@@ -57,7 +57,7 @@ from codeloop.schema.part import TextPart
 from codeloop.schema.wire import replace
 
 FC = TypeVar("FC", bound=Callable[..., Any] | click.Command)
-NAMES = click.argument("names", nargs=-1, required=True, shell_complete=completed("session"))
+NAMES = click.argument("names", nargs=-1, required=True, shell_complete=make_completion("session"))
 LOOKS: dict[str, Look] = {"+": "green", "-": "red", "@": "cyan"}
 
 
@@ -190,7 +190,7 @@ def show(name: str | None, *, thinking: bool, as_json: bool) -> None:
 
     async def command(client: Client, found: Session) -> None:
         if as_json:
-            click.echo(inert_json((await exported(client, found)).decode()))
+            click.echo(inert_json((await export_json(client, found)).decode()))
             return
         messages = await client.call(SESSION_MESSAGES, ListMessages(session_id=found.id))
         waiting = await client.call(SESSION_QUEUED, SessionId(session_id=found.id))
@@ -253,7 +253,7 @@ def _patch(each: SnapshotFileDiff) -> str:
 
 
 @session.command()
-@click.argument("name", shell_complete=completed("session"))
+@click.argument("name", shell_complete=make_completion("session"))
 @click.argument("title")
 def rename(name: str, title: str) -> None:
     """Change a session's title."""
@@ -291,9 +291,9 @@ def compact(name: str | None) -> None:
             await client.call(SUMMARIZE, Summarize(session_id=found.id, provider_id=provider_id, model_id=model_id))
             click.echo(f"Compacted {found.id}.")
         finally:
-            tokens, cost = grown(found, await client.call(SESSION_GET, SessionId(session_id=found.id)))
+            tokens, cost = measure_growth(found, await client.call(SESSION_GET, SessionId(session_id=found.id)))
             if tokens.all:
-                click.echo(" · ".join(spent(tokens, cost)), err=True)
+                click.echo(" · ".join(describe_spending(tokens, cost)), err=True)
 
     with_session(name, command)
 
@@ -328,7 +328,7 @@ def archive(names: tuple[str, ...]) -> None:
 
 
 @session.command()
-@click.argument("names", nargs=-1, required=True, shell_complete=completed("archived"))
+@click.argument("names", nargs=-1, required=True, shell_complete=make_completion("archived"))
 def unarchive(names: tuple[str, ...]) -> None:
     """Restore archived sessions."""
     _archive(names, None)

@@ -4,7 +4,7 @@ import sys
 
 import click
 
-from codeloop.cli.options import completed
+from codeloop.cli.options import make_completion
 from codeloop.cli.target.selection import find_here
 from codeloop.cli.target.target import with_client
 from codeloop.client.client import Client
@@ -16,7 +16,7 @@ OF_SESSION = click.option(
     "--session",
     "name",
     metavar="ID",
-    shell_complete=completed("session"),
+    shell_complete=make_completion("session"),
     help="Session to change. [default: this directory's latest]",
 )
 DRY_RUN = click.option("--dry-run", is_flag=True, help="Show what would happen and change nothing.")

@@ -6,24 +6,24 @@ from pathlib import Path
 from click.shell_completion import CompletionItem
 
 from codeloop.app.settings import Startup, find_settings, providers_of
-from codeloop.cli.completion.sessions import Choice, begun
+from codeloop.cli.completion.sessions import Choice, complete_from
 from codeloop.extend.commands import commands_of
 from codeloop.extend.rulebook import Rulebook
 
 
 def agents(typed: str) -> list[CompletionItem[str]]:
     """Return the agents that are not hidden."""
-    return begun(_agents, typed)
+    return complete_from(_agents, typed)
 
 
 def commands(typed: str) -> list[CompletionItem[str]]:
     """Return the commands."""
-    return begun(_commands, typed)
+    return complete_from(_commands, typed)
 
 
 def models(typed: str) -> list[CompletionItem[str]]:
     """Return the models of the providers that have a key."""
-    return begun(_models, typed)
+    return complete_from(_models, typed)
 
 
 def _agents(typed: str) -> Iterator[Choice]:

@@ -22,7 +22,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./:@+-]*")
 """What a shell reads as one word; other names, which a project may have chosen, are not offered."""
 
 
-def begun(found: Callable[[str], Iterator[Choice]], typed: str) -> list[CompletionItem[str]]:
+def complete_from(found: Callable[[str], Iterator[Choice]], typed: str) -> list[CompletionItem[str]]:
     """Return the choices that begin with what is typed; none if configuration or store can't be read."""
     try:
         fitting = [(name, text) for name, text in found(typed) if name.startswith(typed) and _PLAIN.fullmatch(name)]
@@ -33,17 +33,17 @@ def begun(found: Callable[[str], Iterator[Choice]], typed: str) -> list[Completi
 
 def current(typed: str) -> list[CompletionItem[str]]:
     """Return the project's sessions that are not archived."""
-    return begun(_sessions, typed)
+    return complete_from(_sessions, typed)
 
 
-def archived(typed: str) -> list[CompletionItem[str]]:
+def complete_archived(typed: str) -> list[CompletionItem[str]]:
     """Return the project's archived sessions."""
-    return begun(lambda typed: _sessions(typed, archived=True), typed)
+    return complete_from(lambda typed: _sessions(typed, archived=True), typed)
 
 
 def grants(typed: str) -> list[CompletionItem[str]]:
     """Complete the id of an "always" grant of the project."""
-    return begun(_grants, typed)
+    return complete_from(_grants, typed)
 
 
 def _grants(typed: str) -> Iterator[Choice]:

@@ -105,7 +105,7 @@ class RunFollower:
         statuses = await self._client.call(SESSION_STATUS, NoArguments())
         self._set_running(is_running=self._session_id in statuses)
 
-    async def _resumed(self) -> None:
+    async def _catch_up(self) -> None:
         with suppress(CodeloopError):  # the stream reports a server that is gone for good
             await self.catch_up()
 
@@ -129,7 +129,7 @@ class RunFollower:
 
     async def _take(self, event: Event) -> None:
         if isinstance(event, ServerConnected):  # again: requests and the end of a turn may have been missed
-            self._tasks.append(asyncio.create_task(self._resumed()))
+            self._tasks.append(asyncio.create_task(self._catch_up()))
         elif await self._requests.take(event):
             pass
         elif session_of(event) in {self._session_id, None}:

@@ -74,7 +74,7 @@ async def wait_for(subagents: Subagents, ended: asyncio.Event, note: Note, backg
         return False
     is_over = False
     if background.waits:
-        note(f"Waiting for background work: {_named(working.values())}. Ctrl-C stops it; --no-wait never waits.")
+        note(f"Waiting for background work: {_join_names(working.values())}. Ctrl-C stops it; --no-wait never waits.")
         waits = {asyncio.create_task(subagents.at_rest.wait()), asyncio.create_task(ended.wait())}
         done, _ = await asyncio.wait(waits, timeout=BACKGROUND_WAIT.seconds, return_when=asyncio.FIRST_COMPLETED)
         is_over = not done
@@ -85,9 +85,9 @@ async def wait_for(subagents: Subagents, ended: asyncio.Event, note: Note, backg
         how = f"{standing.state}{f' ({standing.reason})' if standing.reason else ''}" if standing else "ended"
         note(inert(f"{session.title}: {how}. See: codeloop session show {session.id}"))
     if left := list(subagents.background.values()):
-        note(f"{'Still working on the server' if background.on_server else 'Stopped'}: {_named(left)}.")
+        note(f"{'Still working on the server' if background.on_server else 'Stopped'}: {_join_names(left)}.")
     return is_over
 
 
-def _named(sessions: Iterable[Session]) -> str:
+def _join_names(sessions: Iterable[Session]) -> str:
     return ", ".join(inert(f"{session.title} [{session.id}]") for session in sessions)

@@ -117,7 +117,7 @@ class Activity:
             return ""
         key = next(reversed(self._labels))
         others = f" (+{len(self._labels) - 1})" if len(self._labels) > 1 else ""
-        elapsed = _elapsed(int(time.monotonic() - self._since[key]))
+        elapsed = _format_seconds(int(time.monotonic() - self._since[key]))
         detail = f"  {' '.join(self._details[key].split())}" if self._details.get(key) else ""
         return cut_to(f"… {cut_to(self._labels[key], max(room // 2, 20))}{others}  {elapsed}{detail}", room)
 
@@ -127,5 +127,5 @@ class Activity:
         self._output.overlay(paint(line, "dim", colour=has_colour(self._output.stream)))
 
 
-def _elapsed(seconds: int) -> str:
+def _format_seconds(seconds: int) -> str:
     return f"{seconds} s" if seconds < 60 else f"{seconds // 60} min {seconds % 60} s"

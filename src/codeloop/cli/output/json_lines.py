@@ -54,7 +54,7 @@ class JsonView:
             case PartUpdated(properties=p) if p.part.message_id not in self._users:
                 kind = _kind(p.part)
                 if kind in RETRIED and p.part.message_id not in self._summaries:
-                    self._held[p.part.id] = (p.part.message_id, self._made(kind, part=p.part))
+                    self._held[p.part.id] = (p.part.message_id, self._make(kind, part=p.part))
                 elif kind is not None:
                     self._release(p.part.message_id)
                     self._line("compaction" if kind == "text" else kind, part=p.part)
@@ -82,9 +82,9 @@ class JsonView:
         self._write(replace(outcome, context=None))
 
     def _line(self, kind: str, **rest: Any) -> None:
-        self._write(self._made(kind, **rest))
+        self._write(self._make(kind, **rest))
 
-    def _made(self, kind: str, **rest: Any) -> JSON:
+    def _make(self, kind: str, **rest: Any) -> JSON:
         return {"type": kind, "timestamp": now_ms(), "sessionID": self._session_id, **rest}
 
     def _release(self, message_id: str) -> None:

@@ -174,7 +174,7 @@ def _spans(text: str, before: str, *, is_final: bool) -> tuple[str, str]:
         if run in unclosed or not _can_open(text, start, run, text[start - 1] if start else before):
             shown += run
             continue
-        span, end = _closed(text, start, run)
+        span, end = _read_span(text, start, run)
         if not is_final and (span is None or end == len(text)):
             return shown, text[start:]
         if span is None:
@@ -198,7 +198,7 @@ def _can_open(text: str, start: int, run: str, before: str) -> bool:
             return True
 
 
-def _closed(text: str, start: int, run: str) -> tuple[str | None, int]:
+def _read_span(text: str, start: int, run: str) -> tuple[str | None, int]:
     """Return the span that begins with a mark, None while it is incomplete, and its end."""
     inside = start + len(run)
     if run == "\\":

@@ -3,7 +3,7 @@
 from typing import Any
 
 from codeloop.agent.answer.checks import CheckRun, list_checks
-from codeloop.client.numbers import count, duration, spent
+from codeloop.client.numbers import count, describe_spending, duration
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.event import Event, MessageUpdated, PartRemoved, PartUpdated, SessionUpdated
 from codeloop.schema.message import NO_TOKENS, AssistantMessage, Session, Tokens, UserMessage
@@ -99,7 +99,7 @@ def summary(outcome: Outcome) -> str:
     full = [f"{count(used)} of {count(window)} context ({used * 100 // window} %)"] if used and window else []
     sums = [
         f"{outcome.steps} {'step' if outcome.steps == 1 else 'steps'}",
-        *spent(outcome.tokens, outcome.cost),
+        *describe_spending(outcome.tokens, outcome.cost),
         duration(outcome.duration_ms),
         *full,
         outcome.session_id,
@@ -107,7 +107,9 @@ def summary(outcome: Outcome) -> str:
     return " · ".join(sums)
 
 
-def unfinished(reason: str, exit_code: int, message: str, *, session_id: str = "", seconds: float = 0.0) -> Outcome:
+def make_unfinished(
+    reason: str, exit_code: int, message: str, *, session_id: str = "", seconds: float = 0.0
+) -> Outcome:
     """Return the outcome of a turn that never began, or was broken off without an answer."""
     return Outcome(
         type="result",
@@ -124,7 +126,7 @@ def unfinished(reason: str, exit_code: int, message: str, *, session_id: str = "
     )
 
 
-def grown(before: Session, after: Session) -> tuple[Tokens, float]:
+def measure_growth(before: Session, after: Session) -> tuple[Tokens, float]:
     """Return how many tokens and dollars a session's sums grew by; never less than nothing."""
     cost = max((after.cost or 0.0) - (before.cost or 0.0), 0.0)
     return (after.tokens or NO_TOKENS).plus(before.tokens or NO_TOKENS, -1), cost
@@ -173,7 +175,7 @@ class Tally:
     def grow(self, session: Session) -> None:
         """Add the growth of the session's sums since they were last seen."""
         if self._session is not None:
-            tokens, cost = grown(self._session, session)
+            tokens, cost = measure_growth(self._session, session)
             self._cost, self._tokens = self._cost + cost, self._tokens.plus(tokens)
         self._session = session
 

@@ -70,7 +70,7 @@ class TextView:
             self._activity = Activity(self._terminal)
         is_streamed = answer.stream.isatty() and not as_data
         withheld = partial(Withheld, None if as_data else answer, self._narrate, prompt_id)
-        self._speech = self._streamed() if is_streamed else withheld()
+        self._speech = self._open_speech() if is_streamed else withheld()
         self._hidden: dict[str, bool] = {}
         """Messages whose text is not an answer, prompts and summaries; whether each is a summary."""
         self._thoughts: dict[str, int] = {}
@@ -78,7 +78,7 @@ class TextView:
         self._shown: set[str] = set()
         self._answering = ""
 
-    def _streamed(self) -> Speech:
+    def _open_speech(self) -> Speech:
         from codeloop.cli.output.streamed import Streamed
 
         return Streamed(self._answer, self.note)

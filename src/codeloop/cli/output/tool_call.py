@@ -4,7 +4,7 @@ from typing import Any, cast
 
 from codeloop.cli.output.style import Look, paint
 from codeloop.client.numbers import command_ending, duration, span
-from codeloop.kit.terminal_text import arguments, inert, laid_out, one_line
+from codeloop.kit.terminal_text import arguments, inert, lay_out, one_line
 from codeloop.schema.part import STRUCTURED_OUTPUT, ToolPart, ToolStateCompleted, ToolStateError
 from codeloop.schema.wire import JSON
 
@@ -38,7 +38,7 @@ def lines(part: ToolPart, *, colour: bool) -> list[str]:
             failed = bool(ending) or part.tool == "invalid"
             body = _body(part.tool, metadata, part.state.for_user, failed=failed)
             if part.tool == STRUCTURED_OUTPUT:
-                body = _looking("dim", inert(laid_out(part.state.input)).splitlines()[:DATA_LINES])
+                body = _looking("dim", inert(lay_out(part.state.input)).splitlines()[:DATA_LINES])
         case ToolStateError(error=error, time=time):
             notes = [duration(span(time.start, time.end))]
             failed = True

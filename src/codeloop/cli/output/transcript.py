@@ -8,7 +8,7 @@ from codeloop.cli.output.streams import Outlet, Output, standard
 from codeloop.cli.output.style import has_colour, paint
 from codeloop.cli.output.text import COMPACTED
 from codeloop.cli.output.tool_call import heading, lines
-from codeloop.client.numbers import spent
+from codeloop.client.numbers import describe_spending
 from codeloop.kit.terminal_text import as_block, inert, inert_answer
 from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.errors import error_message
@@ -64,7 +64,7 @@ def transcript(
                     out.write(paint(f"! {inert(error_message(error))}", "red", colour=colour) + "\n")
                 elif times.completed is None:
                     out.write(paint(UNFINISHED, "yellow", colour=colour) + "\n")
-    sums = " · ".join((*spent(session.tokens or NO_TOKENS, session.cost or 0), session.id))
+    sums = " · ".join((*describe_spending(session.tokens or NO_TOKENS, session.cost or 0), session.id))
     out.write("\n" + paint(sums, "dim", colour=colour) + "\n")
 
 

@@ -8,11 +8,11 @@ from codeloop.app.settings import ProjectSettings
 from codeloop.cli.output.streams import Output
 from codeloop.cli.output.style import has_colour, paint
 from codeloop.cli.questions.prompter import Prompter, ask_line
-from codeloop.cli.questions.reply_words import chosen, meaning
+from codeloop.cli.questions.reply_words import choose_options, meaning
 from codeloop.cli.questions.trust_text import trust_question
 from codeloop.client.asking import origin
 from codeloop.client.client import Client
-from codeloop.client.permission_text import CUT, EVERYTHING, Asking, in_words, marked
+from codeloop.client.permission_text import CUT, EVERYTHING, Asking, in_words, mark_rows
 from codeloop.client.slash.names import is_command
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.permission import PermissionRequest, Reply
@@ -118,14 +118,14 @@ async def ask_question(prompter: Prompter, question: QuestionInfo, who: str) -> 
         if _wants_all(line) and shown.endswith(SHOW_ALL):
             shown, problem = _question(question, who, EVERYTHING), ""
             continue
-        answer = chosen(line, labels, several=several, free=free)
+        answer = choose_options(line, labels, several=several, free=free)
         if answer.labels:
             return answer.labels
         problem = f"{answer.problem}\n" if answer.problem else ""
 
 
 def _question(question: QuestionInfo, who: str, most: int) -> str:
-    rows = marked(question.question, shutil.get_terminal_size().columns, most)
+    rows = mark_rows(question.question, shutil.get_terminal_size().columns, most)
     shown = f"The {who} asks:\n" + "\n".join(rows) + "\n"
     for number, option in enumerate(question.options, 1):
         text = one_line(f"{option.label}: {option.description}" if option.description else option.label, 400)

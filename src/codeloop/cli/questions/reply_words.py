@@ -67,7 +67,7 @@ def meaning(line: str, *, always: bool) -> Meaning:
     return "words"
 
 
-def chosen(line: str, labels: Sequence[str], *, several: bool, free: bool) -> Chosen:
+def choose_options(line: str, labels: Sequence[str], *, several: bool, free: bool) -> Chosen:
     """Return the options that an answer names, by number or by their words, or the person's own words if `free`."""
     text = line.strip()
     by_words = {label.strip().lower(): label for label in labels}

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from codeloop.cli.options import Options
 from codeloop.client.client import Client
 from codeloop.extend.commands import COMPACT
-from codeloop.kit.suggest import meant, near
+from codeloop.kit.suggest import near, suggest_names
 from codeloop.schema.api.session_inputs import FilePartInput, PartInput, TextPartInput
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.operation import COMMAND_LIST, NoArguments
@@ -55,7 +55,7 @@ def message_of(options: Options) -> RunMessage:
     It may be empty only with a file or a command. Raises UsageProblem if there is nothing to do.
     """
     if options.command is not None and "-" not in options.message:
-        return RunMessage(" ".join(map(quoted, options.message)))
+        return RunMessage(" ".join(map(quote, options.message)))
     words = " ".join(word for word in options.message if word != "-").strip()
     if options.message and "-" not in options.message:
         if not words and not options.files:
@@ -90,7 +90,7 @@ def is_stdin_unread(options: Options) -> bool:
         return False
 
 
-def quoted(word: str) -> str:
+def quote(word: str) -> str:
     """Return a word of the command line so that a command reads it as one argument."""
     if word and not any(char.isspace() for char in word):
         return word
@@ -115,7 +115,7 @@ async def parse_words(client: Client, options: Options, words: str) -> tuple[str
         raise UsageProblem(f"/{name} works in a conversation only. Use instead: {ELSEWHERE[name]}.")
     if os.path.lexists(f"/{name}"):
         return None, words
-    close = meant(f"/{each}" for each in near(name, [COMPACT.name, *sorted(commands)]))
+    close = suggest_names(f"/{each}" for each in near(name, [COMPACT.name, *sorted(commands)]))
     raise UsageProblem(
         f"Unknown command: /{name}.{close} `codeloop command list` lists them. "
         "To send it as a prompt, put a space first."
@@ -128,12 +128,12 @@ async def parts_of(client: Client, message: RunMessage, note: Callable[[str], ob
         return []
     if "@" not in message.words:
         return [TextPartInput(text=message.text)]
-    from codeloop.client.mentions import mentioned
+    from codeloop.client.mentions import find_mentions
 
-    return [TextPartInput(text=message.text), *(await mentioned(client, message.words, note))]
+    return [TextPartInput(text=message.text), *(await find_mentions(client, message.words, note))]
 
 
-def piped_file(text: str) -> FilePartInput:
+def make_piped_file(text: str) -> FilePartInput:
     """Make an attachment of the text from stdin, so that none of it is filled into a command's template."""
     data = base64.b64encode(text.encode("utf-8", "replace")).decode()
     return FilePartInput(mime="text/plain", url=f"data:text/plain;base64,{data}", filename="stdin")

@@ -8,15 +8,15 @@ from functools import partial
 from codeloop.cli import exit_codes
 from codeloop.cli.follow.subagents import Background
 from codeloop.cli.options import Options
-from codeloop.cli.output.result import Outcome, unfinished
+from codeloop.cli.output.result import Outcome, make_unfinished
 from codeloop.cli.output.streams import Outlet, has_terminal, standard
 from codeloop.cli.output.view import View, ViewAbove, view_of
 from codeloop.cli.questions.answerer import Answerer
 from codeloop.cli.questions.prompter import QuestionPrompter
-from codeloop.cli.run.message import RunMessage, is_stdin_unread, message_of, parse_words, parts_of, piped_file
+from codeloop.cli.run.message import RunMessage, is_stdin_unread, make_piped_file, message_of, parse_words, parts_of
 from codeloop.cli.run.signals import Signals, to_the_end
 from codeloop.cli.run.turn import RunTurn
-from codeloop.cli.target.selection import check_agent, chosen_session, model_of, session_of
+from codeloop.cli.target.selection import check_agent, choose_session, model_of, session_of
 from codeloop.cli.target.target import OpenTarget, asks_trust
 from codeloop.client.client import Client
 from codeloop.client.target import Target
@@ -74,12 +74,12 @@ async def execute(options: Options, message: RunMessage, open_target: OpenTarget
     """Run one turn as the options say and return the exit code. A result is always shown, whatever happens."""
     outlet = Outlet(asyncio.get_running_loop())
     try:
-        return await _executed(options, message, open_target, outlet)
+        return await _execute(options, message, open_target, outlet)
     finally:
         outlet.abandon()
 
 
-async def _executed(options: Options, message: RunMessage, open_target: OpenTarget, outlet: Outlet) -> int:
+async def _execute(options: Options, message: RunMessage, open_target: OpenTarget, outlet: Outlet) -> int:
     start = time.monotonic()
     task = asyncio.current_task()
     signals = Signals(task.cancel if task is not None else lambda: False, outlet.hurry)
@@ -88,11 +88,11 @@ async def _executed(options: Options, message: RunMessage, open_target: OpenTarg
     try:
         outcome = await running.turn(message)
     except CodeloopError as error:
-        outcome = unfinished("error", exit_codes.of_error(error), str(error), session_id=running.session_id)
+        outcome = make_unfinished("error", exit_codes.of_error(error), str(error), session_id=running.session_id)
     except asyncio.CancelledError:
         if not signals.name or signals.is_second:
             raise
-        outcome = unfinished(
+        outcome = make_unfinished(
             "interrupted", exit_codes.INTERRUPTED, f"Interrupted ({signals.name}).", session_id=running.session_id
         )
     if not outcome.duration_ms:
@@ -128,9 +128,9 @@ class OneShot:
     async def turn(self, message: RunMessage) -> Outcome:
         """Open the project, find or create the session, run the turn. Raises CodeloopError."""
         if self._options.schema is not None:
-            from codeloop.cli.run.schema import wanted_format
+            from codeloop.cli.run.schema import read_format
 
-            self._wanted = await wanted_format(self._options.schema)
+            self._wanted = await read_format(self._options.schema)
         async with self._open_target(self._options, asks_trust(self._terminal)) as target:
             if target.link is not None:
                 target.link.heard = lambda text: self.view.note(f"codeloop: {text}")
@@ -148,7 +148,7 @@ class OneShot:
         options = self._options
         attachments = [target.attachment(path) for path in options.files]
         model_of(options.model)  # refuses an invalid name before a session is made
-        found = await chosen_session(target, options)
+        found = await choose_session(target, options)
         client = target.client if found is None else target.client_of(found)
         await check_agent(client, options.agent)
         command, arguments = await parse_words(client, options, message.words)
@@ -199,7 +199,7 @@ class OneShot:
             message_id=self._prompt_id,
             command=command,
             arguments=arguments,
-            parts=[*([piped_file(piped)] if piped else []), *attachments],
+            parts=[*([make_piped_file(piped)] if piped else []), *attachments],
             model=options.model,
             agent=options.agent,
             variant=options.variant,

@@ -5,8 +5,8 @@ import signal
 from collections.abc import Callable
 
 from codeloop.cli import exit_codes
-from codeloop.cli.bootstrap import handled
-from codeloop.cli.output.result import unfinished
+from codeloop.cli.bootstrap import list_end_signals
+from codeloop.cli.output.result import make_unfinished
 from codeloop.cli.output.streams import Outlet, standard
 from codeloop.cli.output.view import view_of
 from codeloop.schema.errors import CodeloopError
@@ -26,7 +26,7 @@ class Signals:
         self.is_second = False
         self.is_over = False
         loop = asyncio.get_running_loop()
-        for number in handled():
+        for number in list_end_signals():
             loop.add_signal_handler(number, self._take, number)
 
     def _take(self, number: int) -> None:
@@ -54,7 +54,7 @@ def to_the_end(form: str, command: Callable[[], int]) -> int:
         code = show_result(form, exit_codes.of_error(error), "error", str(error))
         is_over = True
     finally:
-        for number in handled():
+        for number in list_end_signals():
             signal.signal(number, signal.SIG_IGN)
         if not is_over:
             show_result(form, exit_codes.ERROR, "error", "codeloop crashed. Please report what follows as a bug.")
@@ -64,5 +64,5 @@ def to_the_end(form: str, command: Callable[[], int]) -> int:
 def show_result(form: str, code: int, reason: str, message: str) -> int:
     """Show the result of a turn that never began, and return its exit code."""
     stdout, stderr = standard(Outlet(patience=OUTPUT_READER.seconds))
-    view_of(form, stdout, stderr, "").finish(unfinished(reason, code, message))
+    view_of(form, stdout, stderr, "").finish(make_unfinished(reason, code, message))
     return code

@@ -64,7 +64,7 @@ class RunTurn:
         self._stdout = stdout
         self._resume = resume
         self._background = background or Background()
-        self._follower = RunFollower(client, session, view, answerer, Callbacks(self._lost, self._lost))
+        self._follower = RunFollower(client, session, view, answerer, Callbacks(self._end_if_lost, self._end_if_lost))
         self._ended = asyncio.Event()
         self._ended_by: TurnEnd | None = None
         self._turn: asyncio.Task[Any] | None = None
@@ -89,12 +89,12 @@ class RunTurn:
                 if await wait_for(self._follower.subagents, self._ended, self._view.note, self._background):
                     self._ended_by = TurnEnd(reason="limit", message=OVERDUE)
         except CodeloopError as error:
-            return self._not_sent(error, time.monotonic() - start)
+            return self._end_unsent(error, time.monotonic() - start)
         except asyncio.CancelledError:
             if self._ended_by is None or not turn.cancelled() or signals.is_second:
                 raise
             lost = "The server does not answer, so the turn may still be running there."
-            return self._not_sent(CodeloopError(f"{self._ended_by.message} {lost}"), time.monotonic() - start)
+            return self._end_unsent(CodeloopError(f"{self._ended_by.message} {lost}"), time.monotonic() - start)
         finally:
             await asyncio.sleep(0)
             await self._follower.stop()
@@ -114,7 +114,7 @@ class RunTurn:
             code, message = exit_codes.DENIED, REFUSED
         return self._outcome(reason, code, message, seconds, stop.context_window if stop else 0)
 
-    def _not_sent(self, error: CodeloopError, seconds: float) -> Outcome:
+    def _end_unsent(self, error: CodeloopError, seconds: float) -> Outcome:
         """Return the outcome of a message that was not sent, because of an end or a refusal; else raise the error."""
         ended_by = self._ended_by
         if isinstance(error, ServerLost) and (ended_by is None or ended_by.reason == "error"):
@@ -130,7 +130,7 @@ class RunTurn:
             reason, code, message, session_id=self._session.id, seconds=seconds, window=window
         )
 
-    def _lost(self, error: BaseException) -> None:
+    def _end_if_lost(self, error: BaseException) -> None:
         """End the turn if it can't be shown or a request can't be answered: it would wait for ever."""
         why = str(error) if isinstance(error, CodeloopError) else f"{type(error).__name__}: {error}."
         self._end("error", f"The turn could not be followed any more: {why}")

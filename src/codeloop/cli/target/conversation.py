@@ -8,7 +8,7 @@ from codeloop.app.app import App
 from codeloop.app.app_client import AppClient
 from codeloop.app.extended.settled import wait_settled, with_warnings
 from codeloop.cli.options import Options
-from codeloop.cli.target.local import in_process, open_local, startup_of, trusted
+from codeloop.cli.target.local import ask_about_trust, in_process, open_local, startup_of
 from codeloop.cli.target.log import log_of
 from codeloop.cli.target.target import AskTrust
 from codeloop.client.target import Target
@@ -19,15 +19,15 @@ def open_conversation(options: Options, ask_trust: AskTrust | None = None) -> Ab
 
     What is recorded or replayed is one project from beginning to end.
     """
-    return (open_local if options.record or options.replay else _opened)(options, ask_trust)
+    return (open_local if options.record or options.replay else _open)(options, ask_trust)
 
 
 @asynccontextmanager
-async def _opened(options: Options, ask_trust: AskTrust | None) -> AsyncGenerator[Target]:
+async def _open(options: Options, ask_trust: AskTrust | None) -> AsyncGenerator[Target]:
     startup = startup_of(options, None)
     with log_of(options):
         if ask_trust is not None:
-            await trusted(startup, ask_trust)
+            await ask_about_trust(startup, ask_trust)
         app = App(startup, idle=inf)  # what the model has read is not forgotten over a long break
         try:
             directory = app.directory(None)

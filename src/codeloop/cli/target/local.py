@@ -25,14 +25,14 @@ async def open_local(options: Options, ask_trust: AskTrust | None = None) -> Asy
     """Open the project of `--dir`, after asking for trust where a person can be asked."""
     kept = recording(options.record, replace=options.force) if options.record else nullcontext()
     with log_of(options), kept as record:
-        async with _opened(options, ask_trust, record) as target:
+        async with _open(options, ask_trust, record) as target:
             yield target
 
 
 @asynccontextmanager
-async def _opened(options: Options, ask_trust: AskTrust | None, record: Recording | None) -> AsyncGenerator[Target]:
+async def _open(options: Options, ask_trust: AskTrust | None, record: Recording | None) -> AsyncGenerator[Target]:
     startup = startup_of(options, record.path if record is not None else None)
-    project = await open_settled(await trusted(startup, ask_trust) if ask_trust is not None else startup)
+    project = await open_settled(await ask_about_trust(startup, ask_trust) if ask_trust is not None else startup)
     try:
         yield in_process(LocalClient(project), project, options)
     finally:
@@ -76,7 +76,7 @@ def startup_of(options: Options, record: Path | None) -> Startup:
     )
 
 
-async def trusted(startup: Startup, ask_trust: AskTrust) -> ProjectSettings:
+async def ask_about_trust(startup: Startup, ask_trust: AskTrust) -> ProjectSettings:
     """Ask whether to trust the directory if its configuration needs that, and return what it is opened with.
 
     A yes is stored, a no is asked again next time.

@@ -33,11 +33,11 @@ def open_providers() -> tuple[ProjectSettings, Providers]:
 def run_with_client(command: Callable[[LocalClient], Awaitable[T]]) -> T:
     """Open the project, run `command` on its client, and close the project."""
 
-    async def opened() -> T:
+    async def open_and_run() -> T:
         project = await open_project(Startup(directory=Path.cwd()))
         try:
             return await command(LocalClient(project))
         finally:
             await project.close()
 
-    return asyncio.run(opened())
+    return asyncio.run(open_and_run())

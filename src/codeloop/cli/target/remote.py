@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager, suppress
 
 from codeloop.cli.options import Options
 from codeloop.cli.target.target import AskTrust
-from codeloop.client.connect import connected, file_sent
+from codeloop.client.connect import connect, file_sent
 from codeloop.client.http import HttpClient
 from codeloop.client.target import Target
 from codeloop.schema.errors import OperationError
@@ -18,7 +18,7 @@ CLEAR = "codeloop: The password is sent unencrypted, because the address is http
 @asynccontextmanager
 async def open_remote(options: Options, _ask_trust: AskTrust | None = None) -> AsyncGenerator[Target]:
     """Connect to the server of `--attach`; the directory is that of `--dir`, else the server's own."""
-    client = connected(options.attach or "", options.directory, options.username, options.password)
+    client = connect(options.attach or "", options.directory, options.username, options.password)
     try:
         place = await client.call(PATH_GET, NoArguments())
         client = client.at(place.directory)

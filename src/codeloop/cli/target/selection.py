@@ -8,7 +8,7 @@ from codeloop.cli.options import Options
 from codeloop.cli.target.target import with_client
 from codeloop.client.client import Client
 from codeloop.client.target import Target
-from codeloop.kit.suggest import MOST, meant, near
+from codeloop.kit.suggest import MOST, near, suggest_names
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.api.project import ToolListQuery
 from codeloop.schema.api.session_inputs import MessageWithParts
@@ -49,10 +49,10 @@ T = TypeVar("T")
 def with_session(name: str | None, command: Callable[[Client, Session], Awaitable[T]]) -> T:
     """Run a command on the session that `name` names, as `find` reads it. Raises UsageProblem."""
 
-    async def found(client: Client) -> T:
+    async def find_and_run(client: Client) -> T:
         return await command(client, await find(client, name))
 
-    return with_client(found)
+    return with_client(find_and_run)
 
 
 async def find(client: Client, wanted: str | None) -> Session:
@@ -76,7 +76,7 @@ async def find(client: Client, wanted: str | None) -> Session:
     elsewhere = _matching(await client.call(SESSION_EVERYTHING, ListAllSessions(limit=EVERY)), wanted)
     if elsewhere:
         raise UsageProblem(f"{what} {elsewhere[0].id} belongs to {elsewhere[0].directory}: go there.")
-    raise UsageProblem(f"{what}{_suggested(sessions, wanted)} `codeloop session list` shows them.")
+    raise UsageProblem(f"{what}{_suggest(sessions, wanted)} `codeloop session list` shows them.")
 
 
 async def find_here(client: Client, wanted: str | None) -> Session:
@@ -109,7 +109,7 @@ async def latest(client: Client, directory: str) -> Session:
     raise UsageProblem(f"{what} The latest one, {kept[0].id}, “{title}”, belongs to {kept[0].directory}.")
 
 
-async def chosen_session(target: Target, options: Options) -> Session | None:
+async def choose_session(target: Target, options: Options) -> Session | None:
     """Return the session that `--continue` or `--session` names; None without either. Raises UsageProblem."""
     if options.session is not None:
         if options.go_on:
@@ -179,7 +179,7 @@ async def check_agent(client: Client, name: str | None) -> None:
     agents = await client.call(AGENT_LIST, NoArguments())
     if all(agent.name != name for agent in agents):
         known = sorted(agent.name for agent in agents if not agent.hidden)
-        raise UsageProblem(f"Agent not found: {name}.{meant(near(name, known))} Available: {', '.join(known)}")
+        raise UsageProblem(f"Agent not found: {name}.{suggest_names(near(name, known))} Available: {', '.join(known)}")
 
 
 async def check_model(client: Client, model: ModelRef) -> None:
@@ -204,13 +204,13 @@ def _matching(sessions: list[Session], wanted: str) -> list[Session]:
     return [each for each in sessions if each.id.startswith(wanted) or each.id.endswith(wanted)]
 
 
-def _suggested(sessions: list[Session], wanted: str) -> str:
+def _suggest(sessions: list[Session], wanted: str) -> str:
     """Return a suggestion of the sessions whose id, slug or title is similar."""
     by_id = {each.id: each for each in sessions}
     by_name = {name.lower(): each for each in reversed(sessions) for name in (each.title, each.slug)}
     close = [by_id[name] for name in near(wanted, by_id, most_edits=ID_EDITS)]
     close += [by_name[name] for name in near(wanted, by_name)]
-    return meant(list(dict.fromkeys(each.id for each in close))[:MOST])
+    return suggest_names(list(dict.fromkeys(each.id for each in close))[:MOST])
 
 
 def _is_prompt(message: MessageWithParts) -> bool:

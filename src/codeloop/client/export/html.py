@@ -58,11 +58,11 @@ def _part(part: Part) -> Iterator[str]:
         case TextPart(text=text) if not part.synthetic and text.strip():
             yield _text(inert_answer(text.strip()))
         case ReasoningPart(text=text) if text.strip():
-            yield _folded("Thinking", f'<div class="text">{escape(inert_answer(text.strip()))}</div>')
+            yield _fold("Thinking", f'<div class="text">{escape(inert_answer(text.strip()))}</div>')
         case FilePart():
             yield f'<p class="who">Attached: {escape(one_line(part.filename or part.mime, 200))}</p>'
         case ToolPart():
-            yield _folded(f"<b>{escape(one_line(part.tool, 80))}</b> {escape(call_line(part))}", _call(part))
+            yield _fold(f"<b>{escape(one_line(part.tool, 80))}</b> {escape(call_line(part))}", _call(part))
         case _:
             pass
 
@@ -102,5 +102,5 @@ def _text(text: str) -> str:
     return "".join(pieces)
 
 
-def _folded(title: str, body: str) -> str:
+def _fold(title: str, body: str) -> str:
     return f"<details><summary>{title}</summary>{body}</details>"

@@ -56,7 +56,7 @@ def call_result(part: ToolPart) -> str:
             return ""
 
 
-def fenced(text: str, language: str = "") -> str:
+def make_code_block(text: str, language: str = "") -> str:
     """Return a text as a code block whose fence does not occur in it."""
     fence = "```"
     while fence in text:
@@ -69,19 +69,19 @@ def _part(part: Part) -> Iterator[str]:
         case TextPart(text=text) if not part.synthetic and text.strip():
             yield inert_answer(text.strip())
         case ReasoningPart(text=text) if text.strip():
-            yield _folded("Thinking", inert_answer(text.strip()))
+            yield _fold("Thinking", inert_answer(text.strip()))
         case FilePart():
             yield f"*Attached: {_plain(part.filename or part.mime)}*"
         case ToolPart():
-            given = fenced(inert(json.dumps(part.state.input, indent=2, ensure_ascii=False)), "json")
+            given = make_code_block(inert(json.dumps(part.state.input, indent=2, ensure_ascii=False)), "json")
             result = call_result(part)
-            shown = f"{given}\n\n{fenced(result)}" if result else given
-            yield _folded(f"<b>{_escaped(part.tool)}</b> {_escaped(call_line(part))}", shown)
+            shown = f"{given}\n\n{make_code_block(result)}" if result else given
+            yield _fold(f"<b>{_escape(part.tool)}</b> {_escape(call_line(part))}", shown)
         case _:
             pass
 
 
-def _folded(title: str, text: str) -> str:
+def _fold(title: str, text: str) -> str:
     return f"<details><summary>{title}</summary>\n\n{text}\n\n</details>"
 
 
@@ -89,5 +89,5 @@ def _plain(text: str) -> str:
     return one_line(text, 200).replace("*", "\\*").replace("_", "\\_").replace("<", "&lt;")
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return one_line(text, 200).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -132,16 +132,16 @@ class Calls:
     ) -> "CallToolResult | InputRequiredResult":
         """Carry out a call. What goes wrong is told in the result, which a model reads."""
         if params.name not in TOOLS:
-            return _failed(f"There is no tool {params.name!r}. There are: {', '.join(TOOLS)}.")
+            return _fail(f"There is no tool {params.name!r}. There are: {', '.join(TOOLS)}.")
         try:
             given = read(params.name, params.arguments or {})
-            return await self._done(context, params, given)
+            return await self._do(context, params, given)
         except msgspec.ValidationError as error:
-            return _failed(f"The arguments of {params.name} don't fit: {error}.")
+            return _fail(f"The arguments of {params.name} don't fit: {error}.")
         except CodeloopError as error:
-            return _failed(str(error))
+            return _fail(str(error))
 
-    async def _done(
+    async def _do(
         self, context: "ServerRequestContext[Any]", params: "CallToolRequestParams", given: Given
     ) -> "CallToolResult | InputRequiredResult":
         turns, can_ask = self._turns, _can_ask(context)
@@ -150,7 +150,7 @@ class Calls:
             for name, response in (params.input_responses or {}).items():
                 if (request := served.open.pop(name, None)) is not None:
                     await turns.answer(request, _content(response))
-            return await self._waited(context, served, given)
+            return await self._wait(context, served, given)
         match given:
             case PromptTool():
                 served = await turns.start(given.prompt, can_ask=can_ask)
@@ -163,20 +163,20 @@ class Calls:
             case StopTool():
                 served = await turns.find(given.session_id)
                 await turns.stop(served)
-        return await self._waited(context, served, given)
+        return await self._wait(context, served, given)
 
-    async def _waited(
+    async def _wait(
         self, context: "ServerRequestContext[Any]", served: ServedSession, given: Given
     ) -> "CallToolResult | InputRequiredResult":
         """Wait for the end of the work as long as was asked for; a cancelled call stops what it began."""
         try:
-            return await self._followed(context, served, None if isinstance(given, StopTool) else given.wait)
+            return await self._follow(context, served, None if isinstance(given, StopTool) else given.wait)
         except asyncio.CancelledError:
             if isinstance(given, PromptTool | ContinueTool):
                 self._turns.stop_soon(served)
             raise
 
-    async def _followed(
+    async def _follow(
         self, context: "ServerRequestContext[Any]", served: ServedSession, wait: float | None
     ) -> "CallToolResult | InputRequiredResult":
         loop = asyncio.get_running_loop()
@@ -291,7 +291,7 @@ def _text(report: Report) -> str:
     return "\n".join([*([f"{report.answer}\n"] if report.answer else []), *lines])
 
 
-def _failed(text: str) -> "CallToolResult":
+def _fail(text: str) -> "CallToolResult":
     from mcp_types import CallToolResult, TextContent
 
     return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)

@@ -16,7 +16,7 @@ from codeloop.client.mcp_server.forms import (
     question_answers,
 )
 from codeloop.client.mcp_server.tools import Report, Status
-from codeloop.client.mentions import mentioned
+from codeloop.client.mentions import find_mentions
 from codeloop.kit.terminal_text import inert, one_line
 from codeloop.schema.api.session_inputs import (
     AnswerPermission,
@@ -154,7 +154,7 @@ class Turns:
 
     async def start(self, text: str, *, can_ask: bool) -> ServedSession:
         """Prompt a new session. Raises CodeloopError."""
-        served = self._served(await self._created())
+        served = self._serve(await self._created())
         await self._send(served, text, can_ask=can_ask)
         return served
 
@@ -166,7 +166,7 @@ class Turns:
 
     async def find(self, session_id: str) -> ServedSession:
         """Return a session by its id, or by the start of it. Raises CodeloopError."""
-        return self.known.get(session_id) or self._served(await self._resumed(session_id))
+        return self.known.get(session_id) or self._serve(await self._resumed(session_id))
 
     async def stop(self, served: ServedSession) -> None:
         """Stop what it does, and wait until that is stored."""
@@ -205,7 +205,7 @@ class Turns:
             else:
                 await self._client.call(QUESTION_REJECT, RejectQuestion(request_id=request.id, message=why))
         if why == NOBODY:
-            served.report = replace(served.report, message=_REFUSED.format(_named(request)))
+            served.report = replace(served.report, message=_REFUSED.format(_name_request(request)))
 
     async def report(self, served: ServedSession) -> Report:
         """Report the state of a session, with its answer when it is done."""
@@ -213,7 +213,7 @@ class Turns:
             served.session = await self._client.call(SESSION_GET, SessionId(session_id=served.session.id))
         found = replace(served.report, cost=round(served.session.cost or 0.0, 6))
         if served.open:
-            return replace(found, status="asking", asks=_named(next(iter(served.open.values()))))
+            return replace(found, status="asking", asks=_name_request(next(iter(served.open.values()))))
         if served.is_working:
             return replace(found, status="working", answer="")
         return replace(found, answer=await self._last(served)) if found.status == "idle" else found
@@ -224,7 +224,7 @@ class Turns:
         for task in self._beside:
             task.cancel()
 
-    def _served(self, session: Session) -> ServedSession:
+    def _serve(self, session: Session) -> ServedSession:
         return self.known.setdefault(session.id, ServedSession(session))
 
     async def _send(self, served: ServedSession, text: str, *, can_ask: bool) -> None:
@@ -233,7 +233,7 @@ class Turns:
             served.lines = [f"session {served.session.id}"]
             served.report = Report(session_id=served.session.id)
         notes: list[str] = []
-        parts = [TextPartInput(text=text), *await mentioned(self._client, text, notes.append)]
+        parts = [TextPartInput(text=text), *await find_mentions(self._client, text, notes.append)]
         served.lines += notes
         prompt = Prompt(
             session_id=served.session.id,
@@ -245,9 +245,9 @@ class Turns:
         )
         task = asyncio.create_task(self._client.call(PROMPT, prompt))
         served.tasks.add(task)
-        task.add_done_callback(lambda done: self._ended(served, done))
+        task.add_done_callback(lambda done: self._take_end(served, done))
 
-    def _ended(self, served: ServedSession, task: asyncio.Task[MessageWithParts]) -> None:
+    def _take_end(self, served: ServedSession, task: asyncio.Task[MessageWithParts]) -> None:
         """Take up how a prompt ended."""
         served.tasks.discard(task)
         if task.cancelled():
@@ -288,7 +288,7 @@ class Turns:
     async def _take(self, event: Event) -> None:
         match event:
             case PermissionAsked(properties=request) | QuestionAsked(properties=request):
-                await self._asked(request)
+                await self._take_request(request)
             case PermissionReplied(properties=p) | QuestionReplied(properties=p) | QuestionRejected(properties=p):
                 for served in self.known.values():
                     if served.open.pop(p.request_id, None) is not None:
@@ -298,7 +298,7 @@ class Turns:
                 if served is not None:
                     served.take(event)
 
-    async def _asked(self, request: Request) -> None:
+    async def _take_request(self, request: Request) -> None:
         """Take up a request of a session, or of a subagent of it."""
         session_id: str | None = request.session_id
         while session_id is not None and session_id not in self.known:
@@ -319,10 +319,10 @@ class Turns:
             served.touch()
 
     def _aside(self, work: "Awaitable[None]") -> None:
-        async def done() -> None:
+        async def finish() -> None:
             await work
 
-        task = asyncio.create_task(done())
+        task = asyncio.create_task(finish())
         self._beside.add(task)
         task.add_done_callback(self._beside.discard)
 
@@ -333,7 +333,7 @@ def _line(part: ToolPart) -> str:
     return one_line(f"{part.tool} {subject}", _LINE)
 
 
-def _named(request: Request) -> str:
+def _name_request(request: Request) -> str:
     if isinstance(request, PermissionRequest):
         return one_line(f"{request.permission} {', '.join(request.patterns)}", _NAMED)
     return one_line(inert(request.questions[0].question), _NAMED)

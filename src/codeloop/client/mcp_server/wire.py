@@ -31,13 +31,13 @@ async def standard_wire() -> "AsyncGenerator[Streams]":
 
     coming, inbound = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     outbound, going = anyio.create_memory_object_stream[SessionMessage](0)
-    source, sink = _taken()
+    source, sink = _take_stdio()
     lines: SimpleQueue[bytes | None] = SimpleQueue()
     loop = asyncio.get_running_loop()
     writer = threading.Thread(target=_write, args=(sink, lines), daemon=True)
     writer.start()
 
-    async def took(line: bytes) -> None:
+    async def send_line(line: bytes) -> None:
         try:
             message: SessionMessage | Exception = SessionMessage(
                 jsonrpc_message_adapter.validate_json(line, by_name=False)
@@ -52,7 +52,7 @@ async def standard_wire() -> "AsyncGenerator[Streams]":
         if line is None:
             loop.call_soon_threadsafe(coming.close)
         elif line.strip():
-            asyncio.run_coroutine_threadsafe(took(line), loop).result()
+            asyncio.run_coroutine_threadsafe(send_line(line), loop).result()
 
     async def give() -> None:
         async for message in going:
@@ -71,7 +71,7 @@ async def standard_wire() -> "AsyncGenerator[Streams]":
         await asyncio.to_thread(writer.join, OUTPUT_READER.seconds)
 
 
-def _taken() -> tuple[int, int]:
+def _take_stdio() -> tuple[int, int]:
     """Return stdin and stdout for the protocol alone."""
     sys.stdout.flush()
     source, sink = os.dup(0), os.dup(1)

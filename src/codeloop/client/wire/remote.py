@@ -26,7 +26,7 @@ class Remote:
 
     def __init__(self, url: str, credential: Credential | None = None, renew: Renew | None = None) -> None:
         """Take the server's address; `renew` finds it again. Raises CodeloopError when it is not an address."""
-        self.parts = _checked(url)
+        self.parts = _check_url(url)
         self.url = self.parts.geturl().rstrip("/")
         self.link = Link()
         self.credential: Credential | None = credential
@@ -50,7 +50,7 @@ class Remote:
         if url == self.url:
             return before != found[1]
         self.link.heard(f"The server was started again at {url}.")
-        self.parts, self.url = _checked(url), url
+        self.parts, self.url = _check_url(url), url
         return True
 
     @property
@@ -69,7 +69,7 @@ class Remote:
         """
         import httpx2
 
-        http = self._http = self._http or self._opened()
+        http = self._http = self._http or self._open_http()
         if self.credential is not None:
             encoded = b64encode(":".join(self.credential).encode("utf-8", "surrogateescape")).decode()
             headers = {**headers, "authorization": f"Basic {encoded}"}
@@ -109,7 +109,7 @@ class Remote:
             await self._http.aclose()
             self._http = None
 
-    def _opened(self) -> "AsyncClient":
+    def _open_http(self) -> "AsyncClient":
         import httpx2
 
         headers = {"accept": "*/*", "accept-encoding": "identity", "user-agent": "codeloop", "x-opencode-ticket": "1"}
@@ -122,7 +122,7 @@ class Remote:
         )
 
 
-def _checked(url: str) -> SplitResult:
+def _check_url(url: str) -> SplitResult:
     try:
         parts = urlsplit(url)
         is_address = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0

@@ -7,7 +7,7 @@ from codeloop.config.trust.contents import TooManyFiles, TrustedContents, read_c
 from codeloop.config.trust.copies import copy_of
 from codeloop.config.trust.state import TrustChange, compare_files
 from codeloop.config.trust.store import TrustedDirectory, record_of
-from codeloop.kit.diff import unified
+from codeloop.kit.diff import unified_diff
 from codeloop.schema.errors import CodeloopError
 
 
@@ -37,4 +37,4 @@ def _patch(paths: Paths, record: TrustedDirectory, found: TrustedContents, path:
     except UnicodeDecodeError:
         return ""
     is_hidden = path in found.hidden or before is None
-    return "" if is_hidden else unified(path, before or "", after).patch
+    return "" if is_hidden else unified_diff(path, before or "", after).patch

@@ -14,7 +14,7 @@ from codeloop.config.paths import Paths, plugin_name, plugin_path
 from codeloop.config.sources import FOLDERS, PROJECT_FILES
 from codeloop.config.substitute import REFERENCE, variable
 from codeloop.kit.jsonc import JsoncError, is_list, is_object, iterate_texts, parse
-from codeloop.kit.small_files import opened, read_start
+from codeloop.kit.small_files import open_regular, read_start
 from codeloop.schema.limits import CONFIG_BYTES, CONFIG_DEPTH, TRUST_BYTES, TRUST_FILES
 
 PAGES = frozenset(("agent", "agents", "mode", "modes", "command", "commands"))
@@ -135,7 +135,7 @@ class _Reading:
         from hashlib import file_digest
 
         key = encode_path(self.root, file)
-        with suppress(OSError), opened(file) as descriptor:
+        with suppress(OSError), open_regular(file) as descriptor:
             state = os.fstat(descriptor)
             if state.st_size > _LARGEST_HASHED:
                 # Nobody can set back the time of the inode.

@@ -12,7 +12,7 @@ from codeloop.config.files import reason, write_private
 from codeloop.config.paths import Paths
 from codeloop.config.trust.contents import TooManyFiles, TrustedContents, encode_path, is_in_view, read_contents
 from codeloop.config.trust.copies import forget_copies, keep_copies
-from codeloop.kit.small_files import locked, make_private, read_start
+from codeloop.kit.small_files import lock, make_private, read_start
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CONFIG_BYTES, TRUST_LOCK
 
@@ -147,7 +147,7 @@ def _changing(paths: Paths) -> Generator[dict[str, TrustedDirectory]]:
     """Yield the directories to change, alone among all processes, and store them."""
     try:
         make_private(paths.trust.parent)
-        with locked(paths.trust.parent, TRUST_LOCK.seconds):
+        with lock(paths.trust.parent, TRUST_LOCK.seconds):
             directories = dict(read_trust(paths).directories)
             yield directories
             forget_copies(paths, {digest for each in directories.values() for digest in (each.files or {}).values()})

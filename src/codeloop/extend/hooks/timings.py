@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from codeloop.kit.small_files import locked, make_private, read_start, write_atomically
+from codeloop.kit.small_files import lock, make_private, read_start, write_atomically
 from codeloop.schema.bounds.extension import HOOK_TIMES, HOOK_TIMINGS, HOOK_TIMINGS_EVERY, HOOK_TIMINGS_LOCK, HOST_FILE
 
 Outcome = Literal["answered", "failed", "late"]
@@ -73,7 +73,7 @@ class HookTimings:
             return
         with suppress(OSError, TimeoutError):
             make_private(self._file.parent)
-            with locked(self._file.parent, HOOK_TIMINGS_LOCK.seconds):
+            with lock(self._file.parent, HOOK_TIMINGS_LOCK.seconds):
                 rows = {(row.label, row.hook): row for row in read_timings(self._file.parent)}
                 for key, row in new.items():
                     before = rows.pop(key, HookTiming(row.label, row.hook))

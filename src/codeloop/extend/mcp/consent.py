@@ -11,8 +11,8 @@ import msgspec
 
 from codeloop.extend.mcp.cache.definition import LocalDefinition, ServerDefinition
 from codeloop.extend.mcp.transport.clients import ServerDependencies
-from codeloop.kit.diff import unified
-from codeloop.kit.small_files import from_home, locked, make_private, read_start, write_atomically
+from codeloop.kit.diff import unified_diff
+from codeloop.kit.small_files import from_home, lock, make_private, read_start, write_atomically
 from codeloop.schema.limits import MCP_CODE, MCP_FILE, TRUST_LOCK
 from codeloop.schema.wire import Wire
 
@@ -42,7 +42,7 @@ class Approvals:
         known = self._read().get(_key(definition), [])
         if not known or any(each.digest == definition.digest for each in known):
             return ""
-        return unified(definition.name, known[-1].text, definition.text).patch or "(the secret of its sign-in)"
+        return unified_diff(definition.name, known[-1].text, definition.text).patch or "(the secret of its sign-in)"
 
     def has_code(self, definition: ServerDefinition, code: str) -> bool:
         """Return whether a definition was used with these files of the project."""
@@ -56,7 +56,7 @@ class Approvals:
             return
         with suppress(OSError, TimeoutError):
             make_private(self._file.parent)
-            with locked(self._file.with_name(self._file.name + ".lock"), TRUST_LOCK.seconds):
+            with lock(self._file.with_name(self._file.name + ".lock"), TRUST_LOCK.seconds):
                 every = self._read()
                 rest = [each for each in every.get(_key(definition), []) if each.digest != definition.digest]
                 now = KnownDefinition(digest=definition.digest, text=definition.text, code=code)

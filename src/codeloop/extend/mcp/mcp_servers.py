@@ -103,6 +103,6 @@ class McpServers:
 
     def _server(self, definition: ServerDefinition) -> McpServer:
         project = self.table.project
-        remembered = ServerRecords(project.listings, Approvals(project.known), project.failures)
+        remembered = ServerRecords(project.listings, Approvals(project.known_file), project.failures)
         log = ProgramLog(project.log(definition.name))
         return McpServer(definition, self._dependencies, remembered, log, partial(project.tell, definition.name))

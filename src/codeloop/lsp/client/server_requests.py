@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from codeloop.kit.glob import compiled
+from codeloop.kit.glob import compile_glob
 from codeloop.kit.jsonc import is_list, is_object
 from codeloop.lsp.client.capabilities import folder_of
 from codeloop.schema.wire import JSON
@@ -162,6 +162,6 @@ def _glob(given: Any) -> tuple[Path | None, str] | None:
 def _fits(base: Path | None, pattern: str, path: Path) -> bool:
     try:
         name = path.as_posix().lstrip("/") if base is None else path.relative_to(base).as_posix()
-        return compiled(pattern.lstrip("/")).fullmatch(name) is not None
+        return compile_glob(pattern.lstrip("/")).fullmatch(name) is not None
     except ValueError:
         return False

@@ -4,7 +4,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from codeloop.kit.suggest import meant, near
+from codeloop.kit.suggest import near, suggest_names
 from codeloop.model.catalog.services import Protocol, protocol_of
 from codeloop.model.chat import ModelInfo
 from codeloop.model.errors import UnknownModel
@@ -87,7 +87,7 @@ def resolve_variant(info: ModelInfo, name: str) -> str | None:
     if name == NO_VARIANT:
         return None
     there = f"It has {', '.join(known)}, and {NO_VARIANT} for none of them." if known else "It has none: leave it out."
-    raise UnknownModel(f"The model `{info.ref}` has no variant `{name}`.{meant(near(name, known))} {there}")
+    raise UnknownModel(f"The model `{info.ref}` has no variant `{name}`.{suggest_names(near(name, known))} {there}")
 
 
 def with_variant(options: JSON, info: ModelInfo, name: str) -> JSON:

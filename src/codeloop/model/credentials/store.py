@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from codeloop.kit.small_files import locked, make_private, write_atomically
+from codeloop.kit.small_files import lock, make_private, write_atomically
 from codeloop.model.errors import ModelUnavailable, WrongOrigin
 from codeloop.model.origin import origin
 from codeloop.schema.errors import CodeloopError
@@ -142,15 +142,15 @@ class Credentials:
 
     def _change(self, edit: Callable[[dict[str, msgspec.Raw]], dict[str, msgspec.Raw]]) -> None:
         target = Path(os.path.realpath(self.path))
-        lock = target.with_name(target.name + ".lock")
+        lock_file = target.with_name(target.name + ".lock")
         try:
             make_private(target.parent)
-            with locked(lock, CREDENTIALS_LOCK.seconds):
+            with lock(lock_file, CREDENTIALS_LOCK.seconds):
                 entries = edit(self._read())
                 data = msgspec.json.format(msgspec.json.encode(entries), indent=2) + b"\n"
                 write_atomically(target, data, sync=True)
         except TimeoutError as error:
-            message = f"Another process is changing the credentials (it holds {lock}). Try again."
+            message = f"Another process is changing the credentials (it holds {lock_file}). Try again."
             raise CodeloopError(message) from error
         except OSError as error:
             raise CodeloopError(

@@ -220,7 +220,7 @@ class _Walk:
             case "heredoc_redirect":
                 self._check_heredoc(node)
             case "expansion":
-                text = self._unread(node)
+                text = self._plain_text(node)
                 self.script.is_unknown |= bool(re.search(r"@[A-Za-z]\}$|^\$\{!|`|\$\(", text))
                 offset = re.match(r"\$\{[\w@*#]+(?:\[[^\]]*\])?:(?![-=?+])(.*)\}", self._slice(node), re.DOTALL)
                 self.script.is_unknown |= offset is not None and not NUMBERS.fullmatch(offset[1])
@@ -317,10 +317,10 @@ class _Walk:
             self.script.is_unknown = True
         if plain != delimiter:
             return
-        if "$\\\n" in self._slice(body) or re.search(r"`|\$[({\[]", self._unread(body)):
+        if "$\\\n" in self._slice(body) or re.search(r"`|\$[({\[]", self._plain_text(body)):
             self.script.is_unknown = True
 
-    def _unread(self, node: Node) -> str:
+    def _plain_text(self, node: Node) -> str:
         """Return the text of a node without the substitutions that the tree shows in it, and without escapes."""
         text, position = "", node.start_byte
         for child in node.named_children:

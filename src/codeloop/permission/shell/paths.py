@@ -16,7 +16,7 @@ from codeloop.permission.shell.touches.arguments import Arguments, Use, row_of
 from codeloop.permission.shell.touches.path_rows import ROWS
 from codeloop.permission.shell.touches.special_paths import MORE, SPECIAL
 from codeloop.permission.shell.touches.spelling import ANYWHERE, MOST, spellings
-from codeloop.permission.shell.touches.unknown_words import unknown_words
+from codeloop.permission.shell.touches.unknown_words import read_unknown_words
 from codeloop.permission.shell.words import Word
 
 GIT_TOP = ":/"
@@ -163,7 +163,7 @@ class _Variables:
 def uses(name: str, words: Sequence[str]) -> list[Use]:
     """Return how a program uses the paths in its words."""
     if name == ANYWHERE:
-        return [("b", ANYWHERE), *unknown_words(words)]
+        return [("b", ANYWHERE), *read_unknown_words(words)]
     special, row = SPECIAL.get(name), ROWS.get(name)
     if special is not None:
         found = special(words)
@@ -173,7 +173,7 @@ def uses(name: str, words: Sequence[str]) -> list[Use]:
         if name in MORE:
             found += MORE[name](arguments)
     else:
-        found = list(unknown_words(words))
+        found = list(read_unknown_words(words))
         if is_runner(name):  # what it runs stands somewhere behind it
             listed = [at for at, word in enumerate(words) if _is_listed(word)]
             found += [use for at in listed[:_MOST_LISTED] for use in uses(words[at], words[at + 1 :])]

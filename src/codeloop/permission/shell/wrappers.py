@@ -358,7 +358,7 @@ def _git(words: Sequence[Word]) -> WrappedCommands:
             return NOTHING
 
 
-def _unknown(_: Sequence[Word]) -> WrappedCommands:
+def _refuse_unknown(_: Sequence[Word]) -> WrappedCommands:
     return UNKNOWN
 
 
@@ -371,11 +371,11 @@ SPECIAL: dict[str, Callable[[Sequence[Word]], WrappedCommands]] = {
     ".": _source,
     "alias": _alias,
     "enable": _shopt,
-    "entr": _unknown,
+    "entr": _refuse_unknown,
     "eval": _eval,
     "find": _find,
     "git": _git,
-    "nsenter": _unknown,
+    "nsenter": _refuse_unknown,
     "parallel": _parallel,
     "runuser": _with_script_option,
     "script": _with_script_option,

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from codeloop.kit.suggest import meant, near
+from codeloop.kit.suggest import near, suggest_names
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.permission import PROFILES, Profile
 from codeloop.schema.wire import replace
@@ -66,7 +66,9 @@ async def choose_profile(ui: Ui, words: str) -> None:
         if not name:
             return
     if name not in PROFILES:
-        raise UsageProblem(f"There is no profile {name}.{meant(near(name, PROFILES))} Choose {', '.join(PROFILES)}.")
+        raise UsageProblem(
+            f"There is no profile {name}.{suggest_names(near(name, PROFILES))} Choose {', '.join(PROFILES)}."
+        )
     await _take_profile(ui, name)
     ui.say(f"From the next call on, profile {name} holds in this session.", "success")
 

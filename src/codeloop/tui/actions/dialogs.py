@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from textual.screen import Screen
 
-from codeloop.kit.suggest import meant, near
+from codeloop.kit.suggest import near, suggest_names
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.api.session_requests import SessionId, UpdateSession
 from codeloop.schema.errors import UsageProblem
@@ -140,7 +140,7 @@ async def choose_variant(ui: Ui, words: str) -> None:
     model, names = ui.choices.answering(ui.tab), [NO_VARIANT, *ui.choices.variants(ui.tab)]
     if words and words not in names:
         raise UsageProblem(
-            f"There is no effort {words} here.{meant(near(words, names))} There are: {', '.join(names)}."
+            f"There is no effort {words} here.{suggest_names(near(words, names))} There are: {', '.join(names)}."
         )
     if model is not None and words:
         chosen = replace(model, variant=None if words == NO_VARIANT else words)
@@ -155,7 +155,9 @@ async def choose_agent(ui: Ui, words: str) -> None:
     """Choose the agent of the next prompts, or take the one that is named."""
     names = [agent.name for agent in ui.choices.primary]
     if words and words not in names:
-        raise UsageProblem(f"There is no agent {words}.{meant(near(words, names))} There are: {', '.join(names)}.")
+        raise UsageProblem(
+            f"There is no agent {words}.{suggest_names(near(words, names))} There are: {', '.join(names)}."
+        )
     chosen = words or await ask(ui, agent_picker(make_context(ui), ui.choices.agent_of(ui.tab) or ""))
     if chosen:
         ui.tab.agent = chosen

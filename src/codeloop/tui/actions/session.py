@@ -34,7 +34,7 @@ async def interrupt(ui: Ui, _words: str) -> None:
 async def undo(ui: Ui, _words: str) -> None:
     """Undo the last turn and what it did to files; its prompt can be changed and sent again."""
     session = await ui.client.call(SESSION_GET, SessionId(session_id=ui.session.id))
-    before, left = _undone_prompt(ui, session), list[str]()
+    before, left = _find_undone_prompt(ui, session), list[str]()
     await undo_last(ui.client, session, dry_run=False, say=lambda _: None, warn=left.append)
     ui.tab.forget_notices()
     if left:  # what was undone stands in the conversation
@@ -46,7 +46,7 @@ async def undo(ui: Ui, _words: str) -> None:
 async def redo(ui: Ui, _words: str) -> None:
     """Redo the last turn that was undone."""
     session = await ui.client.call(SESSION_GET, SessionId(session_id=ui.session.id))
-    before, lines = _undone_prompt(ui, session), list[str]()
+    before, lines = _find_undone_prompt(ui, session), list[str]()
     await redo_last(ui.client, session, dry_run=False, say=lines.append, warn=lines.append)
     ui.tab.forget_notices()
     if lines:
@@ -58,10 +58,10 @@ async def redo(ui: Ui, _words: str) -> None:
 async def _write_on_undone(ui: Ui) -> None:
     """Put the prompt that is undone into the editor."""
     session = await ui.client.call(SESSION_GET, SessionId(session_id=ui.session.id))
-    ui.tab.prompt.set_entry(PromptEntry(_undone_prompt(ui, session)), is_undone=True)
+    ui.tab.prompt.set_entry(PromptEntry(_find_undone_prompt(ui, session)), is_undone=True)
 
 
-def _undone_prompt(ui: Ui, session: Session) -> str:
+def _find_undone_prompt(ui: Ui, session: Session) -> str:
     """Return the text of the first prompt that is undone, or nothing."""
     view = ui.tab.view
     known = view.log.messages.get(session.revert.message_id) if view is not None and session.revert else None

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from codeloop.kit.suggest import meant, near
+from codeloop.kit.suggest import near, suggest_names
 from codeloop.tui.commands import BY_ID
 from codeloop.tui.keys.bindings import BINDINGS
 from codeloop.tui.keys.keymap import wrong_keys
@@ -17,7 +17,7 @@ _NOTHING_HERE = (
 """How the names begin that the reference has, and for which there is nothing here."""
 
 
-def unknown_names(chosen: Mapping[str, object]) -> list[str]:
+def find_problems(chosen: Mapping[str, object]) -> list[str]:
     """Return the problems of key settings: unknown names, and keys of the prompt's actions."""
     prompt = {row.id for row in BINDINGS} - {*BY_ID}
     known = {*BY_ID, *prompt, "leader"}
@@ -27,4 +27,4 @@ def unknown_names(chosen: Mapping[str, object]) -> list[str]:
 
 
 def _suggest(name: str, known: Iterable[str]) -> str:
-    return meant(near(name, sorted(known)))
+    return suggest_names(near(name, sorted(known)))

@@ -73,11 +73,11 @@ def _prompt(info: UserMessage, known: Known, showing: Showing, *, undone: bool) 
     ]
     prompt = PromptItem(info.id, info, parts, is_undone=undone, is_open=info.id in showing.opened)
     if undone and info.id == showing.undone_from:
-        return [NoticeItem(f"{info.id}:undone", _undone(showing.undone_files), "warning"), prompt]
+        return [NoticeItem(f"{info.id}:undone", _describe_undone(showing.undone_files), "warning"), prompt]
     return [prompt, *told]
 
 
-def _undone(files: Sequence[str]) -> str:
+def _describe_undone(files: Sequence[str]) -> str:
     """Return the rows that say that a part of the conversation is taken back, and which files with it."""
     more = [f"and {len(files) - _NAMED} more"] if len(files) > _NAMED else []
     named = (f"  {name}" for name in [*files[:_NAMED], *more])
@@ -113,7 +113,7 @@ def _end(log: MessageLog, info: AssistantMessage) -> list[Item]:
     turn = log.turn(info.parent_id)
     used = NO_TOKENS
     for step in turn:
-        used = used.plus(step.used)
+        used = used.plus(step.all_tokens)
     prompt = log.messages.get(info.parent_id)
     began = prompt.info.time.created if prompt is not None else info.time.created
     return [

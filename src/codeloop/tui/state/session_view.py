@@ -53,7 +53,7 @@ class SessionView:
         self.cursor: str | None = None
         """What the next page of older messages is asked with; None: there are none."""
         self._queued: frozenset[str] = frozenset()
-        self._undone = _undone_files(session)
+        self._undone = _list_undone_files(session)
 
     @property
     def is_busy(self) -> bool:
@@ -152,7 +152,7 @@ class SessionView:
         if info.id == self.session.id:
             if info.revert != self.session.revert:
                 self.log.changed.update(self.log.messages)
-                self._undone = _undone_files(info)
+                self._undone = _list_undone_files(info)
             self.session = info
         elif self.children.learn(info):
             self._touch_child(info.id)
@@ -208,7 +208,7 @@ def _is_over(answer: AssistantMessage) -> bool:
     return answer.time.completed is not None and answer.finish not in {None, "tool-calls", "cut"}
 
 
-def _undone_files(session: Session) -> list[str]:
+def _list_undone_files(session: Session) -> list[str]:
     """Return the files that were put back when a part of a session was undone."""
     diff = session.revert.diff if session.revert is not None else None
     return [one_line(name, 200) for name in _FILE.findall(diff or "")]

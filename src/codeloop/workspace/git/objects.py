@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from codeloop.kit.small_files import opened
+from codeloop.kit.small_files import open_regular
 from codeloop.workspace.git.index import read_small
 
 _LARGEST = 256 * 1024
@@ -59,7 +59,7 @@ class GitObjects:
         digits = name.hex()
         loose = read_small(self._folder / digits[:2] / digits[2:], _LARGEST)
         if loose:
-            head, _, data = _inflated(loose, _LARGEST).partition(b"\0")
+            head, _, data = _inflate(loose, _LARGEST).partition(b"\0")
             kind, _, size = head.partition(b" ")
             return (kind, data) if size == str(len(data)).encode() else None
         try:
@@ -68,16 +68,16 @@ class GitObjects:
             return None
         for index in packs:
             try:
-                with opened(index) as file:
+                with open_regular(index) as file:
                     at = _offset_in(file, name)
                 if at is not None:
-                    with opened(index.with_suffix(".pack")) as file:
-                        return self._packed(file, at)
+                    with open_regular(index.with_suffix(".pack")) as file:
+                        return self._read_packed(file, at)
             except (OSError, IndexError, ValueError):
                 return None
         return None
 
-    def _packed(self, pack: int, at: int) -> tuple[bytes, bytes] | None:
+    def _read_packed(self, pack: int, at: int) -> tuple[bytes, bytes] | None:
         """Read an object at a place of a pack, with what it is a change of. Raises IndexError, ValueError, OSError."""
         changes: list[bytes] = []
         while len(changes) <= _CHAIN:
@@ -100,7 +100,7 @@ class GitObjects:
                 here += 20
             if size > _LARGEST:
                 return None
-            data = _inflated(os.pread(pack, size + 1024, at + here), size)
+            data = _inflate(os.pread(pack, size + 1024, at + here), size)
             if kind in _KINDS:
                 base = (_KINDS[kind], data)
             else:
@@ -108,7 +108,7 @@ class GitObjects:
             if base is not None:
                 content = base[1]
                 for change in reversed(changes):
-                    content = _changed(content, change)
+                    content = _apply_delta(content, change)
                 return base[0], content
             if not back:
                 return None
@@ -127,12 +127,12 @@ def head_commit(folder: Path, common: Path) -> bytes | None:
             return None
         found = read_small((common if ref.startswith("refs/") else folder) / ref, 4096).decode("utf-8", "replace")
         if not found:
-            return next(_packed_ref(common, ref), b"")
+            return next(_find_packed_ref(common, ref), b"")
         text = found.strip()
     return None
 
 
-def _packed_ref(common: Path, ref: str) -> Iterator[bytes | None]:
+def _find_packed_ref(common: Path, ref: str) -> Iterator[bytes | None]:
     packed = read_small(common / "packed-refs", _LARGEST)
     if len(packed) == _LARGEST:
         yield None
@@ -148,7 +148,7 @@ def _hex(digits: bytes) -> bytes | None:
     return name if len(name) == 20 else None
 
 
-def _inflated(raw: bytes, size: int) -> bytes:
+def _inflate(raw: bytes, size: int) -> bytes:
     try:
         return zlib.decompressobj().decompress(raw, size) if size else b""
     except zlib.error:
@@ -175,7 +175,7 @@ def _offset_in(index: int, name: bytes) -> int | None:
     return at
 
 
-def _changed(base: bytes, change: bytes) -> bytes:
+def _apply_delta(base: bytes, change: bytes) -> bytes:
     """Apply a delta to an object. Raises IndexError and ValueError for one that makes no sense."""
     _, at = _size(change, 0)
     size, at = _size(change, at)

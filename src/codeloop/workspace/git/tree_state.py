@@ -52,11 +52,11 @@ def tree_state(root: Path, environment: Mapping[str, str]) -> TreeState | None:
     if repository is None or not repository.tracked:
         return None
     return TreeState(
-        _staged(repository), _unstaged(root, repository), _Untracked(root, repository, environment).found()
+        _find_staged(repository), _find_unstaged(root, repository), _Untracked(root, repository, environment).find()
     )
 
 
-def _staged(repository: Repository) -> list[str] | None:
+def _find_staged(repository: Repository) -> list[str] | None:
     """Return the files that differ between index and commit, in folders that git has not written since."""
     from codeloop.workspace.git.objects import GitObjects, head_commit
 
@@ -65,7 +65,7 @@ def _staged(repository: Repository) -> list[str] | None:
     if commit is None:
         return None
     if not commit:
-        return sorted(_joined(folder, name) for folder, files in repository.tracked.items() for name in files)
+        return sorted(_join(folder, name) for folder, files in repository.tracked.items() for name in files)
     tree = objects.tree_of(commit)
     if tree is None:
         return None
@@ -84,11 +84,11 @@ def _staged(repository: Repository) -> list[str] | None:
             return None
         files = {row: (each.mode, each.name) for row, each in rows.items() if each.mode not in {_SUBMODULE, _FOLDER}}
         ours = {file: (known.mode, known.blob) for file, known in here.items()}
-        found += [_joined(path, file) for file in files.keys() | ours.keys() if files.get(file) != ours.get(file)]
+        found += [_join(path, file) for file in files.keys() | ours.keys() if files.get(file) != ours.get(file)]
         below = {row: each.name for row, each in rows.items() if each.mode == _FOLDER}
         inside = folders.get(path, set())
-        found += [f"{_joined(path, folder)}/" for folder in below.keys() ^ inside]
-        waiting += [(_joined(path, folder), below[folder]) for folder in below.keys() & inside]
+        found += [f"{_join(path, folder)}/" for folder in below.keys() ^ inside]
+        waiting += [(_join(path, folder), below[folder]) for folder in below.keys() & inside]
     return sorted(found)
 
 
@@ -103,17 +103,17 @@ def _folders(repository: Repository) -> dict[str, set[str]]:
     return folders
 
 
-def _joined(folder: str, name: str) -> str:
+def _join(folder: str, name: str) -> str:
     return f"{folder}/{name}" if folder else name
 
 
-def _unstaged(root: Path, repository: Repository) -> list[str] | None:
+def _find_unstaged(root: Path, repository: Repository) -> list[str] | None:
     """Return the tracked files that differ from the index."""
     left = _CONTENT
     changed: list[str] = []
     for folder, files in repository.tracked.items():
         for name, known in files.items():
-            path = _joined(folder, name)
+            path = _join(folder, name)
             try:
                 info = os.lstat(f"{root}/{path}")
             except OSError:
@@ -154,7 +154,7 @@ class _Untracked:
         self._entries, self._unknown = _ENTRIES, _UNKNOWN
         self._until = time.thread_time() + _CPU
 
-    def found(self) -> list[str] | None:
+    def find(self) -> list[str] | None:
         """Return the paths; None: there is too much to look at."""
         try:
             return sorted(self._in("", self._rules))
@@ -164,10 +164,10 @@ class _Untracked:
     def _in(self, path: str, rules: tuple[Patterns, ...]) -> list[str]:
         found: list[str] = []
         tracked, folders = self._tracked.get(path, {}), self._folders.get(path, ())
-        entries = self._listed(path)
+        entries = self._list_folder(path)
         rules = self._with_own(path, entries, rules)
         for name, is_folder in entries.items():
-            here = _joined(path, name)
+            here = _join(path, name)
             self._check_time()
             if is_folder and name in folders:
                 found += [] if is_ignored(rules, here, name, is_folder=True) else self._in(here, rules)
@@ -185,7 +185,7 @@ class _Untracked:
             return False
         if not is_folder:
             return True
-        entries = self._listed(path)
+        entries = self._list_folder(path)
         rules = self._with_own(path, entries, rules)
         return ".git" in entries or any(
             self._is_new(f"{path}/{each}", each, rules, is_folder=below) for each, below in entries.items()
@@ -195,7 +195,7 @@ class _Untracked:
         if time.thread_time() > self._until:
             raise _TooMuch
 
-    def _listed(self, path: str) -> dict[str, bool]:
+    def _list_folder(self, path: str) -> dict[str, bool]:
         with os.scandir(f"{self._root}/{path}") as rows:
             entries = {row.name: row.is_dir(follow_symlinks=False) for row in islice(rows, self._entries + 1)}
         self._entries -= len(entries)

@@ -60,7 +60,7 @@ async def list_changes(git: Git, base: str | None, context: int | None) -> list[
     if len(known) + len(new) > VCS_FILES.value:
         raise _too_many(git)
     added = await asyncio.to_thread(_read_untracked, git.root, new, with_patches=context is not None)
-    return _bound_patches(join_rows([*known, *added]))
+    return _limit_patches(join_rows([*known, *added]))
 
 
 def _too_many(git: Git) -> GitFailed:
@@ -69,7 +69,7 @@ def _too_many(git: Git) -> GitFailed:
     )
 
 
-def _bound_patches(files: list[ChangedFile]) -> list[ChangedFile]:
+def _limit_patches(files: list[ChangedFile]) -> list[ChangedFile]:
     """Leave patches out that are too long, alone or together with those before them."""
     room, kept = VCS_PATCHES.value, list[ChangedFile]()
     for file in files:

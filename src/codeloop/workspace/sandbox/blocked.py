@@ -71,7 +71,7 @@ def find_blocked(
     `code`: the exit code; what a command that succeeded printed is no refusal. None: it runs, or was ended. `refused`:
     the connections that the proxy refused, a line each, which it knows for certain; None where there is no proxy.
     """
-    found = [] if code == 0 else list(_refused_paths(output, code, policy, directory, home))
+    found = [] if code == 0 else list(_find_refused_paths(output, code, policy, directory, home))
     found = list(dict.fromkeys(found))[: SANDBOX_BLOCKED.value]
     found += [line.removeprefix("blocked: ") for line in (refused or ())[: SANDBOX_BLOCKED.value]]
     if code != 0:
@@ -113,7 +113,9 @@ def _find_changed(folder: str, since: int, left: Iterator[int]) -> Iterator[str]
             yield entry.path
 
 
-def _refused_paths(output: str, code: int | None, policy: SandboxPolicy, directory: Path, home: Path) -> Iterator[str]:
+def _find_refused_paths(
+    output: str, code: int | None, policy: SandboxPolicy, directory: Path, home: Path
+) -> Iterator[str]:
     """Yield the policy's reasons against the paths of the lines that speak of a refusal, or of what is missing."""
     for line in output.splitlines()[-_LINES:]:
         if len(line) >= _LONGEST:

@@ -13,7 +13,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec import field as struct_field
 
-from codeloop.kit.glob import compiled
+from codeloop.kit.glob import compile_glob
 from codeloop.schema.limits import SEARCH_FILES, SEARCH_MATCHES, SEARCH_PATTERN
 
 Mode = Literal["content", "files", "count"]
@@ -100,7 +100,7 @@ class FileFilter(Struct, frozen=True):
         if anywhere and "/" not in anywhere and not rooted:
             bare = anywhere  # `**/*.py` means the same as `*.py`, which ripgrep finds by itself
         try:
-            whole = compiled(bare)
+            whole = compile_glob(bare)
         except ValueError as error:
             raise SearchFailed(str(error)) from error
         if "/" not in bare and not rooted:

@@ -177,9 +177,9 @@ def _file_diff(objects: ObjectStore, change: TreeChange, *, shown: bool) -> Snap
     before, after = (_text(objects, item) if shown else None for item in (change.before, change.after))
     if before is None or after is None:
         return SnapshotFileDiff(file=change.path, additions=0, deletions=0, patch="", status=status)
-    from codeloop.kit.diff import unified  # 2 ms, and most steps change no file
+    from codeloop.kit.diff import unified_diff  # 2 ms, and most steps change no file
 
-    made = unified(change.path, before, after)
+    made = unified_diff(change.path, before, after)
     return SnapshotFileDiff(
         file=change.path, additions=made.additions, deletions=made.deletions, patch=made.patch, status=status
     )

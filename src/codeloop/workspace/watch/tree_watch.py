@@ -66,7 +66,7 @@ class TreeWatch:
                 self._ignored.forget(path)
             new = (
                 FileEvent(self._path(folder, name), "add")
-                for folder in await self._enter(await self._unknown(list(folders)))
+                for folder in await self._enter(await self._find_unignored(list(folders)))
                 for name in _split(self._names[folder])
             )
             events += islice(new, WATCH_BURST.value)
@@ -111,7 +111,7 @@ class TreeWatch:
                 await asyncio.sleep(time.monotonic() - began)
         return events
 
-    async def _unknown(self, folders: list[str]) -> list[str]:
+    async def _find_unignored(self, folders: list[str]) -> list[str]:
         """Return the folders that are not ignored."""
 
         def is_watched(path: str) -> bool:

@@ -11,14 +11,14 @@ from codeloop.app.project import Project
 from codeloop.app.settings import ProjectSettings, Startup, find_settings
 from codeloop.config.edit_file import NotPlain, edit_text, find_changed_settings
 from codeloop.config.files import reason
-from codeloop.config.known_keys import unknown_keys
+from codeloop.config.known_keys import find_unknown_keys
 from codeloop.config.normalise import normalise
 from codeloop.config.redact import redact_config, redact_whole_config
 from codeloop.config.sources import PROJECT_FILES, Layer, format_keys
 from codeloop.config.trust.filter import filter_layer
 from codeloop.config.trust.store import amend
 from codeloop.kit.jsonc import Document, parse
-from codeloop.kit.suggest import meant
+from codeloop.kit.suggest import suggest_names
 from codeloop.schema import operation
 from codeloop.schema.api.project import UpdateConfig
 from codeloop.schema.errors import OperationError
@@ -32,7 +32,7 @@ from codeloop.workspace.files.safe_open import load_if_there
 @handles(operation.CONFIG_GET)
 async def get(project: Project, _args: NoArguments) -> JSON:
     """Return the merged configuration in the form of a file, without secrets."""
-    return _shown(project, project.settings)
+    return _redact(project, project.settings)
 
 
 @handles(operation.CONFIG_SETTINGS)
@@ -66,20 +66,20 @@ async def update(project: Project, args: UpdateConfig) -> JSON:
         before = await asyncio.to_thread(find_settings, project.settings.startup)
         change = find_changed_settings(args.config, _whole(project, before))
         if not change:
-            return _shown(project, before)
+            return _redact(project, before)
         await asyncio.to_thread(_write, before, project.settings.startup, file, change)
     settings = await asyncio.to_thread(find_settings, project.settings.startup)
     if project.renew is not None:
         await project.renew()
-    return _shown(project, settings)
+    return _redact(project, settings)
 
 
 def check_settings(config: JSON) -> None:
     """Raise OperationError when settings are too large, or one of them is not known."""
     _check_size(config)
-    unknown = next((each for each in unknown_keys(config) if each.is_dropped), None)
+    unknown = next((each for each in find_unknown_keys(config) if each.is_dropped), None)
     if unknown is not None:
-        raise OperationError("BadRequest", f"There is no setting {format_keys(unknown.keys)}.{meant(unknown.near)}")
+        raise OperationError("BadRequest", f"There is no setting {format_keys(unknown.keys)}.{suggest_names(unknown.near)}")
 
 
 def _check_size(config: JSON) -> None:
@@ -92,7 +92,7 @@ def _check_size(config: JSON) -> None:
         raise OperationError("BadRequest", f"The settings are larger than {CONFIG_BYTES.value:,} bytes.")
 
 
-def _shown(project: Project, settings: ProjectSettings) -> JSON:
+def _redact(project: Project, settings: ProjectSettings) -> JSON:
     return redact_config(settings.loaded, _user(project))
 
 

@@ -61,7 +61,7 @@ async def add(project: Project, args: AddMcp) -> dict[str, MCPStatus]:
     servers = servers_in(project)
     server = await servers.add(definition)
     if definition.is_enabled:
-        await _connected(server)
+        await _can_connect(server)
     project.offer(find_server_tools(project.settings, servers.table))
     return _statuses(servers)
 
@@ -71,7 +71,7 @@ async def connect(project: Project, args: McpName) -> bool:
     """Switch a server on and connect it; whether that worked. Raises OperationError: there is no such server."""
     server = server_named(project, args.name)
     server.is_off = False
-    return await _connected(server)
+    return await _can_connect(server)
 
 
 @handles(operation.MCP_DISCONNECT)
@@ -112,7 +112,7 @@ def _has_any(project: Project) -> bool:
     return project.workspace.part(McpTable) is not None
 
 
-async def _connected(server: McpServer) -> bool:
+async def _can_connect(server: McpServer) -> bool:
     try:
         await server.connect()
     except ServerFailed:

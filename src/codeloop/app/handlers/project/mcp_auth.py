@@ -19,7 +19,7 @@ async def start(project: Project, args: McpName) -> McpAuthStart:
 
     Raises OperationError when there is no such server, or nobody signs in there.
     """
-    url = await _address(_begun(project, args))
+    url = await _address(_begin_sign_in(project, args))
     return McpAuthStart(authorization_url=url, oauth_state=parse_qs(urlsplit(url).query).get("state", [""])[0])
 
 
@@ -43,7 +43,7 @@ async def authenticate(project: Project, args: McpName) -> MCPStatus:
     Where there is none, an event tells the address, and the sign-in can be finished with its code.
     """
     server = server_named(project, args.name)
-    going_on = _begun(project, args)
+    going_on = _begin_sign_in(project, args)
     url = await _address(going_on)
     if not await open_browser(url):
         project.tell(McpBrowserOpenFailed(properties=McpAddress(mcp_name=args.name, url=url)))
@@ -58,7 +58,7 @@ async def remove(project: Project, args: McpName) -> McpAuthRemoved:
     return McpAuthRemoved(success=True)
 
 
-def _begun(project: Project, args: McpName) -> BackgroundSignIn:
+def _begin_sign_in(project: Project, args: McpName) -> BackgroundSignIn:
     return servers_in(project).begin_sign_in(server_named(project, args.name))
 
 

@@ -32,7 +32,7 @@ async def reply(project: Project, args: AnswerPermission) -> bool:
     answer = PermissionAnswer(
         session_id=waiting[0].session_id, request_id=args.request_id, reply=args.reply, message=args.message
     )
-    remembered = _edited(args, waiting[0]) if args.reply == "always" else ()
+    remembered = _find_edited_patterns(args, waiting[0]) if args.reply == "always" else ()
     if not project.engine.gate.reply(answer, remembered):
         raise OperationError("PermissionNotFoundError", f"Permission request not found: {args.request_id}")
     return True
@@ -83,7 +83,7 @@ async def revoke(project: Project, args: RevokeGrant) -> bool:
     return True
 
 
-def _edited(args: AnswerPermission, request: PermissionRequest) -> tuple[str, ...]:
+def _find_edited_patterns(args: AnswerPermission, request: PermissionRequest) -> tuple[str, ...]:
     """Return the patterns that a user edited to be allowed always; empty: those that were offered."""
     if args.always is None:
         return ()

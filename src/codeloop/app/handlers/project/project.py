@@ -45,7 +45,7 @@ async def projects(project: Project, _args: NoArguments) -> list[ProjectInfo]:
     """Return the projects that were ever opened on this machine, newest change first, without unreadable ones."""
 
     def read() -> list[ProjectInfo]:
-        found = ((file, held_or_opened(file)) for file in find_databases(project))
+        found = ((file, read_or_guess_directories(file)) for file in find_databases(project))
         named = ((file, held) for file, held in found if held)
         return sorted(
             (describe_project(project, file.parent, held) for file, held in named), key=lambda each: -each.time.updated
@@ -59,8 +59,8 @@ async def current(project: Project, _args: NoArguments) -> ProjectInfo:
     """Return the project of the directory; without sessions its times are those of its folder."""
     place = project.settings.place
     file = project.store.path
-    held = await asyncio.to_thread(_held, file)
-    held = held or [_opened(file, str(place.root))]
+    held = await asyncio.to_thread(_read_directories, file)
+    held = held or [_describe_empty_project(file, str(place.root))]
     is_global = place.project_id == GLOBAL
     info = await asyncio.to_thread(describe_project, project, file.parent, held)
     return replace(info, worktree="/" if is_global else str(place.root))
@@ -73,7 +73,7 @@ async def directories(project: Project, args: ProjectId) -> list[ProjectDirector
     file = files.get(args.project_id)
     if file is None:
         raise OperationError("NotFoundError", f"Project not found: {args.project_id}")
-    found = [ProjectDirectory(directory=each.directory) for each in await asyncio.to_thread(_held, file) or []]
+    found = [ProjectDirectory(directory=each.directory) for each in await asyncio.to_thread(_read_directories, file) or []]
     if args.project_id != project.settings.place.project_id:
         return found
     copies = {each.directory: each for each in await list_copies(project)}
@@ -88,20 +88,20 @@ async def location(project: Project, _args: NoArguments) -> LocationInfo:
     return LocationInfo(directory=str(place.directory), project=LocatedProject(id=place.project_id, directory=top))
 
 
-def _held(file: Path) -> list[UsedDirectory] | None:
+def _read_directories(file: Path) -> list[UsedDirectory] | None:
     """Return where sessions of a database were held; None when it can't be read. Blocks."""
     with suppress(StoreError), closing(open_queries(file)) as queries:
         return queries.directories()
     return None
 
 
-def held_or_opened(file: Path) -> list[UsedDirectory] | None:
-    """Find the directories as `_held` does; a project without sessions gives the folder it was opened in. Blocks."""
-    held, root = _held(file), read_root(file.parent)
-    return [_opened(file, root)] if held == [] and root is not None else held
+def read_or_guess_directories(file: Path) -> list[UsedDirectory] | None:
+    """Read the directories; of a project without sessions, the folder that it was opened in. Blocks."""
+    held, root = _read_directories(file), read_root(file.parent)
+    return [_describe_empty_project(file, root)] if held == [] and root is not None else held
 
 
-def _opened(file: Path, root: str) -> UsedDirectory:
+def _describe_empty_project(file: Path, root: str) -> UsedDirectory:
     """Return a project without sessions: its times are those of its folder."""
     opened = int(file.parent.stat().st_mtime * 1000)
     return UsedDirectory(root, "", opened, opened)

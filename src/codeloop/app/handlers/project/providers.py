@@ -42,7 +42,7 @@ async def usable(project: Project, _args: NoArguments) -> UsableProviders:
 
 
 @handles(operation.PROVIDER_LIST)
-async def known(project: Project, _args: NoArguments) -> KnownProviders:
+async def list_providers(project: Project, _args: NoArguments) -> KnownProviders:
     """Return every provider there is."""
     return await project.shared(_listing).list_known()
 

@@ -115,20 +115,20 @@ def _part(entry: Entry, part: Part) -> Iterator[tuple[str, int]]:
         case ReasoningPart(text=text):
             yield "reasoning", _bytes(text)
         case FilePart():
-            yield "attachments", _attached(part)
+            yield "attachments", _measure_file(part)
         case ToolPart(tool=tool, state=state):
             yield "calls", _bytes(msgspec.json.encode(state.input).decode())
             if isinstance(state, ToolStateCompleted) and state.time.compacted is None:
                 yield f"results of {tool}", _bytes(state.output)
                 for each in state.attachments or ():
-                    yield "attachments", _attached(each)
+                    yield "attachments", _measure_file(each)
             elif isinstance(state, ToolStateError):
                 yield f"results of {tool}", _bytes(state.error)
         case _:
             pass
 
 
-def _attached(part: FilePart) -> int:
+def _measure_file(part: FilePart) -> int:
     is_seen = part.mime.startswith("image/") or part.mime == "application/pdf"
     return IMAGE * BYTES if is_seen else _bytes(part.url)
 

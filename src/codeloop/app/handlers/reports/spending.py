@@ -25,7 +25,7 @@ async def read_budgets(project: Project) -> list[BudgetUse]:
     directory = own_directory(project)
 
     def read() -> list[BudgetUse]:
-        of_all, of_project = _spent(everywhere, None), _spent(here, directory)
+        of_all, of_project = _sum_spending(everywhere, None), _sum_spending(here, directory)
         rows = (
             ("day", budget.day, of_all[0]),
             ("month", budget.month, of_all[1]),
@@ -42,7 +42,7 @@ def least_left(budgets: Iterable[BudgetUse]) -> BudgetUse | None:
     return min(budgets, key=lambda each: each.limit - each.spent, default=None)
 
 
-def _spent(paths: Iterable[Path], directory: str | None) -> tuple[float, float]:
+def _sum_spending(paths: Iterable[Path], directory: str | None) -> tuple[float, float]:
     """Return the dollars of today and of this month, of the sessions of a directory or of all."""
     today = datetime.now().astimezone().replace(hour=0, minute=0, second=0, microsecond=0)
     day, month = int(today.timestamp() * 1000), int(today.replace(day=1).timestamp() * 1000)

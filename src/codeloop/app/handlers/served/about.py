@@ -4,7 +4,7 @@ import asyncio
 
 from codeloop.app.handlers import handles
 from codeloop.app.handlers.project.details import read_details, write_details
-from codeloop.app.handlers.project.project import current, describe_project, held_or_opened
+from codeloop.app.handlers.project.project import current, describe_project, read_or_guess_directories
 from codeloop.app.handlers.reports.databases import find_databases
 from codeloop.app.project import Project
 from codeloop.schema import server_operation as operation
@@ -21,7 +21,7 @@ from codeloop.workspace.git.repository import Git, GitFailed
 async def update(project: Project, args: UpdateProject) -> ProjectInfo:
     """Change how a project is shown. Raises OperationError: no such project, its file can't be written."""
     file = {file.parent.name: file for file in find_databases(project)}.get(args.project_id)
-    held = await asyncio.to_thread(held_or_opened, file) if file is not None else None
+    held = await asyncio.to_thread(read_or_guess_directories, file) if file is not None else None
     if file is None or not held:
         raise OperationError("ProjectNotFoundError", f"Project not found: {args.project_id}")
     given = {"name": args.name, "icon": args.icon, "commands": args.commands}

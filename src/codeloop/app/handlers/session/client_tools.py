@@ -47,10 +47,10 @@ async def report(project: Project, args: ReportToolCall) -> bool:
 
 
 def _client_tools(project: Project) -> ClientTools:
-    return project.shared(_made)
+    return project.shared(_make_client_tools)
 
 
-def _made(project: Project) -> ClientTools:
+def _make_client_tools(project: Project) -> ClientTools:
     """Return the offers of a project's clients. They end with its work tree."""
     engine, store = project.engine, project.store
     tools = ClientTools(store.publish_live, lambda session, message: store.context_view(session).agent_of(message))

@@ -12,10 +12,10 @@ from codeloop.app.handlers.session.prompt import (
     agent_of,
     check_model,
     extensions_ready,
-    joined,
+    find_sent_prompt,
     prompt,
-    sent_before,
     summarize,
+    wait_for_answer,
 )
 from codeloop.app.project import Project
 from codeloop.app.prompt_parts import mime_of
@@ -27,7 +27,7 @@ from codeloop.extend.mcp.tools.prompts import prompt_text, prompts_of
 from codeloop.extend.mcp.transport.failures import ServerFailed
 from codeloop.extend.skills import format_skill, load_skill
 from codeloop.extend.template import Piece, Shell, Text, expand, mentions, source_of
-from codeloop.kit.suggest import meant, near
+from codeloop.kit.suggest import near, suggest_names
 from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema import operation
 from codeloop.schema.agent import Agent
@@ -58,13 +58,13 @@ from codeloop.tool.tool import ToolFailure
 
 
 @handles(operation.COMMAND_LIST)
-async def listed(project: Project, _args: NoArguments) -> list[Command]:
+async def list_commands(project: Project, _args: NoArguments) -> list[Command]:
     """Return the commands by name, without what is carried out; a skill's template is its text."""
-    found = _known(project)
+    found = _commands_by_name(project)
     return [_with_text(project, found[name]) for name in sorted(found) if found[name] != COMPACT]
 
 
-def _known(project: Project) -> dict[str, Command]:
+def _commands_by_name(project: Project) -> dict[str, Command]:
     """Return the commands by name; those of the person and the project stand before prompts of MCP servers."""
     table = project.workspace.part(McpTable)
     prompts = prompts_of(table) if table is not None else {}
@@ -87,17 +87,17 @@ async def command(project: Project, args: InvokeCommand) -> MessageWithParts:
     Raises OperationError: no such command, a line for the shell that is not allowed or was aborted, a file that can't
     be read. Nothing is stored then.
     """
-    found = _known(project).get(args.command)
+    found = _commands_by_name(project).get(args.command)
     if found is None:
-        known = sorted(_known(project))
-        there = f"{meant(near(args.command, known))} Available: {', '.join(known)}"
+        known = sorted(_commands_by_name(project))
+        there = f"{suggest_names(near(args.command, known))} Available: {', '.join(known)}"
         raise OperationError("NotFoundError", f"Command not found: {args.command}.{there}")
     session = project.store.session(args.session_id)
     project.store.leases.check(session.id)
-    if (before := sent_before(project, args)) is not None:  # its lines for the shell have run
-        return await joined(project, before, args)
+    if (before := find_sent_prompt(project, args)) is not None:  # its lines for the shell have run
+        return await wait_for_answer(project, before, args)
     if found == COMPACT:
-        return await _compacted(project, args, session)
+        return await _compact_now(project, args, session)
     if found.model and "/" not in found.model:  # as Claude Code's commands name them
         newest = newest_model(project.settings, project.providers, found.model)
         found = replace(found, model=model_ref(newest) if newest is not None else None)
@@ -107,9 +107,9 @@ async def command(project: Project, args: InvokeCommand) -> MessageWithParts:
     parts = _parts(project, args, found, text, agent)
     await extensions_ready(project)
     if project.engine.hooks.runner is not None:
-        from codeloop.app.handlers.session.hooked_prompt import hooked_command
+        from codeloop.app.handlers.session.hooked_prompt import run_command_hooks
 
-        parts = await hooked_command(project, args, found, parts)
+        parts = await run_command_hooks(project, args, found, parts)
     parts = _as_typed(args, parts)
     is_subtask = any(isinstance(part, SubtaskPartInput) for part in parts)
     model = found.model or args.model
@@ -143,7 +143,7 @@ def _as_typed(args: InvokeCommand, parts: Sequence[PartInput]) -> list[PartInput
     return [typed, *(replace(part, synthetic=True) if isinstance(part, TextPartInput) else part for part in parts)]
 
 
-async def _compacted(project: Project, args: InvokeCommand, session: Session) -> MessageWithParts:
+async def _compact_now(project: Project, args: InvokeCommand, session: Session) -> MessageWithParts:
     """Summarise the conversation now, with the model that is given, else the session's, else the configured one."""
     model = args.model or (f"{session.model.provider_id}/{session.model.id}" if session.model else None)
     ref = parse_ref(model or await project.models.default(project.settings.config.model))
@@ -169,7 +169,7 @@ async def _text(project: Project, args: InvokeCommand, found: Command, agent: Ag
     if not shells:
         return "".join(piece.text for piece in pieces if isinstance(piece, Text)).strip()
     context = _context(project, args, agent, message_id, "bash")
-    working = asyncio.create_task(_said(project, found.name, context, pieces))
+    working = asyncio.create_task(_fill_in(project, found.name, context, pieces))
     return (await project.runs.before_turn(args.session_id, working)).strip()
 
 
@@ -193,7 +193,7 @@ async def _from_server(project: Project, name: str, context: CallContext, typed:
         raise OperationError("BadRequest", f"/{name} was not sent: {error}") from error
 
 
-async def _said(project: Project, name: str, context: CallContext, pieces: tuple[Piece, ...]) -> str:
+async def _fill_in(project: Project, name: str, context: CallContext, pieces: tuple[Piece, ...]) -> str:
     said: list[str] = []
     for piece in pieces:
         match piece:
@@ -230,10 +230,10 @@ def _parts(project: Project, args: InvokeCommand, found: Command, text: str, age
     if found.source in {"skill", "mcp"}:
         return [TextPartInput(text=text)]
     said = (piece.text for piece in expand(found.template, args.arguments) if isinstance(piece, Text))
-    return [TextPartInput(text=text), *_mentioned(project, "\n".join(said))]
+    return [TextPartInput(text=text), *_find_mentions(project, "\n".join(said))]
 
 
-def _mentioned(project: Project, text: str) -> list[PartInput]:
+def _find_mentions(project: Project, text: str) -> list[PartInput]:
     """Return the files and subagents that a text mentions; what is neither stays text alone.
 
     For a file outside the project, or a secret, permission is asked when the prompt is stored.

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from codeloop.agent.turn_diffs import places_of, start_of, turn_diffs
 from codeloop.app.handlers import handles
-from codeloop.app.handlers.session.revert import undone
+from codeloop.app.handlers.session.revert import diff_undo
 from codeloop.app.project import Project
 from codeloop.schema import operation
 from codeloop.schema.api.session_requests import SessionDiffQuery
@@ -25,9 +25,9 @@ async def diff(project: Project, args: SessionDiffQuery) -> list[SnapshotFileDif
     if args.whole:
         point = view.session.revert
         end = start_of(view, point.message_id, point.part_id) if point is not None else None
-        return await _changed(project, [e for at, e in places_of(project.store, view) if end is None or at < end])
+        return await _diff_turn(project, [e for at, e in places_of(project.store, view) if end is None or at < end])
     if args.message_id is None:
-        return list(await undone(project, view))
+        return list(await diff_undo(project, view))
     entry = view.entry(args.message_id)
     if entry is None:
         raise OperationError("NotFoundError", f"Message not found: {args.message_id}")
@@ -38,10 +38,10 @@ async def diff(project: Project, args: SessionDiffQuery) -> list[SnapshotFileDif
         for at, e in enumerate(view.entries)
         if e.info.id == prompt or (isinstance(e.info, AssistantMessage) and e.info.parent_id == prompt)
     }
-    return await _changed(project, [entry for at, entry in places_of(project.store, view) if at in answers])
+    return await _diff_turn(project, [entry for at, entry in places_of(project.store, view) if at in answers])
 
 
-async def _changed(project: Project, entries: Sequence[Entry]) -> list[SnapshotFileDiff]:
+async def _diff_turn(project: Project, entries: Sequence[Entry]) -> list[SnapshotFileDiff]:
     diffs = await turn_diffs(project.snapshots, entries)
     if isinstance(diffs, Failed):
         raise OperationError("UnknownError", f"What was changed can't be told: {diffs.reason}.")

@@ -39,7 +39,7 @@ async def fork(project: Project, args: ForkSession) -> Session:
         raise OperationError("NotFoundError", f"Message not found: {args.message_id}")
     kept = tuple(takewhile(lambda entry: entry.info.id not in ends and not is_open(entry), view.entries))
     cost, tokens = sums(kept)
-    now = copied_at(kept)
+    now = choose_copy_time(kept)
     place = project.settings.place
     made = replace(
         session,
@@ -58,7 +58,7 @@ async def fork(project: Project, args: ForkSession) -> Session:
         revert=None,
         time=SessionTime(created=now, updated=now),
     )
-    project.store.append(*stored(made, renamed(kept, made.id)))
+    project.store.append(*make_events(made, give_new_ids(kept, made.id)))
     facts = project.store.facts.of(session.id) if made.directory == session.directory else None
     if facts is not None:  # the copy's requests begin with the same bytes
         project.store.facts.keep(made.id, facts)
@@ -86,7 +86,7 @@ def _title(project: Project, title: str) -> str:
     return f"{start}{max(used, default=0) + 1})"
 
 
-def copied_at(entries: Sequence[Entry]) -> int:
+def choose_copy_time(entries: Sequence[Entry]) -> int:
     """Return when a copy is made (ms since the epoch): later than all that it holds, so sums know what is copied."""
     return max(now_ms(), *(entry.info.time.created + 1 for entry in entries), 0)
 
@@ -96,11 +96,11 @@ def sums(entries: Sequence[Entry]) -> tuple[float, Tokens]:
     cost, tokens = 0.0, NO_TOKENS
     for entry in entries:
         if isinstance(entry.info, AssistantMessage):
-            cost, tokens = cost + entry.info.cost, tokens.plus(entry.info.used)
+            cost, tokens = cost + entry.info.cost, tokens.plus(entry.info.all_tokens)
     return cost, tokens
 
 
-def stored(session: Session, entries: Sequence[Entry]) -> list[StoredEvent]:
+def make_events(session: Session, entries: Sequence[Entry]) -> list[StoredEvent]:
     """Return the events that make a session with its messages."""
     events: list[StoredEvent] = [session_created(session)]
     for entry in entries:
@@ -109,22 +109,24 @@ def stored(session: Session, entries: Sequence[Entry]) -> list[StoredEvent]:
     return events
 
 
-def renamed(entries: Sequence[Entry], session_id: str) -> list[Entry]:
+def give_new_ids(entries: Sequence[Entry], session_id: str) -> list[Entry]:
     """Return the entries with new ids, in the same order; what they say of each other holds among the new ones."""
     ids = {entry.info.id: new_id("msg") for entry in entries}
-    return [owned(entry, session_id, lambda old: ids.get(old, old), lambda _: new_id("prt")) for entry in entries]
+    return [replace_ids(entry, session_id, lambda old: ids.get(old, old), lambda _: new_id("prt")) for entry in entries]
 
 
-def owned(entry: Entry, session_id: str, message_id: Callable[[str], str], part_id: Callable[[str], str]) -> Entry:
+def replace_ids(
+    entry: Entry, session_id: str, message_id: Callable[[str], str], part_id: Callable[[str], str]
+) -> Entry:
     """Return an entry as one of a session, its ids put through the two functions."""
     own = message_id(entry.info.id)
     info: Message = replace(entry.info, id=own, session_id=session_id)
     if isinstance(info, AssistantMessage):
         info = replace(info, parent_id=message_id(info.parent_id))
-    return Entry(info, tuple(_owned_part(part, session_id, own, message_id, part_id) for part in entry.parts))
+    return Entry(info, tuple(_replace_part_ids(part, session_id, own, message_id, part_id) for part in entry.parts))
 
 
-def _owned_part(
+def _replace_part_ids(
     part: Part, session_id: str, own: str, message_id: Callable[[str], str], part_id: Callable[[str], str]
 ) -> Part:
     part = replace(part, id=part_id(part.id), session_id=session_id, message_id=own)

@@ -48,7 +48,7 @@ class BegunSessions:
             await asyncio.gather(*ended, return_exceptions=True)  # nothing is left that one could refuse
 
 
-async def hooked_prompt(
+async def run_prompt_hooks(
     project: Project, message: UserMessage, parts: Sequence[Part]
 ) -> tuple[UserMessage, list[Part]]:
     """Return a person's prompt as extensions leave it. Raises OperationError: one of them refuses it."""
@@ -83,7 +83,7 @@ def _text_part(message: UserMessage, text: str) -> TextPart:
     return TextPart(id=new_id("prt"), session_id=message.session_id, message_id=message.id, text=text, synthetic=True)
 
 
-async def hooked_command(
+async def run_command_hooks(
     project: Project, args: InvokeCommand, found: Command, parts: Sequence[PartInput]
 ) -> list[PartInput]:
     """Return the parts of a command's prompt as extensions leave them. Raises OperationError: one refuses it."""

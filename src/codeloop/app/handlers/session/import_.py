@@ -10,7 +10,7 @@ import msgspec
 
 from codeloop import __version__
 from codeloop.app.handlers import handles
-from codeloop.app.handlers.session.fork import copied_at, owned, renamed, stored, sums
+from codeloop.app.handlers.session.fork import choose_copy_time, give_new_ids, make_events, replace_ids, sums
 from codeloop.app.project import Project
 from codeloop.app.slugs import slug
 from codeloop.schema import operation
@@ -40,16 +40,16 @@ async def import_session(project: Project, args: ImportSession) -> ImportedSessi
     session = _session(project, args.info, notes)
     entries = _entries(args.messages, session, notes)
     if _is_free(project, session, entries):
-        entries = [owned(entry, session.id, str, str) for entry in entries]
+        entries = [replace_ids(entry, session.id, str, str) for entry in entries]
     else:
         notes.append("Some of its ids are in use here: it was stored as a copy, with new ids.")
         old = [entry.info.id for entry in entries]
-        session = replace(session, id=new_id("ses"), time=replace(session.time, created=copied_at(entries)))
-        entries = renamed(entries, session.id)
+        session = replace(session, id=new_id("ses"), time=replace(session.time, created=choose_copy_time(entries)))
+        entries = give_new_ids(entries, session.id)
         session = _pointing(session, dict(zip(old, (entry.info.id for entry in entries), strict=True)))
     cost, tokens = sums(entries)
     session = replace(session, cost=session.cost or cost, tokens=session.tokens or tokens)
-    project.store.append(*stored(session, entries))
+    project.store.append(*make_events(session, entries))
     return ImportedSession(session=session, messages=len(entries), notes=notes)
 
 

@@ -40,13 +40,13 @@ def page(project: Project, args: ListMessages) -> tuple[list[MessageWithParts], 
     Raises OperationError: no such session, a limit below 1, an invalid cursor.
     """
     if args.limit is None and args.before is None:
-        return _listed(project.store.conversation(args.session_id).entries), None
+        return _to_wire(project.store.conversation(args.session_id).entries), None
     project.store.session(args.session_id)
     if args.limit is not None and args.limit < 1:
         raise OperationError("BadRequest", f"limit is {args.limit}; it must be at least 1.")
     before = None if args.before is None else _position(args.before)
     entries, has_more = project.store.queries.page(args.session_id, args.limit, before)
-    return _listed(entries), cursor_to(entries[0].info) if has_more and entries else None
+    return _to_wire(entries), cursor_to(entries[0].info) if has_more and entries else None
 
 
 def _position(before: str) -> tuple[int, str]:
@@ -62,14 +62,14 @@ def _position(before: str) -> tuple[int, str]:
     return cursor.time, cursor.id
 
 
-def _listed(entries: Sequence[Entry]) -> list[MessageWithParts]:
+def _to_wire(entries: Sequence[Entry]) -> list[MessageWithParts]:
     return [MessageWithParts(info=entry.info, parts=list(entry.parts)) for entry in entries]
 
 
 @handles(operation.MESSAGE_GET)
 async def get(project: Project, args: MessageId) -> MessageWithParts:
     """Return one message."""
-    return _listed([_entry(project, args.session_id, args.message_id)])[0]
+    return _to_wire([_entry(project, args.session_id, args.message_id)])[0]
 
 
 @handles(operation.SESSION_QUEUED)
@@ -78,7 +78,7 @@ async def waiting(project: Project, args: SessionId) -> list[MessageWithParts]:
     project.store.session(args.session_id)
     if not project.runs.is_running(args.session_id) and project.store.leases.other(args.session_id) is None:
         return []
-    return _listed(list_queued_prompts(project.store.conversation(args.session_id)))
+    return _to_wire(list_queued_prompts(project.store.conversation(args.session_id)))
 
 
 @handles(operation.MESSAGE_DELETE)
@@ -95,7 +95,7 @@ async def delete(project: Project, args: MessageId) -> bool:
         if not isinstance(message, AssistantMessage):
             return session
         cost = max((session.cost or 0.0) - message.cost, 0.0)
-        return replace(session, cost=cost, tokens=(session.tokens or NO_TOKENS).plus(message.used, -1))
+        return replace(session, cost=cost, tokens=(session.tokens or NO_TOKENS).plus(message.all_tokens, -1))
 
     project.store.update_session(args.session_id, less, MessageRemoved(properties=gone))
     return True

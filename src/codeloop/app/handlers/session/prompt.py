@@ -10,7 +10,7 @@ from codeloop.agent.moves import Stop, next_move
 from codeloop.app.handlers import handles
 from codeloop.app.handlers.session.turn_policy import make_policy
 from codeloop.app.project import Project
-from codeloop.app.prompt_parts import attached, is_mention
+from codeloop.app.prompt_parts import is_mention, make_parts
 from codeloop.extend.agents import parse_ref
 from codeloop.kit import fault_injection
 from codeloop.kit.jsonc import Path as Keys
@@ -61,11 +61,11 @@ async def prompt(project: Project, args: Prompt) -> MessageWithParts:
     that lost its connection: it is not stored twice and gets the answer of the first.
     """
     try:
-        message, parts = await _stored(project, args)
+        message, parts = await _store_or_abort(project, args)
     except OperationError:
-        if (before := sent_before(project, args)) is None:
+        if (before := find_sent_prompt(project, args)) is None:
             raise
-        return await joined(project, before, args)
+        return await wait_for_answer(project, before, args)
     if args.no_reply:
         return MessageWithParts(info=message, parts=parts)
     stop = await asyncio.shield(project.runs.wake(args.session_id, await make_policy(args.limits, message, project)))
@@ -76,16 +76,16 @@ async def prompt(project: Project, args: Prompt) -> MessageWithParts:
 async def prompt_async(project: Project, args: Prompt) -> None:
     """Store a prompt and start the turn. One that is sent again is left as it is, as in `prompt`."""
     try:
-        message, _ = await _stored(project, args)
+        message, _ = await _store_or_abort(project, args)
     except OperationError:
-        if sent_before(project, args) is None:
+        if find_sent_prompt(project, args) is None:
             raise
         return
     if not args.no_reply:
         project.runs.wake(args.session_id, await make_policy(args.limits, message, project))
 
 
-def sent_before(project: Project, args: Prompt | InvokeCommand) -> Entry | None:
+def find_sent_prompt(project: Project, args: Prompt | InvokeCommand) -> Entry | None:
     """Return the message as which a prompt is stored already; None: it is new, or its id is that of another one."""
     entries = project.store.context_view(args.session_id).entries if args.message_id is not None else ()
     found = next((each for each in entries if each.info.id == args.message_id), None)
@@ -99,7 +99,7 @@ def sent_before(project: Project, args: Prompt | InvokeCommand) -> Entry | None:
     return found
 
 
-async def joined(project: Project, before: Entry, args: Prompt | InvokeCommand) -> MessageWithParts:
+async def wait_for_answer(project: Project, before: Entry, args: Prompt | InvokeCommand) -> MessageWithParts:
     """Return the answer to a prompt that was stored before, waiting for its turn if that still runs.
 
     A turn that its process did not live to end is not begun again.
@@ -161,7 +161,7 @@ def user_message(
     )
 
 
-async def _stored(project: Project, args: Prompt) -> tuple[UserMessage, list[Part]]:
+async def _store_or_abort(project: Project, args: Prompt) -> tuple[UserMessage, list[Part]]:
     """Store a prompt; an abort ends what comes before that, such as reading a large file."""
     return await project.runs.before_turn(args.session_id, asyncio.create_task(_store(project, args)))
 
@@ -180,9 +180,9 @@ async def _store(project: Project, args: Prompt) -> tuple[UserMessage, list[Part
     message = replace(message, system=args.system, tools=args.tools, format=wanted)
     parts = await _make_parts(project, session, agent, message, args.parts)
     if project.engine.hooks.runner is not None:
-        from codeloop.app.handlers.session.hooked_prompt import hooked_prompt
+        from codeloop.app.handlers.session.hooked_prompt import run_prompt_hooks
 
-        message, parts = await hooked_prompt(project, message, parts)
+        message, parts = await run_prompt_hooks(project, message, parts)
         part_ids = [part.id for part in parts]
     await fault_injection.reach("prompt.store")
     project.runs.check_free(session.id)
@@ -221,9 +221,9 @@ async def _make_parts(
     switched = switch_note(_agent_before(project, session), agent.name)
     allowed = given
     if any(map(is_mention, given)):
-        from codeloop.app.mentions import allowed_mentions
+        from codeloop.app.mentions import check_mentions
 
-        allowed = await allowed_mentions(project, agent, message, given)
+        allowed = await check_mentions(project, agent, message, given)
     notices = project.workspace.part(Notices)
     changed = notices.take(session.id) if notices is not None else ""
     metadata_of = {switched: None, changed: {TOLD: True}}
@@ -231,9 +231,9 @@ async def _make_parts(
     parts: list[Part] = []
     for each in (*allowed, *notes):
         if isinstance(each, FilePartInput):  # reading it, and scaling it down, takes its time
-            parts += await asyncio.to_thread(attached, project.workspace, message, each)
+            parts += await asyncio.to_thread(make_parts, project.workspace, message, each)
         else:
-            parts += attached(project.workspace, message, each)
+            parts += make_parts(project.workspace, message, each)
     return parts
 
 
@@ -292,7 +292,7 @@ async def model_of(project: Project, args: Prompt | RunShell, session: Session, 
     Its variant: as asked for, else the session's with its model, else the agent's with its model.
     Raises CodeloopError when there is none, UnknownModel when it, or its variant, does not exist.
     """
-    model = await _chosen(project, args, session, agent)
+    model = await _choose_model(project, args, session, agent)
     asked = (args.variant if isinstance(args, Prompt) else None) or model.variant
     is_agents = agent.model is not None and model_ref(agent.model) == model_ref(model)
     name = asked or (agent.variant if is_agents else None)
@@ -302,7 +302,7 @@ async def model_of(project: Project, args: Prompt | RunShell, session: Session, 
         return replace(model, variant=project.models.variant(model_ref(model), name))
 
 
-async def _chosen(project: Project, args: Prompt | RunShell, session: Session, agent: Agent) -> ModelRef:
+async def _choose_model(project: Project, args: Prompt | RunShell, session: Session, agent: Agent) -> ModelRef:
     if args.model is not None:
         check_model(project, args.model)
         return args.model

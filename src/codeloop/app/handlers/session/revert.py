@@ -86,7 +86,7 @@ def discard_reverted(store: Store, session_id: str) -> list[StoredEvent]:
     cost, tokens = session.cost or 0.0, session.tokens or NO_TOKENS
     for entry in gone:
         if isinstance(entry.info, AssistantMessage):
-            cost, tokens = max(cost - entry.info.cost, 0.0), tokens.plus(entry.info.used, -1)
+            cost, tokens = max(cost - entry.info.cost, 0.0), tokens.plus(entry.info.all_tokens, -1)
     if session.summary is not None:
         session = with_diffs(session, [diff for entry in gone for diff in diffs_of(entry.info)], kept, -1)
     info = replace(session, revert=None, cost=cost, tokens=tokens, time=replace(session.time, updated=now_ms()))
@@ -94,11 +94,11 @@ def discard_reverted(store: Store, session_id: str) -> list[StoredEvent]:
     return [
         *(MessageRemoved(properties=each) for each in removed),
         session_updated(info),
-        *(session_updated(each) for each in _undone_subagents(store, view, start, point)),
+        *(session_updated(each) for each in _undo_subagents(store, view, start, point)),
     ]
 
 
-def _undone_subagents(store: Store, view: Conversation, start: int | None, point: Revert) -> list[Session]:
+def _undo_subagents(store: Store, view: Conversation, start: int | None, point: Revert) -> list[Session]:
     """Return the sessions of the subagents that worked since a point, as they stand with what they did undone."""
     found: dict[str, Session] = {}
     for index, entry in places_of(store, view):
@@ -109,7 +109,7 @@ def _undone_subagents(store: Store, view: Conversation, start: int | None, point
     return list(found.values())
 
 
-async def undone(project: Project, view: Conversation) -> tuple[SnapshotFileDiff, ...]:
+async def diff_undo(project: Project, view: Conversation) -> tuple[SnapshotFileDiff, ...]:
     """Return the diff of an undo: the files as they stood before, against now; empty where nothing is undone."""
     point = view.session.revert
     start = start_of(view, point.message_id, point.part_id) if point is not None else None
@@ -165,12 +165,12 @@ async def restore_files(snapshots: Snapshots, moves: tuple[Restoration, ...], *,
 def _store(project: Project, session_id: str, point: Revert | None) -> Session:
     """Store where a session stands, unless it does already; what else of it has changed meanwhile stays."""
 
-    def changed(session: Session) -> Session:
+    def set_revert(session: Session) -> Session:
         if session.revert == point:
             return session
         return replace(session, revert=point, time=replace(session.time, updated=now_ms()))
 
-    return project.store.update_session(session_id, changed)
+    return project.store.update_session(session_id, set_revert)
 
 
 def with_conflicts(outcome: RestoreResult, more: Sequence[Conflict]) -> RestoreResult:
@@ -195,7 +195,7 @@ def _plan(snapshots: Snapshots, view: Conversation, placed: Sequence[tuple[int, 
     ]
     lost = tuple(Conflict(path, "what it held is not kept any more") for step in steps for path in step.lost)
     outside = tuple(Conflict(path, f"it is not in {snapshots.root}") for step in steps for path in step.outside)
-    held, tree = _kept(snapshots, old, steps, here)
+    held, tree = _keep_entries(snapshots, old, steps, here)
     moves: list[Restoration] = []
     conflicts: list[Conflict] = []
     undone: list[TreeChange] = []
@@ -212,7 +212,7 @@ def _plan(snapshots: Snapshots, view: Conversation, placed: Sequence[tuple[int, 
     return _Plan(tree, tuple(moves), (*conflicts, *lost, *outside), file_diffs(objects, undone))
 
 
-def _kept(
+def _keep_entries(
     snapshots: Snapshots, old: Revert | None, steps: Sequence[Step], here: int | None
 ) -> tuple[Mapping[str, TreeEntry | None], str]:
     """Return each file's entry before the first undo, and the tree that records it from now on.
@@ -270,11 +270,11 @@ def files_outcome(outcome: RestoreResult, moves: Sequence[Restoration]) -> Files
         restored=list(outcome.restored),
         unchanged=list(outcome.unchanged),
         conflicts=[FileConflict(path=each.path, reason=each.reason) for each in outcome.conflicts],
-        done=_done([move for move in moves if move.path in restored]),
+        done=_describe_moves([move for move in moves if move.path in restored]),
     )
 
 
-def _done(moves: Sequence[Restoration]) -> list[FileDone]:
+def _describe_moves(moves: Sequence[Restoration]) -> list[FileDone]:
     """Describe moves for the user; a deleted file and a new one with the same content are one that was moved."""
     gone = {move.expected: move.path for move in moves if move.desired is None and move.expected is not None}
     found: list[FileDone] = []
@@ -287,11 +287,11 @@ def _done(moves: Sequence[Restoration]) -> list[FileDone]:
                 found.append(FileDone(path=move.path, what="content" if old != new else "mode"))
             case _:
                 pass
-    found += (FileDone(path=path, what="deleted") for path in _left(moves, found))
+    found += (FileDone(path=path, what="deleted") for path in _find_deleted(moves, found))
     return sorted(found, key=lambda each: each.path)
 
 
-def _left(moves: Sequence[Restoration], found: Sequence[FileDone]) -> list[str]:
+def _find_deleted(moves: Sequence[Restoration], found: Sequence[FileDone]) -> list[str]:
     """Return the files that were deleted and did not become another one."""
     moved = {each.source for each in found}
     return [move.path for move in moves if move.desired is None and move.path not in moved]

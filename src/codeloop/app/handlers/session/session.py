@@ -45,7 +45,7 @@ async def create(project: Project, args: CreateSession) -> Session:
         project_id=place.project_id,
         directory=str(place.directory),
         path=place.path,
-        title=args.title or untitled(now),
+        title=args.title or make_title(now),
         version=__version__,
         parent_id=args.parent_id,
         agent=args.agent,
@@ -61,13 +61,13 @@ async def create(project: Project, args: CreateSession) -> Session:
     return session
 
 
-def untitled(now: int) -> str:
+def make_title(now: int) -> str:
     """Return the title that a session has until one is made; `now` in ms since the epoch."""
     return UNTITLED + datetime.fromtimestamp(now / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 @handles(operation.SESSION_LIST)
-async def listed(project: Project, args: ListSessions) -> list[Session]:
+async def list_sessions(project: Project, args: ListSessions) -> list[Session]:
     """Return sessions, newest change first. Raises OperationError when `limit` is below 1."""
     if args.limit < 1:
         raise OperationError("BadRequest", f"limit is {args.limit}; it must be at least 1.")
@@ -121,11 +121,11 @@ async def update(project: Project, args: UpdateSession) -> Session:
     wanted = {"title": args.title, "permission": args.permission}
     given = {name: value for name, value in wanted.items() if value is not None}
 
-    def changed(session: Session) -> Session:
+    def apply_update(session: Session) -> Session:
         time = session.time if args.time is None else replace(session.time, archived=args.time.archived)
         return replace(session, **given, **_metadata(session, args.metadata), time=time)
 
-    return project.store.update_session(args.session_id, changed)
+    return project.store.update_session(args.session_id, apply_update)
 
 
 def _metadata(session: Session, given: JSON | None) -> JSON:

@@ -93,12 +93,12 @@ class _Command:
             limits = self._project.engine.output
             scratch = self._project.workspace.scratch
             result = truncate(result, scratch, "tail", lines=limits.lines, size=limits.bytes)
-            self._finish(info, _completed(part, result.output, result.metadata))
+            self._finish(info, _complete(part, result.output, result.metadata))
         except asyncio.CancelledError:
             state = context.present().state
             shown = (state.metadata or {}) if isinstance(state, ToolStateRunning) else {}
             self._finish(
-                info, _completed(part, str(shown.get("output", "")), {**shown, "exit": None, "interrupted": True})
+                info, _complete(part, str(shown.get("output", "")), {**shown, "exit": None, "interrupted": True})
             )
             raise
         except ToolFailure as error:
@@ -137,7 +137,7 @@ class _Command:
         self.done = MessageWithParts(info=info, parts=[part])
 
 
-def _completed(part: ToolPart, output: str, metadata: dict[str, object]) -> ToolPart:
+def _complete(part: ToolPart, output: str, metadata: dict[str, object]) -> ToolPart:
     start = part.state.time.start if isinstance(part.state, ToolStateRunning) else now_ms()
     time = ToolTime(start=start, end=max(now_ms(), start))
     state = ToolStateCompleted(input=part.state.input, output=output, title="", metadata=metadata, time=time)

@@ -12,7 +12,7 @@ from msgspec import Struct
 from codeloop.app.handlers import handles
 from codeloop.app.handlers.workspace.vcs import git_of
 from codeloop.app.project import Project
-from codeloop.kit.diff import split_lines, unified
+from codeloop.kit.diff import split_lines, unified_diff
 from codeloop.schema import operation
 from codeloop.schema.api.files import File, FileContent, FileNode, FilePatch, FileQuery, PatchHunk
 from codeloop.schema.errors import OperationError
@@ -41,7 +41,7 @@ class _Inside(Struct, frozen=True):
 
 
 @handles(operation.FILE_LIST)
-async def listed(project: Project, args: FileQuery) -> list[FileNode]:
+async def list_folder(project: Project, args: FileQuery) -> list[FileNode]:
     """Return a folder's entries, folders first. Raises OperationError: missing, no folder, outside, unreadable."""
 
     def read() -> list[FileNode]:
@@ -75,7 +75,7 @@ async def read(project: Project, args: FileQuery) -> FileContent:
 
     Raises OperationError: it is outside, too large, not a regular file, or can't be read.
     """
-    place, data = await asyncio.to_thread(_loaded, project, args.path)
+    place, data = await asyncio.to_thread(_load, project, args.path)
     if data is None:
         return FileContent(type="text", content="")
     text = _text(data)
@@ -84,7 +84,7 @@ async def read(project: Project, args: FileQuery) -> FileContent:
         content = await asyncio.to_thread(base64.b64encode, data)
         return FileContent(type="binary", content=content.decode(), encoding="base64", mime_type=mime)
     shown = FileContent(type="text", content=text.rstrip())
-    before = await _committed(project, place) if len(data) <= SNAPSHOT_DIFF.value else None
+    before = await _read_committed(project, place) if len(data) <= SNAPSHOT_DIFF.value else None
     if before is None or before.replace("\r\n", "\n") == text.replace("\r\n", "\n"):
         return shown
     name = readable(os.path.relpath(place.named, project.workspace.directory))
@@ -120,7 +120,7 @@ def _inside(project: Project, path: str) -> _Inside:
     return _Inside(named, real, root)
 
 
-def _loaded(project: Project, path: str) -> tuple[_Inside, bytes | None]:
+def _load(project: Project, path: str) -> tuple[_Inside, bytes | None]:
     place = _inside(project, path)
     try:
         return place, load(place.real, FILES_CONTENT.value).data
@@ -146,7 +146,7 @@ def _text(data: bytes) -> str | None:
         return None
 
 
-async def _committed(project: Project, place: _Inside) -> str | None:
+async def _read_committed(project: Project, place: _Inside) -> str | None:
     """Return the text that the last commit has of a file; None: none, or it can't be known."""
     git = git_of(project)
     if git is None:
@@ -161,7 +161,7 @@ async def _committed(project: Project, place: _Inside) -> str | None:
 def _with_difference(shown: FileContent, name: str, before: str, after: str) -> FileContent:
     """Add the difference, with the whole file around it."""
     everything = max(len(split_lines(before)), len(split_lines(after)))
-    patch = unified(name, before, after, everything).patch
+    patch = unified_diff(name, before, after, everything).patch
     hunks: list[PatchHunk] = []
     for line in patch.removesuffix("\n").split("\n"):
         head = _HUNK.fullmatch(line)

@@ -36,18 +36,18 @@ async def text(project: Project, args: FindText) -> list[FoundLine]:
 async def files(project: Project, args: FindFiles) -> list[str]:
     """Return the paths of files and folders whose path holds the query's characters, the best first."""
     kind: Kind | None = args.type or ("file" if args.dirs is False else None)
-    return [readable(name.path) for name in await _named(project, args, kind, _FILES)]
+    return [readable(name.path) for name in await _find_names(project, args, kind, _FILES)]
 
 
 @handles(operation.FS_FIND)
 async def fs_find(project: Project, args: FindFiles) -> FoundFiles:
     """Complete a path: the names that `files` finds, with the path of their directory."""
-    found = await _named(project, args, args.type, _COMPLETIONS)
+    found = await _find_names(project, args, args.type, _COMPLETIONS)
     data = [FileSystemEntry(path=readable(name.path), type="directory" if name.is_folder else "file") for name in found]
     return FoundFiles(location=await location(project, NoArguments()), data=data)
 
 
-async def _named(project: Project, args: FindFiles, kind: Kind | None, usual: int) -> list[IndexedName]:
+async def _find_names(project: Project, args: FindFiles, kind: Kind | None, usual: int) -> list[IndexedName]:
     limit = usual if args.limit is None else args.limit
     if not 1 <= limit <= FILES_NAMED.value:
         raise OperationError("BadRequest", f"limit is {limit}; it must be 1 to {FILES_NAMED.value}.")

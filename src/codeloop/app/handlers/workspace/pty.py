@@ -30,7 +30,7 @@ async def shells(project: Project, _args: NoArguments) -> list[PtyShell]:
 
 
 @handles(operation.PTY_LIST)
-async def listed(project: Project, _args: NoArguments) -> list[Pty]:
+async def list_terminals(project: Project, _args: NoArguments) -> list[Pty]:
     """Return every terminal, the oldest first."""
     return [terminal.info for terminal in project.workspace.shared(Terminals).all()]
 
@@ -39,14 +39,14 @@ async def listed(project: Project, _args: NoArguments) -> list[Pty]:
 async def create(project: Project, args: CreatePty) -> Pty:
     """Open a terminal. Refused when its directory or program is not there, or too many are open."""
 
-    def exited(terminal: Terminal, code: int) -> None:
+    def announce_exit(terminal: Terminal, code: int) -> None:
         project.tell(PtyExited(properties=PtyEnd(id=terminal.id, exit_code=code)))
 
     _check_title(args.title)
     workspace = project.workspace
     try:
         program = program_of(args, workspace.directory, await _environment(project, args))
-        terminal = await project.workspace.shared(Terminals).open(program, exited)
+        terminal = await project.workspace.shared(Terminals).open(program, announce_exit)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise OperationError("BadRequest", f"The terminal can't be opened: {reason}.") from error
@@ -64,14 +64,14 @@ async def _environment(project: Project, args: CreatePty) -> dict[str, str]:
 @handles(operation.PTY_GET)
 async def get(project: Project, args: PtyId) -> Pty:
     """Return one terminal."""
-    return found(project, args.pty_id).info
+    return find_terminal(project, args.pty_id).info
 
 
 @handles(operation.PTY_UPDATE)
 async def update(project: Project, args: UpdatePty) -> Pty:
     """Rename or resize a terminal."""
     _check_title(args.title)
-    terminal = found(project, args.pty_id)
+    terminal = find_terminal(project, args.pty_id)
     terminal.title = args.title or terminal.title
     if args.size is not None:
         terminal.resize(args.size.rows, args.size.cols)
@@ -82,7 +82,7 @@ async def update(project: Project, args: UpdatePty) -> Pty:
 @handles(operation.PTY_REMOVE)
 async def remove(project: Project, args: PtyId) -> bool:
     """End a terminal with everything that runs in it."""
-    terminal = found(project, args.pty_id)
+    terminal = find_terminal(project, args.pty_id)
     await project.workspace.shared(Terminals).remove(terminal.id)
     project.tell(PtyDeleted(properties=PtyGone(id=terminal.id)))
     return True
@@ -91,13 +91,13 @@ async def remove(project: Project, args: PtyId) -> bool:
 @handles(operation.PTY_TICKET)
 async def ticket(project: Project, args: PtyId) -> PtyTicketConnectToken:
     """Return a ticket: with it a client connects to the terminal, once, without the credential."""
-    terminal = found(project, args.pty_id)
+    terminal = find_terminal(project, args.pty_id)
     return PtyTicketConnectToken(
         ticket=project.workspace.shared(Terminals).tickets.give(terminal.id), expires_in=int(PTY_TICKET.seconds)
     )
 
 
-def found(project: Project, pty_id: str) -> Terminal:
+def find_terminal(project: Project, pty_id: str) -> Terminal:
     """Return a running terminal. Raises OperationError when there is no such terminal."""
     terminal = project.workspace.shared(Terminals).get(pty_id)
     if terminal is None:

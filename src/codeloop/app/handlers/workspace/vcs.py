@@ -61,7 +61,7 @@ async def diff(project: Project, args: VcsDiffQuery) -> list[VcsFileDiff]:
     if git is None:
         return []
     head = await git.commit("HEAD")
-    base = head if args.mode == "git" or head is None else await _branched(git, head)
+    base = head if args.mode == "git" or head is None else await _find_branch_point(git, head)
     return [
         VcsFileDiff(
             file=readable(each.file),
@@ -94,7 +94,7 @@ def git_of(project: Project) -> Git | None:
     return Git(place.root, project.workspace.environment) if place.vcs == "git" else None
 
 
-async def _branched(git: Git, head: str) -> str:
+async def _find_branch_point(git: Git, head: str) -> str:
     """Return the commit at which the present branch left the default one."""
     default = await git.default_branch()
     if default is None:

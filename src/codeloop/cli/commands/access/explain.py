@@ -48,7 +48,7 @@ def permission(command: str | None, *, as_json: bool, verbose: bool, **given: st
     agent, session = given["agent"], given["session"]
     profile: Profile | None = next((each for each in PROFILES if each == given["profile"]), None)
 
-    async def shown(client: LocalClient) -> None:
+    async def show(client: LocalClient) -> None:
         await check_agent(client, agent)
         found = await find(client, session) if session is not None else None
         configured = client.project.settings.config.default_agent or "build"
@@ -60,7 +60,7 @@ def permission(command: str | None, *, as_json: bool, verbose: bool, **given: st
         else:
             click.echo(inert("\n".join(_lines(explained, verbose=verbose))))
 
-    run_with_client(shown)
+    run_with_client(show)
 
 
 WALL = "our tools and, in the sandbox, the kernel: whatever a command runs (`codeloop debug sandbox`)"

@@ -3,14 +3,14 @@
 import click
 
 from codeloop.cli.group import Group
-from codeloop.cli.options import JSON, completed
+from codeloop.cli.options import JSON, make_completion
 from codeloop.cli.output.style import columns, print_json
 from codeloop.cli.target.project import run_with_client
 from codeloop.cli.target.selection import find
 from codeloop.client.local import LocalClient
 from codeloop.client.numbers import when
 from codeloop.client.slash.reports import permission_lines
-from codeloop.kit.suggest import meant, near
+from codeloop.kit.suggest import near, suggest_names
 from codeloop.kit.terminal_text import inert, one_line
 from codeloop.schema.api.session_reports import PermissionQuery
 from codeloop.schema.errors import UsageProblem
@@ -45,8 +45,10 @@ def list_grants(*, as_json: bool) -> None:
 
 
 @permission.command()
-@click.option("-s", "--session", metavar="ID", shell_complete=completed("session"), help="As they count in a session.")
-@click.option("--agent", metavar="NAME", shell_complete=completed("agent"), help="For this agent.")
+@click.option(
+    "-s", "--session", metavar="ID", shell_complete=make_completion("session"), help="As they count in a session."
+)
+@click.option("--agent", metavar="NAME", shell_complete=make_completion("agent"), help="For this agent.")
 @JSON
 def rules(session: str | None, agent: str | None, *, as_json: bool) -> None:
     """List the rules that count, in their order, each with where it is written: the last that matches decides."""
@@ -63,7 +65,7 @@ def rules(session: str | None, agent: str | None, *, as_json: bool) -> None:
 
 
 @permission.command()
-@click.argument("ids", nargs=-1, metavar="[ID]...", shell_complete=completed("grant"))
+@click.argument("ids", nargs=-1, metavar="[ID]...", shell_complete=make_completion("grant"))
 @click.option("--all", "is_all", is_flag=True, help="Revoke everything that is always allowed in this project.")
 def revoke(ids: tuple[str, ...], *, is_all: bool) -> None:
     """Revoke what you always allowed, by its ID: it is asked again from the next call on."""
@@ -75,7 +77,9 @@ def revoke(ids: tuple[str, ...], *, is_all: bool) -> None:
         known = [grant.id for grant in permissions.grants()]
         for each in ids:
             if each not in known:
-                raise UsageProblem(f"Nothing is always allowed under {each}.{meant(near(each, known, most_edits=2))}")
+                raise UsageProblem(
+                    f"Nothing is always allowed under {each}.{suggest_names(near(each, known, most_edits=2))}"
+                )
         permissions.revoke(known if is_all else ids)
         click.echo(f"Revoked: {len(known if is_all else set(ids))}")
 
@@ -83,7 +87,9 @@ def revoke(ids: tuple[str, ...], *, is_all: bool) -> None:
 
 
 @permission.command()
-@click.option("-s", "--session", metavar="ID", shell_complete=completed("session"), help="Only those of a session.")
+@click.option(
+    "-s", "--session", metavar="ID", shell_complete=make_completion("session"), help="Only those of a session."
+)
 @click.option("--denied", is_flag=True, help="Only what was denied.")
 @click.option("-n", "limit", type=click.IntRange(1, STORE_DECISIONS.value), default=SHOWN, help="How many, at most.")
 @JSON

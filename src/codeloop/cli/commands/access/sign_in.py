@@ -21,7 +21,7 @@ def sign_in(provider: str) -> bool:
         methods = (await client.call(PROVIDER_AUTH, NoArguments())).get(provider, [])
         if not any(method.type == "oauth" for method in methods):
             return False
-        number = _chosen(methods)
+        number = _choose(methods)
         if methods[number].type == "api" and not methods[number].prompts:
             return False
         inputs = _inputs(methods[number])
@@ -36,7 +36,7 @@ def sign_in(provider: str) -> bool:
     return run_with_client(command)
 
 
-def _chosen(methods: list[ProviderAuthMethod]) -> int:
+def _choose(methods: list[ProviderAuthMethod]) -> int:
     if len(methods) == 1:
         return 0
     for number, method in enumerate(methods, 1):

@@ -60,8 +60,8 @@ def _lines(found: Sequence[Finding], *, colour: bool) -> list[str]:
     problems, warnings = states.count("problem"), states.count("warning")
     if not problems + warnings:
         return [*lines, "", "Everything works."]
-    return [*lines, "", f"{_counted(problems, 'problem')}, {_counted(warnings, 'warning')}"]
+    return [*lines, "", f"{_count(problems, 'problem')}, {_count(warnings, 'warning')}"]
 
 
-def _counted(number: int, word: str) -> str:
+def _count(number: int, word: str) -> str:
     return f"{number} {word}{'' if number == 1 else 's'}"

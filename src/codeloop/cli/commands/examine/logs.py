@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from codeloop.cli.options import completed
+from codeloop.cli.options import make_completion
 from codeloop.cli.target.log import NAME
 from codeloop.config.paths import find_paths
 from codeloop.kit.small_files import read_start
@@ -22,7 +22,9 @@ _PAUSE = 0.25
 @click.command()
 @click.option("-n", "lines", type=click.IntRange(0, 100_000), default=50, show_default=True, help="How many lines.")
 @click.option("-f", "--follow", is_flag=True, help="Show new lines as they come, until Ctrl-C.")
-@click.option("-s", "--session", metavar="ID", shell_complete=completed("session"), help="Only lines about a session.")
+@click.option(
+    "-s", "--session", metavar="ID", shell_complete=make_completion("session"), help="Only lines about a session."
+)
 @click.option("--server", is_flag=True, help="The log of servers, instead of that of runs and the terminal UI.")
 @click.option("--path", "only_path", is_flag=True, help="Print only where the file is.")
 def logs(lines: int, session: str | None, *, follow: bool, server: bool, only_path: bool) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from codeloop.app.language.servers import chosen_servers, installed_in, log_of, restart_file
+from codeloop.app.language.servers import choose_servers, install_folder, log_of, restart_file
 from codeloop.app.language.trial import Trial, try_servers
 from codeloop.app.settings import ProjectSettings
 from codeloop.cli.commands.extend.installing import run_shown
@@ -47,7 +47,7 @@ def lsp() -> None:
 def list_servers(*, as_json: bool, is_quick: bool) -> None:
     """List the language servers, those that can run here first. Starts each that was found, to see whether it can."""
     settings = open_settings()
-    servers = chosen_servers(settings)
+    servers = choose_servers(settings)
     found = [each for each in servers if each.state == "found"]
     trials = asyncio.run(try_servers(settings, found)) if found and not is_quick else {}
     rows = [_row(each, trials.get(each.row.name)) for each in servers]
@@ -92,7 +92,7 @@ def install(name: str) -> None:
     settings = open_settings()
     server = _server(settings, name)
     with_what, *packages = server.row.install or [""]
-    folder = installed_in(settings)
+    folder = install_folder(settings)
     make_private(folder)
     (folder / "bin").mkdir(exist_ok=True)
     for command in _commands(with_what, packages, folder, server):
@@ -159,7 +159,7 @@ def log(name: str) -> None:
 
 
 def _server(settings: ProjectSettings, name: str) -> ChosenServer:
-    found = next((each for each in chosen_servers(settings) if each.row.name == name), None)
+    found = next((each for each in choose_servers(settings) if each.row.name == name), None)
     if found is None:
         raise UsageProblem(f"There is no language server {inert(name)!r}. List them: codeloop lsp list")
     return found

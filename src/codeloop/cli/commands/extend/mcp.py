@@ -78,11 +78,11 @@ def add(name: str, what: tuple[str, ...], **flags: Any) -> None:
     The server is tried first, and only written to the configuration when it works.
     """
     options = AddOptions(**flags)
-    for each in _given(name, what, options):
+    for each in _read_servers(name, what, options):
         _add(each.name, each.entry, options)
 
 
-def _given(name: str, what: tuple[str, ...], options: AddOptions) -> list[FoundServer]:
+def _read_servers(name: str, what: tuple[str, ...], options: AddOptions) -> list[FoundServer]:
     if not what and is_json(name):
         found = servers_of_json(name)
     elif len(what) == 1 and is_json(what[0]):
@@ -106,7 +106,7 @@ def _add(name: str, entry: JSON, options: AddOptions) -> None:
     whole = resolve_paths(entry, settings.place.directory)
     if not options.no_try:
         usable = definition_of(name, resolve_entry(whole, file.parent, os.environ))
-        click.echo(_in_project(lambda project: _tried(project, usable)))
+        click.echo(_in_project(lambda project: _try_server(project, usable)))
     write_entry(file, "mcp", name, entry if options.for_project else whole)
     if options.for_project and settings.trusted:  # it is the person's own change
         amend(settings.paths, settings.place.root, settings.place.directory, file)
@@ -137,7 +137,7 @@ def _pairs(given: Sequence[str], mark: str) -> dict[str, str]:
     return {name.strip(): value.strip() if mark == ":" else value for name, _, value in rows}
 
 
-async def _tried(project: Project, definition: ServerDefinition) -> str:
+async def _try_server(project: Project, definition: ServerDefinition) -> str:
     server = await servers_in(project).add(definition)
     try:
         listing = await server.connect()
@@ -156,20 +156,20 @@ async def _tried(project: Project, definition: ServerDefinition) -> str:
 def _summary(name: str, listing: Listing) -> str:
     about = f" ({inert(listing.server)})" if listing.server else ""
     names = one_line(", ".join(tool.name for tool in listing.tools), _WIDTH)
-    lines = [f"{inert(name)}{about} works: {_counted(len(listing.tools), 'tool')}{': ' if names else ''}{names}"]
-    if hidden := _hidden(listing):
+    lines = [f"{inert(name)}{about} works: {_count(len(listing.tools), 'tool')}{': ' if names else ''}{names}"]
+    if hidden := _find_hidden_characters(listing):
         lines.append(f"Beware: hidden characters in what it says of {', '.join(hidden)}; `mcp debug` shows them.")
     return "\n".join(lines)
 
 
-def _hidden(listing: Listing) -> list[str]:
+def _find_hidden_characters(listing: Listing) -> list[str]:
     """Return the tools whose names or descriptions hold characters that nobody sees."""
     return [
         inert(tool.name) for tool in listing.tools if any(inert(text) != text for text in (tool.name, tool.description))
     ]
 
 
-def _counted(count: int, what: str) -> str:
+def _count(count: int, what: str) -> str:
     return f"{count} {what}{'' if count == 1 else 's'}"
 
 
@@ -253,10 +253,10 @@ def debug(name: str) -> None:
     settings = open_settings()
     if name not in settings.config.mcp:
         raise UsageProblem(f"There is no server {inert(name)!r}. {_names(settings)}")
-    _in_project(lambda project: _shown(servers_in(project).by_name[name]))
+    _in_project(lambda project: _show_server(servers_in(project).by_name[name]))
 
 
-async def _shown(server: McpServer) -> None:
+async def _show_server(server: McpServer) -> None:
     click.echo(inert(server.definition.text).rstrip())
     change = await server.needs()
     if change:
@@ -298,10 +298,10 @@ def auth(name: str, *, no_browser: bool) -> None:
     Opens the server's page in a browser. Where there is none, open the address on any machine, and paste where it
     leads.
     """
-    click.echo(_in_project(lambda project: _signed_in(_named(project, name), servers_in(project), no_browser)))
+    click.echo(_in_project(lambda project: _sign_in(_find_server(project, name), servers_in(project), no_browser)))
 
 
-async def _signed_in(server: McpServer, servers: McpServers, no_browser: bool) -> str:
+async def _sign_in(server: McpServer, servers: McpServers, no_browser: bool) -> str:
     going_on = servers.begin_sign_in(server)
     url = await going_on.address()
     is_open = not no_browser and await open_browser(url)
@@ -341,13 +341,13 @@ async def _take_pasted(going_on: BackgroundSignIn) -> None:
 @click.argument("name")
 def logout(name: str) -> None:
     """Forget a sign-in at a server, and have its provider end it."""
-    done = _in_project(lambda project: servers_in(project).sign_out(_named(project, name)))
+    done = _in_project(lambda project: servers_in(project).sign_out(_find_server(project, name)))
     if done is None:
         raise CodeloopError(f"You are not signed in at {inert(name)}.")
     click.echo(inert(done))
 
 
-def _named(project: Project, name: str) -> McpServer:
+def _find_server(project: Project, name: str) -> McpServer:
     found = servers_in(project).by_name.get(name)
     if found is None:
         raise UsageProblem(f"There is no server {inert(name)!r}. {_names(project.settings)}")
@@ -357,14 +357,14 @@ def _named(project: Project, name: str) -> McpServer:
 def _in_project(command: Callable[[Project], Awaitable[T]]) -> T:
     """Open the project, run `command` on it, and close it with what was started."""
 
-    async def opened() -> T:
+    async def open_and_run() -> T:
         project = await open_project(Startup(directory=Path.cwd()))
         try:
             return await command(project)
         finally:
             await project.close()
 
-    return asyncio.run(opened())
+    return asyncio.run(open_and_run())
 
 
 mcp.add_command(import_servers)

@@ -32,7 +32,7 @@ def import_servers(names: tuple[str, ...], *, take_all: bool) -> None:
     for each in found:
         if names and each.name not in names:
             continue
-        line = f"{inert(each.name)}: {_shown(each)} (from {each.source})"
+        line = f"{inert(each.name)}: {_describe(each)} (from {each.source})"
         if each.problem:
             click.echo(f"{line}: left out, {each.problem}")
         elif each.name in taken:
@@ -47,7 +47,7 @@ def import_servers(names: tuple[str, ...], *, take_all: bool) -> None:
         click.echo("No MCP server is configured in the files of Claude, Cursor or VS Code, nor in .mcp.json.", err=True)
 
 
-def _shown(server: FoundServer) -> str:
+def _describe(server: FoundServer) -> str:
     match definition_of(server.name, server.entry).how:
         case LocalDefinition(command=command):
             return one_line(" ".join(command), _WIDTH)

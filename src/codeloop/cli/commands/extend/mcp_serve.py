@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from codeloop.cli.bootstrap import handled
+from codeloop.cli.bootstrap import list_end_signals
 from codeloop.cli.options import AGENT, AUTO, CONFIG, DIR, MODEL, PROFILE, TRUST, Options
 from codeloop.cli.target.local import open_local
 from codeloop.cli.target.selection import check_agent, find_here, model_of, session_of, with_profile
@@ -39,17 +39,17 @@ def serve(**flags: Any) -> None:
     limits = RunLimits(steps=options.max_steps, cost=options.max_cost, tokens=options.max_tokens)
     chosen = ServedPrompts(options.agent, model_of(options.model), limits, options.auto)
 
-    async def created(client: Client) -> Session:
+    async def create(client: Client) -> Session:
         await check_agent(client, options.agent)
         return await session_of(client, options, None)
 
-    async def resumed(client: Client, session_id: str) -> Session:
+    async def resume(client: Client, session_id: str) -> Session:
         return await with_profile(client, await find_here(client, session_id), options.profile)
 
     def note(line: str) -> None:
         click.echo(inert(line), err=True)
 
-    launch = ServeLaunch(lambda: open_local(options), created, resumed, chosen, note)
+    launch = ServeLaunch(lambda: open_local(options), create, resume, chosen, note)
     with suppress(asyncio.CancelledError):
         asyncio.run(_until_signal(launch))
 
@@ -57,6 +57,6 @@ def serve(**flags: Any) -> None:
 async def _until_signal(launch: ServeLaunch) -> None:
     """Serve; a signal ends it as the end of stdin does."""
     task, loop = asyncio.current_task(), asyncio.get_running_loop()
-    for number in handled():
+    for number in list_end_signals():
         loop.add_signal_handler(number, lambda: task.cancel() if task is not None else None)
     await serve_standard_streams(launch)

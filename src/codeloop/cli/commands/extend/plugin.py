@@ -91,7 +91,7 @@ def remove(name: str) -> None:
     settings = open_settings()
     package = package_name(name)
     files = [_file(settings, for_project=True), _file(settings, for_project=False)]
-    changed = [file for file in files if _taken_out(settings, file, name, is_project=file == files[0])]
+    changed = [file for file in files if _take_out(settings, file, name, is_project=file == files[0])]
     folder = folder_of(settings.paths, package) if package is not None else None
     installed = folder is not None and (folder.exists() or read_lock(folder) is not None)
     if folder is not None and installed:
@@ -103,7 +103,7 @@ def remove(name: str) -> None:
         raise UsageProblem(f"There is no plugin {inert(name)} here. `codeloop plugin list` lists them.")
 
 
-def _taken_out(settings: ProjectSettings, file: Path, name: str, *, is_project: bool) -> bool:
+def _take_out(settings: ProjectSettings, file: Path, name: str, *, is_project: bool) -> bool:
     text = _read(file)
     if text is None:
         return False

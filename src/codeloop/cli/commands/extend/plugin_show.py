@@ -111,8 +111,8 @@ def debug(name: str) -> None:
         lines: list[str] = []
         timings = read_timings(settings.home / FOLDER)
         for each in found:
-            lines += await _tried(hosts, each)
-            lines += _timed([row for row in timings if row.label == each.name])
+            lines += await _try_extension(hosts, each)
+            lines += _format_timings([row for row in timings if row.label == each.name])
         for language in dict.fromkeys(each.language for each in found):
             logs = sorted((settings.home / FOLDER).glob(f"{language}*.log"))
             for file in (log for log in logs if not log.name.endswith(".old.log")):
@@ -125,7 +125,7 @@ def debug(name: str) -> None:
         click.echo(line)
 
 
-async def _tried(hosts: ExtensionHosts, extension: Extension) -> list[str]:
+async def _try_extension(hosts: ExtensionHosts, extension: Extension) -> list[str]:
     began = time.monotonic()
     why = await _failure(hosts, extension)
     took = f"{(time.monotonic() - began) * 1000:.0f} ms"
@@ -144,7 +144,7 @@ async def _tried(hosts: ExtensionHosts, extension: Extension) -> list[str]:
     ]
 
 
-def _timed(rows: list[HookTiming]) -> list[str]:
+def _format_timings(rows: list[HookTiming]) -> list[str]:
     """Return a table of what was counted at each hook."""
     if not rows:
         return []
@@ -230,7 +230,7 @@ def _unusable(settings: ProjectSettings) -> list[PluginRow]:
 
 
 def _in_hosts(look: Callable[[ExtensionHosts, Project], Awaitable[list[T]]]) -> list[T]:
-    async def opened() -> list[T]:
+    async def open_and_look() -> list[T]:
         project = await open_project(Startup(directory=Path.cwd()))
         serve_extensions(project)
         try:
@@ -238,4 +238,4 @@ def _in_hosts(look: Callable[[ExtensionHosts, Project], Awaitable[list[T]]]) -> 
         finally:
             await project.close()
 
-    return asyncio.run(opened())
+    return asyncio.run(open_and_look())

@@ -68,7 +68,7 @@ class McpProject(Struct, frozen=True):
         return LastFailures(self.paths.state / FOLDER)
 
     @property
-    def known(self) -> Path:
+    def known_file(self) -> Path:
         """The file of definitions that were used before."""
         return self.paths.state / FOLDER / "known.json"
 

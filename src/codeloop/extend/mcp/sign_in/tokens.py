@@ -15,7 +15,7 @@ from codeloop.config.paths import Paths
 from codeloop.extend.mcp.cache.definition import RemoteDefinition, ServerDefinition
 from codeloop.extend.mcp.transport.failures import SignInNeeded, request_errors, words_of
 from codeloop.extend.mcp.transport.http_client import http_client
-from codeloop.kit.small_files import locked, make_private, read_start, write_atomically
+from codeloop.kit.small_files import lock, make_private, read_start, write_atomically
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CREDENTIALS_BYTES, MCP_START
 from codeloop.schema.wire import JSON, Wire, replace
@@ -76,7 +76,7 @@ class SignIns:
         target = Path(os.path.realpath(self._file))
         try:
             make_private(target.parent)
-            with locked(self._lock("write"), MCP_START.seconds):
+            with lock(self._lock("write"), MCP_START.seconds):
                 every = self._read()
                 before = every.pop(name, None)
                 if entry is not None:
@@ -89,16 +89,16 @@ class SignIns:
     @asynccontextmanager
     async def renewing(self) -> AsyncGenerator[None]:
         """Hold what lets only one process renew a token. Raises CodeloopError."""
-        lock = locked(self._lock("renew"), MCP_START.seconds)
+        held = lock(self._lock("renew"), MCP_START.seconds)
         try:
             make_private(self._file.parent)
-            await asyncio.to_thread(lock.__enter__)
+            await asyncio.to_thread(held.__enter__)
         except (OSError, TimeoutError) as error:
             raise CodeloopError(f"another process holds {self._lock('renew')}: {error}") from error
         try:
             yield
         finally:
-            lock.__exit__(None, None, None)
+            held.__exit__(None, None, None)
 
     def _lock(self, what: str) -> Path:
         return self._file.with_name(f"{self._file.name}.{what}.lock")

@@ -135,7 +135,7 @@ class ResponsesBody:
         for piece in turn.content:
             match piece:
                 case ReasoningPiece():
-                    thought = self._thought(piece) if own and THINKING not in self.left_out else None
+                    thought = self._write_thought(piece) if own and THINKING not in self.left_out else None
                     waiting += [thought] if thought else []
                     continue
                 case TextPiece():
@@ -146,7 +146,7 @@ class ResponsesBody:
             waiting = []
             yield item
 
-    def _thought(self, piece: ReasoningPiece) -> JSON | None:
+    def _write_thought(self, piece: ReasoningPiece) -> JSON | None:
         """Return thinking as it came. Without its encrypted content the service would look for what it never stored."""
         match piece.metadata.get(METADATA):
             case {"id": str(name), "encrypted_content": str(content)} if content:

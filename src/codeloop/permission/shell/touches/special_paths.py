@@ -11,7 +11,7 @@ from codeloop.permission.shell.touches.arguments import Arguments, Use, row_of
 from codeloop.permission.shell.touches.git_objects import contents
 from codeloop.permission.shell.touches.git_rows import CONFIGURES, GIT, GIT_ROWS
 from codeloop.permission.shell.touches.spelling import ANYWHERE
-from codeloop.permission.shell.touches.unknown_words import unknown_words
+from codeloop.permission.shell.touches.unknown_words import read_unknown_words
 
 _TAR = """A -f=f --file=f -C=C --directory=C -T=r --files-from=r -X=r --exclude-from=r -I=- -g=b --listed-incremental=b
 --use-compress-program=- --index-file=w -b=- -K=- -N=- -V=- -L=- -F=- -H=- --exclude=- --transform=- --xform=-
@@ -304,7 +304,7 @@ def _archiver(extracts: str) -> Callable[[Sequence[str]], list[Use]]:
     """Return how a program is read that unpacks where it stands when its words say so."""
 
     def uses(words: Sequence[str]) -> list[Use]:
-        found = unknown_words(words)
+        found = read_unknown_words(words)
         return [*found, ("X", ".")] if re.match(extracts, " ".join(words)) else list(found)
 
     return uses
@@ -327,7 +327,7 @@ def _settings(name: str) -> Callable[[Sequence[str]], list[Use]]:
     def uses(words: Sequence[str]) -> list[Use]:
         plain = " ".join(word for word in words if not word.startswith("--"))
         found: list[Use] = [("w", file)] if re.match(pattern, plain) else []
-        return [*found, *unknown_words(words)]
+        return [*found, *read_unknown_words(words)]
 
     return uses
 

@@ -9,7 +9,7 @@ from codeloop.permission.shell.touches.spelling import ANYWHERE
 _OUTPUT = frozenset({"-o", "--out", "--outfile", "--out-file", "--output", "--output-file", "--output-dir", "--outdir"})
 
 
-def unknown_words(words: Sequence[str]) -> Iterator[Use]:
+def read_unknown_words(words: Sequence[str]) -> Iterator[Use]:
     """Yield each word of a program that is not known: it may name a file to read, and after `-o` one to write."""
     before = ""
     for word in words:

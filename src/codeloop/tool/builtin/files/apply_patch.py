@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from codeloop.kit.diff import Diff, unified
+from codeloop.kit.diff import Diff, unified_diff
 from codeloop.tool.elision import check_elision
 from codeloop.tool.file_access import (
     FileChange,
@@ -130,7 +130,7 @@ def _line(ctx: ToolContext, file: _File, change: FileChange, diff: Diff) -> str:
     if file.text is None:
         return f"D {path}"
     if file.source is not None:
-        where = unified("", file.source.original, change.text_after).where
+        where = unified_diff("", file.source.original, change.text_after).where
         return f"R {format_path(ctx.workspace, file.source.target.path)} -> {path}{where and f': {where}'}{how}"
     if file.before is None:
         return f"A {path}: {format_line_count(diff.additions)}"

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from codeloop.kit.small_files import locked, make_private, read_start, write_atomically
+from codeloop.kit.small_files import lock, make_private, read_start, write_atomically
 from codeloop.schema.message import ModelRef
 from codeloop.schema.wire import replace
 
@@ -61,7 +61,7 @@ class ModelMemory:
     def _change(self, update: Callable[[LikedModels], LikedModels]) -> None:
         with suppress(OSError, TimeoutError):
             make_private(self._file.parent)
-            with locked(self._file.parent, _SECONDS):
+            with lock(self._file.parent, _SECONDS):
                 write_atomically(self._file, msgspec.json.encode(update(self.read())))
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from codeloop.kit.small_files import locked, make_private, read_start, write_atomically
+from codeloop.kit.small_files import lock, make_private, read_start, write_atomically
 
 _BYTES = 1_000_000
 _MOST = 1_000
@@ -28,7 +28,7 @@ class SessionPins:
         """Pin a session, or let it stand with the others again."""
         with suppress(OSError, TimeoutError):
             make_private(self._file.parent)
-            with locked(self._file.parent, _SECONDS):
+            with lock(self._file.parent, _SECONDS):
                 known = self.read()
                 others = tuple(each for each in known if each != session_id)
                 pinned = others if session_id in known else (*others, session_id)

@@ -158,7 +158,7 @@ class ToolCall:
                 return [Segment(words, look + self.toggle), Segment(how, self.style("text_muted") + self.toggle)]
         return cut([Segment(words, look + self.toggle)], self.room)
 
-    def took(self) -> list[str]:
+    def list_durations(self) -> list[str]:
         """Return how long it took as notes, if that is worth a look."""
         return [duration(self.ms)] if self.ms is not None and self.ms >= 500 else []
 

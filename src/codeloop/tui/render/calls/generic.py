@@ -1,18 +1,20 @@
 """Calls of tools that are not known here, those of MCP servers among them: name, arguments, output."""
 
-from codeloop.kit.terminal_text import arguments, laid_out, one_line
+from codeloop.kit.terminal_text import arguments, lay_out, one_line
 from codeloop.tui.render.calls.call import CallBody, ToolCall
 
 
 def generic(call: ToolCall) -> CallBody:
     """Return the arguments on one line, and the output."""
     rows = call.fold(call.plain(call.output.strip("\n"))) if call.output.strip() else []
-    return CallBody(subject=arguments(call.input), notes=[*_progress(call), *call.took()], rows=rows)
+    return CallBody(subject=arguments(call.input), notes=[*_progress(call), *call.list_durations()], rows=rows)
 
 
 def data_answer(call: ToolCall) -> CallBody:
     """Return an answer as data: the JSON."""
-    return CallBody(notes=call.took(), rows=call.fold(call.plain(laid_out(call.input)), 30) if call.input else [])
+    return CallBody(
+        notes=call.list_durations(), rows=call.fold(call.plain(lay_out(call.input)), 30) if call.input else []
+    )
 
 
 def _progress(call: ToolCall) -> list[str]:

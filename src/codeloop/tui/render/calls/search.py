@@ -62,14 +62,14 @@ def web_page(call: ToolCall) -> CallBody:
     size, status = call.metadata.get("bytes"), call.metadata.get("status")
     notes = [f"status {status}"] if isinstance(status, int) and status != 200 else []
     notes += [size_text(size)] if isinstance(size, int) else []
-    return CallBody(call.text("url"), [*notes, *call.took()], rows_if_open(call))
+    return CallBody(call.text("url"), [*notes, *call.list_durations()], rows_if_open(call))
 
 
 def web_search(call: ToolCall) -> CallBody:
     """Draw a web search: its query and the number of results; the results when it is open."""
     number = call.metadata.get("results")
     notes = [f"{number} result{'' if number == 1 else 's'}"] if isinstance(number, int) else []
-    return CallBody(call.text("query"), [*notes, *call.took()], rows_if_open(call))
+    return CallBody(call.text("query"), [*notes, *call.list_durations()], rows_if_open(call))
 
 
 def rows_if_open(call: ToolCall) -> list[Row]:

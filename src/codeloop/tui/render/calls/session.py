@@ -113,7 +113,9 @@ def batch(call: ToolCall) -> CallBody:
         mark = "" if not result else "✓" if result.get("ok") else "✗"
         subject = str(result.get("title") or "") or _subject(given)
         rows.append(_small(call, str(one.get("tool", "")), subject, mark))
-    return CallBody(call.title or f"{len(rows)} calls", call.took(), [*call.fold(rows, 12), *rows_if_open(call)])
+    return CallBody(
+        call.title or f"{len(rows)} calls", call.list_durations(), [*call.fold(rows, 12), *rows_if_open(call)]
+    )
 
 
 def invalid(call: ToolCall) -> CallBody:

@@ -121,7 +121,7 @@ class PromptEditor(PointedWidget, can_focus=True):
         return self.buffer.selection if self.vim is None else self.vim.selection()
 
     @property
-    def kept(self) -> StoredPrompt:
+    def stored_prompt(self) -> StoredPrompt:
         """What stands here, as it is kept."""
         text = self.buffer.text
         return StoredPrompt(text, self.mode, chips_in(self.buffer.chips, text), cursor=self.buffer.cursor)

@@ -34,7 +34,7 @@ def editor_command(environment: Mapping[str, str]) -> list[str]:
 
 async def edit_outside(editor: PromptEditor, app: App[None], note: Callable[[str], None]) -> None:
     """Have what stands in the prompt edited, while the app leaves the terminal alone; the session goes on meanwhile."""
-    kept, text = editor.kept, None
+    kept, text = editor.stored_prompt, None
     with ExitStack() as stack:
         try:
             command = editor_command(os.environ)

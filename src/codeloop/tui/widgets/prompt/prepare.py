@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from msgspec.structs import replace
 
 from codeloop.client.slash.names import similar_names
-from codeloop.kit.suggest import meant
+from codeloop.kit.suggest import suggest_names
 from codeloop.schema.api.session_inputs import AgentPartInput, FilePartInput
 from codeloop.schema.part import FilePartSourceText, FileSource, ResourceSource
 from codeloop.tui.editor.chips import Chip, Chips, add_chip, expand_chips
@@ -57,7 +57,7 @@ class PromptPreparer:
                     return SlashCall(name, words.strip(), _images(kept))
                 if not os.path.lexists(f"/{called[1]}"):
                     also = [each for row in commands for each in row.also]
-                    close = meant(f"/{each}" for each in similar_names(called[1], names, also))
+                    close = suggest_names(f"/{each}" for each in similar_names(called[1], names, also))
                     raise UnknownCommand(
                         f"Unknown command: /{called[1]}.{close} To send it as a prompt, put a space first."
                     )

@@ -122,7 +122,7 @@ class PromptInput(EmptyWidget):
     @property
     def entry(self) -> PromptEntry:
         """What stands in the prompt, with chips as what they stand for; files and agents are found when it is sent."""
-        kept = self.editor.kept
+        kept = self.editor.stored_prompt
         return PromptEntry(expand_chips(kept.chips, kept.text), kept.mode)
 
     def set_entry(self, entry: PromptEntry, *, is_undone: bool = False) -> None:
@@ -150,7 +150,7 @@ class PromptInput(EmptyWidget):
 
     def submit(self, delivery: Delivery) -> bool:
         """Send what stands here."""
-        buffer, kept = self.editor.buffer, self.editor.kept
+        buffer, kept = self.editor.buffer, self.editor.stored_prompt
         if kept.text.endswith("\\") and buffer.cursor == len(kept.text) and kept.mode == "prompt":
             buffer.replace(buffer.cursor - 1, buffer.cursor, "\n")
             self.editor.update()

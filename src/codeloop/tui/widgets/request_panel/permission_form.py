@@ -2,7 +2,7 @@
 
 import re
 
-from codeloop.client.permission_text import EVERYTHING, Asking, in_words, remembered
+from codeloop.client.permission_text import EVERYTHING, Asking, describe_always, in_words
 from codeloop.kit.terminal_text import one_line
 from codeloop.kit.wildcard import is_within
 from codeloop.schema.permission import PermissionRequest, Reply
@@ -52,7 +52,7 @@ class PermissionForm:
     def rows(self) -> list[FormRow]:
         """Return the choices."""
         whose = "subagent" if self._asking.subagent else "turn"
-        always = remembered(self._request)
+        always = describe_always(self._request)
         shown = {
             "once": FormRow("y", "Allow once"),
             "always": FormRow("a", f"Allow always: {always}", "e edits it" if self._can_edit else ""),
@@ -109,7 +109,7 @@ class PermissionForm:
             case "once":
                 self._end("once")
             case "always" if self._is_broad and not self._second.of("always"):
-                self.notice = BROAD.format(remembered(self._request))
+                self.notice = BROAD.format(describe_always(self._request))
             case "always":
                 self._end("always")
             case "reject":

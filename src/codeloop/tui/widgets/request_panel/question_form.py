@@ -1,7 +1,7 @@
 """Questions of the model: options to choose one or several from, or words of one's own; several questions are tabs."""
 
 from codeloop.client.numbers import Look
-from codeloop.client.permission_text import EVERYTHING, Asking, marked
+from codeloop.client.permission_text import EVERYTHING, Asking, mark_rows
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.question import QuestionInfo, QuestionRequest
 from codeloop.tui.widgets.request_panel.form import MOVES, FormAnswer, FormEntry, FormRow, FormText, SecondTime
@@ -57,11 +57,11 @@ class QuestionForm:
         rows: list[tuple[Look | None, str]] = []
         who = f"The {self._asking.subagent or 'model'} asks"
         if self._question is not None:
-            return FormText(who, _looking("bold", marked(self._question.question, width, EVERYTHING)))
+            return FormText(who, _looking("bold", mark_rows(self._question.question, width, EVERYTHING)))
         for number, question in enumerate(self._request.questions):
-            rows += _looking(None, marked(question.question, width, 3))
+            rows += _looking(None, mark_rows(question.question, width, 3))
             said = ", ".join(self._answer_to(number)) or "(no answer)"
-            rows += _looking("bold", marked(f"  → {said}", width, 3))
+            rows += _looking("bold", mark_rows(f"  → {said}", width, 3))
         return FormText(f"{who}. These are your answers", rows)
 
     def rows(self) -> list[FormRow]:

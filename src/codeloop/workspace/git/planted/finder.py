@@ -4,7 +4,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from codeloop.kit.guarded_paths import folded
+from codeloop.kit.guarded_paths import fold
 from codeloop.schema.bounds.sandbox import PLANTED_FOLDERS, PLANTED_NEW
 from codeloop.workspace.sandbox.locations import SKIPPED
 from codeloop.workspace.snapshot.inotify import Watch
@@ -76,7 +76,7 @@ class RepositoryFinder:
             if is_bare(names):
                 self._found[folder] = [folder]
                 continue
-            self._found[folder] = [f"{folder}/{name}" for name in names if folded(name) == _GIT]
+            self._found[folder] = [f"{folder}/{name}" for name in names if fold(name) == _GIT]
             below = {f"{folder}/{name}" for name, is_folder in rows if is_folder and name not in SKIPPED}
             below -= set(self._found[folder])
             known = self._below.get(folder, set())

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from codeloop.kit.guarded_paths import folded
+from codeloop.kit.guarded_paths import fold
 from codeloop.kit.small_files import read_start
 from codeloop.schema.bounds.sandbox import NESTED_REPOSITORIES, PLANTED_LINKS
 from codeloop.workspace.files.path_states import PathStates
@@ -77,7 +77,7 @@ class PlantedRepositories:
             folder = _folder_of(entry)
             found += [entry] if entry.is_file() else [entry / name for name in GIT_NAMES]
             if folder is not None:
-                tree = entry.parent if folded(entry.name) == ".git" else entry
+                tree = entry.parent if fold(entry.name) == ".git" else entry
                 found += find_named_files([folder], tree, self._roots, self._environment)
         return list(dict.fromkeys(found))
 
@@ -87,7 +87,7 @@ class PlantedRepositories:
         Those come first into which somebody goes soonest, so that no heap of others crowds them out.
         """
         nested = self._of_user - set(_own_folders(self._roots))
-        ordered = sorted(nested, key=lambda path: (folded(path.name) != ".git", len(path.parts), path))
+        ordered = sorted(nested, key=lambda path: (fold(path.name) != ".git", len(path.parts), path))
         return ordered[: NESTED_REPOSITORIES.value], ordered[NESTED_REPOSITORIES.value :]
 
     @property

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 from msgspec import Struct
 
 from codeloop.client.client import Client
-from codeloop.client.mentions import mentioned
+from codeloop.client.mentions import find_mentions
 from codeloop.schema.api.files import FindFiles, FindSymbols
 from codeloop.schema.api.project import CompleteMcpPrompt, McpPromptCompletion
 from codeloop.schema.api.session_inputs import AgentPartInput, FilePartInput
@@ -156,7 +156,7 @@ class ClientCompleter:
     ) -> tuple[list[FilePartInput], list[AgentPartInput]]:
         """Return the files and agents that a text mentions."""
         try:
-            parts = await mentioned(self._client, text, note)
+            parts = await find_mentions(self._client, text, note)
         except CodeloopError as error:
             note(f"What is mentioned was not attached: {error}")
             return [], []

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from codeloop.kit.small_files import locked, make_private, read_start, write_atomically
+from codeloop.kit.small_files import lock, make_private, read_start, write_atomically
 from codeloop.schema.bounds.tui import PROMPT_BLOB
 from codeloop.tui.widgets.prompt.entry import PromptEntry
 from codeloop.tui.widgets.prompt.history.chip_contents import ChipContents
@@ -87,7 +87,7 @@ class DraftFiles:
 
     def _show_life(self) -> None:
         if not self._is_alive:
-            self._life.enter_context(locked(self._folder / f"{self._own}.alive", 1))
+            self._life.enter_context(lock(self._folder / f"{self._own}.alive", 1))
             self._is_alive = True
 
 
@@ -95,7 +95,7 @@ def _is_left(path: Path) -> bool:
     """Return whether the process that wrote a draft is gone."""
     alive = path.with_name(f"{path.name.split('.')[-2]}.alive")
     try:
-        with locked(alive, 0):
+        with lock(alive, 0):
             alive.unlink(missing_ok=True)
             return True
     except (TimeoutError, OSError):

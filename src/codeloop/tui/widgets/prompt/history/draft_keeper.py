@@ -46,7 +46,7 @@ class DraftKeeper:
     def write(self) -> None:
         """Write the draft now, if it is not as it was written last."""
         self._is_due = False
-        kept = self._editor.kept
+        kept = self._editor.stored_prompt
         if kept == self._written:
             return
         try:
@@ -62,7 +62,7 @@ class DraftKeeper:
 
         What was typed before there was a session, as while one is opened at the start, goes along.
         """
-        typed = self._editor.kept
+        typed = self._editor.stored_prompt
         is_new = (typed.text, typed.mode) != (self._loaded.text, self._loaded.mode)
         is_carried = is_new and session != self.session == NEW
         if is_carried:
@@ -92,7 +92,7 @@ class DraftKeeper:
 
     def push(self) -> bool:
         """Put what is typed aside."""
-        kept = self._editor.kept
+        kept = self._editor.stored_prompt
         if not kept.text.strip():
             return False
         if self._put_aside(kept):

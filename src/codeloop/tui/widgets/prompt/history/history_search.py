@@ -56,7 +56,7 @@ class HistorySearch:
             self._history = self._store.history()
         if not 0 <= self._at + step <= len(self._history):
             return False
-        self._changed[self._at] = self._editor.kept
+        self._changed[self._at] = self._editor.stored_prompt
         self._at += step
         wanted = self._changed.get(self._at) or self._store.contents.unpack(self._history[-self._at])
         self._editor.load(StoredPrompt(wanted.text, wanted.mode, wanted.chips))
@@ -68,7 +68,7 @@ class HistorySearch:
             if self._popup.rows:
                 self._popup.move(1)
             return True
-        self._before = self._editor.kept
+        self._before = self._editor.stored_prompt
         self._history = self._store.history()
         self.is_searching = True
         self.update()

@@ -10,7 +10,7 @@ import msgspec
 from codeloop.kit.small_files import (
     FileState,
     file_state,
-    locked,
+    lock,
     make_private,
     read_start,
     write_all,
@@ -119,7 +119,7 @@ class PromptStore:
         """Return a lock on the folder; after a while without it things are done all the same."""
         stack = ExitStack()
         with suppress(TimeoutError):
-            stack.enter_context(locked(self.folder, PROMPT_LOCK.seconds))
+            stack.enter_context(lock(self.folder, PROMPT_LOCK.seconds))
         return stack
 
 
