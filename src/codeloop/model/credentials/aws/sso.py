@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from codeloop.kit.small_files import locked, write_atomically
+from codeloop.kit.small_files import lock, write_atomically
 from codeloop.model.credentials.aws.files import AwsFiles, Section, home_of
 from codeloop.model.credentials.aws.places import host_of
 from codeloop.model.credentials.aws.signature import AwsKeys
@@ -85,7 +85,7 @@ async def _lock(stack: ExitStack, path: Path) -> None:
     end = time.monotonic() + CLOUD_LOCK.seconds
     while time.monotonic() < end:
         try:
-            stack.enter_context(locked(path, 0))
+            stack.enter_context(lock(path, 0))
         except TimeoutError:
             await asyncio.sleep(0.05)
         except OSError:
