@@ -79,7 +79,9 @@ def check_settings(config: JSON) -> None:
     _check_size(config)
     unknown = next((each for each in find_unknown_keys(config) if each.is_dropped), None)
     if unknown is not None:
-        raise OperationError("BadRequest", f"There is no setting {format_keys(unknown.keys)}.{suggest_names(unknown.near)}")
+        raise OperationError(
+            "BadRequest", f"There is no setting {format_keys(unknown.keys)}.{suggest_names(unknown.near)}"
+        )
 
 
 def _check_size(config: JSON) -> None:

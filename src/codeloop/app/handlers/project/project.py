@@ -73,7 +73,9 @@ async def directories(project: Project, args: ProjectId) -> list[ProjectDirector
     file = files.get(args.project_id)
     if file is None:
         raise OperationError("NotFoundError", f"Project not found: {args.project_id}")
-    found = [ProjectDirectory(directory=each.directory) for each in await asyncio.to_thread(_read_directories, file) or []]
+    found = [
+        ProjectDirectory(directory=each.directory) for each in await asyncio.to_thread(_read_directories, file) or []
+    ]
     if args.project_id != project.settings.place.project_id:
         return found
     copies = {each.directory: each for each in await list_copies(project)}

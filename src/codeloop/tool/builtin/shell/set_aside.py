@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
 
-from codeloop.kit.diff import unified
+from codeloop.kit.diff import unified_diff
 from codeloop.kit.small_files import read_start
 from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.permission import Need
@@ -53,11 +53,13 @@ def _describe_contents(set_aside: SetAside) -> str:
     is_folder = moved.is_dir() and not moved.is_symlink()
     found = (path for path in moved.rglob("*") if path.is_symlink() or not path.is_dir())
     files = sorted(islice(found, _FILES + 1)) if is_folder else [moved]
-    patches = [unified(str(set_aside.path / path.relative_to(moved)), "", _read(path)).patch for path in files[:_FILES]]
+    patches = [
+        unified_diff(str(set_aside.path / path.relative_to(moved)), "", _read(path)).patch for path in files[:_FILES]
+    ]
     if not files:
-        patches = [unified(str(set_aside.path), "", "(an empty folder)\n").patch]
+        patches = [unified_diff(str(set_aside.path), "", "(an empty folder)\n").patch]
     if len(files) > _FILES:
-        patches.append(unified(str(set_aside.path), "", "(and more files than are shown here)\n").patch)
+        patches.append(unified_diff(str(set_aside.path), "", "(and more files than are shown here)\n").patch)
     return "".join(patches)
 
 
