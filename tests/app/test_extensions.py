@@ -183,6 +183,17 @@ async def test_a_tool_reaches_the_api(tmp_path: Path) -> None:
         assert "There is no operation nothing.like_it" in missing
 
 
+async def test_a_persons_extension_in_the_project_counts_as_what_commands_could_have_written(
+    tmp_path: Path,
+) -> None:
+    inside, outside = tmp_path / "work/mine.py", own(tmp_path, "else/mine.py", WORD)
+    inside.parent.mkdir()
+    inside.write_text(WORD, encoding="utf-8")
+    async with rig(tmp_path, [DONE], plugin=[str(inside), str(outside)], **OPEN) as it:
+        found = {each.path: hosts(it.project).key(each).is_confined for each in hosts(it.project).extensions}
+    assert found == {str(inside): True, str(outside): False}
+
+
 async def test_an_extension_in_the_sandbox_asks_for_nothing_that_leads_out(tmp_path: Path) -> None:
     own(tmp_path, "tool/word.py", WORD)
     async with rig(tmp_path, [DONE], **OPEN) as it:

@@ -101,6 +101,19 @@ def test_a_sandbox_that_can_not_hide_the_secrets_of_a_project_does_not_count_the
     assert not (desk.work / "second").exists()
 
 
+@pytest.mark.slow
+def test_where_the_project_holds_the_home_the_sandbox_does_not_count(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, environment={"HOME": str(tmp_path / "work")})
+    if not backend(desk):
+        pytest.skip("no sandbox can be had here")
+    (desk.work / ".bashrc").write_text("kept")
+    (desk.work / "sneak.py").write_text("open('.bash' + 'rc', 'a').write('evil')")
+    code, shown = told(desk, "ls", "python3 sneak.py")
+    assert (code, shown.count("holds your home")) == (5, 1)
+    assert (desk.work / ".bashrc").read_text() == "kept"
+    assert desk.run("debug", "permission", "python3 x.py").stdout.count("does not count as one") == 1
+
+
 @bare_machine
 def test_files_are_changed_there_without_a_question(tmp_path: Path) -> None:
     desk = Desk(tmp_path, wrapper=BARE)

@@ -147,6 +147,22 @@ async def test_the_checked_address_is_dialled_whatever_a_second_look_up_would_sa
     assert person.patterns("webfetch_private") == []
 
 
+async def test_a_name_that_was_allowed_with_one_private_address_is_asked_about_again_with_another() -> None:
+    async with serving({"/": redirect("/next")}) as server:
+        internet = Internet(ports={("10.0.0.5", 8080): server.port})
+        answers = iter([["10.0.0.5"], ["169.254.169.254"]])
+
+        async def rebinding(host: str, port: int) -> Sequence[str]:
+            return next(answers)
+
+        network = Network({}, rebinding, ssl.create_default_context, internet.dial)
+        person = Person()
+        with pytest.raises(ToolFailure):
+            await fetch(FetchRequest("http://rebind.test:8080/", "*/*", 5, {}), person.ask, network)
+    shown = [need.metadata["address"] for need in person.asked if need.permission == "webfetch_private"]
+    assert shown == ["10.0.0.5 (private)", "169.254.169.254 (a cloud's metadata service)"]
+
+
 @pytest.mark.parametrize(
     ("location", "pattern"),
     [

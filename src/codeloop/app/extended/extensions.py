@@ -1,7 +1,8 @@
 """The extensions of a project: their hosts started as its configuration allows, their tools and hooks put in place."""
 
+import os
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -11,6 +12,7 @@ from codeloop.app.extended.hooks import PROGRAMS, HookedProject, rows_of
 from codeloop.app.extended.operations import serve_operation
 from codeloop.app.models.open_models import Source
 from codeloop.app.toolbox import BUILTIN
+from codeloop.config.project_root import ProjectRoot
 from codeloop.extend.hooks.configured import CONFIG, ask_extensions
 from codeloop.extend.hooks.follow import events_in
 from codeloop.extend.hooks.hooks import Hooks
@@ -73,7 +75,9 @@ def hosts_of(project: ExtendedProject) -> ExtensionHosts:
 
     def is_confined(extension: Extension) -> bool:
         wanted = settings.config.sandbox.extensions
-        return wanted if isinstance(wanted, bool) else extension.is_project
+        if isinstance(wanted, bool):
+            return wanted
+        return extension.is_project or is_below_writable(extension, place, settings.paths.own)
 
     look = partial(surroundings_of, place, settings.paths, settings.environment)
     hello = HostHello(
@@ -97,6 +101,14 @@ def hosts_of(project: ExtendedProject) -> ExtensionHosts:
     hosts = ExtensionHosts(settings.extensions, house)
     workspace.adopt(hosts)
     return hosts
+
+
+def is_below_writable(extension: Extension, place: ProjectRoot, own: Sequence[Path]) -> bool:
+    """Return whether an extension of the user's lies in the project, where commands could have written it."""
+    path = Path(os.path.realpath(extension.path)) if extension.path.startswith("/") else None
+    if path is None or any(path.is_relative_to(os.path.realpath(each)) for each in own):
+        return False
+    return any(path.is_relative_to(os.path.realpath(each)) for each in (place.root, place.directory))
 
 
 def code_of(file: Path, home: Path) -> list[Path]:

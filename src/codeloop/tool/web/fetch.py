@@ -124,7 +124,8 @@ class _Fetch:
     def __init__(self, wanted: FetchRequest, ask: Ask, network: Network) -> None:
         self._wanted, self._ask, self._network = wanted, ask, network
         self._budget = _Budget(wanted.seconds, wanted.seconds)
-        self._admitted: set[str] = set()
+        self._admitted: set[tuple[str, str]] = set()
+        """Hosts with the addresses for which leave was given: a name may have another one at the next look."""
         self._plain: set[str] = set()
         self._notes: list[str] = []
         self._transports: list[AsyncHTTPTransport] = []
@@ -169,7 +170,7 @@ class _Fetch:
         _, concerns = await self._look_up(place)
         private = self._private_needs(place, concerns)
         await self._ask(*private, need)
-        self._admitted.update(place.endpoint for _ in private)
+        self._admit(place, concerns)
 
     def _is_looked_up_here(self, place: WebUrl) -> bool:
         """Return whether no name server of others learns of a host when it is looked up."""
@@ -192,7 +193,7 @@ class _Fetch:
         addresses, concerns = await self._look_up(place)
         for need in self._private_needs(place, concerns):
             await self._ask(replace(need, metadata={**need.metadata, AGREED: True}))
-            self._admitted.add(place.endpoint)
+        self._admit(place, concerns)
         return addresses[: WEB_ADDRESSES.value], not concerns
 
     async def _look_up(self, place: WebUrl) -> tuple[Sequence[str], list[str]]:
@@ -220,12 +221,15 @@ class _Fetch:
         return addresses, concerns
 
     def _private_needs(self, place: WebUrl, concerns: Sequence[str]) -> list[Need]:
-        """Return the need for a host that may not be public, unless it was granted to this call already."""
-        if not concerns or place.endpoint in self._admitted:
+        """Return the need for a host that may not be public, unless this call was allowed these addresses already."""
+        if all((place.endpoint, each) in self._admitted for each in concerns):
             return []
         target = (place.endpoint,)
         metadata: JSON = {"url": place.url, ADDRESS: ", ".join(sorted(concerns))}
         return [Need(permission="webfetch_private", patterns=target, always=target, metadata=metadata)]
+
+    def _admit(self, place: WebUrl, concerns: Sequence[str]) -> None:
+        self._admitted |= {(place.endpoint, each) for each in concerns}
 
     async def _connect(self, place: WebUrl, addresses: Sequence[str], seconds: float) -> "Response":
         """Send the request to the first address that can be reached, or through the proxy, by name."""

@@ -37,6 +37,7 @@ class SandboxPolicy(Struct, frozen=True):
     `replaced`: folders of which only what is named here is there, as of `/tmp`; `visible`: what of them may be read;
     `links`: links among that, with where they lead. `home`: the one of them that a private folder stands for.
     `private`: our folder that holds that one and the layers. `absent`: may not appear, unless it is in `granted`.
+    `holds_home`: the project is the home, or holds it.
     `network`: of the machine, none, or by host through the proxy.
     """
 
@@ -53,6 +54,7 @@ class SandboxPolicy(Struct, frozen=True):
     links: tuple[tuple[Path, str], ...] = ()
     home: Path | None = None
     private: Path | None = None
+    holds_home: bool = False
 
     @property
     def has_secrets(self) -> bool:
@@ -194,6 +196,7 @@ class Policies:
             links=tuple(link for link in around.links if not is_below_any(link[0], shown)),
             home=around.home,
             private=given.private,
+            holds_home=around.holds_home,
         )
 
     @property

@@ -88,9 +88,21 @@ class Sandbox(Struct, frozen=True):
         return self.backend in {"namespaces", "bubblewrap"}
 
     @property
+    def lack(self) -> str:
+        """Return why commands in it are asked about as if there were none; "" where it holds.
+
+        Landlock can't hide a file in a project that may be written. What starts with a person's shell lies in the home.
+        """
+        if self.policy.holds_home:
+            return "the project holds your home, with all that your own programs start from"
+        if self.backend == "landlock" and self.policy.has_secrets:
+            return "it can't hide the secrets of this project (.env and the like)"
+        return ""
+
+    @property
     def holds(self) -> bool:
-        """Return whether all of the policy is enforced: Landlock can't hide a file in a project that may be written."""
-        return self.backend != "landlock" or not self.policy.has_secrets
+        """Return whether commands in it need no question."""
+        return not self.lack
 
 
 class Sandboxes:

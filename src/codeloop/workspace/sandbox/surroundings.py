@@ -49,12 +49,13 @@ _DEPTH = 2
 class Surroundings(Struct, frozen=True):
     """What is there outside a project. Every path is absolute, without links, and exists.
 
-    `home`: the folder that a private one stands for, None where the project holds it; `replaced`: those of which
-    only what is named is there; `visible`: what is named; `links`: links among them and where these lead; `layered`:
-    caches; `writable`: what the configuration opens; `hidden`: unreadable wherever it lies.
+    `home`: the folder that a private one stands for, None where the project holds it; `holds_home`: whether it does.
+    `replaced`: those of which only what is named is there; `visible`: what is named; `links`: links among them and
+    where these lead; `layered`: caches; `writable`: what the configuration opens; `hidden`: what can not be read.
     """
 
     home: Path | None
+    holds_home: bool
     replaced: tuple[Path, ...]
     visible: tuple[Path, ...]
     links: tuple[tuple[Path, str], ...]
@@ -105,6 +106,7 @@ def look_around(given: SurroundingsInput) -> Surroundings:
     hidden = {path for path in map(real, secrets) if not is_below_any(path, replaced) or is_below_any(path, seen)}
     return Surroundings(
         home=None if holds_home or not home.is_dir() else home,
+        holds_home=holds_home and home.is_dir(),
         replaced=tuple(replaced),
         visible=tuple(visible),
         links=tuple(tracer.links.items()),

@@ -47,8 +47,8 @@ _NONE = (
     "are not proved to change nothing. `codeloop debug sandbox` says why."
 )
 _LEAKY = (
-    "The sandbox of this machine can't hide the secrets of this project (.env and the like), so the profile auto asks "
-    "about commands that are not proved to change nothing. `codeloop debug sandbox` says what it holds."
+    "The sandbox does not count here: {}. So the profile auto asks about commands that are not proved to change "
+    "nothing. `codeloop debug sandbox` says what it holds."
 )
 
 
@@ -157,8 +157,8 @@ async def _sandbox(ctx: ToolContext, limits: SandboxGrants) -> Sandbox | None:
             raise ToolFailure(f"{error} The configuration requires one (sandbox), so no command can be run.") from error
         _warn(ctx, _NONE)
         return None
-    if not sandbox.holds:
-        _warn(ctx, _LEAKY)
+    if sandbox.lack:
+        _warn(ctx, _LEAKY.format(sandbox.lack))
     return sandbox
 
 

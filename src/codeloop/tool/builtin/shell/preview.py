@@ -57,7 +57,7 @@ async def preview(command: str, directory: Path, session: str, workspace: Worksp
     granted = line.grants(workspace)
     return SandboxPreview(
         backend=sandbox.backend,
-        reason="" if sandbox.holds else "it can't hide the secrets of this project, so it does not count as one",
+        reason=sandbox.lack and f"{sandbox.lack}, so it does not count as one",
         network="off" if sandbox.backend == "landlock" and config.network == "hosts" else config.network,
         writable=[str(path) for path in policy.writable],
         touches=[
