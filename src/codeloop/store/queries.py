@@ -35,6 +35,12 @@ class SessionFilter(Struct, frozen=True, kw_only=True):
     limit: int = 100
 
 
+class Cost(msgspec.Struct, frozen=True):
+    """The dollars of an answer: a part of the stored message."""
+
+    cost: float
+
+
 class StepCost(msgspec.Struct, frozen=True):
     """What is summed of an answer: a part of the stored message."""
 
@@ -88,6 +94,12 @@ class UsedDirectory(Struct, frozen=True):
 
 _step = msgspec.json.Decoder(StepCost).decode
 _beside = msgspec.json.Decoder(Beside).decode
+_cost = msgspec.json.Decoder(Cost).decode
+ANSWERS_SINCE = """
+    SELECT message.id, message.session_id, message.created, message.data
+    FROM message JOIN session ON session.id = message.session_id
+    WHERE message.created >= ? AND substr(message.data, 1, 19) = CAST('{"role":"assistant"' AS BLOB)
+        AND message.created >= json_extract(CAST(session.data AS TEXT), '$.time.created')"""
 
 
 class Queries:
@@ -196,17 +208,17 @@ class Queries:
             SELECT part.message_id, count(*) FROM message JOIN part ON part.message_id = message.id
             WHERE message.created >= ? AND substr(part.data, 1, ?) = ? GROUP BY part.message_id"""
         calls: dict[str, int] = dict(self._db.all(sql, since, len(TOOL), TOOL))
-        sql = """
-            SELECT message.id, message.session_id, message.created, message.data
-            FROM message JOIN session ON session.id = message.session_id
-            WHERE message.created >= ? AND substr(message.data, 1, 19) = CAST('{"role":"assistant"' AS BLOB)
-                AND message.created >= json_extract(CAST(session.data AS TEXT), '$.time.created')"""
         found: list[RequestCount] = []
-        for key, session_id, created, data in self._db.all(sql, since):
+        for key, session_id, created, data in self._db.all(ANSWERS_SINCE, since):
             step = _step(data)
             model, tokens = f"{step.provider_id}/{step.model_id}", step.tokens.plus(step.retried)
             found.append(RequestCount(session_id, created, step.cost, tokens, model, calls.get(key, 0)))
         return found + self._beside(since)
+
+    def costs(self, since: int) -> list[tuple[str, int, float]]:
+        """Return session, time (ms) and dollars of what `steps` returns, which is quicker than all of it."""
+        found = [(name, at, _cost(data).cost) for _, name, at, data in self._db.all(ANSWERS_SINCE, since)]
+        return found + [(each.session_id, each.created, each.cost) for each in self._beside(since)]
 
     def _beside(self, since: int) -> list[RequestCount]:
         sql = """

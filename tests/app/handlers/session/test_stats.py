@@ -1,11 +1,13 @@
 """Sums over what is stored."""
 
+import os
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from codeloop.app.handlers.reports import spending
 from codeloop.app.project import open_project
 from codeloop.client.local import LocalClient
 from codeloop.model.testing.script import ScriptedAnswer
@@ -18,6 +20,7 @@ from codeloop.schema.message import CacheTokens, Session, SessionTime, Tokens
 from codeloop.schema.operation import PROMPT, SESSION_FORK, SESSION_STATS
 from codeloop.schema.part import ToolPart, ToolStatePending
 from codeloop.schema.wire import replace
+from codeloop.store.queries import open_queries
 from codeloop.store.store import Store
 from tests.store.states import assistant, session, user
 from tests.support.project import Rig, both_clients, rig, startup
@@ -152,3 +155,35 @@ async def test_a_budget_that_is_used_up_ends_a_turn_before_its_request(tmp_path:
         ("month", 9.0, 1.0),
         ("project.day", 0.7, 1.0),
     ]
+
+
+async def test_only_databases_that_have_changed_are_read_again_for_a_budget(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+
+    def open_one(path: Path) -> Any:
+        read.append(path.parent.name)
+        return open_queries(path)
+
+    async with rig(tmp_path, [], budget={"month": 9.0}) as it:
+        filled(it)
+        own = it.project.store.path
+        for name in ("x", "old"):
+            other = Store(own.parent.with_name(name) / own.name)
+            stored(other, "/elsewhere", days_ago=40 if name == "old" else 0)
+            other.close()
+        long_ago = now_ms() / 1_000 - 45 * 86_400
+        for file in own.parent.with_name("old").iterdir():
+            os.utime(file, (long_ago, long_ago))
+        monkeypatch.setattr(spending, "open_queries", open_one)
+        assert [each.spent for each in await spending.read_budgets(it.project)] == [1.0]
+        assert sorted(read) == sorted([own.parent.name, "x"])
+        read.clear()
+        assert [each.spent for each in await spending.read_budgets(it.project)] == [1.0]
+        assert read == []
+        filled(it)
+        assert [each.spent for each in await spending.read_budgets(it.project)] == [1.5]
+        assert read == [own.parent.name]
+        (it.project.settings.paths.cache / "spending.json").write_text("{broken")
+        assert [each.spent for each in await spending.read_budgets(it.project)] == [1.5]

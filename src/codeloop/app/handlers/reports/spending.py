@@ -6,8 +6,12 @@ from contextlib import closing, suppress
 from datetime import datetime
 from pathlib import Path
 
+import msgspec
+from msgspec import Struct
+
 from codeloop.app.handlers.reports.databases import find_databases, own_directory
 from codeloop.app.project import Project
+from codeloop.kit.small_files import write_atomically
 from codeloop.schema.api.session_requests import BudgetUse
 from codeloop.schema.config import SpendingConfig
 from codeloop.store.database import StoreError
@@ -22,10 +26,12 @@ async def read_budgets(project: Project) -> list[BudgetUse]:
         return []
     everywhere = find_databases(project) if budget.day is not None or budget.month is not None else []
     here = [project.store.path] if own.day is not None or own.month is not None else []
-    directory = own_directory(project)
+    directory, kept = own_directory(project), project.settings.paths.cache / "spending.json"
 
     def read() -> list[BudgetUse]:
-        of_all, of_project = _sum_spending(everywhere, None), _sum_spending(here, directory)
+        sums = _Sums(kept)
+        of_all, of_project = sums.add_up(everywhere, None), sums.add_up(here, directory)
+        sums.keep()
         rows = (
             ("day", budget.day, of_all[0]),
             ("month", budget.month, of_all[1]),
@@ -42,17 +48,74 @@ def least_left(budgets: Iterable[BudgetUse]) -> BudgetUse | None:
     return min(budgets, key=lambda each: each.limit - each.spent, default=None)
 
 
-def _sum_spending(paths: Iterable[Path], directory: str | None) -> tuple[float, float]:
-    """Return the dollars of today and of this month, of the sessions of a directory or of all."""
-    today = datetime.now().astimezone().replace(hour=0, minute=0, second=0, microsecond=0)
-    day, month = int(today.timestamp() * 1000), int(today.replace(day=1).timestamp() * 1000)
-    of_day = of_month = 0.0
-    for path in paths:
+class DailySums(Struct):
+    """Dollars of a database by day (its ordinal) since `month` (ms since the epoch), as of its `state`."""
+
+    state: list[int]
+    month: int
+    days: dict[int, float]
+
+
+_decode = msgspec.json.Decoder(dict[str, DailySums]).decode
+
+
+class _Sums:
+    """Sums of databases, which are kept from prompt to prompt: only a database that has changed is read again."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        today = datetime.now().astimezone().replace(hour=0, minute=0, second=0, microsecond=0)
+        self._today, self._month = today.date().toordinal(), int(today.replace(day=1).timestamp() * 1000)
+        self._known: dict[str, DailySums] = {}
+        with suppress(OSError, msgspec.MsgspecError):
+            self._known = _decode(file.read_bytes())
+        self._used: dict[str, DailySums] = {}
+
+    def add_up(self, paths: Iterable[Path], directory: str | None) -> tuple[float, float]:
+        """Return the dollars of today and of this month, of the sessions of a directory or of all."""
+        of_day = of_month = 0.0
+        for path in paths:
+            state = _read_state(path)
+            if state[0] // 1_000_000 < self._month and state[2] // 1_000_000 < self._month:
+                continue  # nothing was written since the month began
+            key = f"{path}\n{directory or ''}"
+            sums = self._known.get(key)
+            if sums is None or sums.state != state or sums.month != self._month:
+                sums = DailySums(state, self._month, self._read(path, directory))
+            self._used[key] = sums
+            of_month += sum(sums.days.values())
+            of_day += sums.days.get(self._today, 0.0)
+        return of_day, of_month
+
+    def keep(self) -> None:
+        """Store what has changed."""
+        kept = {key: sums for key, sums in self._known.items() if sums.month == self._month} | self._used
+        if kept != self._known:
+            with suppress(OSError):
+                self._file.parent.mkdir(parents=True, exist_ok=True)
+                write_atomically(self._file, msgspec.json.encode(kept))
+
+    def _read(self, path: Path, directory: str | None) -> dict[int, float]:
+        days: dict[int, float] = {}
         with suppress(StoreError), closing(open_queries(path)) as queries:
-            steps = queries.steps(month)
-            if steps and directory is not None:
+            costs = queries.costs(self._month)
+            if costs and directory is not None:
                 own = {each.id for each in queries.sessions(SessionFilter(directory=directory, limit=ALL))}
-                steps = [each for each in steps if each.session_id in own]
-            of_month += sum(each.cost for each in steps)
-            of_day += sum(each.cost for each in steps if each.created >= day)
-    return of_day, of_month
+                costs = [each for each in costs if each[0] in own]
+            for _, created, cost in costs:
+                day = datetime.fromtimestamp(created / 1000).astimezone().date().toordinal()
+                days[day] = days.get(day, 0.0) + cost
+        return days
+
+
+def _read_state(path: Path) -> list[int]:
+    """Return when the database and its log were last written (ns), each with its size in bytes."""
+    found: list[int] = []
+    for each in (path, path.with_name(f"{path.name}-wal")):
+        try:
+            status = each.stat()
+        except OSError:
+            found += [0, 0]
+        else:  # reading makes an empty log
+            found += [status.st_mtime_ns, status.st_size] if status.st_size else [0, 0]
+    return found
