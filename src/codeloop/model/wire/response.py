@@ -1,10 +1,10 @@
-"""What both protocols share in reading an answer: its state, text in one delta a piece, JSON of uncertain types."""
+"""What all protocols share in reading an answer: its state, how it ends, JSON of uncertain types."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, TypeGuard
 
-from codeloop.model.chat import Finished, FinishReason, ModelEvent, ReasoningDelta, TextDelta
-from codeloop.model.wire.tool_calls import ToolCallAssembler
+from codeloop.model.chat import Finished, FinishReason, ModelEvent
+from codeloop.model.wire.blocks import AnswerBlocks
 from codeloop.schema.message import NO_TOKENS, Tokens
 from codeloop.schema.wire import JSON
 
@@ -23,12 +23,8 @@ class ResponseReader:
         self.ended = False
         self.error: Any = None
         self.tokens: Tokens = NO_TOKENS
-        self._events: list[ModelEvent] = []
-        self._calls = ToolCallAssembler()
+        self._blocks = AnswerBlocks()
         self._reason = ""
-        self._pieces: list[str] = []
-        self._kind = ""
-        self._block: int = -1
 
     def feed(self, payloads: list[bytes]) -> list[ModelEvent]:
         """Take the data of the next events; text that belongs together becomes one delta."""
@@ -36,7 +32,7 @@ class ResponseReader:
             self._take(payload)
             if self.done:
                 break
-        return self._take_events()
+        return self._blocks.take_events()
 
     def whole(self, body: bytes) -> list[ModelEvent]:
         """Take an answer that did not stream: one JSON document."""
@@ -45,26 +41,15 @@ class ResponseReader:
     def finish(self) -> list[ModelEvent]:
         """Return the events that are still open, and Finished. Only after `ended`."""
         reason = self.reasons.get(self._reason, "stop")
-        events = self._take_events() + self._calls.finish(complete=reason not in {"length", "content-filter"})
+        events = self._blocks.take_events() + self._blocks.calls.finish(
+            complete=reason not in {"length", "content-filter"}
+        )
         if reason in {"stop", "tool-calls"}:
-            reason = "tool-calls" if self._calls.any_ready else "stop"
+            reason = "tool-calls" if self._blocks.calls.any_ready else "stop"
         return [*events, Finished(reason, self.tokens)]
 
     def _take(self, payload: bytes) -> None:
         raise NotImplementedError
-
-    def _take_events(self) -> list[ModelEvent]:
-        """Return the events that have come since the last time."""
-        self._flush()
-        events, self._events = self._events, []
-        return events
-
-    def _flush(self) -> None:
-        joined = "".join(self._pieces)
-        self._pieces.clear()
-        if joined:
-            delta = TextDelta if self._kind == "text" else ReasoningDelta
-            self._events.append(delta(joined, self._block))
 
     def _fail(self, error: JSON) -> None:
         if self.error is None:

@@ -4,10 +4,10 @@ from typing import Any
 
 import msgspec
 
-from codeloop.model.chat import FinishReason, ModelEvent, ReasoningDelta, UsageUpdate
+from codeloop.model.chat import FinishReason, ModelEvent, UsageUpdate
 from codeloop.model.protocols.anthropic.request import METADATA
 from codeloop.model.wire.response import ResponseReader, count, is_json_object, items, text
-from codeloop.model.wire.tool_calls import OpenCall, arguments_text
+from codeloop.model.wire.tool_calls import arguments_text
 from codeloop.schema.message import NO_TOKENS, CacheTokens, Tokens
 from codeloop.schema.wire import JSON
 
@@ -55,7 +55,6 @@ class AnthropicReader(ResponseReader):
         super().__init__()
         self._decode = msgspec.json.Decoder(AnthropicEvent).decode
         self._usage: JSON = {}
-        self._open: dict[int, OpenCall] = {}
 
     def whole(self, body: bytes) -> list[ModelEvent]:
         """Take an answer that did not stream: the message itself."""
@@ -70,10 +69,10 @@ class AnthropicReader(ResponseReader):
         self._count(message.usage)
         for index, block in enumerate(items(message.content)):
             self._begin(index, block)
-            self._end(index)
+            self._blocks.end(index)
         self._reason = text(message.stop_reason)
         self.ended = bool(self._reason)
-        return self._take_events()
+        return self._blocks.take_events()
 
     def _take(self, payload: bytes) -> None:
         try:
@@ -89,26 +88,24 @@ class AnthropicReader(ResponseReader):
 
     def _add(self, index: int, delta: AnthropicDelta) -> None:
         if delta.text:
-            self._say("text", index, text(delta.text))
+            self._blocks.say("text", index, text(delta.text))
         elif delta.partial_json:
-            if (call := self._open.get(index)) is not None:
-                self._events += self._calls.add(call, text(delta.partial_json))
+            self._blocks.add_arguments(index, text(delta.partial_json))
         elif delta.thinking:
-            self._say("reasoning", index, text(delta.thinking))
+            self._blocks.say("reasoning", index, text(delta.thinking))
         elif delta.signature:
-            self._flush()
-            self._events.append(ReasoningDelta("", index, {METADATA: {"signature": text(delta.signature)}}))
+            self._blocks.sign(index, {METADATA: {"signature": text(delta.signature)}})
 
     def _handle(self, event: AnthropicEvent) -> None:
         match event.type:
             case "content_block_start":
                 self._begin(event.index, event.content_block)
             case "content_block_stop":
-                self._end(event.index)
+                self._blocks.end(event.index)
             case "message_start":
                 if is_json_object(event.message):
                     self._count(event.message.get("usage"))
-                    self._events.append(UsageUpdate(self.tokens))
+                    self._blocks.events.append(UsageUpdate(self.tokens))
             case "message_delta":
                 self._count(event.usage)
                 if event.delta is not None and event.delta.stop_reason:
@@ -123,38 +120,22 @@ class AnthropicReader(ResponseReader):
     def _begin(self, index: int, block: Any) -> None:
         if not is_json_object(block):
             return
-        self._flush()
+        self._blocks.flush()
         match block.get("type"):
             case "text":
-                self._say("text", index, text(block.get("text")))
+                self._blocks.say("text", index, text(block.get("text")))
             case "thinking":
-                self._say("reasoning", index, text(block.get("thinking")))
+                self._blocks.say("reasoning", index, text(block.get("thinking")))
                 if signature := text(block.get("signature")):
-                    self._flush()
-                    self._events.append(ReasoningDelta("", index, {METADATA: {"signature": signature}}))
+                    self._blocks.sign(index, {METADATA: {"signature": signature}})
             case "redacted_thinking":
-                metadata = {METADATA: {"redacted": text(block.get("data"))}}
-                self._events.append(ReasoningDelta("", index, metadata))
+                self._blocks.sign(index, {METADATA: {"redacted": text(block.get("data"))}})
             case "tool_use":
-                call, events = self._calls.open(text(block.get("id")), text(block.get("name")))
-                self._open[index] = call
+                self._blocks.start_call(index, text(block.get("id")), text(block.get("name")))
                 if given := block.get("input"):
-                    events += self._calls.add(call, arguments_text(given))
-                self._events += events
+                    self._blocks.add_arguments(index, arguments_text(given))
             case _:
                 return
-
-    def _end(self, index: int) -> None:
-        """End a block; one that the output limit cut ends alike, so only whole arguments are ready here."""
-        self._flush()
-        if (call := self._open.pop(index, None)) is not None:
-            self._events += self._calls.complete(call)
-
-    def _say(self, kind: str, index: int, words: str) -> None:
-        if kind != self._kind or index != self._block:
-            self._flush()
-            self._kind, self._block = kind, index
-        self._pieces.append(words)
 
     def _count(self, usage: Any) -> None:
         """Take counts; those of later events are totals and replace earlier ones."""

@@ -4,10 +4,10 @@ from typing import Any
 
 import msgspec
 
-from codeloop.model.chat import FinishReason, ModelEvent, ReasoningDelta
+from codeloop.model.chat import FinishReason, ModelEvent
 from codeloop.model.protocols.bedrock.request import METADATA
 from codeloop.model.wire.response import ResponseReader, count, is_json_object, items, text
-from codeloop.model.wire.tool_calls import OpenCall, arguments_text
+from codeloop.model.wire.tool_calls import arguments_text
 from codeloop.schema.message import NO_TOKENS, CacheTokens, Tokens
 
 REASONS: dict[str, FinishReason] = {
@@ -70,7 +70,6 @@ class BedrockReader(ResponseReader):
     def __init__(self) -> None:
         super().__init__()
         self._decode = msgspec.json.Decoder(BedrockEvent).decode
-        self._open: dict[int, OpenCall] = {}
 
     def whole(self, body: bytes) -> list[ModelEvent]:
         """Take an answer that did not stream: what Converse returns."""
@@ -87,18 +86,18 @@ class BedrockReader(ResponseReader):
             self._whole_block(index, block)
         self.tokens = tokens_of(answer.get("usage"))
         self._stop(text(answer.get("stopReason")))
-        return self._take_events()
+        return self._blocks.take_events()
 
     def _whole_block(self, index: int, block: Any) -> None:
         if is_json_object(use := block.get("toolUse")):
             self._start(index, use)
-            self._events += self._calls.add(self._open[index], arguments_text(use.get("input")))
-            self._end(index)
+            self._blocks.add_arguments(index, arguments_text(use.get("input")))
+            self._blocks.end(index)
         elif is_json_object(reasoning := block.get("reasoningContent")):
             inner = reasoning.get("reasoningText")
             self._reason_delta(index, inner if is_json_object(inner) else reasoning)
         else:
-            self._say("text", index, text(block.get("text")))
+            self._blocks.say("text", index, text(block.get("text")))
 
     def _take(self, payload: bytes) -> None:
         try:
@@ -113,7 +112,7 @@ class BedrockReader(ResponseReader):
             if is_json_object(inner) and is_json_object(use := inner.get("toolUse")):
                 self._start(count(start, "contentBlockIndex"), use)
         elif is_json_object(event.content_block_stop):
-            self._end(count(event.content_block_stop, "contentBlockIndex"))
+            self._blocks.end(count(event.content_block_stop, "contentBlockIndex"))
         elif is_json_object(event.message_stop):
             self._stop(text(event.message_stop.get("stopReason")))
         elif is_json_object(event.metadata):
@@ -130,47 +129,28 @@ class BedrockReader(ResponseReader):
         if delta is None:
             return
         if delta.text is not None:
-            self._say("text", index, text(delta.text))
+            self._blocks.say("text", index, text(delta.text))
         elif is_json_object(delta.tool_use):
-            if (call := self._open.get(index)) is not None:
-                self._events += self._calls.add(call, text(delta.tool_use.get("input")))
+            self._blocks.add_arguments(index, text(delta.tool_use.get("input")))
         elif is_json_object(delta.reasoning_content):
             self._reason_delta(index, delta.reasoning_content)
 
     def _reason_delta(self, index: int, reasoning: dict[str, Any]) -> None:
         if words := text(reasoning.get("text")):
-            self._say("reasoning", index, words)
+            self._blocks.say("reasoning", index, words)
         if signature := text(reasoning.get("signature")):
-            self._sign(index, {"signature": signature})
+            self._blocks.sign(index, {METADATA: {"signature": signature}})
         if redacted := text(reasoning.get("redactedContent")):
-            self._sign(index, {"redacted": redacted})
-
-    def _sign(self, index: int, metadata: dict[str, str]) -> None:
-        self._flush()
-        self._events.append(ReasoningDelta("", index, {METADATA: metadata}))
+            self._blocks.sign(index, {METADATA: {"redacted": redacted}})
 
     def _start(self, index: int, use: dict[str, Any]) -> None:
-        self._flush()
-        call, events = self._calls.open(text(use.get("toolUseId")), text(use.get("name")))
-        self._open[index] = call
-        self._events += events
-
-    def _end(self, index: int) -> None:
-        self._flush()
-        if (call := self._open.pop(index, None)) is not None:
-            self._events += self._calls.complete(call)
-
-    def _say(self, kind: str, index: int, words: str) -> None:
-        if kind != self._kind or index != self._block:
-            self._flush()
-            self._kind, self._block = kind, index
-        self._pieces.append(words)
+        self._blocks.start_call(index, text(use.get("toolUseId")), text(use.get("name")))
 
     def _stop(self, reason: str) -> None:
         if reason in BLOCKED:
             message = f"Bedrock stopped the answer: {BLOCKED[reason]} ({reason})"
             self._fail({"error": {"code": "content_filter", "message": message}})
-        elif reason in BROKEN and not self._calls.any_ready:
+        elif reason in BROKEN and not self._blocks.calls.any_ready:
             self._fail({"error": {"code": 500, "message": f"{BROKEN[reason]} ({reason})"}})
         else:
             self._reason, self.ended = reason, True

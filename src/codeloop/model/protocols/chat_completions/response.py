@@ -76,7 +76,7 @@ class OpenAIReader(ResponseReader):
 
     def finish(self) -> list[ModelEvent]:
         """Return the calls that are still open, and Finished."""
-        self._flush()
+        self._blocks.flush()
         self._give_details()
         return super().finish()
 
@@ -120,9 +120,9 @@ class OpenAIReader(ResponseReader):
 
     def _say(self, content: Any) -> None:
         if isinstance(content, str):
-            if self._kind != "text":
+            if self._blocks.kind != "text":
                 self._turn_to("text")
-            self._pieces.append(content)
+            self._blocks.pieces.append(content)
             return
         for item in items(content):
             match item:
@@ -134,40 +134,40 @@ class OpenAIReader(ResponseReader):
                     continue
 
     def _think(self, thought: Any, details: Any) -> None:
-        if self._kind != "reasoning":
+        if self._blocks.kind != "reasoning":
             self._turn_to("reasoning")
         if isinstance(thought, str):
-            self._pieces.append(thought)
+            self._blocks.pieces.append(thought)
         for detail in items(details):
             if not thought:
-                self._pieces.append(text(detail.get("text")) or text(detail.get("summary")))
+                self._blocks.pieces.append(text(detail.get("text")) or text(detail.get("summary")))
             merge_detail(self._details, detail)
 
     def _turn_to(self, kind: str) -> None:
-        self._flush()
-        if self._kind == "reasoning":
+        self._blocks.flush()
+        if self._blocks.kind == "reasoning":
             self._give_details()
-        self._kind = kind
-        self._block += 1
+        self._blocks.kind = kind
+        self._blocks.number += 1
 
     def _give_details(self) -> None:
         if not self._details:
             return
         details, self._details = self._details, []
-        if self._kind != "reasoning":
-            self._kind = "reasoning"
-            self._block += 1
-        self._events.append(ReasoningDelta("", self._block, {METADATA: {"reasoning_details": details}}))
+        if self._blocks.kind != "reasoning":
+            self._blocks.kind = "reasoning"
+            self._blocks.number += 1
+        self._blocks.events.append(ReasoningDelta("", self._blocks.number, {METADATA: {"reasoning_details": details}}))
 
     def _call(self, pieces: Any) -> None:
-        if self._kind != "call":
+        if self._blocks.kind != "call":
             self._turn_to("call")
         for piece in items(pieces):
             function = piece.get("function")
             name, arguments = "", ""
             if is_json_object(function):
                 name, arguments = text(function.get("name")), arguments_text(function.get("arguments"))
-            self._events += self._calls.take(piece.get("index"), text(piece.get("id")), name, arguments)
+            self._blocks.events += self._blocks.calls.take(piece.get("index"), text(piece.get("id")), name, arguments)
 
 
 def merge_detail(details: list[JSON], piece: JSON) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from codeloop.model.chat import FinishReason, ModelEvent, ReasoningDelta, UsageUpdate
+from codeloop.model.chat import FinishReason, ModelEvent, UsageUpdate
 from codeloop.model.protocols.google.request import METADATA
 from codeloop.model.wire.response import ResponseReader, count, is_json_object, text
 from codeloop.model.wire.tool_calls import arguments_text
@@ -92,7 +92,7 @@ class GoogleReader(ResponseReader):
             return []
         for chunk in chunks if isinstance(chunks, list) else [chunks]:
             self._read(chunk)
-        return self._take_events()
+        return self._blocks.take_events()
 
     def _take(self, payload: bytes) -> None:
         try:
@@ -110,7 +110,7 @@ class GoogleReader(ResponseReader):
             self.tokens = tokens_of(chunk.usage_metadata)
             if not self._has_counts:
                 self._has_counts = True
-                self._events.append(UsageUpdate(self.tokens))
+                self._blocks.events.append(UsageUpdate(self.tokens))
         if chunk.candidates:
             candidate = chunk.candidates[0]
             if candidate.content is not None:
@@ -129,9 +129,9 @@ class GoogleReader(ResponseReader):
         words = text(part.text)
         kind = "reasoning" if part.thought else "text"
         if words:
-            if kind != self._kind or signature or self._block != self._number:
+            if kind != self._blocks.kind or signature or self._blocks.number != self._number:
                 self._open_block(kind)
-            self._pieces.append(words)
+            self._blocks.pieces.append(words)
         if not signature:
             return
         if part.thought:
@@ -140,30 +140,29 @@ class GoogleReader(ResponseReader):
             self._sign({"signature": signature, "part": "text" if words else "empty"}, is_new=True)
 
     def _call(self, given: GoogleFunctionCall, signature: str) -> None:
-        self._flush()
-        call, started = self._calls.open(text(given.id), text(given.name))
+        self._blocks.flush()
+        call, started = self._blocks.calls.open(text(given.id), text(given.name))
         if signature:
             self._sign({"signature": signature, "part": "call", "call": call.id}, is_new=True)
         self._number += 1
-        self._events += started
-        self._events += self._calls.add(call, arguments_text(given.args) or "{}")
-        self._events += self._calls.complete(call)
+        self._blocks.events += started
+        self._blocks.events += self._blocks.calls.add(call, arguments_text(given.args) or "{}")
+        self._blocks.events += self._blocks.calls.complete(call)
 
     def _open_block(self, kind: str) -> None:
-        self._flush()
+        self._blocks.flush()
         self._number += 1
-        self._kind, self._block = kind, self._number
+        self._blocks.kind, self._blocks.number = kind, self._number
 
     def _sign(self, metadata: JSON, *, is_new: bool) -> None:
         """Pass on a signature; it is stored in the order in which it came, and what follows begins a new block."""
-        self._flush()
         if is_new:
             self._number += 1
-        self._events.append(ReasoningDelta("", self._number, {METADATA: metadata}))
+        self._blocks.sign(self._number, {METADATA: metadata})
         self._number += 1
 
     def _finish(self, reason: str, said: str) -> None:
-        if reason in BROKEN and not self._calls.any_ready:
+        if reason in BROKEN and not self._blocks.calls.any_ready:
             self._fail({"error": {"code": 500, "message": f"{BROKEN[reason]} ({said or reason})"}})
         elif reason in BLOCKED or reason == "MISSING_THOUGHT_SIGNATURE":
             self._block_answer(reason, said)

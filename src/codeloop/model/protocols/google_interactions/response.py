@@ -4,10 +4,10 @@ from typing import Any
 
 import msgspec
 
-from codeloop.model.chat import FinishReason, ModelEvent, ReasoningDelta, UsageUpdate
+from codeloop.model.chat import FinishReason, ModelEvent, UsageUpdate
 from codeloop.model.protocols.google_interactions.request import METADATA
 from codeloop.model.wire.response import ResponseReader, count, is_json_object, items, text
-from codeloop.model.wire.tool_calls import OpenCall, arguments_text
+from codeloop.model.wire.tool_calls import arguments_text
 from codeloop.schema.message import NO_TOKENS, CacheTokens, Tokens
 
 REASONS: dict[str, FinishReason] = {
@@ -51,7 +51,6 @@ class InteractionReader(ResponseReader):
     def __init__(self) -> None:
         super().__init__()
         self._decode = msgspec.json.Decoder(InteractionEvent).decode
-        self._open: dict[int, OpenCall] = {}
 
     def whole(self, body: bytes) -> list[ModelEvent]:
         """Take an answer that did not stream: the interaction itself."""
@@ -65,9 +64,9 @@ class InteractionReader(ResponseReader):
             return []
         for index, step in enumerate(items(answer.steps)):
             self._begin(index, step)
-            self._end(index)
+            self._blocks.end(index)
         self._complete({"status": answer.status, "usage": answer.usage})
-        return self._take_events()
+        return self._blocks.take_events()
 
     def _take(self, payload: bytes) -> None:
         try:
@@ -83,14 +82,14 @@ class InteractionReader(ResponseReader):
             case "step.start":
                 self._begin(event.index, event.step)
             case "step.stop":
-                self._end(event.index)
+                self._blocks.end(event.index)
             case "interaction.completed":
                 self._complete(event.interaction)
                 self.done = self.ended
             case "interaction.status_update":
                 if event.usage is not None:
                     self.tokens = tokens_of(event.usage)
-                    self._events.append(UsageUpdate(self.tokens))
+                    self._blocks.events.append(UsageUpdate(self.tokens))
             case _:
                 if event.error is not None:
                     self._fail({"error": event.error})
@@ -98,18 +97,18 @@ class InteractionReader(ResponseReader):
     def _begin(self, index: int, step: Any) -> None:
         if not is_json_object(step):
             return
-        self._flush()
+        self._blocks.flush()
         match step.get("type"):
             case "function_call":
-                call, events = self._calls.open(text(step.get("id")), text(step.get("name")))
-                self._open[index] = call
+                self._blocks.start_call(index, text(step.get("id")), text(step.get("name")))
                 if given := step.get("arguments"):
-                    events += self._calls.add(call, arguments_text(given))
-                self._events += events
+                    self._blocks.add_arguments(index, arguments_text(given))
             case "model_output":
-                self._say("text", index, "".join(text(each.get("text")) for each in items(step.get("content"))))
+                self._blocks.say("text", index, _join_texts(step.get("content")))
             case "thought":
-                self._say("reasoning", index, "".join(text(each.get("text")) for each in items(step.get("summary"))))
+                self._blocks.say(
+                    "reasoning", index, "".join(text(each.get("text")) for each in items(step.get("summary")))
+                )
                 self._sign(index, text(step.get("signature")))
             case _:
                 return
@@ -117,34 +116,20 @@ class InteractionReader(ResponseReader):
     def _add(self, index: int, delta: StepDelta) -> None:
         match delta.type:
             case "text":
-                self._say("text", index, text(delta.text))
+                self._blocks.say("text", index, text(delta.text))
             case "arguments_delta":
-                if (call := self._open.get(index)) is not None:
-                    self._events += self._calls.add(call, text(delta.arguments))
+                self._blocks.add_arguments(index, text(delta.arguments))
             case "thought_summary":
                 words = delta.content.get("text") if is_json_object(delta.content) else delta.text
-                self._say("reasoning", index, text(words))
+                self._blocks.say("reasoning", index, text(words))
             case "thought_signature":
                 self._sign(index, text(delta.signature))
             case _:
                 return
 
-    def _end(self, index: int) -> None:
-        self._flush()
-        if (call := self._open.pop(index, None)) is not None:
-            self._events += self._calls.complete(call)
-
     def _sign(self, index: int, signature: str) -> None:
         if signature:
-            self._flush()
-            self._events.append(ReasoningDelta("", index, {METADATA: {"signature": signature}}))
-
-    def _say(self, kind: str, index: int, words: str) -> None:
-        if kind != self._kind or index != self._block:
-            self._flush()
-            self._kind, self._block = kind, index
-        if words:
-            self._pieces.append(words)
+            self._blocks.sign(index, {METADATA: {"signature": signature}})
 
     def _complete(self, interaction: Any) -> None:
         if not is_json_object(interaction):
@@ -156,6 +141,10 @@ class InteractionReader(ResponseReader):
             self._fail({"error": {"code": 500, "message": FAILED[status]}})
         elif status != "in_progress":
             self._reason, self.ended = status, bool(status)
+
+
+def _join_texts(parts: Any) -> str:
+    return "".join(text(each.get("text")) for each in items(parts))
 
 
 def tokens_of(usage: Any) -> Tokens:

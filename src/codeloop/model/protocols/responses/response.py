@@ -66,7 +66,7 @@ class ResponsesReader(ResponseReader):
             self._fail({"message": f"the answer is not what the protocol says: {error}"})
             return []
         self._complete(msgspec.to_builtins(event))
-        return self._take_events()
+        return self._blocks.take_events()
 
     def _take(self, payload: bytes) -> None:
         try:
@@ -107,7 +107,7 @@ class ResponsesReader(ResponseReader):
             for index, item in enumerate(items(response.get("output"))):
                 self._begin(index, item)
                 self._end(index, item)
-        self._flush()
+        self._blocks.flush()
         details = response.get("incomplete_details")
         reason = details.get("reason") if is_json_object(details) else None
         self._reason = text(reason or response.get("status"))
@@ -121,11 +121,11 @@ class ResponsesReader(ResponseReader):
         kind = text(item.get("type"))
         opened = self._open[index] = OpenItem(kind)
         if kind in {"function_call", "custom_tool_call"}:
-            self._flush()
-            opened.call, events = self._calls.open(text(item.get("call_id")), text(item.get("name")))
-            self._events += events
+            self._blocks.flush()
+            opened.call, events = self._blocks.calls.open(text(item.get("call_id")), text(item.get("name")))
+            self._blocks.events += events
             if kind == "custom_tool_call":
-                self._events += self._calls.add(opened.call, f'{{"{PATCH_ARGUMENT}":"')
+                self._blocks.events += self._blocks.calls.add(opened.call, f'{{"{PATCH_ARGUMENT}":"')
 
     def _end(self, index: int, item: Any) -> None:
         """End an item; what it says as a whole is taken where no part of it came before."""
@@ -147,17 +147,17 @@ class ResponsesReader(ResponseReader):
             for part in items(item.get("content")):
                 self._say("text", index, text(part.get("text")) or text(part.get("refusal")))
         if phase := text(item.get("phase")):
-            self._flush()
-            self._events.append(TextDelta("", index, {METADATA: {"phase": phase}}))
+            self._blocks.flush()
+            self._blocks.events.append(TextDelta("", index, {METADATA: {"phase": phase}}))
 
     def _end_thought(self, index: int, opened: OpenItem, item: JSON) -> None:
         if not opened.has_text:
             parts = [text(part.get("text")) for part in items(item.get("summary")) or items(item.get("content"))]
             self._say("reasoning", index, BETWEEN_SUMMARIES.join(filter(None, parts)))
         if content := text(item.get("encrypted_content")):
-            self._flush()
+            self._blocks.flush()
             kept = {"id": text(item.get("id")), "encrypted_content": content}
-            self._events.append(ReasoningDelta("", index, {METADATA: kept}))
+            self._blocks.events.append(ReasoningDelta("", index, {METADATA: kept}))
 
     def _end_call(self, index: int, opened: OpenItem, item: JSON) -> None:
         if opened.call is None:
@@ -167,8 +167,8 @@ class ResponsesReader(ResponseReader):
         if item.get("status") == "incomplete":
             return
         if opened.kind == "custom_tool_call":
-            self._events += self._calls.add(opened.call, '"}')
-        self._events += self._calls.complete(opened.call)
+            self._blocks.events += self._blocks.calls.add(opened.call, '"}')
+        self._blocks.events += self._blocks.calls.complete(opened.call)
 
     def _add_arguments(self, index: int, more: str) -> None:
         opened = self._open.get(index)
@@ -177,7 +177,7 @@ class ResponsesReader(ResponseReader):
         opened.has_text = True
         if opened.kind == "custom_tool_call":
             more = msgspec.json.encode(more).decode()[1:-1]
-        self._events += self._calls.add(opened.call, more)
+        self._blocks.events += self._blocks.calls.add(opened.call, more)
 
     def _think(self, event: ResponsesEvent) -> None:
         opened = self._open.setdefault(event.output_index, OpenItem("reasoning"))
@@ -189,12 +189,12 @@ class ResponsesReader(ResponseReader):
     def _say(self, kind: str, index: int, words: str) -> None:
         if not words:
             return
-        if kind != self._kind or index != self._block:
-            self._flush()
-            self._kind, self._block = kind, index
+        if kind != self._blocks.kind or index != self._blocks.number:
+            self._blocks.flush()
+            self._blocks.kind, self._blocks.number = kind, index
             if (opened := self._open.get(index)) is not None:
                 opened.has_text = True
-        self._pieces.append(words)
+        self._blocks.pieces.append(words)
 
 
 def tokens_of(usage: Any) -> Tokens:
