@@ -138,19 +138,6 @@ async def test_what_is_changed_beside_us_is_seen(tmp_path: Path) -> None:
         assert text == "1-2: function other"
 
 
-async def test_the_start_of_a_long_file_has_an_outline_when_a_server_runs(tmp_path: Path) -> None:
-    ctx = make_context(tmp_path)
-    file = ctx.workspace.root / "a.x"
-    file.write_text("".join(f"def f{number}(n)\n  return n\n" for number in range(1_500)))
-    async with world(tmp_path, "knows", workspace=ctx.workspace) as it:
-        text, _ = await answer(ctx, "read", {"filePath": "a.x"})
-        assert "Outline" not in text
-        assert it.trace() == [], "a read starts no server"
-        await answer(ctx, "lsp", {"operation": "diagnostics", "filePath": "a.x"})
-        text, _ = await answer(ctx, "read", {"filePath": "a.x", "offset": 1})
-        assert text.endswith("299-300: function f149\n(1350 more)")
-
-
 async def test_the_first_question_waits_for_a_server_that_looks_at_the_project(tmp_path: Path) -> None:
     ctx = make_context(tmp_path)
     (ctx.workspace.root / "a.x").write_text(A)

@@ -6,16 +6,14 @@ from codeloop.app.language import servers
 from codeloop.kit.limit import Limit
 from codeloop.lsp import languages
 from codeloop.lsp import new_diagnostics as brought
-from codeloop.tool.builtin.language import outline
 
 
 def wait_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let edits, reads and searches wait for what a server or ripgrep says."""
+    """Let edits and searches wait for what a server or ripgrep says."""
     long = Limit("test", 20_000, "ms", "for a test")
     monkeypatch.setattr(languages, "LSP_WAIT", long)
     monkeypatch.setattr(languages, "LSP_FIRST", long)
     monkeypatch.setattr(languages, "_IMPATIENT", long.seconds)
     monkeypatch.setattr(brought, "LSP_OTHERS", long)
     monkeypatch.setattr(brought, "LSP_WAIT", long)
-    monkeypatch.setattr(outline, "LSP_OUTLINE_WAIT", long)
     monkeypatch.setattr(servers, "LSP_USERS_TIME", long)

@@ -102,7 +102,7 @@ def good(schema: JSON) -> Any:
         case "number":
             return 1.5
         case "integer":
-            return max(schema.get("minimum", 0), schema.get("exclusiveMinimum", -1) + 1)
+            return 1
         case "boolean":
             return False
         case _:

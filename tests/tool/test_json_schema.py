@@ -47,7 +47,7 @@ def test_a_struct_becomes_one_inlined_object() -> None:
     assert list(properties) == ["filePath", "kinds", "mode", "limit", "other"]
     assert properties["filePath"] == {"type": "string", "description": "The file"}
     assert properties["mode"] == {"enum": ["a", "b"]}
-    assert properties["limit"] == {"type": "integer", "exclusiveMinimum": 0}
+    assert properties["limit"] == {"type": "integer"}
     assert properties["other"]["anyOf"] == [{"type": "integer"}, {"type": "string"}]
 
 

@@ -50,6 +50,8 @@ CALLS: dict[str, list[dict[str, Any]]] = {
         {"filePath": "program.bin"},
         {"filePath": "src/confg.py"},
         {"filePath": "src/config.py", "offset": 40},
+        {"filePath": "src/app.py", "symbol": "f7"},
+        {"filePath": "src/app.py", "symbol": "f71"},
     ],
     "edit": [
         {"filePath": "src/config.py", "oldString": "DEBUG = False", "newString": "DEBUG = True\nLEVEL = 3"},
@@ -94,6 +96,7 @@ CALLS: dict[str, list[dict[str, Any]]] = {
         {"pattern": "def f1("},
         {"pattern": "debug\\|shuot", "ignoreCase": True},
         {"pattern": "x", "path": "scr"},
+        {"pattern": "return [23]$|upper", "block": True},
     ],
     "glob": [
         {"pattern": "**/config.py"},

@@ -72,7 +72,7 @@ def inline_references(value: Any, definitions: dict[str, Any], within: tuple[str
         )
     kept = {key: item for key, item in node.items() if key not in NOISE}
     if "anyOf" in kept:
-        kept = _without_null(kept)
+        kept = {key: item for key, item in _without_null(kept).items() if key not in NOISE}
         if "$ref" in kept:
             return inline_references(kept, definitions, within)
     result: JSON = {}

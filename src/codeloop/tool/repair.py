@@ -59,6 +59,7 @@ PARAMETERS: dict[str, str] = {
     "run_in_background": "background isbackground",
     "offset": "startline start from",
     "limit": "maxlines numlines count",
+    "block": "enclosing enclosingblock wholefunction showfunction functioncontext",
     "id": "bashid shellid jobid taskid processid",
     "wait": "timeout waitms",
     "task_id": "id taskid sessionid agentid resume",
@@ -78,7 +79,7 @@ PARAMETERS: dict[str, str] = {
     "label": "value text name",
     "operation": "action method",
     "line": "linenumber row",
-    "symbol": "name identifier query",
+    "symbol": "name identifier query function class method definition symbolname",
     "newName": "newsymbol to",
 }
 """What others call our parameters, in small letters and without underscores; each counts where ours exists."""

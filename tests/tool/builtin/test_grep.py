@@ -107,7 +107,7 @@ async def test_files_and_count_modes(ctx: TestContext) -> None:
 async def test_at_most_a_hundred_matches_are_shown(ctx: TestContext) -> None:
     (ctx.workspace.root / "many.py").write_text("needle\n" * 500)
     result = await run(ctx, "needle", context=1)
-    assert result.output.startswith("503 matches in 3 files (the first 100,")
+    assert result.output.startswith("503 matches in 3 files (100 shown, of each file some,")
     assert result.output.count(": needle") == 100
     assert {"matches": 503, "files": 3, "truncated": True}.items() <= result.metadata.items()
 
@@ -153,3 +153,43 @@ async def test_env_files_are_left_out_of_a_folder_and_asked_about_by_name(ctx: T
     ctx.asked.clear()
     await run(ctx, "needle KEY", path="link")
     assert [(need.permission, need.patterns) for need in ctx.asked] == [("grep", ("needle KEY",)), ("read", (".env",))]
+
+
+CART = """\
+TOTAL = 1
+
+
+class Cart:
+    def price(self):
+        total = 0
+        return total
+
+    def clear(self):
+        pass
+"""
+WHOLE = """\
+3 matches in 1 file
+cart.py
+1: TOTAL = 1
+--
+5-     def price(self):
+6:         total = 0
+7:         return total"""
+
+
+async def test_the_functions_around_matches_are_shown_whole(ctx: TestContext) -> None:
+    (ctx.workspace.root / "cart.py").write_text(CART)
+    assert (await run(ctx, "total|TOTAL", block=True)).output == WHOLE
+
+
+async def test_what_is_shown_is_shared_between_files(ctx: TestContext) -> None:
+    for name in ("a", "b"):
+        (ctx.workspace.root / f"{name}.txt").write_text(f"thing {'x' * 990}\n" * 40)
+    (ctx.workspace.root / "c.txt").write_text("thing\n")
+    result = await run(ctx, "thing")
+    assert 20_000 < len(result.output) < 25_000
+    blocks = result.output.partition("\n")[2].split("\n\n")
+    shown = {block.partition("\n")[0]: block.count("thing") for block in blocks}
+    assert shown["c.txt"] == 1
+    assert min(shown["a.txt"], shown["b.txt"]) >= 11
+    assert result.output.count(" more)\n") + result.output.endswith(" more)") == 2

@@ -64,19 +64,19 @@ async def test_the_output_and_metadata_are_as_on_the_wire(tmp_path: Path) -> Non
 async def test_offset_and_limit_choose_lines_and_the_last_line_says_of_how_many(tmp_path: Path) -> None:
     ctx = make(tmp_path, "".join(f"line {n}\n" for n in range(1, 101)).encode())
     result = await run(ctx, offset=10, limit=3)
-    assert result.output == "10: line 10\n11: line 11\n12: line 12\n\n(lines 10-12 of 100)"
+    assert result.output == "10: line 10\n11: line 11\n12: line 12\n\n(lines 10-12 of 100; offset=13 goes on)"
     assert result.metadata["truncated"] is True
-    assert (await run(ctx, offset=99, limit=3)).output == "99: line 99\n100: line 100"
+    assert (await run(ctx, offset=99, limit=3)).output == "99: line 99\n100: line 100\n\n(lines 99-100 of 100)"
 
 
 async def test_two_thousand_lines_are_the_default(tmp_path: Path) -> None:
     result = await run(make(tmp_path, b"x\n" * 2001))
-    assert result.output.endswith("2000: x\n\n(lines 1-2000 of 2001; go on with offset=2001)")
+    assert result.output.endswith("2000: x\n\n(lines 1-2000 of 2001; offset=2001 goes on)")
 
 
 async def test_fifty_kilobytes_are_the_most(tmp_path: Path) -> None:
     result = await run(make(tmp_path, (b"x" * 999 + b"\n") * 100))
-    assert result.output.endswith("(lines 1-51 of 100, cut at 50 KB; go on with offset=52)")
+    assert result.output.endswith("(lines 1-51 of 100; cut at 50 KB; offset=52 goes on)")
     assert len(result.output) < 53_000
 
 
@@ -291,3 +291,51 @@ async def test_a_line_of_fifty_megabytes_costs_no_memory(tmp_path: Path) -> None
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 20_000
     assert len(result.output) < 3_000
     assert result.output.endswith("\n2: last")
+
+
+RULE = """
+
+class Rule{}:
+    def compile(self):
+        return {}
+
+    @property
+    def size(self):
+        return 0
+"""
+LONG = "import os\n" + "".join(RULE.format(n, n) for n in range(120))
+
+
+async def test_a_long_file_is_its_start_and_an_outline_with_the_end_of_each_block(tmp_path: Path) -> None:
+    ctx = make_context(tmp_path)
+    (ctx.workspace.root / "rules.py").write_text(LONG)
+    result = await read.run(ReadParams("rules.py"), ctx)
+    lines, outline = result.output.split(
+        "\n\n(lines 1-100 of 1081; offset=101 goes on)\n\nOutline (`symbol` reads one):\n"
+    )
+    assert lines.splitlines()[-1].startswith("100: ")
+    assert outline.splitlines()[1] == "Rule1 13-19"
+    assert "Rule119 1075-1081\n(240 more)" in outline, "the methods are left out where all are too many"
+    assert len(result.output) < 6_000
+    assert (await read.run(ReadParams("rules.py", offset=1), ctx)).output.count("\n") > 1_000, "named lines are given"
+
+
+async def test_a_symbol_is_read_by_its_name(tmp_path: Path) -> None:
+    ctx = make_context(tmp_path)
+    (ctx.workspace.root / "rules.py").write_text(LONG)
+    result = await read.run(ReadParams("rules.py", symbol="Rule1.size"), ctx)
+    assert result.output == (
+        "17:     @property\n18:     def size(self):\n19:         return 0\n\n(lines 17-19 of 1081; offset=20 goes on)"
+    )
+    several = await read.run(ReadParams("rules.py", symbol="compile()"), ctx)
+    assert several.output.startswith("5:     def compile(self):\n6:         return 0\n")
+    assert several.output.endswith("\n\n(`compile()` is also at lines 14-15, 23-24, 32-33 and 116 more)")
+
+
+async def test_a_symbol_that_is_not_there_is_answered_with_what_is(tmp_path: Path) -> None:
+    ctx = make_context(tmp_path)
+    (ctx.workspace.root / "rules.py").write_text("class Rule:\n    def compile(self): ...\n")
+    with pytest.raises(ToolFailure) as failed:
+        await read.run(ReadParams("rules.py", symbol="Rule.comple"), ctx)
+    assert str(failed.value) == "rules.py has no `Rule.comple`. Did you mean `compile`?"
+    assert failed.value.advice == "It has: Rule 1-2, Rule.compile 2-2"

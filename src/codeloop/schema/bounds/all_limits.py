@@ -9,6 +9,7 @@ from codeloop.schema.bounds import (
     extension,
     language,
     program,
+    reading,
     sandbox,
     session,
     structured,
@@ -16,7 +17,23 @@ from codeloop.schema.bounds import (
     tui,
 )
 
-_MODULES = (limits, browser, cloud, doctor, extension, language, program, sandbox, session, structured, terminal, tui)
+_MODULES = (
+    *(
+        limits,
+        browser,
+        cloud,
+        doctor,
+        extension,
+        language,
+        program,
+        reading,
+        sandbox,
+        session,
+        structured,
+        terminal,
+        tui,
+    ),
+)
 
 
 def all_limits() -> tuple[Limit, ...]:

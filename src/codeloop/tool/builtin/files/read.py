@@ -10,6 +10,8 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from codeloop.kit.suggest import near, suggest_names
+from codeloop.schema.bounds.reading import READ_OUTLINE, READ_PARSED, READ_WHOLE
 from codeloop.schema.ids import new_id
 from codeloop.schema.limits import (
     IMAGE_FILE,
@@ -34,16 +36,25 @@ from codeloop.tool.file_access import (
 )
 from codeloop.tool.superseded_outputs import UNCHANGED
 from codeloop.tool.tool import READ_ONLY, ToolContext, ToolFailure, ToolResult, tool
+from codeloop.workspace.files.encoding import decode
 from codeloop.workspace.files.image import fit_image
 from codeloop.workspace.files.line_range import LineRange, read_head, read_lines
 from codeloop.workspace.files.media_type import media_type
 from codeloop.workspace.files.notebook import render
 from codeloop.workspace.files.safe_open import load
+from codeloop.workspace.search.blocks import Block, find_blocks, format_outline, list_blocks
 from codeloop.workspace.workspace import ResolvedPath, Workspace
 
 INSTRUCTION_FILES = ("AGENTS.md", "CLAUDE.md")
 _PLACE = re.compile(r"(.+?)(?::|#)L?(\d{1,9})-L?(\d{1,9})", re.ASCII | re.DOTALL)
 _PREVIEW = 20
+_HEAD = 100
+"""Lines of a long file that stand above its outline."""
+_WORTH = 5
+"""Rows; with fewer the lines themselves say more."""
+_OTHERS = 3
+_ADVICE = 30
+"""Names of a file that are given where the one that was asked for is not there."""
 _REPEATED = 200
 """Characters; a shorter text is given again rather than a line that says where it was given before."""
 
@@ -54,6 +65,7 @@ class ReadParams(msgspec.Struct, frozen=True, rename="camel"):
     file_path: str
     offset: Annotated[int, Meta(ge=0, description="first line, from 1")] | None = None
     limit: Annotated[int, Meta(ge=0)] | None = None
+    symbol: Annotated[str, Meta(description="as Rule.compile")] | None = None
 
 
 @tool("read", params=ReadParams, traits=READ_ONLY)
@@ -63,6 +75,9 @@ async def read(params: ReadParams, ctx: ToolContext) -> ToolResult:
     check_unmoved(ctx, target)
     first, limit = params.offset or 1, params.limit
     with failures(ctx.workspace, target):
+        if target.real.is_dir() and params.symbol:
+            name = format_path(ctx.workspace, target.path)
+            raise ToolFailure(f"{name} is a folder.", advice=f"Find the file with grep, `{params.symbol}` as pattern.")
         if target.real.is_dir():
             return _directory(ctx.workspace, target, first, limit or READ_LINES.value)
         try:
@@ -75,15 +90,48 @@ async def read(params: ReadParams, ctx: ToolContext) -> ToolResult:
         mime = media_type(head)
         if mime is not None:
             return await asyncio.to_thread(_attachment, ctx, target, mime)
+        others = list[Block]()
+        if params.symbol:
+            block, others = await asyncio.to_thread(_find_symbol, ctx, target, params.symbol)
+            first, limit = block.first, block.last - block.first + 1
         found = await asyncio.to_thread(_lines, target, first, limit or READ_LINES.value)
+        outline = list[str]()
+        if limit is None and params.offset is None and (found.total or 0) > READ_WHOLE.value:
+            outline = format_outline(await asyncio.to_thread(_list_blocks, target), READ_OUTLINE.value)
+        if len(outline) >= _WORTH:
+            found = replace(found, lines=found.lines[:_HEAD], cut="lines")
     if found.lines or found.first == 1:
         ctx.workspace.read_log.record(ctx.session_id, target.real, found.stamp)
-    result = _file(ctx, target, found, is_asked=limit is not None)
-    if found.cut and found.first == 1 and limit is None and (languages := ctx.workspace.made("Languages")):
-        from codeloop.tool.builtin.language.outline import read_outline
-
-        result = replace(result, output=result.output + await read_outline(languages, target.real))
+    result = _file(ctx, target, found)
+    if len(outline) >= _WORTH:
+        rows = "\n".join(outline)
+        result = replace(result, output=f"{result.output}\n\nOutline (`symbol` reads one):\n{rows}")
+    if others:
+        places = ", ".join(f"{each.first}-{each.last}" for each in others[:_OTHERS])
+        more = f" and {len(others) - _OTHERS} more" if len(others) > _OTHERS else ""
+        result = replace(result, output=f"{result.output}\n\n(`{params.symbol}` is also at lines {places}{more})")
     return result
+
+
+def _list_blocks(target: ResolvedPath) -> list[Block]:
+    """Return the functions, classes and sections of a file; none of one that is very large."""
+    if target.real.stat().st_size > READ_PARSED.value:
+        return []
+    loaded = load(target.real, READ_PARSED.value)
+    return list_blocks(decode(loaded.data).content, target.real.suffix)
+
+
+def _find_symbol(ctx: ToolContext, target: ResolvedPath, symbol: str) -> tuple[Block, list[Block]]:
+    """Return the block of that name, and others of the same name. Raises ToolFailure where it has none."""
+    blocks = _list_blocks(target)
+    found = find_blocks(blocks, symbol)
+    if found:
+        return found[0], found[1:]
+    name, names = format_path(ctx.workspace, target.path), [each.name for each in blocks]
+    close = near(symbol.rpartition(".")[2], {each.rpartition(".")[2] for each in names})
+    rows = format_outline(blocks, _ADVICE)
+    advice = f"It has: {', '.join(rows)}" if rows else "Read it with offset and limit, or grep."
+    raise ToolFailure(f"{name} has no `{readable(symbol)}`.{suggest_names(close)}", advice=advice)
 
 
 def _lines(target: ResolvedPath, first: int, limit: int) -> LineRange:
@@ -107,8 +155,7 @@ def _cells(text: str, first: int, limit: int, empty: LineRange) -> LineRange:
     return LineRange(tuple(kept), first, len(lines), cut, empty.stamp)
 
 
-def _file(ctx: ToolContext, target: ResolvedPath, found: LineRange, *, is_asked: bool) -> ToolResult:
-    """Return the lines; `is_asked`: the call itself said how many."""
+def _file(ctx: ToolContext, target: ResolvedPath, found: LineRange) -> ToolResult:
     workspace, path = ctx.workspace, readable(str(target.path))
     name, last = format_path(workspace, target.path), found.first + len(found.lines) - 1
     if not found.lines and found.first > 1:
@@ -122,7 +169,8 @@ def _file(ctx: ToolContext, target: ResolvedPath, found: LineRange, *, is_asked:
     if is_known:
         total = f" of {found.total}" if found.total is not None else ""
         output = f"{name} lines {found.first}-{last}{total} have not changed since you read them above."
-    output = "\n\n".join([output or "(The file is empty)", *_closing(found, last, is_asked=is_asked)])
+    closing = [] if is_known and not found.cut else _closing(found, last)
+    output = "\n\n".join([output or "(The file is empty)", *closing])
     instructions = _instructions(ctx, target)
     output = "\n\n".join([output, *instructions.values()])
     display = {
@@ -144,15 +192,15 @@ def _file(ctx: ToolContext, target: ResolvedPath, found: LineRange, *, is_asked:
     return ToolResult(readable(workspace.relative(target.path)), output, metadata, is_bounded=True)
 
 
-def _closing(found: LineRange, last: int, *, is_asked: bool) -> list[str]:
-    """Return the line that says what is left, and how to go on when the call did not ask for less itself."""
+def _closing(found: LineRange, last: int) -> list[str]:
+    """Return the line that says which lines of how many these are, and how to go on."""
     total = found.total if found.total is not None else f"more than {last}"
-    if found.cut == "bytes":
-        why = f"cut at {READ_BYTES.value // 1024} KB; go on with offset={last + 1}"
-        return [f"(lines {found.first}-{last} of {total}, {why})"]
-    if found.cut and not is_asked:
-        return [f"(lines {found.first}-{last} of {total}; go on with offset={last + 1})"]
-    return [f"(lines {found.first}-{last} of {total})"] if found.cut else []
+    why = f"cut at {READ_BYTES.value // 1024} KB; " if found.cut == "bytes" else ""
+    if found.cut:
+        return [f"(lines {found.first}-{last} of {total}; {why}offset={last + 1} goes on)"]
+    if found.first > 1:
+        return [f"(lines {found.first}-{last} of {total})"]
+    return ["(whole file)"] if len(found.lines) > _PREVIEW else []
 
 
 def _directory(workspace: Workspace, target: ResolvedPath, first: int, limit: int) -> ToolResult:

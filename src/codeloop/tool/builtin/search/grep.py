@@ -1,5 +1,6 @@
 """The tool `grep`: text in files."""
 
+import asyncio
 import os
 import re
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from codeloop.kit.glob import has_magic, split_root
 from codeloop.schema.limits import SEARCH_RESULTS
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON, Wire, replace
+from codeloop.tool.builtin.search.grep_lines import share_lines, show_blocks
 from codeloop.tool.builtin.search.search_folder import TWICE, strip_search_folder
 from codeloop.tool.file_access import (
     check_unmoved,
@@ -47,7 +49,8 @@ class GrepParams(Wire):
     after: int = 0
     mode: Annotated[Mode, Meta(description="default content")] = "content"
     ignore_case: bool = False
-    multiline: Annotated[bool, Meta(description="a match may span lines")] = False
+    multiline: bool = False
+    block: bool = False
 
 
 @tool("grep", params=GrepParams, traits=READ_ONLY)
@@ -67,7 +70,10 @@ async def grep(params: GrepParams, ctx: ToolContext) -> ToolResult:
         shown=SEARCH_RESULTS.value,
     )
     found, how = await _search(target.path, query, ctx)
-    result = _result(params, found if is_named else _drop_lock_files(_plain(found, ctx), params, ctx), ctx)
+    found = found if is_named else _drop_lock_files(_plain(found, ctx), params, ctx)
+    if params.block and params.mode == "content":
+        found = await asyncio.to_thread(show_blocks, found)
+    result = _result(params, found, ctx)
     return replace(result, output="\n\n".join(text for text in (result.output, note, how) if text))
 
 
@@ -161,7 +167,9 @@ def _result(params: GrepParams, found: GrepResult, ctx: ToolContext) -> ToolResu
     if params.mode == "files":
         total, what = len(found.files), files
     order, narrow = (", newest files first", ", path or include") if len(found.files) > 1 else ("", "")
-    notes = [f"the first {shown}{order}; narrow the pattern{narrow}"] if shown < total else []
+    are_shared = params.mode == "content" and len(found.files) > 1
+    some = f"{shown} shown, of each file some" if are_shared else f"the first {shown}"
+    notes = [f"{some}{order}; narrow the pattern{narrow}"] if shown < total else []
     notes += [found.stopped] if found.stopped else []
     if max(params.context, params.before, params.after) > _MOST_CONTEXT:
         notes.append(f"with {_MOST_CONTEXT} lines around a match, which is the most")
@@ -196,29 +204,18 @@ def _blocks(files: list[FileMatches], params: GrepParams, ctx: ToolContext) -> t
             blocks: list[str] = []
             display: list[JSON] = []
             shown = 0
-            for name, hits in zip(names, files, strict=False):
-                if shown >= most:
-                    break
-                lines = _first(hits.lines, most - shown)
-                shown += sum(line.is_match for line in lines)
+            for name, hits, lines in zip(names, files, share_lines(files[:most]), strict=False):
+                count = sum(line.is_match for line in lines)
+                shown += count
                 rows = [*_group_lines(lines, grouped=_has_context(params))]
-                blocks.append("\n".join([name, *map(_format_line, rows)]))
+                rest = [f"({hits.matches - count} more)"] if count < hits.matches and len(files) > 1 else []
+                blocks.append("\n".join([name, *map(_format_line, rows), *rest]))
                 display.append({"path": name, "lines": [[row.number, row.is_match, row.text] for row in rows]})
             return blocks, shown, display
 
 
-def _first(lines: list[MatchLine], matches: int) -> list[MatchLine]:
-    """Return the lines up to the last match that fits."""
-    for index, line in enumerate(lines):
-        if line.is_match:
-            if matches == 0:
-                return lines[:index]
-            matches -= 1
-    return lines
-
-
 def _has_context(params: GrepParams) -> bool:
-    return max(params.context, params.before, params.after) > 0
+    return params.block or max(params.context, params.before, params.after) > 0
 
 
 def _group_lines(lines: list[MatchLine], *, grouped: bool) -> Iterator[MatchLine]:

@@ -32,8 +32,8 @@ _HOST = re.compile(r"(localhost|[\w-]+(?:\.[\w-]+)+)(?::\d+)?(?:[/?#]|$)", re.AS
 class WebfetchParams(Wire):
     """What the model passes."""
 
-    url: Annotated[str, Meta(min_length=1, description="http(s)")]
-    format: Annotated[Format, Meta(description="default markdown")] = "markdown"
+    url: Annotated[str, Meta(min_length=1)]
+    format: Format = "markdown"
     timeout: Annotated[float, Meta(gt=0, le=WEB_TIMEOUT_MAX.seconds, description="seconds, default 30")] | None = None
 
 

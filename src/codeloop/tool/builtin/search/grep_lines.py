@@ -1,0 +1,84 @@
+"""Which lines of a search are shown: whole functions around matches, and a fair share of each file."""
+
+from collections.abc import Sequence
+
+from codeloop.schema.bounds.reading import READ_PARSED, SEARCH_BLOCK, SEARCH_BYTES
+from codeloop.schema.limits import READ_LINE, SEARCH_RESULTS
+from codeloop.schema.wire import replace
+from codeloop.workspace.files.encoding import NotText, decode
+from codeloop.workspace.files.safe_open import load
+from codeloop.workspace.search.blocks import find_enclosing, list_blocks
+from codeloop.workspace.search.rg_matches import FileMatches, GrepResult, MatchLine
+
+_ROW = 8
+"""Bytes of a line besides its text: its number and what stands around it."""
+_NAME = 100
+"""Bytes that a file takes whatever is shown of it."""
+
+
+def show_blocks(found: GrepResult) -> GrepResult:
+    """Return a search with the whole function around each match, where there is one and it is not too long."""
+    return replace(found, files=[_with_blocks(each) for each in found.files[: SEARCH_RESULTS.value]])
+
+
+def _with_blocks(hits: FileMatches) -> FileMatches:
+    try:
+        if hits.path.stat().st_size > READ_PARSED.value:
+            return hits
+        text = decode(load(hits.path, READ_PARSED.value).data).content
+    except (OSError, NotText, ValueError):
+        return hits
+    blocks, lines = list_blocks(text, hits.path.suffix), text.split("\n")
+    matches = {line.number for line in hits.lines if line.is_match}
+    wanted = {line.number: line.text for line in hits.lines}
+    for number in matches:
+        block = find_enclosing(blocks, number, SEARCH_BLOCK.value)
+        if block is not None:
+            inner = range(block.first, min(block.last, len(lines)) + 1)
+            wanted = {each: lines[each - 1].rstrip("\r")[: READ_LINE.value] for each in inner} | wanted
+    rows = [MatchLine(number, wanted[number], number in matches) for number in sorted(wanted)]
+    return FileMatches(hits.path, hits.matches, rows)
+
+
+def share_lines(files: Sequence[FileMatches]) -> list[list[MatchLine]]:
+    """Return the lines of each file that are shown. Matches and bytes are shared: what one leaves goes to others."""
+    counts = _share([sum(line.is_match for line in hits.lines) for hits in files], SEARCH_RESULTS.value)
+    kept = [_first_matches(hits.lines, count) for hits, count in zip(files, counts, strict=True)]
+    room = SEARCH_BYTES.value - _NAME * len(files)
+    sizes = _share([sum(map(_size, lines)) for lines in kept], max(room, 0))
+    return [_first_bytes(lines, size) for lines, size in zip(kept, sizes, strict=True)]
+
+
+def _share(wanted: Sequence[int], most: int) -> list[int]:
+    """Return how much each gets of `most`: what it wants, or an equal share of what those that want less leave."""
+    shares = [0] * len(wanted)
+    for done, place in enumerate(sorted(range(len(wanted)), key=wanted.__getitem__)):
+        shares[place] = min(wanted[place], -(-most // (len(wanted) - done)))
+        most -= shares[place]
+    return shares
+
+
+def _size(line: MatchLine) -> int:
+    return len(line.text.encode(errors="replace")) + _ROW
+
+
+def _first_matches(lines: Sequence[MatchLine], count: int) -> list[MatchLine]:
+    """Return the lines before the match after the first `count`."""
+    for place, line in enumerate(lines):
+        if line.is_match:
+            if not count:
+                return list(lines[:place])
+            count -= 1
+    return list(lines)
+
+
+def _first_bytes(lines: Sequence[MatchLine], size: int) -> list[MatchLine]:
+    """Return the first lines that fit, and the first match whatever its size."""
+    kept: list[MatchLine] = []
+    for line in lines:
+        size -= _size(line)
+        if size < 0 and any(each.is_match for each in kept):
+            return kept
+        if size >= 0 or line.is_match:
+            kept.append(line)
+    return kept

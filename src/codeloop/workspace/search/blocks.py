@@ -1,0 +1,173 @@
+"""The functions, classes and sections of a text, found by its layout, in any language that is indented. Pure.
+
+A line that defines something begins a block, which ends before the next line that is indented no deeper and does not
+belong to it, such as a closing bracket. Python is read by its own parser where that understands it.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+from msgspec import Struct
+
+_LINE = 400
+"""Characters of a line that are looked at."""
+_PARSED = 2_000_000
+"""Characters of a Python file that are parsed: a tenth of a second."""
+_CLOSING = re.compile(
+    r"[)\]}>]|(?:end|else|elif|elsif|except|finally|catch|rescue|ensure|case|default|where)\b|[{(]\s*$"
+    r"|#\s*(?:if|ifdef|ifndef|else|elif|endif|define|undef|include|pragma)\b|\w+:$"
+)
+"""How a line begins that goes on with a block although it is indented no deeper than its first line."""
+_WORD = r"[A-Za-z_$][\w$]*"
+_MODIFIERS = (
+    r"(?:(?:export|default|declare|pub(?:\([^)]*\))?|public|private|protected|internal|static|final|abstract|async"
+    r"|unsafe|extern(?: \"C\")?|const|open|sealed|data|override|virtual|inline|partial|readonly|suspend|local"
+    r"|template<[^>]*>)\s+)*"
+)
+_TYPES = (
+    r"(?:class|interface|enum(?: class)?|struct|union|trait|record|object|protocol|extension|namespace|module|mod"
+    rf"|impl(?:<[^>]*>)?|type|defmodule|contract)\s+(?P<name>{_WORD}(?:(?:::|\.){_WORD})*)"
+)
+_FUNCTIONS = (
+    rf"(?:def|defp|fn|func|fun|function\*?|sub|proc|macro_rules!)\s+(?P<name>(?:(?:self|{_WORD})[.:])?{_WORD}[?!]?)"
+)
+_NO_NAME = r"(?!(?:if|for|while|switch|catch|return|function|with|do|else|new|await|throw|sizeof|defined|typedef)\b)"
+_ARROW = (
+    rf"(?:const|let|var)\s+(?P<name>{_WORD})\s*=\s*"
+    rf"(?:async\s*)?(?:function\b|\([^()]*\)\s*(?::[^=]+)?=>|{_WORD}\s*=>)"
+)
+_METHOD = rf"(?:(?:get|set|\*)\s*)?{_NO_NAME}(?P<name>#?{_WORD})\s*(?:<[^>]*>)?\([^;]*\)\s*(?::[^;{{]+)?\{{$"
+_TYPED = rf"{_NO_NAME}(?:[\w<>\[\],.?:]+[*&]*\s+[*&]*)+(?P<name>{_WORD}(?:::~?{_WORD})*)\s*\([^;]*$"
+_TESTS = r"(?:describe|context|it|test)(?:\.\w+)?\(\s*(?P<name>['\"`][^'\"`]{1,80})['\"`]"
+_OF_GO = rf"func\s+\(\w*\s*\*?(?P<owner>{_WORD})[^)]*\)\s*(?P<name>{_WORD})"
+
+_SCRIPTS = ("js", "jsx", "ts", "tsx", "mjs", "cjs", "mts", "cts", "vue", "svelte")
+_WITH_TYPES = (
+    *("c", "h", "cc", "cpp", "cxx", "hpp", "hh", "java", "cs", "kt", "kts", "scala", "swift", "dart", "php", "groovy"),
+)
+_OTHERS = ("py", "pyi", "rb", "rs", "lua", "ex", "exs", "pl", "pm", "jl", "nim", "zig", "tcl", "go", "ml", "r")
+
+
+class Block(Struct, frozen=True):
+    """A definition or section: its name below others (`Rule.compile`), its lines from 1, how deep it is nested."""
+
+    name: str
+    first: int
+    last: int
+    depth: int
+
+
+def _compile(*patterns: str) -> tuple[re.Pattern[str], ...]:
+    return tuple(re.compile(rf"\s*{_MODIFIERS}{pattern}", re.ASCII) for pattern in patterns)
+
+
+_ROWS: dict[str, tuple[re.Pattern[str], ...]] = {
+    **dict.fromkeys(_OTHERS, _compile(_OF_GO, _FUNCTIONS, _TYPES)),
+    **dict.fromkeys(_SCRIPTS, _compile(_FUNCTIONS, _TYPES, _ARROW, _METHOD, _TESTS)),
+    **dict.fromkeys(_WITH_TYPES, _compile(_FUNCTIONS, _TYPES, _TYPED)),
+    **dict.fromkeys(("sh", "bash", "zsh"), _compile(rf"(?:function\s+)?(?P<name>{_WORD})\s*\(\)", _FUNCTIONS)),
+}
+"""By the end of a file's name: what its definitions look like."""
+
+
+def list_blocks(text: str, suffix: str) -> list[Block]:
+    """Return the blocks of a text in its order. `suffix`: the end of its file's name, such as `.py`."""
+    kind = suffix.removeprefix(".").lower()
+    if kind in {"md", "markdown"}:
+        return list(_list_sections(text.splitlines()))
+    if kind in {"py", "pyi"} and len(text) <= _PARSED and (parsed := _parse_python(text)) is not None:
+        return parsed
+    return list(_list_by_layout(text.splitlines(), _ROWS.get(kind, ())))
+
+
+def find_blocks(blocks: Sequence[Block], name: str) -> list[Block]:
+    """Return the blocks of that name: `compile`, `Rule.compile`, with `::` or `#` for the dot, too."""
+    bare = re.sub(r"^(?:(?:async|def|class|function|func|fn|struct|type|interface)\s+)+|\(.*", "", name.strip())
+    wanted = re.sub(r"::|#|->", ".", bare).removeprefix(".")
+    return [each for each in blocks if each.name == wanted or each.name.endswith(f".{wanted}")]
+
+
+def format_outline(blocks: Sequence[Block], most: int) -> list[str]:
+    """Return a row for each block, `Rule.compile 606-697`, at most `most`: the deepest are left out first."""
+    kept = list(blocks)
+    while len(kept) > most and (deepest := max(each.depth for each in kept)):
+        kept = [each for each in kept if each.depth < deepest]
+    rows = [f"{each.name} {each.first}-{each.last}" for each in kept[:most]]
+    left_out = len(blocks) - len(rows)
+    return [*rows, *([f"({left_out} more)"] if left_out else [])]
+
+
+def find_enclosing(blocks: Sequence[Block], line: int, most: int) -> Block | None:
+    """Return the innermost block of at most `most` lines that holds a line; None: there is none."""
+    return next((each for each in reversed(blocks) if each.first <= line <= each.last < each.first + most), None)
+
+
+def _list_by_layout(lines: Sequence[str], patterns: Sequence[re.Pattern[str]]) -> Iterator[Block]:
+    matches = partial(_match_any, patterns)
+    starts = [(at, _indent(line), found) for at, line in enumerate(lines) if patterns and (found := matches(line))]
+    above: list[tuple[int, str]] = []
+    for at, indent, found in starts:
+        while above and above[-1][0] >= indent:
+            above.pop()
+        owner = found.groupdict().get("owner")
+        own = found["name"].replace("::", ".").strip("'\"`")
+        name = ".".join([*(each for _, each in above), *([owner] if owner else []), own])
+        yield Block(name, at + 1, _find_end(lines, at, indent) + 1, len(above))
+        above.append((indent, own))
+
+
+def _match_any(patterns: Sequence[re.Pattern[str]], line: str) -> re.Match[str] | None:
+    line = line[:_LINE].rstrip()
+    return next((found for each in patterns if (found := each.match(line))), None)
+
+
+def _indent(line: str) -> int:
+    expanded = line[:_LINE].expandtabs(4)
+    return len(expanded) - len(expanded.lstrip())
+
+
+def _find_end(lines: Sequence[str], start: int, indent: int) -> int:
+    """Return the last line of a block that begins at `start`, both from 0."""
+    last = start
+    for at in range(start + 1, len(lines)):
+        line = lines[at]
+        if not line.strip():
+            continue
+        if _indent(line) <= indent and (_indent(line) < indent or not _CLOSING.match(line.lstrip()[:_LINE])):
+            break
+        last = at
+    return last
+
+
+def _list_sections(lines: Sequence[str]) -> Iterator[Block]:
+    found: list[tuple[int, int, str]] = []
+    is_code = False
+    for at, line in enumerate(lines):
+        is_code ^= line.lstrip().startswith(("```", "~~~"))
+        if not is_code and (heading := re.match(r"(#{1,6})\s+(.{1,80})", line)):
+            found.append((at, len(heading[1]), heading[2].strip(" #")))
+    for number, (at, level, name) in enumerate(found):
+        after = (start for start, other, _ in found[number + 1 :] if other <= level)
+        yield Block(name, at + 1, next(after, len(lines)), level - 1)
+
+
+def _parse_python(text: str) -> list[Block] | None:
+    """Return the blocks of a Python text; None where this Python's parser does not take it."""
+    import ast
+
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    found: list[Block] = []
+    waiting: list[tuple[ast.stmt, str, int]] = [(each, "", 0) for each in reversed(tree.body)]
+    while waiting:
+        node, above, depth = waiting.pop()
+        inner: list[ast.stmt] = [each for each in ast.iter_child_nodes(node) if isinstance(each, ast.stmt)]
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            first = min((each.lineno for each in node.decorator_list), default=node.lineno)
+            found.append(Block(above + node.name, first, node.end_lineno or node.lineno, depth))
+            above, depth = f"{above}{node.name}.", depth + 1
+        waiting += [(each, above, depth) for each in reversed(inner)]
+    return found
