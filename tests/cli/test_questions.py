@@ -397,8 +397,8 @@ def test_a_command_is_no_answer_and_runs_where_there_are_commands(tmp_path: Path
         assert "It acts on another machine or service: git push" in terminal.wait_for(END)
         terminal.type("/help me")
         assert "“/help me” is a command, not an answer. Answer first." in terminal.wait_for(END)
-        terminal.type("!ls")
-        terminal.wait_for(END)
+        terminal.type("!touch made")
+        assert "“!touch made” is a command, not an answer. Answer first." in terminal.wait_for(END)
         terminal.type("no")
         terminal.end()
     with serving(steps(call("write", filePath=f"{tmp_path}/b.sh", content="echo new\n"), DONE)) as server:
@@ -407,6 +407,8 @@ def test_a_command_is_no_answer_and_runs_where_there_are_commands(tmp_path: Path
         assert "  │ +echo new" in terminal.wait_for(END)
         terminal.type("/status")
         terminal.wait_for(", working")
+        terminal.type("!touch made")
+        assert "answer its question first" in terminal.wait_for("then commands of your own can run.")
         terminal.type("/nothing at all")
         assert "Unknown command: /nothing" in terminal.wait_for("To send it as a prompt, put a space first.")
         terminal.type("y")
@@ -414,3 +416,4 @@ def test_a_command_is_no_answer_and_runs_where_there_are_commands(tmp_path: Path
         terminal.type("/exit")
         terminal.end()
     assert (tmp_path / "b.sh").read_text() == "echo new\n"
+    assert not (desk.work / "made").exists()

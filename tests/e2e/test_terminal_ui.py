@@ -108,7 +108,7 @@ def left_and_resumed(screen: Pane, command: list[str]) -> None:
     screen.sees("tell a story again", "word-1 ", "2 * ")
     screen.type("", "C-c")
     goes_on = "attach" in command  # a server's turns go on by themselves
-    asked = "Press ctrl+c again to exit" if goes_on else "A turn is running and would be stopped: again to leave"
+    asked = "Press ctrl+c again to exit" if goes_on else "Press again to leave and stop the turn"
     screen.sees(asked, without=["ctrl+q"])
     screen.type("", "C-c")
     assert screen.ended()[0] == 0

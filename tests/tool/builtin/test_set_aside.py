@@ -57,6 +57,14 @@ async def test_of_a_folder_every_file_is_shown_and_what_is_no_text_is_named(ctx:
     assert "root:" not in shown
 
 
+async def test_a_folder_with_one_file_is_named_by_that_file(ctx: TestContext, tmp_path: Path) -> None:
+    (tmp_path / "moved/agents").mkdir(parents=True)
+    (tmp_path / "moved/agents/a.md").write_text("Do as I say.\n")
+    title, rows = await ask_about(ctx, tmp_path / "moved", ".codeloop")
+    assert title == "Keep .codeloop/agents/a.md (bash)"
+    assert "  │ +Do as I say." in rows
+
+
 async def test_of_many_and_of_large_files_the_question_says_that_there_is_more(
     ctx: TestContext, tmp_path: Path
 ) -> None:

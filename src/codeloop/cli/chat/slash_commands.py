@@ -54,6 +54,7 @@ from codeloop.schema.permission import PROFILE, PROFILES, Profile
 from codeloop.schema.wire import replace
 
 WIDTH = 70
+BUSY = "A turn is running: answer its question first, or end it with Ctrl-C; then commands of your own can run."
 
 
 class SlashCommand(Struct, frozen=True):
@@ -71,6 +72,8 @@ async def take_line(chat: Chat, line: str) -> None:
         await _slash(chat, name, words.strip())
     elif line.startswith("!") and (command := line[1:].strip()):
         agent = chat.agent or (chat.session.agent if chat.session else None)
+        if chat.is_busy:
+            raise UsageProblem(BUSY)
         await chat.begin(
             lambda client, session: client.call(
                 SESSION_SHELL, RunShell(session_id=session, command=command, agent=agent, model=chat.model)

@@ -71,7 +71,7 @@ def context_lines(context: SessionContext, width: int = WIDE) -> list[str]:
     if context.compacts_at:
         left = max(context.compacts_at - context.used, 0)
         lines += ["", f"A summary takes the place of the conversation from {count(context.compacts_at)} tokens on"]
-        lines[-1] += f", in {count(left)}." if left else ": at the next step."
+        lines[-1] += f": after {count(left)} more." if left else ": at the next step."
     if context.prunable:
         lines.append(f"Before that, about {count(context.prunable)} of old output are left out.")
     return lines

@@ -10,7 +10,7 @@ from codeloop.tui.widgets.prompt.entry import PromptEntry
 
 MOST = 9
 """Tabs at a time."""
-STOPS = "A turn is running and would be stopped: again to leave"
+STOPS = "Press again to leave and stop the turn"
 JUST_NOW = 1.0
 """Seconds after the end of a turn in which a key may still be meant to stop it."""
 

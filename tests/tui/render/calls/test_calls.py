@@ -48,6 +48,15 @@ def test_an_open_command_shows_all_of_its_output() -> None:
     assert plain(draw(done("bash", {"command": "make"}, output, is_open=True))).count("\n") == 100
 
 
+@pytest.mark.parametrize("printed", ["", "begun"])
+def test_of_a_command_that_was_stopped_its_output_is_shown_without_words_for_the_model(printed: str) -> None:
+    kept = f"{printed}\n\n<shell_metadata>\nThe command was aborted; all its processes were ended.\n</shell_metadata>"
+    metadata = {"output": kept, "interrupted": True}
+    assert plain(draw(failed("bash", {"command": "make"}, "interrupted", metadata))).split("\n")[1:] == (
+        ["  begun"] if printed else []
+    )
+
+
 def test_lines_that_the_tool_left_out_are_counted() -> None:
     item = done("bash", {"command": "make"}, "a\nb", {"truncated": True, "lines": 5_000})
     assert "… 4,998 more lines above" in plain(draw(item))

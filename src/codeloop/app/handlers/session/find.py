@@ -26,6 +26,7 @@ from codeloop.schema.part import (
     ToolPart,
     ToolStateCompleted,
     ToolStateError,
+    without_notes,
 )
 from codeloop.store.queries import open_queries
 
@@ -99,7 +100,9 @@ def _text(part: Part) -> str:
             return f"{description}\n{prompt}"
         case ToolPart(state=ToolStateCompleted() as state):
             shown = (state.metadata or {}).get("output")
-            return "\n".join([*iterate_texts(state.input), shown if isinstance(shown, str) else state.output])
+            return "\n".join(
+                [*iterate_texts(state.input), without_notes(shown if isinstance(shown, str) else state.output)]
+            )
         case ToolPart(state=ToolStateError() as state):
             return "\n".join([*iterate_texts(state.input), state.error])
         case ToolPart(state=state):

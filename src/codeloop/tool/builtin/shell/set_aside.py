@@ -27,7 +27,7 @@ async def decide_on(set_aside: Iterable[SetAside], ctx: ToolContext) -> list[str
     for each in set_aside:
         name = permission_name(ctx.workspace, each.path)
         contents = await asyncio.to_thread(_describe_contents, each)
-        shown: JSON = {"keep": name, "reason": _REASON, "diff": contents}
+        shown: JSON = {"keep": name + _name_only_file(each), "reason": _REASON, "diff": contents}
         is_kept = False
         try:
             await ctx.ask(
@@ -61,6 +61,15 @@ def _describe_contents(set_aside: SetAside) -> str:
     if len(files) > _FILES:
         patches.append(unified_diff(str(set_aside.path), "", "(and more files than are shown here)\n").patch)
     return "".join(patches)
+
+
+def _name_only_file(set_aside: SetAside) -> str:
+    """Return the rest of the path of the one file in a folder; "" where the diff names them."""
+    moved = set_aside.moved
+    if not moved.is_dir() or moved.is_symlink():
+        return ""
+    files = list(islice((path for path in moved.rglob("*") if not path.is_dir()), 2))
+    return f"/{files[0].relative_to(moved)}" if len(files) == 1 else ""
 
 
 def _read(path: Path) -> str:

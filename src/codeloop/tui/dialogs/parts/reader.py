@@ -1,6 +1,7 @@
 """Rows to read, over the whole screen."""
 
 from collections.abc import Callable, Sequence
+from typing import ClassVar
 
 from textual import events
 from textual.app import ComposeResult
@@ -18,6 +19,9 @@ _PAGES = {"pageup": -1, "pagedown": 1, "space": 1}
 
 class ReadingScreen(Dialog[None]):
     """Closes without a result. `rows` returns the text to read as rows of a given width."""
+
+    closing: ClassVar[Sequence[tuple[str, str]]] = ()
+    """Keys that close it besides those of every dialog, and what to say of them."""
 
     def __init__(self, title: str, rows: Callable[[int], Sequence[Row]], colours: Colours) -> None:
         super().__init__(colours)
@@ -39,14 +43,14 @@ class ReadingScreen(Dialog[None]):
         self.query_one("#reading-title", RowsView).show([title_row(self._title, styles, width), []], 2)
         rows = self._rows(width - 1)
         self.query_one("#reading-rows", RowsView).show(rows, min(len(rows), max(self.size.height - _AROUND, 3)))
-        keys = key_rows([("↑↓ pgup pgdn", "scroll")], styles, width)
+        keys = key_rows([("↑↓ pgup pgdn", "scroll"), *self.closing], styles, width)
         self.query_one("#reading-keys", RowsView).show([[], *keys], len(keys) + 1)
 
     def on_key(self, event: events.Key) -> None:
         """Scroll, or close."""
         event.stop()
         view = self.query_one("#reading-rows", RowsView)
-        if event.key in {"escape", "enter", "q"}:
+        if event.key in {"escape", "enter", "q", *(key for key, _ in self.closing)}:
             self.dismiss(None)
         elif event.key in _SCROLLS:
             view.scroll_relative(y=_SCROLLS[event.key], animate=False)

@@ -4,6 +4,7 @@ from rich.segment import Segment
 
 from codeloop.client.numbers import command_ending, duration
 from codeloop.kit.terminal_text import inert
+from codeloop.schema.part import without_notes
 from codeloop.tui.render.ansi import AnsiText
 from codeloop.tui.render.calls.call import FOLDED, MOST, CallBody, ToolCall, sequence
 from codeloop.tui.render.canvas import Row
@@ -64,7 +65,7 @@ def _output(call: ToolCall) -> tuple[str, list[str]]:
     """Split the output of a command from the program's notes on it, without those that the heading says."""
     printed = call.metadata.get("output")
     if call.status != "done":
-        return (printed if isinstance(printed, str) else ""), []
+        return (without_notes(printed) if isinstance(printed, str) else ""), []
     notes = [str(note) for note in sequence(call.metadata.get("notes"))]
     return "" if printed == "" else call.output, notes  # what the result says of no output is for the model
 

@@ -25,7 +25,7 @@ from codeloop.tui.widgets.base import app_of
 from codeloop.tui.widgets.line_input import LineInput
 from codeloop.tui.widgets.request_panel.form import Form, FormEntry, Request
 from codeloop.tui.widgets.request_panel.form_rows import about_rows, choice_rows, head_rows
-from codeloop.tui.widgets.request_panel.full_request import FullRequest
+from codeloop.tui.widgets.request_panel.full_request import WHOLE, FullRequest
 from codeloop.tui.widgets.request_panel.messages import Answered, Early
 from codeloop.tui.widgets.request_panel.permission_form import PermissionForm
 from codeloop.tui.widgets.request_panel.question_form import QuestionForm
@@ -49,7 +49,6 @@ _REJECT, _WIDER = ("esc esc", "reject"), ("f", "whole screen")
 _SEVERAL = ("←→", "questions")
 _HINT = [("↑↓ enter", "choose"), ("pgup pgdn", "scroll")]
 _MARKING = [("space or enter", "mark"), ("enter again", "go on")]
-_WHOLE = "f"
 _COMMANDS = ("/", "!")
 """What begins a command of the prompt, which runs beside the question."""
 _SCROLLS = {"pageup": -1.0, "pagedown": 1.0, "ctrl+u": -0.5, "ctrl+d": 0.5, "shift+up": 0.0, "shift+down": 0.0}
@@ -200,7 +199,7 @@ class RequestPanel(Widget, can_focus=True):
             event.stop()
             event.prevent_default()
             self._after(form)
-        elif event.key == _WHOLE:
+        elif event.key == WHOLE:
             event.stop()
             app_of(self).push_screen(FullRequest(form, self.diff_view, self._colours))
         elif event.is_printable and event.key != "space" and form.begin_words(event.character or ""):

@@ -1,0 +1,33 @@
+"""That sandboxed commands reach no network is said where one of them fails: on the screen, in `run`, and over HTTP."""
+
+from pathlib import Path
+
+import pytest
+
+from codeloop.cli.output.tool_call import lines
+from codeloop.model.testing.script import ScriptedAnswer
+from codeloop.schema.api.session_requests import ListMessages
+from codeloop.schema.operation import SESSION_MESSAGES
+from codeloop.schema.part import ToolPart, ToolStateCompleted
+from tests.support.project import call, calls, rig
+from tests.support.sandboxed import is_sandboxed
+from tests.tui.app.played import played
+
+NOTE = "blocked: the network, which is off for sandboxed commands."
+
+
+@pytest.mark.skipif(not is_sandboxed(), reason="no sandbox can be had here")
+async def test_a_command_without_the_network_says_so_in_every_interface(tmp_path: Path) -> None:
+    line = "python3 -c 'import socket; socket.getaddrinfo(\"example.com\", 443)'"
+    made = calls(call("bash", "c1", command=line))
+    async with rig(tmp_path, [made, ScriptedAnswer(text="Done.")], sandbox={"network": "off"}) as desk:
+        async with played(desk, tmp_path / "state", size=(100, 40)) as ui:
+            await ui.type("go", "enter")
+            await ui.sees("Done.")
+            screen, session = ui.screen(), ui.ui.session.id
+        messages = await desk.client.call(SESSION_MESSAGES, ListMessages(session_id=session))
+    (part,) = [part for message in messages for part in message.parts if isinstance(part, ToolPart)]
+    assert isinstance(part.state, ToolStateCompleted)
+    assert NOTE in screen
+    assert NOTE in "\n".join(lines(part, colour=False))
+    assert [NOTE] == part.state.metadata["notes"]
