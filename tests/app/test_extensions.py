@@ -1,6 +1,7 @@
 """Extensions in a project that is opened in this process, with real hosts: a person's own, outside of the sandbox."""
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 
 from codeloop.app.app import App
 from codeloop.app.extended.extensions import code_of
-from codeloop.app.extended.operations import serve_operation
+from codeloop.app.extended.operations import Reach, serve_operation
 from codeloop.app.models.open_models import OneModel
 from codeloop.app.process_dispatch import carry_out
 from codeloop.app.project import Project
@@ -198,11 +199,62 @@ async def test_an_extension_in_the_sandbox_asks_for_nothing_that_leads_out(tmp_p
     own(tmp_path, "tool/word.py", WORD)
     async with rig(tmp_path, [DONE], **OPEN) as it:
         await it.prompt()
-        carry = await hosts(it.project).operations
+        carry, root = await hosts(it.project).operations, tmp_path / "work"
         for name in ("session.shell", "pty.create", "permission.reply", "config.update"):
             with pytest.raises(OperationError, match="not for extensions that come with a project"):
-                await serve_operation(carry, OperationCall(1, name), is_confined=True)
-        assert await serve_operation(carry, OperationCall(1, "session.list"), is_confined=True)
+                await serve_operation(carry, OperationCall(1, name), "project", root)
+            with pytest.raises(OperationError, match="leads out of the sandbox"):
+                await serve_operation(carry, OperationCall(1, name), "own", root)
+        assert await serve_operation(carry, OperationCall(1, "session.list"), "project", root)
+
+
+ALLOWING = {"permission": [{"permission": "*", "pattern": "*", "action": "allow"}]}
+
+
+@pytest.mark.parametrize("reach", ["project", "own"])
+@pytest.mark.parametrize(
+    ("name", "query", "body"),
+    [
+        ("session.create", {}, ALLOWING),
+        ("session.update", {}, ALLOWING),
+        ("session.prompt", {}, {"parts": [], "tools": {"*": True}}),
+        ("session.prompt", {}, {"parts": [{"type": "file", "mime": "text/plain", "url": "file://{home}/key"}]}),
+        ("session.prompt_async", {}, {"parts": [{"type": "file", "mime": "text/plain", "url": "file:.%65nv"}]}),
+        ("session.prompt", {}, {"parts": [{"type": "file", "mime": "text/plain", "url": "file://{home}/work/link"}]}),
+        ("file.read", {"path": ".env"}, None),
+        ("file.read", {"path": "link"}, None),
+        ("file.read", {"path": "sub/../.env"}, None),
+    ],
+)
+async def test_what_a_person_may_do_by_the_api_leads_no_extension_out_of_its_sandbox(
+    tmp_path: Path, reach: Reach, name: str, query: dict[str, str], body: Any
+) -> None:
+    (tmp_path / "work/sub").mkdir(parents=True)
+    (tmp_path / "work/.env").write_text("KEY=the secret")
+    (tmp_path / "work/link").symlink_to(".env")
+    (tmp_path / "key").write_text("the secret")
+    given = json.loads(json.dumps(body).replace("{home}", str(tmp_path)))
+    own(tmp_path, "tool/word.py", WORD)
+    async with rig(tmp_path, [DONE], **OPEN) as it:
+        await it.prompt()
+        path = (
+            {"sessionID": it.session_id} if name in {"session.update", "session.prompt", "session.prompt_async"} else {}
+        )
+        asked = OperationCall(1, name, path=path, query=query, body=given)
+        with pytest.raises(OperationError, match="an extension in a sandbox can't"):
+            await serve_operation(await hosts(it.project).operations, asked, reach, tmp_path / "work")
+
+
+async def test_a_search_shows_extensions_nothing_of_files_with_keys(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    for file in (".env", "plain"):
+        (tmp_path / "work" / file).write_text("KEY=the secret")
+    own(tmp_path, "tool/word.py", WORD)
+    async with rig(tmp_path, [DONE], **OPEN) as it:
+        await it.prompt()
+        asked = OperationCall(1, "find.text", query={"pattern": "secret"})
+        found = await serve_operation(await hosts(it.project).operations, asked, "own", tmp_path / "work")
+        assert [Path(line.path.text).name for line in found] == ["plain"]
 
 
 async def test_one_that_can_not_be_loaded_is_named_once_and_the_others_work(tmp_path: Path) -> None:

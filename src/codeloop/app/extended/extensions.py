@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 import codeloop
 from codeloop.app.extended.hooks import PROGRAMS, HookedProject, rows_of
-from codeloop.app.extended.operations import serve_operation
+from codeloop.app.extended.operations import Reach, serve_operation
 from codeloop.app.models.open_models import Source
 from codeloop.app.toolbox import BUILTIN
 from codeloop.config.project_root import ProjectRoot
@@ -19,9 +19,9 @@ from codeloop.extend.hooks.hooks import Hooks
 from codeloop.extend.hooks.timings import HookTimings
 from codeloop.extend.host.extension import Extension
 from codeloop.extend.host.host_stream import HostPipes
-from codeloop.extend.host.hosts import ExtensionHosts, HostCallbacks, HostKey, log_file, tool_names_of
+from codeloop.extend.host.hosts import CarryOut, ExtensionHosts, HostCallbacks, HostKey, log_file, tool_names_of
 from codeloop.extend.host.known import KnownOffers, surroundings_of
-from codeloop.extend.host.protocol import VERSION, HostHello
+from codeloop.extend.host.protocol import VERSION, HostHello, OperationCall
 from codeloop.model.providers import Providers
 from codeloop.schema.errors import HookRefused
 from codeloop.schema.operation import OPERATIONS
@@ -79,6 +79,12 @@ def hosts_of(project: ExtendedProject) -> ExtensionHosts:
             return wanted
         return extension.is_project or is_below_writable(extension, place, settings.paths.own)
 
+    async def serve(carry_out: CarryOut, call: OperationCall, is_confined: bool) -> Any:
+        sandbox = settings.config.sandbox
+        is_open = sandbox.extensions is False or sandbox.mode == "off"
+        reach: Reach = "project" if is_confined else "all" if is_open else "own"
+        return await serve_operation(carry_out, call, reach, place.root)
+
     look = partial(surroundings_of, place, settings.paths, settings.environment)
     hello = HostHello(
         VERSION,
@@ -94,7 +100,7 @@ def hosts_of(project: ExtendedProject) -> ExtensionHosts:
         is_confined,
         log,
         project.warn,
-        serve_operation,
+        serve,
         lambda session, message: project.engine.store.context_view(session).agent_of(message),
         lambda: take_extensions(project),
     )

@@ -1,13 +1,27 @@
-"""Operations of the API that extensions ask for, carried out as those of any client."""
+"""Operations of the API that extensions ask for, carried out as those of any client, but none that leads them out.
 
-from typing import Any
+What a person does by a client needs no question: a file attached, a shell line, an answer. An extension in a sandbox
+is no person, so it gets nothing by the API that its sandbox keeps from it.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal, cast
+from urllib.parse import unquote, urlsplit
 
 from codeloop.extend.host.hosts import CarryOut
 from codeloop.extend.host.protocol import OperationCall
+from codeloop.kit.guarded_paths import is_secret
 from codeloop.schema import operation
+from codeloop.schema.api.files import FileQuery, FoundLine, VcsFileDiff
+from codeloop.schema.api.session_inputs import FilePartInput, Prompt
+from codeloop.schema.api.session_requests import CreateSession, UpdateSession
 from codeloop.schema.errors import OperationError
+from codeloop.schema.operation import Operation
 
-_CONFINED = frozenset(
+Reach = Literal["project", "own", "all"]
+"""Whose API it is: of a project's extension; of the user's, in a sandbox of its own; of one without a sandbox."""
+_OF_PROJECT = frozenset(
     (
         operation.SESSION_CREATE.id,
         operation.PROMPT.id,
@@ -19,14 +33,72 @@ _CONFINED = frozenset(
         operation.LOG.id,
     )
 )
-"""What an extension that is sandboxed may ask for besides reading: nothing that leads out of its sandbox."""
+"""What an extension that comes with a project may ask for besides reading."""
+_LEADING_OUT = frozenset(
+    (
+        operation.SESSION_SHELL.id,
+        operation.SESSION_IMPORT.id,
+        operation.PTY_CREATE.id,
+        operation.PTY_UPDATE.id,
+        operation.PTY_TICKET.id,
+        operation.CONFIG_UPDATE.id,
+        operation.PROVIDER_ADD.id,
+        operation.MCP_ADD.id,
+        operation.PERMISSION_REPLY.id,
+        operation.PERMISSION_RESPOND.id,
+        operation.TUI_SUBMIT_PROMPT.id,
+        operation.TUI_EXECUTE.id,
+        operation.TUI_PUBLISH.id,
+    )
+)
+"""What runs a program outside of every sandbox, answers in a person's name, or changes the rules."""
+_OWN = '{} leads out of the sandbox of extensions. For those that need it: "sandbox": {{"extensions": false}}.'
 
 
-async def serve_operation(carry_out: CarryOut, call: OperationCall, is_confined: bool) -> Any:
+async def serve_operation(carry_out: CarryOut, call: OperationCall, reach: Reach, root: Path) -> Any:
     """Carry out an operation that an extension asks for. Raises CodeloopError: no such operation, refused."""
     row = next((row for row in operation.OPERATIONS if row.id == call.operation), None)
     if row is None or row.scope == "process":
         raise OperationError("NotFoundError", f"There is no operation {call.operation} for extensions.")
-    if is_confined and row.method != "GET" and row.id not in _CONFINED:
+    if reach == "project" and row.method != "GET" and row.id not in _OF_PROJECT:
         raise OperationError("BadRequest", f"{row.id} is not for extensions that come with a project.")
-    return await carry_out(row, row.arguments(call.path, call.query, call.body))
+    if reach == "own" and row.id in _LEADING_OUT:
+        raise OperationError("BadRequest", _OWN.format(row.id))
+    arguments = row.arguments(call.path, call.query, call.body)
+    if reach == "all":
+        return await carry_out(row, arguments)
+    if why := _find_escape(arguments, root):
+        raise OperationError("BadRequest", f"{row.id}: an extension in a sandbox can't {why}.")
+    return _without_secrets(row, await carry_out(row, arguments))
+
+
+def _find_escape(arguments: Any, root: Path) -> str:
+    """Return what an operation would do that the sandbox keeps from extensions; "" for nothing."""
+    match arguments:
+        case CreateSession() | UpdateSession() if any(rule.action == "allow" for rule in arguments.permission or ()):
+            return "allow anything"
+        case Prompt() if any((arguments.tools or {}).values()):
+            return "allow tools"
+        case Prompt() if any(isinstance(part, FilePartInput) and not _may_read(part, root) for part in arguments.parts):
+            return "attach that file"
+        case FileQuery() if is_secret(arguments.path) or is_secret(str((root / arguments.path).resolve())):
+            return f"read {arguments.path}, which may hold keys"
+        case _:
+            return ""
+
+
+def _may_read(part: FilePartInput, root: Path) -> bool:
+    """Return whether an extension may attach a file: one of the project's that holds no keys, or its own data."""
+    if not part.url.startswith("file:"):
+        return True
+    path = (root / unquote(urlsplit(part.url).path)).resolve()
+    return path.is_relative_to(root.resolve()) and not is_secret(str(path)) and not is_secret(part.url)
+
+
+def _without_secrets(row: Operation[Any, Any], answer: Any) -> Any:
+    """Return an answer without what it quotes of files that may hold keys."""
+    if row is operation.FIND_TEXT:
+        return [line for line in cast("Sequence[FoundLine]", answer) if not is_secret(line.path.text)]
+    if row is operation.VCS_DIFF:
+        return [each for each in cast("Sequence[VcsFileDiff]", answer) if not is_secret(each.file)]
+    return answer
