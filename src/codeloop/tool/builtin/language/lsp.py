@@ -27,7 +27,7 @@ from codeloop.lsp.symbols import (
     spots,
     workspace_symbols,
 )
-from codeloop.schema.bounds.language import LSP_FILE, LSP_FOUND, LSP_LINES, LSP_REQUEST
+from codeloop.schema.bounds.language import LSP_FILE, LSP_FOUND, LSP_LINES, LSP_REQUEST, LSP_WAIT
 from codeloop.schema.wire import JSON
 from codeloop.tool.builtin.language.outline import outline_rows
 from codeloop.tool.builtin.language.rename import rename
@@ -201,7 +201,9 @@ async def _answer(
         await _check_defined(ctx, client, place, params.symbol or "")
         return await hover(client, place) or f"Nothing is known of {params.symbol}.", ()
     found = await _request_spots(client, params.operation, place)
-    if not found and await client.registered.settle(LSP_REQUEST.seconds):
+    if not found:
+        if not await client.registered.settle(LSP_REQUEST.seconds):
+            await client.fresh(target.real, LSP_WAIT.seconds)  # it may answer before it has looked at the file
         found = await _request_spots(client, params.operation, place)
     if params.operation in {"definition", "implementation"} and len(found) <= _WHOLE:
         found = [await _whole(ctx, client, spot, target) for spot in found]
