@@ -30,4 +30,4 @@ async def test_a_command_without_the_network_says_so_in_every_interface(tmp_path
     assert isinstance(part.state, ToolStateCompleted)
     assert NOTE in screen
     assert NOTE in "\n".join(lines(part, colour=False))
-    assert [NOTE] == part.state.metadata["notes"]
+    assert part.state.metadata["notes"] == [NOTE]
