@@ -49,7 +49,7 @@ _WITH_TYPES = (
 _OTHERS = ("py", "pyi", "rb", "rs", "lua", "ex", "exs", "pl", "pm", "jl", "nim", "zig", "tcl", "go", "ml", "r")
 
 
-class Block(Struct, frozen=True):
+class CodeBlock(Struct, frozen=True):
     """A definition or section: its name below others (`Rule.compile`), its lines from 1, how deep it is nested."""
 
     name: str
@@ -71,7 +71,7 @@ _ROWS: dict[str, tuple[re.Pattern[str], ...]] = {
 """By the end of a file's name: what its definitions look like."""
 
 
-def list_blocks(text: str, suffix: str) -> list[Block]:
+def list_blocks(text: str, suffix: str) -> list[CodeBlock]:
     """Return the blocks of a text in its order. `suffix`: the end of its file's name, such as `.py`."""
     kind = suffix.removeprefix(".").lower()
     if kind in {"md", "markdown"}:
@@ -81,14 +81,14 @@ def list_blocks(text: str, suffix: str) -> list[Block]:
     return list(_list_by_layout(text.splitlines(), _ROWS.get(kind, ())))
 
 
-def find_blocks(blocks: Sequence[Block], name: str) -> list[Block]:
+def find_blocks(blocks: Sequence[CodeBlock], name: str) -> list[CodeBlock]:
     """Return the blocks of that name: `compile`, `Rule.compile`, with `::` or `#` for the dot, too."""
     bare = re.sub(r"^(?:(?:async|def|class|function|func|fn|struct|type|interface)\s+)+|\(.*", "", name.strip())
     wanted = re.sub(r"::|#|->", ".", bare).removeprefix(".")
     return [each for each in blocks if each.name == wanted or each.name.endswith(f".{wanted}")]
 
 
-def format_outline(blocks: Sequence[Block], most: int) -> list[str]:
+def format_outline(blocks: Sequence[CodeBlock], most: int) -> list[str]:
     """Return a row for each block, `Rule.compile 606-697`, at most `most`: the deepest are left out first."""
     kept = list(blocks)
     while len(kept) > most and (deepest := max(each.depth for each in kept)):
@@ -98,12 +98,12 @@ def format_outline(blocks: Sequence[Block], most: int) -> list[str]:
     return [*rows, *([f"({left_out} more)"] if left_out else [])]
 
 
-def find_enclosing(blocks: Sequence[Block], line: int, most: int) -> Block | None:
+def find_enclosing(blocks: Sequence[CodeBlock], line: int, most: int) -> CodeBlock | None:
     """Return the innermost block of at most `most` lines that holds a line; None: there is none."""
     return next((each for each in reversed(blocks) if each.first <= line <= each.last < each.first + most), None)
 
 
-def _list_by_layout(lines: Sequence[str], patterns: Sequence[re.Pattern[str]]) -> Iterator[Block]:
+def _list_by_layout(lines: Sequence[str], patterns: Sequence[re.Pattern[str]]) -> Iterator[CodeBlock]:
     matches = partial(_match_any, patterns)
     starts = [(at, _indent(line), found) for at, line in enumerate(lines) if patterns and (found := matches(line))]
     above: list[tuple[int, str]] = []
@@ -113,7 +113,7 @@ def _list_by_layout(lines: Sequence[str], patterns: Sequence[re.Pattern[str]]) -
         owner = found.groupdict().get("owner")
         own = found["name"].replace("::", ".").strip("'\"`")
         name = ".".join([*(each for _, each in above), *([owner] if owner else []), own])
-        yield Block(name, at + 1, _find_end(lines, at, indent) + 1, len(above))
+        yield CodeBlock(name, at + 1, _find_end(lines, at, indent) + 1, len(above))
         above.append((indent, own))
 
 
@@ -140,7 +140,7 @@ def _find_end(lines: Sequence[str], start: int, indent: int) -> int:
     return last
 
 
-def _list_sections(lines: Sequence[str]) -> Iterator[Block]:
+def _list_sections(lines: Sequence[str]) -> Iterator[CodeBlock]:
     found: list[tuple[int, int, str]] = []
     is_code = False
     for at, line in enumerate(lines):
@@ -149,10 +149,10 @@ def _list_sections(lines: Sequence[str]) -> Iterator[Block]:
             found.append((at, len(heading[1]), heading[2].strip(" #")))
     for number, (at, level, name) in enumerate(found):
         after = (start for start, other, _ in found[number + 1 :] if other <= level)
-        yield Block(name, at + 1, next(after, len(lines)), level - 1)
+        yield CodeBlock(name, at + 1, next(after, len(lines)), level - 1)
 
 
-def _parse_python(text: str) -> list[Block] | None:
+def _parse_python(text: str) -> list[CodeBlock] | None:
     """Return the blocks of a Python text; None where this Python's parser does not take it."""
     import ast
 
@@ -160,14 +160,14 @@ def _parse_python(text: str) -> list[Block] | None:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    found: list[Block] = []
+    found: list[CodeBlock] = []
     waiting: list[tuple[ast.stmt, str, int]] = [(each, "", 0) for each in reversed(tree.body)]
     while waiting:
         node, above, depth = waiting.pop()
         inner: list[ast.stmt] = [each for each in ast.iter_child_nodes(node) if isinstance(each, ast.stmt)]
         if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             first = min((each.lineno for each in node.decorator_list), default=node.lineno)
-            found.append(Block(above + node.name, first, node.end_lineno or node.lineno, depth))
+            found.append(CodeBlock(above + node.name, first, node.end_lineno or node.lineno, depth))
             above, depth = f"{above}{node.name}.", depth + 1
         waiting += [(each, above, depth) for each in reversed(inner)]
     return found

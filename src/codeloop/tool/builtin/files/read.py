@@ -42,7 +42,7 @@ from codeloop.workspace.files.line_range import LineRange, read_head, read_lines
 from codeloop.workspace.files.media_type import media_type
 from codeloop.workspace.files.notebook import render
 from codeloop.workspace.files.safe_open import load
-from codeloop.workspace.search.blocks import Block, find_blocks, format_outline, list_blocks
+from codeloop.workspace.search.blocks import CodeBlock, find_blocks, format_outline, list_blocks
 from codeloop.workspace.workspace import ResolvedPath, Workspace
 
 INSTRUCTION_FILES = ("AGENTS.md", "CLAUDE.md")
@@ -90,7 +90,7 @@ async def read(params: ReadParams, ctx: ToolContext) -> ToolResult:
         mime = media_type(head)
         if mime is not None:
             return await asyncio.to_thread(_attachment, ctx, target, mime)
-        others = list[Block]()
+        others = list[CodeBlock]()
         if params.symbol:
             block, others = await asyncio.to_thread(_find_symbol, ctx, target, params.symbol)
             first, limit = block.first, block.last - block.first + 1
@@ -113,7 +113,7 @@ async def read(params: ReadParams, ctx: ToolContext) -> ToolResult:
     return result
 
 
-def _list_blocks(target: ResolvedPath) -> list[Block]:
+def _list_blocks(target: ResolvedPath) -> list[CodeBlock]:
     """Return the functions, classes and sections of a file; none of one that is very large."""
     if target.real.stat().st_size > READ_PARSED.value:
         return []
@@ -121,14 +121,14 @@ def _list_blocks(target: ResolvedPath) -> list[Block]:
     return list_blocks(decode(loaded.data).content, target.real.suffix)
 
 
-def _find_symbol(ctx: ToolContext, target: ResolvedPath, symbol: str) -> tuple[Block, list[Block]]:
+def _find_symbol(ctx: ToolContext, target: ResolvedPath, symbol: str) -> tuple[CodeBlock, list[CodeBlock]]:
     """Return the block of that name, and others of the same name. Raises ToolFailure where it has none."""
     blocks = _list_blocks(target)
     found = find_blocks(blocks, symbol)
     if found:
         return found[0], found[1:]
     name, names = format_path(ctx.workspace, target.path), [each.name for each in blocks]
-    close = near(symbol.rpartition(".")[2], {each.rpartition(".")[2] for each in names})
+    close = near(symbol.rpartition(".")[2], (each.rpartition(".")[2] for each in names))
     rows = format_outline(blocks, _ADVICE)
     advice = f"It has: {', '.join(rows)}" if rows else "Read it with offset and limit, or grep."
     raise ToolFailure(f"{name} has no `{readable(symbol)}`.{suggest_names(close)}", advice=advice)
