@@ -27,7 +27,7 @@ from codeloop.schema.wire import JSON
 from codeloop.store.conversation import Entry
 from codeloop.store.store import Store
 from codeloop.store.subagent_state import lineage
-from codeloop.tool.call_session import HookRunner, ToolHooks
+from codeloop.tool.call_session import ToolHooks
 from codeloop.tool.tool import Subtask, SubtaskResult, ToolFailure
 from codeloop.tool.toolbox import Toolbox
 from codeloop.workspace.snapshot.snapshots import Snapshots
@@ -116,11 +116,6 @@ class TurnHooks(ToolHooks):
     With extensions it is an `agent.hooks.extension_hooks.ExtensionHooks`, whose methods raise HookRefused when one of
     them refuses what is about to happen.
     """
-
-    @property
-    def runner(self) -> HookRunner | None:
-        """What asks the handlers; None: there are no extensions."""
-        return None
 
     @property
     def permission_verdict(self) -> Callable[[PermissionRequest], Awaitable[Action]] | None:

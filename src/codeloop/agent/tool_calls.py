@@ -229,7 +229,9 @@ class ToolCalls:
 
     async def _carry_out(self, prepared: PreparedCall, context: CallContext) -> ToolResult:
         """Carry a call out, with what extensions change of it."""
-        return await self._engine.hooks.run_call(prepared, context, partial(self._begin, context))
+        from codeloop.tool.hooked import run_call  # an answer without calls needs none of it
+
+        return await run_call(self._engine.hooks.runner, prepared, context, partial(self._begin, context))
 
     async def _begin(self, context: CallContext, prepared: PreparedCall) -> None:
         """Note the arguments as they are now, and whether the call repeats the ones just before it.

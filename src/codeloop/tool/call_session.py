@@ -1,9 +1,9 @@
 """What a tool call may read and change of its session: narrow methods, so that no tool has the store itself."""
 
 import os
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from msgspec import Struct
 
@@ -74,14 +74,10 @@ class ToolHooks:
     With extensions it is an `agent.hooks.extension_hooks.ExtensionHooks`.
     """
 
-    async def run_call(self, prepared: Any, ctx: Any, begin: Callable[[Any], Awaitable[None]] | None = None) -> Any:
-        """Carry a `PreparedCall` out in its `ToolContext` and return its `ToolResult`: their modules import this one.
-
-        `begin` is awaited when the call's arguments are final, before it does anything.
-        """
-        if begin is not None:
-            await begin(prepared)
-        return await prepared.run(ctx)
+    @property
+    def runner(self) -> HookRunner | None:
+        """What asks the handlers; None: there are no extensions."""
+        return None
 
     async def shell_variables(self, given: JSON) -> dict[str, str]:
         """Return the variables that extensions set for a command. Raises HookRefused."""

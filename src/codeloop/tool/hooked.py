@@ -41,15 +41,19 @@ class HookedContext:
         return await self._inner.spawn(task)
 
 
-async def run_with_hooks(
-    hooks: HookRunner, prepared: PreparedCall, ctx: ToolContext, begin: Begin | None = None
+async def run_call(
+    hooks: HookRunner | None, prepared: PreparedCall, ctx: ToolContext, begin: Begin | None = None
 ) -> ToolResult:
-    """Carry a call out with what extensions change of its arguments and of its result.
+    """Carry a call out with what extensions change of its arguments and of its result; None: there are no extensions.
 
     `begin` is awaited when its arguments are final, before it does anything.
     Changed arguments are read as the model's own are, and it is they that permission is asked for.
     Raises HookRefused when an extension refuses the call, ToolFailure when its arguments make no sense.
     """
+    if hooks is None:
+        if begin is not None:
+            await begin(prepared)
+        return await prepared.run(ctx)
     given: JSON = {
         "tool": prepared.tool.name,
         "sessionID": ctx.session_id,

@@ -24,9 +24,6 @@ from codeloop.schema.part import Part, TextPart
 from codeloop.schema.permission import Action, PermissionRequest
 from codeloop.schema.wire import JSON, replace
 from codeloop.store.conversation import Entry, next_prompt
-from codeloop.tool.hooked import Begin, run_with_hooks
-from codeloop.tool.tool import ToolContext, ToolResult
-from codeloop.tool.toolbox import PreparedCall
 
 MESSAGE, START, STOP = "chat.message", "session.start", "session.stop"
 ASK, ENVIRONMENT, COMPLETE = "permission.ask", "shell.env", "experimental.text.complete"
@@ -41,7 +38,7 @@ class ExtensionHooks(TurnHooks):
 
     @property
     def runner(self) -> Hooks:
-        """What asks the handlers."""
+        """See ToolHooks."""
         return self._hooks
 
     @property
@@ -57,10 +54,6 @@ class ExtensionHooks(TurnHooks):
             given |= {"messageID": request.tool.message_id, "callID": request.tool.call_id}
         status: Action = (await self._hooks.run(ASK, given, {"status": "ask"}))["status"]
         return status
-
-    async def run_call(self, prepared: PreparedCall, ctx: ToolContext, begin: Begin | None = None) -> ToolResult:
-        """See ToolHooks. Extensions may change the arguments and the result, or refuse the call."""
-        return await run_with_hooks(self._hooks, prepared, ctx, begin)
 
     async def shell_variables(self, given: JSON) -> dict[str, str]:
         """See ToolHooks."""

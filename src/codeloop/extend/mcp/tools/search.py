@@ -15,6 +15,7 @@ from codeloop.kit.suggest import near
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.limits import MCP_FOUND, MCP_LINES
 from codeloop.schema.wire import JSON
+from codeloop.tool.hooked import run_call
 from codeloop.tool.json_schema import OwnParameters, clean_schema
 from codeloop.tool.tool import Tool, ToolContext, ToolFailure, ToolResult
 from codeloop.tool.toolbox import PreparedCall
@@ -96,7 +97,7 @@ async def _run_call(table: McpTable, found: ServerTool, given: JSON, ctx: ToolCo
 
     schema: JSON = {"type": "object", "properties": {}, **clean_schema(found.listed.schema)}
     prepared = PreparedCall(Tool(found.name, "", OwnParameters, run, schema=schema), given, given)
-    return await ctx.session.hooks.run_call(prepared, ctx)
+    return await run_call(ctx.session.hooks.runner, prepared, ctx)
 
 
 async def _look(servers: McpServers, query: str, ctx: ToolContext) -> list[str]:

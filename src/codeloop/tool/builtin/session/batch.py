@@ -10,8 +10,9 @@ from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.errors import HookRefused
 from codeloop.schema.limits import BATCH_CALLS
 from codeloop.schema.wire import JSON
+from codeloop.tool.hooked import run_call
 from codeloop.tool.tool import ENDED, Tool, ToolContext, ToolFailure, ToolResult, for_model, tool
-from codeloop.tool.toolbox import InvalidToolCall, PreparedCall, Toolbox
+from codeloop.tool.toolbox import InvalidToolCall, Toolbox
 from codeloop.tool.truncate import truncate
 
 Outcome = tuple[bool, ToolResult]
@@ -73,7 +74,7 @@ async def _one(toolbox: Toolbox, call: BatchCall, ctx: ToolContext) -> Outcome:
     if isinstance(prepared, InvalidToolCall):
         return False, ToolResult(call.tool, str(prepared))
     try:
-        result = await _run_call(prepared, ctx)
+        result = await run_call(ctx.session.hooks.runner, prepared, ctx)  # extensions see it as any other call
     except HookRefused as error:
         if error.ends:
             raise
@@ -85,8 +86,3 @@ async def _one(toolbox: Toolbox, call: BatchCall, ctx: ToolContext) -> Outcome:
             raise
         return False, ToolResult(call.tool, for_model(error))
     return True, truncate(result, ctx.workspace.scratch, keep=prepared.tool.traits.keep)
-
-
-async def _run_call(prepared: PreparedCall, ctx: ToolContext) -> ToolResult:
-    """Carry out one call, which extensions see as any other."""
-    return await ctx.session.hooks.run_call(prepared, ctx)
