@@ -40,7 +40,6 @@ _ACCEPTED: dict[type[msgspec.Struct], frozenset[str]] = {
     ),
     ProviderConfig: frozenset(("id",)),
     ModelConfig: frozenset(("family", "release_date", "experimental", "status", "provider", "knowledge")),
-    ModelCostConfig: frozenset(("context_over_200k",)),
     ServerConfig: frozenset(("mdns", "mdnsDomain")),
     CompactionConfig: frozenset(("tail_turns", "preserve_recent_tokens")),
 }
@@ -115,7 +114,6 @@ _PENDING: tuple[Keys, ...] = (
     ("skills", "urls"),
     *(("compaction", name) for name in ("tail_turns", "preserve_recent_tokens")),
     *(("server", name) for name in ("mdns", "mdnsDomain")),
-    ("provider", "*", "models", "*", "cost", "context_over_200k"),
 )
 """Settings of the reference that codeloop knows and does not act on yet: each is named, so that nobody relies on it."""
 

@@ -21,17 +21,27 @@ class Limits(msgspec.Struct, frozen=True):
     input: int = 0
 
 
+LONG_REQUEST = 200_000
+"""Tokens of a request above which some services ask for more."""
+
+
 class Prices(msgspec.Struct, frozen=True):
-    """Dollars per million tokens. `is_known`: False where neither catalog nor configuration names a price."""
+    """Dollars per million tokens. `is_known`: False where neither catalog nor configuration names a price.
+
+    `long`: what counts for a whole request of more than `LONG_REQUEST` tokens; None: the same.
+    """
 
     input: float = 0.0
     output: float = 0.0
     cache_read: float = 0.0
     cache_write: float = 0.0
     is_known: bool = False
+    long: "Prices | None" = None
 
     def cost(self, tokens: Tokens) -> float:
-        """Return the dollars that `tokens` cost. Reasoning tokens are part of `output`."""
+        """Return the dollars that the `tokens` of a request cost. Reasoning tokens are part of `output`."""
+        if self.long is not None and tokens.input + tokens.cache.read + tokens.cache.write > LONG_REQUEST:
+            return self.long.cost(tokens)
         return (
             tokens.input * self.input
             + tokens.output * self.output

@@ -19,13 +19,19 @@ class ModelLimitConfig(Wire):
     input: int | None = None
 
 
-class ModelCostConfig(Wire, rename=None):
-    """Dollars per million tokens."""
+class LongCostConfig(Wire, rename=None):
+    """Dollars per million tokens of requests of more than 200,000 tokens."""
 
     input: float | None = None
     output: float | None = None
     cache_read: float | None = None
     cache_write: float | None = None
+
+
+class ModelCostConfig(LongCostConfig, rename=None):
+    """Dollars per million tokens."""
+
+    context_over_200k: LongCostConfig | None = None
 
 
 class ModalitiesConfig(Wire):

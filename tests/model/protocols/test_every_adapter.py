@@ -2,12 +2,14 @@
 
 import asyncio
 import base64
+import re
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import Any
 
 import pytest
 
+from bench.dialects import dialect_of
 from codeloop.model.chat import (
     AssistantTurn,
     CallPiece,
@@ -27,6 +29,7 @@ from codeloop.model.retry import RetryingModel
 from codeloop.model.structured import call_fields, native_fields, shape_of
 from codeloop.schema.errors import APIError, ContextOverflowError
 from codeloop.schema.message import CacheTokens, Tokens
+from tests.model.local_server import serving
 from tests.support.answers import Answer, Call, Counts
 from tests.support.models import HELLO, Got, ask
 from tests.support.project import until
@@ -222,3 +225,36 @@ async def test_a_history_with_calls_is_sent_without_tools(row: AdapterRow, opene
     async with ModelServer([Answer(text="ok")]) as server:
         got = await ask(opened(row, server), *HELLO, called, results(called), UserTurn((TextPiece("Summarise"),)))
     assert got.text == "ok", got.message
+
+
+BREAKS: dict[str, Callable[[bytes], bytes]] = {
+    "lost": lambda _: b"",
+    "twice": lambda event: event * 2,
+    "cut": lambda event: event[: len(event) // 2],
+    "other brackets": lambda event: event.replace(b"{", b"["),
+    "nulls": lambda event: re.sub(rb':("[^"]*"|\d+)', b":null", event),
+    "numbers": lambda event: re.sub(rb':"[^"]*"', b":7", event),
+    "lists": lambda event: re.sub(rb":\{", b":[{", event).replace(b"}", b"}]"),
+}
+"""What may happen to one event of a stream."""
+
+
+@pytest.mark.parametrize("name", BREAKS)
+async def test_a_broken_event_ends_an_answer_and_nothing_else(row: AdapterRow, opened: Open, name: str) -> None:
+    answer = Answer(reasoning="Hm.", signature="c2ln" if row.signs else "", text="I read.", calls=CALLS)
+    async with ModelServer([answer]) as server:
+        await ask(opened(row, server), tools=(TOOL,))
+        path = server.requests[0].path
+    dialect = dialect_of(path)
+    assert dialect is not None
+    events = list(dialect.events(answer, "m"))
+    head = f"HTTP/1.1 200 OK\r\nContent-Type: {dialect.content_type}\r\nConnection: close\r\n\r\n".encode()
+    for at, event in enumerate(events):
+        broken = [*events[:at], BREAKS[name](event), *events[at + 1 :]]
+        async with serving(head + b"".join(broken)) as (url, _):
+            model = row.open(f"{url}/v1")
+            got = await ask(model, tools=(TOOL,))
+            await model.aclose()
+        assert len(got.ready) <= len(CALLS) + 1, "what came twice may be taken for a call of its own"
+        assert all(isinstance(each, str) for call in got.ready for each in call)
+        assert got.end.error is None or got.message

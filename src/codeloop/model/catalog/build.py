@@ -30,6 +30,12 @@ class _Cost(msgspec.Struct):
     output: float = 0
     cache_read: float = 0
     cache_write: float = 0
+    context_over_200k: "_Cost | None" = None
+
+    def list_prices(self) -> tuple[float, ...]:
+        """Return the prices as `ModelRow` has them."""
+        own = (self.input, self.output, self.cache_read, self.cache_write)
+        return own + (self.context_over_200k.list_prices() if self.context_over_200k else ())
 
 
 class _Modalities(msgspec.Struct):
@@ -130,7 +136,7 @@ def _row(model: SourceModel, provider_npm: str) -> ModelRow:
         family=model.family,
         npm="" if model.provider.npm == provider_npm else model.provider.npm,
         limits=(int(limit.context), int(limit.output), int(limit.input)),
-        prices=(cost.input, cost.output, cost.cache_read, cost.cache_write) if cost else None,
+        prices=cost.list_prices() if cost else None,
         flags=flags,
         reads=sum(1 << bit for bit, name in enumerate(MODALITIES) if name in model.modalities.input) or 1,
         reasoning_field=field if isinstance(field, str) else "",

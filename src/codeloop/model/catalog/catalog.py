@@ -59,8 +59,8 @@ class ModelRow(msgspec.Struct, frozen=True, array_like=True):
     """Empty: the provider's."""
     limits: tuple[int, int, int]
     """Context, output, input."""
-    prices: tuple[float, float, float, float] | None
-    """Input, output, cache read, cache write; None: unknown."""
+    prices: tuple[float, ...] | None
+    """Input, output, cache read, cache write, perhaps the same four for long requests; None: unknown."""
     flags: int
     reads: int
     reasoning_field: str
@@ -76,7 +76,7 @@ class ModelRow(msgspec.Struct, frozen=True, array_like=True):
             name=self.name,
             npm=self.npm or provider.npm,
             limits=Limits(context=context, output=output, input=limit),
-            prices=Prices(*self.prices, is_known=True) if self.prices else Prices(),
+            prices=_prices(self.prices) if self.prices else Prices(),
             tool_call=bool(self.flags & TOOLS),
             reasoning=bool(self.flags & REASONING),
             temperature=bool(self.flags & TEMPERATURE),
@@ -87,6 +87,13 @@ class ModelRow(msgspec.Struct, frozen=True, array_like=True):
             release_date=self.release_date,
             family=self.family,
         )
+
+
+def _prices(given: tuple[float, ...]) -> Prices:
+    """Return the prices of a row. Cached tokens without a price of their own cost what all tokens of a request cost."""
+    first, output, read, write = given[:4]
+    long = _prices(given[4:]) if len(given) > 4 else None
+    return Prices(first, output, read or first, write or first, is_known=True, long=long)
 
 
 @lru_cache(maxsize=1 << len(MODALITIES))

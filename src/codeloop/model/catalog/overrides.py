@@ -8,7 +8,8 @@ import msgspec
 
 from codeloop.model.catalog.services import protocol_elsewhere
 from codeloop.model.chat import Limits, ModelInfo, Prices
-from codeloop.schema.config import ModelConfig, ModelCostConfig, ModelLimitConfig, ProviderConfig
+from codeloop.schema.config import LongCostConfig, ModelConfig, ModelCostConfig, ModelLimitConfig, ProviderConfig
+from codeloop.schema.wire import replace
 
 T = TypeVar("T")
 
@@ -87,10 +88,21 @@ def _limits(known: Limits, said: ModelLimitConfig | None) -> Limits:
 def _prices(known: Prices, said: ModelCostConfig | None) -> Prices:
     if said is None:
         return known
-    return Prices(
-        input=_either(said.input, known.input),
+    changed = _change_prices(known, said)
+    if said.context_over_200k is None:
+        return changed
+    long = _change_prices(replace(known.long or changed, long=None), said.context_over_200k)
+    return replace(changed, long=long)
+
+
+def _change_prices(known: Prices, said: LongCostConfig) -> Prices:
+    """Return prices with those that are said. Cached tokens without a price of their own cost as all others."""
+    first = _either(said.input, known.input)
+    return replace(
+        known,
+        input=first,
         output=_either(said.output, known.output),
-        cache_read=_either(said.cache_read, known.cache_read),
-        cache_write=_either(said.cache_write, known.cache_write),
+        cache_read=_either(said.cache_read, first if known.cache_read in {0.0, known.input} else known.cache_read),
+        cache_write=_either(said.cache_write, first if known.cache_write in {0.0, known.input} else known.cache_write),
         is_known=known.is_known or (said.input is not None and said.output is not None),
     )

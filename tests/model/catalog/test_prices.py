@@ -1,0 +1,114 @@
+"""What a request costs: by the prices of the catalog and of the configuration, by the services' own examples."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from codeloop.model.catalog.build import SourceModel, SourceProvider, pack
+from codeloop.model.catalog.catalog import Catalog
+from codeloop.model.catalog.overrides import overlaid
+from codeloop.model.chat import Prices
+from codeloop.model.protocols.anthropic.response import tokens_of as anthropic_tokens
+from codeloop.model.protocols.chat_completions.response import tokens_of as chat_tokens
+from codeloop.model.protocols.responses.response import tokens_of as responses_tokens
+from codeloop.schema.config import ProviderConfig
+from codeloop.schema.message import CacheTokens, Tokens
+
+PRICES = Prices(2.0, 10.0, 0.2, 2.5, is_known=True)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "dollars"),
+    [
+        # Of 2,006 tokens 1,920 come from the cache; reasoning is a part of the output.
+        (
+            chat_tokens(
+                {
+                    "prompt_tokens": 2006,
+                    "completion_tokens": 300,
+                    "total_tokens": 2306,
+                    "prompt_tokens_details": {"cached_tokens": 1920, "audio_tokens": 0},
+                    "completion_tokens_details": {"reasoning_tokens": 128, "audio_tokens": 0},
+                }
+            ),
+            (86 * 2.0 + 300 * 10.0 + 1920 * 0.2) / 1e6,
+        ),
+        (
+            responses_tokens(
+                {
+                    "input_tokens": 328,
+                    "input_tokens_details": {"cached_tokens": 128},
+                    "output_tokens": 52,
+                    "output_tokens_details": {"reasoning_tokens": 40},
+                    "total_tokens": 380,
+                }
+            ),
+            (200 * 2.0 + 52 * 10.0 + 128 * 0.2) / 1e6,
+        ),
+        # The input count of Anthropic's leaves out what was read from the cache and written to it.
+        (
+            anthropic_tokens(
+                {
+                    "input_tokens": 50,
+                    "cache_read_input_tokens": 100_000,
+                    "cache_creation_input_tokens": 248,
+                    "cache_creation": {"ephemeral_5m_input_tokens": 248, "ephemeral_1h_input_tokens": 0},
+                    "output_tokens": 503,
+                    "service_tier": "standard",
+                }
+            ),
+            (50 * 2.0 + 503 * 10.0 + 100_000 * 0.2 + 248 * 2.5) / 1e6,
+        ),
+        # DeepSeek's and Moonshot's own fields.
+        (
+            chat_tokens({"prompt_tokens": 100, "completion_tokens": 1, "prompt_cache_hit_tokens": 64}),
+            (36 * 2.0 + 10.0 + 64 * 0.2) / 1e6,
+        ),
+    ],
+)
+def test_a_request_costs_what_the_services_own_example_says(tokens: Tokens, dollars: float) -> None:
+    assert PRICES.cost(tokens) == pytest.approx(dollars)
+
+
+def prices_of(tmp_path: Any, **cost: Any) -> Prices:
+    """Return the prices of a model by a catalog with this `cost`, stored and read again."""
+    model = msgspec.convert({"id": "m", "tool_call": True, "cost": cost}, SourceModel)
+    file = tmp_path / "catalog.bin"
+    file.write_bytes(pack({"p": SourceProvider(id="p", name="P", models={"m": model})}, "2026-01-01"))
+    found = Catalog(shipped=file).model("p", "m")
+    assert found is not None
+    return found.prices
+
+
+def test_cached_tokens_without_a_price_are_not_free(tmp_path: Any) -> None:
+    prices = prices_of(tmp_path, input=3, output=5)
+    cached = Tokens(input=0, output=0, reasoning=0, cache=CacheTokens(read=1_000_000, write=1_000_000))
+    assert prices.cost(cached) == 6.0
+    assert prices_of(tmp_path, input=0, output=0).cost(cached) == 0.0
+
+
+def test_a_long_request_costs_what_the_service_asks_for_those(tmp_path: Any) -> None:
+    long = {"input": 4, "output": 18, "cache_read": 0.4}
+    prices = prices_of(tmp_path, input=2, output=12, cache_read=0.2, context_over_200k=long)
+    short = Tokens(input=100_000, output=0, reasoning=0, cache=CacheTokens(read=100_000, write=0))
+    assert prices.cost(short) == pytest.approx(0.22)
+    assert prices.cost(
+        Tokens(input=100_001, output=0, reasoning=0, cache=CacheTokens(read=100_000, write=0))
+    ) == pytest.approx(0.440004)
+
+
+def test_an_unknown_price_is_unknown(tmp_path: Any) -> None:
+    model = msgspec.convert({"id": "m", "tool_call": True}, SourceModel)
+    file = tmp_path / "catalog.bin"
+    file.write_bytes(pack({"p": SourceProvider(id="p", name="P", models={"m": model})}, "2026-01-01"))
+    found = Catalog(shipped=file).model("p", "m")
+    assert found is not None
+    assert not found.prices.is_known
+
+
+def test_the_configuration_names_prices_of_long_requests() -> None:
+    cost = {"input": 1, "output": 2, "context_over_200k": {"input": 2, "cache_read": 0.5}}
+    config = msgspec.convert({"models": {"m": {"cost": cost}}}, ProviderConfig)
+    prices = overlaid({}, config, "p", "@ai-sdk/openai-compatible")["m"].prices
+    assert prices == Prices(1, 2, 1, 1, is_known=True, long=Prices(2, 2, 0.5, 2, is_known=True))
