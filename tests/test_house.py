@@ -76,7 +76,7 @@ HEAVY = frozenset(
     }
 )
 # Rooms whose classes derive from a framework's, each with the one module that imports it: its own command.
-FRAMEWORK_ROOMS = {"tui": "cli/terminal_ui.py", "server": "cli/commands/serve.py", "acp": ""}
+FRAMEWORK_ROOMS = {"tui": "cli/terminal_ui.py", "server": "cli/commands/serve.py", "acp": "cli/commands/acp.py"}
 
 # Imports are statements, at the top or in the function that first needs them. Only these tables name what their rows
 # need by strings, `room.module:name` (in `cli` and `tui` also `module:name`), for `kit/lazy.py` to import.

@@ -36,6 +36,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "demo": ("commands.demo:demo", "Watch a recorded model fix a real bug with the real tools."),
     "serve": ("commands.serve:serve", "Serve the agent to other programs over HTTP."),
     "web": ("commands.serve:web", "Show your sessions in the browser."),
+    "acp": ("commands.acp:acp", "Serve an editor over the Agent Client Protocol."),
     "attach": ("commands.attach:attach", "Start a conversation on a running server."),
     "models": ("commands.models:models", "List models with their limits and prices."),
     "auth": ("commands.auth:auth", "Store, list and remove API keys."),

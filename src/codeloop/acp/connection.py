@@ -1,0 +1,149 @@
+"""JSON-RPC 2.0 over lines: requests of both sides, their answers and their cancelling."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any, cast
+
+import msgspec
+
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.wire import JSON
+
+PARSE_ERROR, INVALID_REQUEST, NO_METHOD, INVALID_PARAMS, INTERNAL = -32700, -32600, -32601, -32602, -32603
+CANCELLED, AUTH_REQUIRED, NOT_FOUND = -32800, -32000, -32002
+
+_log = logging.getLogger(__name__)
+
+
+class RpcError(CodeloopError):
+    """An error as the protocol has it: of ours, or of the other side."""
+
+    def __init__(self, code: int, message: str, data: Any = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.data = data
+
+
+Handler = Callable[[str, Any], Awaitable[Any]]
+"""Carries out a method with its parameters and returns the result. Raises RpcError or CodeloopError."""
+
+
+class EditorConnection:
+    """One client. Each of its requests is carried out in a task of its own; notifications in the order they came."""
+
+    def __init__(self, write: Callable[[bytes], None], handle: Handler) -> None:
+        self.closed = asyncio.Event()
+        """Set when the client is gone."""
+        self._write = write
+        self._handle = handle
+        self._last_id = 0
+        self._waiting: dict[int, asyncio.Future[Any]] = {}
+        self._running: dict[str | int, asyncio.Task[Any]] = {}
+
+    async def take(self, line: bytes | None) -> None:
+        """Take a line that came; None: there will be no more."""
+        if line is None:
+            self.closed.set()
+            return
+        try:
+            message = msgspec.json.decode(line)
+        except msgspec.DecodeError as error:
+            self._fail(None, PARSE_ERROR, f"This line is not JSON: {error}")
+            return
+        if not isinstance(message, dict):
+            self._fail(None, INVALID_REQUEST, "A message is a JSON object.")
+            return
+        await self._take_message(cast("JSON", message))
+
+    async def request(self, method: str, params: JSON) -> Any:
+        """Ask the client, and return its result. Raises RpcError. Cancelled, it tells the client so."""
+        self._last_id += 1
+        number = self._last_id
+        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._waiting[number] = answer
+        self._send({"id": number, "method": method, "params": params})
+        try:
+            return await answer
+        except asyncio.CancelledError:
+            self.notify("$/cancel_request", {"requestId": number})
+            raise
+        finally:
+            del self._waiting[number]
+
+    def notify(self, method: str, params: JSON) -> None:
+        """Tell the client something."""
+        self._send({"method": method, "params": params})
+
+    async def close(self) -> None:
+        """End what still runs."""
+        for task in self._running.values():
+            task.cancel()
+        if self._running:
+            await asyncio.wait(self._running.values())
+
+    async def _take_message(self, message: JSON) -> None:
+        method, number = message.get("method"), message.get("id")
+        if not isinstance(method, str):
+            self._settle(message)
+        elif number is None:
+            await self._notified(method, message.get("params"))
+        elif isinstance(number, str | int):
+            task = asyncio.create_task(self._carry_out(method, message.get("params")))
+            self._running[number] = task
+            task.add_done_callback(lambda done: self._answer(number, method, done))
+        else:
+            self._fail(None, INVALID_REQUEST, "An id is a string or an integer.")
+
+    async def _notified(self, method: str, params: Any) -> None:
+        if method == "$/cancel_request":
+            number = cast("JSON", params or {}).get("requestId")
+            if isinstance(number, str | int) and (task := self._running.get(number)) is not None:
+                task.cancel()
+            return
+        try:
+            await self._handle(method, params)
+        except CodeloopError as error:  # a notification has no answer
+            _log.warning("%s: %s", method, error)
+
+    async def _carry_out(self, method: str, params: Any) -> Any:
+        return await self._handle(method, params)
+
+    def _answer(self, number: str | int, method: str, task: asyncio.Task[Any]) -> None:
+        """Send what a request's task came to."""
+        self._running.pop(number, None)
+        if task.cancelled():
+            self._fail(number, CANCELLED, "Cancelled.")
+            return
+        error = task.exception()
+        match error:
+            case None:
+                result = task.result()
+                self._send({"id": number, "result": {} if result is None else result})
+            case RpcError():
+                self._fail(number, error.code, str(error), error.data)
+            case CodeloopError():
+                self._fail(number, INTERNAL, str(error))
+            case _:
+                _log.error("%s failed", method, exc_info=error)
+                self._fail(number, INTERNAL, f"{method} failed: {type(error).__name__}. The log has more.")
+
+    def _settle(self, message: JSON) -> None:
+        """Hand an answer to the request that waits for it."""
+        number = message.get("id")
+        answer = self._waiting.get(number) if isinstance(number, int) else None
+        if answer is None or answer.done():
+            return  # the answer to what was cancelled
+        if (failure := message.get("error")) is not None:
+            given = cast("JSON", failure) if isinstance(failure, dict) else {}
+            code = given.get("code")
+            answer.set_exception(RpcError(code if isinstance(code, int) else INTERNAL, str(given.get("message") or "")))
+        else:
+            answer.set_result(message.get("result"))
+
+    def _fail(self, number: str | int | None, code: int, message: str, data: Any = None) -> None:
+        error: JSON = {"code": code, "message": message, **({"data": data} if data is not None else {})}
+        self._send({"id": number, "error": error})
+
+    def _send(self, message: JSON) -> None:
+        self._write(msgspec.json.encode({"jsonrpc": "2.0", **message}) + b"\n")

@@ -1,0 +1,145 @@
+"""The sessions that an editor has open, the clients of their directories, and who follows their events."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from codeloop.acp.connection import INVALID_PARAMS, NOT_FOUND, EditorConnection, RpcError
+from codeloop.acp.options import load_available
+from codeloop.acp.params import ClientCapabilities
+from codeloop.acp.session import EditorSession
+from codeloop.client.client import Client
+from codeloop.schema.api.project import AddMcp
+from codeloop.schema.api.session_requests import SessionId
+from codeloop.schema.errors import CodeloopError, GapError, OperationError
+from codeloop.schema.message import Session
+from codeloop.schema.operation import MCP_ADD, SESSION_GET
+from codeloop.schema.wire import JSON
+
+OpenClient = Callable[[str], Awaitable[tuple[Client, tuple[str, ...]]]]
+"""Returns the client of an absolute directory, and notes for the user. Raises CodeloopError."""
+_log = logging.getLogger(__name__)
+
+
+class EditorSessions:
+    """Opens, finds and closes sessions. `capabilities`: what the editor has said that it can do."""
+
+    def __init__(self, connection: EditorConnection, open_client: OpenClient) -> None:
+        self.capabilities = ClientCapabilities()
+        self._connection = connection
+        self._open_client = open_client
+        self._clients: dict[str, Client] = {}
+        self._notes: dict[str, tuple[str, ...]] = {}
+        self._following: dict[str, asyncio.Task[None]] = {}
+        self._sessions: dict[str, EditorSession] = {}
+        self._later: set[asyncio.Task[None]] = set()
+
+    def get(self, session_id: str) -> EditorSession:
+        """Return an open session. Raises RpcError."""
+        if (found := self._sessions.get(session_id)) is None:
+            raise RpcError(NOT_FOUND, f"Session {session_id} is not open. Load or resume it first.")
+        return found
+
+    async def client_of(self, directory: str) -> Client:
+        """Return the client of a directory. Raises RpcError, CodeloopError."""
+        if directory not in self._clients:
+            if not Path(directory).is_dir():
+                raise RpcError(INVALID_PARAMS, f"There is no directory {directory}.")
+            self._clients[directory], self._notes[directory] = await self._open_client(directory)
+        return self._clients[directory]
+
+    async def find(self, session_id: str, directory: str | None) -> tuple[Client, Session]:
+        """Return a session and the client of its own directory. Raises RpcError, CodeloopError."""
+        client = await self.client_of(directory or str(Path.cwd()))
+        try:
+            session = await client.call(SESSION_GET, SessionId(session_id=session_id))
+        except OperationError as error:
+            raise RpcError(NOT_FOUND, str(error)) from error
+        return await self.client_of(session.directory), session
+
+    async def open(self, client: Client, session: Session, servers: list[JSON]) -> EditorSession:
+        """Open a session and follow it. `servers`: MCP servers that the editor brings, as the protocol has them."""
+        await self.forget(session.id)
+        for server in servers:
+            await self._add_server(client, server)
+        opened = EditorSession(self._connection, client, session, await load_available(client), self.capabilities)
+        self._sessions[session.id] = opened
+        self._follow(session.directory, client)
+        self.do_later(self._announce(opened))
+        return opened
+
+    async def forget(self, session_id: str) -> None:
+        """Stop what a session does, and show it no more."""
+        if (known := self._sessions.pop(session_id, None)) is not None:
+            await known.close()
+
+    async def close(self) -> None:
+        """Stop every session and follow no more."""
+        await asyncio.gather(*(session.close() for session in self._sessions.values()))
+        for task in (*self._following.values(), *self._later):
+            task.cancel()
+
+    def do_later(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do something that nobody waits for."""
+        task: asyncio.Task[None] = asyncio.create_task(work)
+        self._later.add(task)
+        task.add_done_callback(self._later.discard)
+
+    async def _announce(self, opened: EditorSession) -> None:
+        """Say what the editor can show only once it knows the session: the answer to its request goes first."""
+        await asyncio.sleep(0)
+        with suppress(CodeloopError):
+            await opened.announce()
+        for note in self._notes.pop(opened.session.directory, ()):
+            opened.notify("warning", note)
+
+    async def _add_server(self, client: Client, server: JSON) -> None:
+        """Add an MCP server; one that does not work costs its tools, not the session."""
+        name = str(server.get("name") or "")
+        try:
+            await client.call(MCP_ADD, AddMcp(name=name, config=_config_of(server)))
+        except CodeloopError as error:
+            _log.warning("MCP server %s: %s", name, error)
+
+    def _follow(self, directory: str, client: Client) -> None:
+        """Follow a directory's events; when one can't be shown, that is logged, and those that come later are."""
+        running = self._following.get(directory)
+        if running is not None and not running.done():
+            return
+        task = asyncio.create_task(self._follow_events(client))
+        self._following[directory] = task
+
+        def over(done: asyncio.Task[None]) -> None:
+            if not done.cancelled() and (error := done.exception()) is not None:
+                _log.error("An event could not be shown", exc_info=error)
+                self._follow(directory, client)
+
+        task.add_done_callback(over)
+
+    async def _follow_events(self, client: Client) -> None:
+        while True:
+            with suppress(GapError):
+                async for stamped in client.follow():
+                    for session in list(self._sessions.values()):
+                        if session.client is client:
+                            await session.take(stamped.event)
+
+
+def _config_of(server: JSON) -> JSON:
+    """Return a server that the editor names as our configuration has it."""
+    if server.get("type") in {"http", "sse"}:
+        headers: list[JSON] = server.get("headers") or []
+        return {
+            "type": "remote",
+            "url": server.get("url"),
+            "headers": {str(each["name"]): str(each["value"]) for each in headers},
+        }
+    variables: list[JSON] = server.get("env") or []
+    return {
+        "type": "local",
+        "command": [str(server.get("command") or ""), *map(str, server.get("args") or [])],
+        "environment": {str(each["name"]): str(each["value"]) for each in variables},
+    }

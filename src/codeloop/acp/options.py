@@ -1,0 +1,159 @@
+"""What can be chosen in a session: agent, model, effort, profile; as the protocol's modes and options."""
+
+import asyncio
+
+from msgspec import Struct
+
+from codeloop.acp.connection import INVALID_PARAMS, RpcError
+from codeloop.client.client import Client
+from codeloop.schema.agent import Agent
+from codeloop.schema.api.providers import Model, UsableProviders
+from codeloop.schema.api.session_requests import UpdateSession
+from codeloop.schema.message import NO_VARIANT, ModelRef, Session, model_named
+from codeloop.schema.operation import AGENT_LIST, CONFIG_GET, CONFIG_PROVIDERS, SESSION_UPDATE, NoArguments
+from codeloop.schema.permission import PROFILE, PROFILES
+from codeloop.schema.wire import JSON, replace
+
+MODE, MODEL, EFFORT = "mode", "model", "effort"
+_BY_ITSELF = "default"
+"""The effort that a model takes by itself."""
+_PROFILES = {
+    "ask": ("Ask", "Reads without a question; asks for changes and commands."),
+    "auto": ("Auto", "Works in the project without a question; asks for what leaves it."),
+    "plan": ("Plan", "Changes nothing."),
+    "yolo": ("Everything", "Asks nothing at all."),
+}
+
+
+class AvailableChoices(Struct, frozen=True):
+    """The agents and models of a directory, and which are taken where nothing was chosen."""
+
+    agents: list[Agent]
+    providers: UsableProviders
+    model: ModelRef | None
+    profile: str
+
+    def find_model(self, model: ModelRef | None) -> Model | None:
+        """Return the catalog's entry of a model; None: there is none."""
+        if model is None:
+            return None
+        provider = next((each for each in self.providers.providers if each.id == model.provider_id), None)
+        return provider.models.get(model.model_id) if provider is not None else None
+
+
+async def load_available(client: Client) -> AvailableChoices:
+    """Ask for the agents and models of the client's directory."""
+    none = NoArguments()
+    agents, providers, configuration = await asyncio.gather(
+        client.call(AGENT_LIST, none), client.call(CONFIG_PROVIDERS, none), client.call(CONFIG_GET, none)
+    )
+    model = model_named(configuration.get("model"))
+    if model is None and providers.providers:
+        first = providers.providers[0].id
+        if (name := providers.default.get(first)) is not None:
+            model = ModelRef(provider_id=first, model_id=name)
+    primary = [agent for agent in agents if agent.mode != "subagent" and not agent.hidden]
+    return AvailableChoices(primary, providers, model, str(configuration.get(PROFILE) or "auto"))
+
+
+class SessionChoices(Struct):
+    """What was chosen for the next prompts of a session; None: what the session, the agent or the settings say."""
+
+    agent: str | None = None
+    model: ModelRef | None = None
+
+    def agent_of(self, session: Session, available: AvailableChoices) -> str:
+        """Return the agent of the next prompt; "": there is none."""
+        return self.agent or session.agent or next((agent.name for agent in available.agents), "")
+
+    def model_of(self, session: Session, available: AvailableChoices) -> ModelRef | None:
+        """Return the model of the next prompt; None: there is none."""
+        if self.model is not None:
+            return self.model
+        if session.model is not None:
+            given = session.model
+            variant = None if given.variant == NO_VARIANT else given.variant
+            return ModelRef(provider_id=given.provider_id, model_id=given.id, variant=variant)
+        name = self.agent_of(session, available)
+        own = next((agent.model for agent in available.agents if agent.name == name), None)
+        return own or available.model
+
+
+def modes_of(session: Session, choices: SessionChoices, available: AvailableChoices) -> JSON | None:
+    """Return the agents as modes; None: there are none."""
+    if not available.agents:
+        return None
+    modes = [_named(agent.name, agent.name.capitalize(), agent.description) for agent in available.agents]
+    return {
+        "currentModeId": choices.agent_of(session, available),
+        "availableModes": [{"id": mode.pop("value"), **mode} for mode in modes],
+    }
+
+
+def options_of(session: Session, choices: SessionChoices, available: AvailableChoices) -> list[JSON]:
+    """Return everything that can be chosen, with what is chosen now."""
+    found: list[JSON] = []
+    if available.agents:
+        agents = [_named(agent.name, agent.name.capitalize(), agent.description) for agent in available.agents]
+        found.append(_select(MODE, "Agent", MODE, choices.agent_of(session, available), agents))
+    model = choices.model_of(session, available)
+    details = available.find_model(model)
+    if model is not None and details is not None:
+        groups: list[JSON] = [
+            {
+                "group": provider.id,
+                "name": provider.name,
+                "options": [_named(f"{provider.id}/{each.id}", each.name) for each in provider.models.values()],
+            }
+            for provider in available.providers.providers
+        ]
+        found.append(_select(MODEL, "Model", MODEL, f"{model.provider_id}/{model.model_id}", groups))
+        if details.variants:
+            efforts = [_named(_BY_ITSELF, "As it does by itself"), *(_named(each, each) for each in details.variants)]
+            found.append(_select(EFFORT, "Effort", "thought_level", model.variant or _BY_ITSELF, efforts))
+    profiles = [_named(name, *_PROFILES[name]) for name in PROFILES]
+    now = str((session.metadata or {}).get(PROFILE) or available.profile)
+    found.append(_select(PROFILE, "Permissions", None, now, profiles))
+    return found
+
+
+async def choose(
+    client: Client, session: Session, choices: SessionChoices, available: AvailableChoices, option: str, value: str
+) -> Session:
+    """Choose a value of an option and return the session, which keeps its profile itself.
+
+    Raises RpcError for an option or a value that is not offered.
+    """
+    offered = next((each for each in options_of(session, choices, available) if each["id"] == option), None)
+    if offered is None:
+        raise RpcError(INVALID_PARAMS, f"There is no option {option!r} in this session.")
+    if value not in _values_of(offered):
+        raise RpcError(INVALID_PARAMS, f"{option} can't be {value!r} here.")
+    match option:
+        case "mode":
+            choices.agent = value
+        case "model":
+            choices.model = model_named(value)
+        case "effort":
+            model = choices.model_of(session, available)
+            if model is not None:
+                choices.model = replace(model, variant=None if value == _BY_ITSELF else value)
+        case _:
+            metadata = {**(session.metadata or {}), PROFILE: value}
+            return await client.call(SESSION_UPDATE, UpdateSession(session_id=session.id, metadata=metadata))
+    return session
+
+
+def _values_of(option: JSON) -> set[str]:
+    rows: list[JSON] = option["options"]
+    return {str(each["value"]) for row in rows for each in row.get("options", [row])}
+
+
+def _select(option: str, name: str, category: str | None, now: str, options: list[JSON]) -> JSON:
+    found: JSON = {"type": "select", "id": option, "name": name, "currentValue": now, "options": options}
+    return found if category is None else {**found, "category": category}
+
+
+def _named(value: str, name: str, description: str | None = None) -> JSON:
+    found: JSON = {"value": value, "name": name}
+    return {**found, "description": description} if description else found

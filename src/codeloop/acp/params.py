@@ -1,0 +1,163 @@
+"""What a client sends: the parameters of the protocol's methods. Unknown fields are skipped, `_meta` among them."""
+
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+from msgspec import Meta, Struct
+
+from codeloop.acp.connection import INVALID_PARAMS, RpcError
+from codeloop.schema.wire import JSON
+
+Absolute = Annotated[str, Meta(pattern="^/")]
+
+
+class Params(Struct, frozen=True, kw_only=True, rename="camel"):
+    """Parameters, with the protocol's names."""
+
+
+class ClientAuth(Params, frozen=True):
+    """`terminal`: the client can run us in a terminal to sign in."""
+
+    terminal: bool = False
+
+
+class Elicitation(Params, frozen=True):
+    """Which forms the client shows; an empty object means yes."""
+
+    form: JSON | None = None
+
+
+class ClientSession(Params, frozen=True):
+    """What the client shows of a session; an empty object means yes."""
+
+    notices: JSON | None = None
+    compaction: JSON | None = None
+
+
+class ClientCapabilities(Params, frozen=True):
+    """What the client can do."""
+
+    auth: ClientAuth | None = None
+    elicitation: Elicitation | None = None
+    session: ClientSession | None = None
+
+
+class InitializeParams(Params, frozen=True):
+    """`initialize`."""
+
+    protocol_version: int
+    client_capabilities: ClientCapabilities | None = None
+
+
+class AuthenticateParams(Params, frozen=True):
+    """`authenticate`."""
+
+    method_id: str
+
+
+class NewParams(Params, frozen=True):
+    """`session/new`. A server of `mcp_servers` without a `type` is started and spoken to over its standard streams."""
+
+    cwd: Absolute
+    mcp_servers: list[JSON] = []
+
+
+class OpenParams(Params, frozen=True):
+    """`session/load`, `session/resume`, `session/fork`."""
+
+    session_id: str
+    cwd: Absolute | None = None
+    mcp_servers: list[JSON] = []
+
+
+class ListSessionsParams(Params, frozen=True):
+    """`session/list`; the cursor is that of an earlier page."""
+
+    cwd: Absolute | None = None
+    cursor: str | None = None
+
+
+class NamedParams(Params, frozen=True):
+    """`session/close`, `session/delete`, `session/cancel`."""
+
+    session_id: str
+
+
+class ModeParams(Params, frozen=True):
+    """`session/set_mode`."""
+
+    session_id: str
+    mode_id: str
+
+
+class OptionParams(Params, frozen=True):
+    """`session/set_config_option`."""
+
+    session_id: str
+    config_id: str
+    value: str | bool
+
+
+class PromptText(Params, frozen=True, tag_field="type", tag="text"):
+    """Text of a prompt."""
+
+    text: str
+
+
+class PromptImage(Params, frozen=True, tag_field="type", tag="image"):
+    """A picture; `data` is base64."""
+
+    data: str
+    mime_type: str
+    uri: str | None = None
+
+
+class PromptAudio(Params, frozen=True, tag_field="type", tag="audio"):
+    """A recording; `data` is base64."""
+
+    data: str
+    mime_type: str
+
+
+class PromptLink(Params, frozen=True, tag_field="type", tag="resource_link"):
+    """A file or resource that is mentioned."""
+
+    name: str
+    uri: str
+    mime_type: str | None = None
+
+
+class ResourceContents(Params, frozen=True):
+    """A file's content as the editor has it: `text`, or `blob` in base64."""
+
+    uri: str
+    mime_type: str | None = None
+    text: str | None = None
+    blob: str | None = None
+
+
+class PromptResource(Params, frozen=True, tag_field="type", tag="resource"):
+    """A file that is mentioned, with its content."""
+
+    resource: ResourceContents
+
+
+PromptBlock = PromptText | PromptImage | PromptAudio | PromptLink | PromptResource
+
+
+class PromptParams(Params, frozen=True):
+    """`session/prompt`."""
+
+    session_id: str
+    prompt: list[PromptBlock]
+
+
+P = TypeVar("P", bound=Params)
+
+
+def read_params(kind: type[P], given: Any) -> P:
+    """Read parameters. Raises RpcError, which names the field that is wrong."""
+    try:
+        return msgspec.convert({} if given is None else given, kind)
+    except msgspec.ValidationError as error:
+        raise RpcError(INVALID_PARAMS, f"{error}.") from error

@@ -1,0 +1,154 @@
+"""What a session asks, put to the editor's user: permissions with command and diff, and the model's questions."""
+
+import asyncio
+from contextlib import suppress
+from typing import Any, cast
+
+from codeloop.acp.connection import EditorConnection, RpcError
+from codeloop.acp.tool_calls import as_code, as_text, diffs_of, kind_of, title_of
+from codeloop.client.asking import origin
+from codeloop.client.client import Client
+from codeloop.client.mcp_server.forms import form_of, question_answers
+from codeloop.client.permission_text import in_words
+from codeloop.kit.terminal_text import inert
+from codeloop.schema.api.session_inputs import AnswerPermission, AnswerQuestion, RejectQuestion
+from codeloop.schema.errors import OperationError
+from codeloop.schema.operation import PERMISSION_REPLY, QUESTION_REJECT, QUESTION_REPLY
+from codeloop.schema.permission import NOBODY, PermissionRequest, Reply
+from codeloop.schema.question import QuestionInfo, QuestionRequest
+from codeloop.schema.wire import JSON, replace
+
+_COLUMNS, _ROWS = 100, 400
+_WITHHELD = "A secret is not asked for in an editor. Ask for it to be put where the program reads it."
+_SKIP = "skip"
+
+
+class Asker:
+    """Puts the requests of one session to the user. `shows_forms`: the client shows the protocol's forms."""
+
+    def __init__(self, connection: EditorConnection, client: Client, session_id: str, *, shows_forms: bool) -> None:
+        self._connection = connection
+        self._client = client
+        self._session_id = session_id
+        self._shows_forms = shows_forms
+        self._asking: dict[str, asyncio.Task[None]] = {}
+
+    def ask(self, request: PermissionRequest | QuestionRequest, call_id: str | None, directory: str) -> None:
+        """Begin to ask, once. `call_id`: of the call that it is about, as the editor knows it; None: it does not."""
+        if request.id in self._asking:
+            return
+        if isinstance(request, PermissionRequest):
+            asking = self._ask_permission(request, call_id or request.id, directory)
+        else:
+            asking = self._ask_questions(request)
+        task = asyncio.create_task(asking)
+        self._asking[request.id] = task
+        task.add_done_callback(lambda _: self._asking.pop(request.id, None))
+
+    def withdraw(self, request_id: str) -> None:
+        """Ask no more what another client has answered, or what ended with its turn."""
+        if (task := self._asking.get(request_id)) is not None:
+            task.cancel()
+
+    def stop(self) -> None:
+        """Ask nothing more."""
+        for task in self._asking.values():
+            task.cancel()
+
+    async def _ask_permission(self, request: PermissionRequest, call_id: str, directory: str) -> None:
+        """Ask whether a call may do something, and answer the request."""
+        asking = await origin(self._client, request)
+        diffs = list(diffs_of(request.metadata, directory))
+        without_diff = {key: value for key, value in request.metadata.items() if key != "diff"}
+        words = in_words(replace(request, metadata=without_diff) if diffs else request, asking, _COLUMNS, _ROWS)
+        question = inert(in_words(request, asking, _COLUMNS, 1).title)
+        command = request.metadata.get("command")
+        rows = "\n".join(row for _, row in words.rows)
+        options = [{"optionId": "once", "name": "Allow once", "kind": "allow_once"}]
+        if words.always:
+            always = " ".join(words.always.split())
+            options.append({"optionId": "always", "name": f"Allow always: {always}", "kind": "allow_always"})
+        options.append({"optionId": "reject", "name": "Reject", "kind": "reject_once"})
+        call: JSON = {
+            "toolCallId": call_id,
+            "title": title_of("bash", {"command": command}, "") if isinstance(command, str) else question,
+            "kind": kind_of(asking.tool or request.permission),
+            "status": "pending",
+            "content": [as_text(question), *diffs, *([as_code(rows)] if rows.strip() else [])],
+            "rawInput": request.metadata.get("input") or _input_of(request),
+        }
+        chosen = await self._choose(call, options)
+        replies: dict[str, Reply] = {"once": "once", "always": "always"}
+        await self._reply(request, replies.get(chosen, "reject"))
+
+    async def _ask_questions(self, request: QuestionRequest) -> None:
+        """Ask what the model wants to know, by a form, or one question by its options."""
+        with suppress(OperationError):  # it was answered elsewhere, or withdrawn
+            form = form_of(request, await origin(self._client, request))
+            if form is None:
+                await self._client.call(QUESTION_REJECT, RejectQuestion(request_id=request.id, message=_WITHHELD))
+                return
+            answers: list[list[str]] | None = None
+            if self._shows_forms:
+                answers = question_answers(request, await self._fill_in(form.message, form.schema))
+            elif len(request.questions) == 1 and request.questions[0].options:
+                answers = await self._choose_answer(request, request.questions[0])
+            else:
+                await self._client.call(QUESTION_REJECT, RejectQuestion(request_id=request.id, message=NOBODY))
+                return
+            if answers is None:
+                await self._client.call(QUESTION_REJECT, RejectQuestion(request_id=request.id))
+            else:
+                await self._client.call(QUESTION_REPLY, AnswerQuestion(request_id=request.id, answers=answers))
+
+    async def _fill_in(self, message: str, schema: JSON) -> JSON | None:
+        """Have a form filled in; None: the user would not."""
+        params: JSON = {"sessionId": self._session_id, "mode": "form", "message": message, "requestedSchema": schema}
+        try:
+            answer = read_result(await self._connection.request("elicitation/create", params))
+        except RpcError:
+            return None
+        content = answer.get("content") if answer.get("action") == "accept" else None
+        return cast("JSON", content) if isinstance(content, dict) else None
+
+    async def _choose_answer(self, request: QuestionRequest, question: QuestionInfo) -> list[list[str]] | None:
+        options = [
+            {"optionId": str(at), "name": inert(option.label), "kind": "allow_once"}
+            for at, option in enumerate(question.options)
+        ]
+        options.append({"optionId": _SKIP, "name": "Do not answer", "kind": "reject_once"})
+        described = [f"{inert(each.label)}: {inert(each.description)}" for each in question.options if each.description]
+        call: JSON = {
+            "toolCallId": request.id,
+            "title": inert(question.question),
+            "kind": "other",
+            "status": "pending",
+            "content": [as_text("\n\n".join(described))] if described else [],
+        }
+        chosen = await self._choose(call, options)
+        return [[question.options[int(chosen)].label]] if chosen.isdecimal() else None
+
+    async def _choose(self, call: JSON, options: list[dict[str, str]]) -> str:
+        """Return the id of the option that the user chose; "": none."""
+        params: JSON = {"sessionId": self._session_id, "toolCall": call, "options": options}
+        try:
+            answer = read_result(await self._connection.request("session/request_permission", params))
+        except RpcError:
+            return ""
+        outcome = read_result(answer.get("outcome"))
+        chosen = str(outcome.get("optionId") or "") if outcome.get("outcome") == "selected" else ""
+        return chosen if chosen in {option["optionId"] for option in options} else ""
+
+    async def _reply(self, request: PermissionRequest, reply: Reply) -> None:
+        with suppress(OperationError):  # it was answered elsewhere, or withdrawn
+            await self._client.call(PERMISSION_REPLY, AnswerPermission(request_id=request.id, reply=reply))
+
+
+def read_result(given: Any) -> JSON:
+    """Return an object that a client sent; anything else counts as an empty one."""
+    return cast("JSON", given) if isinstance(given, dict) else {}
+
+
+def _input_of(request: PermissionRequest) -> JSON:
+    command = request.metadata.get("command")
+    return {"command": command} if isinstance(command, str) else {"patterns": request.patterns}

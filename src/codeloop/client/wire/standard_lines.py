@@ -1,0 +1,87 @@
+"""Our stdin and stdout as lines of a protocol: nothing else that is printed can get between them.
+
+Both are read and written by threads that nobody waits for, so that neither a silent client nor one that reads nothing
+keeps the process from ending.
+"""
+
+import asyncio
+import os
+import sys
+import threading
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from queue import SimpleQueue
+
+from msgspec import Struct
+
+from codeloop.schema.limits import MCP_MESSAGE, OUTPUT_READER
+
+
+class StandardLines(Struct, frozen=True):
+    """What a protocol reads and writes.
+
+    `start`: begins to hand on each line of stdin, awaited one after the other, and None at its end. `write`: takes a
+    whole line, with its end.
+    """
+
+    start: Callable[[Callable[[bytes | None], Awaitable[None]]], None]
+    write: Callable[[bytes], None]
+
+
+@asynccontextmanager
+async def open_standard_lines() -> AsyncGenerator[StandardLines]:
+    """Take stdin and stdout for a protocol. Meanwhile descriptor 0 is empty, and descriptor 1 is stderr."""
+    source, sink = _take_descriptors()
+    lines: SimpleQueue[bytes | None] = SimpleQueue()
+    loop = asyncio.get_running_loop()
+    writer = threading.Thread(target=_write, args=(sink, lines), daemon=True)
+    writer.start()
+
+    def start(take: Callable[[bytes | None], Awaitable[None]]) -> None:
+        async def took(line: bytes | None) -> None:
+            await take(line)
+
+        def hand_on(line: bytes | None) -> None:
+            if line is None or line.strip():
+                asyncio.run_coroutine_threadsafe(took(line), loop).result()
+
+        threading.Thread(target=_read, args=(source, hand_on), daemon=True).start()
+
+    try:
+        yield StandardLines(start, lines.put)
+    finally:
+        lines.put(None)
+        await asyncio.to_thread(writer.join, OUTPUT_READER.seconds)
+
+
+def _take_descriptors() -> tuple[int, int]:
+    sys.stdout.flush()
+    source, sink = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    return source, sink
+
+
+def _read(source: int, hand_on: Callable[[bytes | None], None]) -> None:
+    """Hand on each line. A message that is too long, or a broken pipe, counts as the end."""
+    rest = bytearray()
+    with suppress(OSError, RuntimeError, asyncio.CancelledError):  # the loop may be gone
+        while len(rest) <= MCP_MESSAGE.value and (chunk := os.read(source, 2**16)):
+            rest += chunk
+            if b"\n" in chunk:
+                *whole, last = bytes(rest).split(b"\n")
+                rest = bytearray(last)
+                for line in whole:
+                    hand_on(line)
+    with suppress(RuntimeError, asyncio.CancelledError):
+        hand_on(None)
+
+
+def _write(sink: int, lines: "SimpleQueue[bytes | None]") -> None:
+    with suppress(OSError):
+        while (line := lines.get()) is not None:
+            data = memoryview(line)
+            while data:
+                data = data[os.write(sink, data) :]
