@@ -28,7 +28,7 @@ class Editor:
         self.updates: list[dict[str, Any]] = []
         self.asked: list[tuple[str, Any]] = []
         self.cancelled: list[int] = []
-        self.answers: dict[int, Any] = {}
+        self.answers: dict[int | None, Any] = {}
         self._last = 0
         self._coming: SimpleQueue[dict[str, Any] | None] = SimpleQueue()
         threading.Thread(target=self._read, daemon=True).start()
@@ -259,7 +259,7 @@ def test_bad_input_is_refused_in_words_and_the_next_request_is_answered(tmp_path
         editor.process.stdin.write("no json\n")
         editor.process.stdin.flush()
         editor.until(lambda: None in editor.answers)
-        assert editor.answers.pop(None)["code"] == -32700  # type: ignore[call-overload]
+        assert editor.answers.pop(None)["code"] == -32700
         assert editor.ask("session/nothing")["code"] == -32601
         assert "cwd" in editor.ask("session/new", mcpServers=[])["message"]
         assert editor.ask("session/new", cwd="relative", mcpServers=[])["code"] == -32602

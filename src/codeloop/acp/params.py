@@ -98,13 +98,13 @@ class OptionParams(Params, frozen=True):
     value: str | bool
 
 
-class PromptText(Params, frozen=True, tag_field="type", tag="text"):
+class EditorText(Params, frozen=True, tag_field="type", tag="text"):
     """Text of a prompt."""
 
     text: str
 
 
-class PromptImage(Params, frozen=True, tag_field="type", tag="image"):
+class EditorImage(Params, frozen=True, tag_field="type", tag="image"):
     """A picture; `data` is base64."""
 
     data: str
@@ -112,14 +112,14 @@ class PromptImage(Params, frozen=True, tag_field="type", tag="image"):
     uri: str | None = None
 
 
-class PromptAudio(Params, frozen=True, tag_field="type", tag="audio"):
+class EditorAudio(Params, frozen=True, tag_field="type", tag="audio"):
     """A recording; `data` is base64."""
 
     data: str
     mime_type: str
 
 
-class PromptLink(Params, frozen=True, tag_field="type", tag="resource_link"):
+class EditorLink(Params, frozen=True, tag_field="type", tag="resource_link"):
     """A file or resource that is mentioned."""
 
     name: str
@@ -136,13 +136,13 @@ class ResourceContents(Params, frozen=True):
     blob: str | None = None
 
 
-class PromptResource(Params, frozen=True, tag_field="type", tag="resource"):
+class EditorResource(Params, frozen=True, tag_field="type", tag="resource"):
     """A file that is mentioned, with its content."""
 
     resource: ResourceContents
 
 
-PromptBlock = PromptText | PromptImage | PromptAudio | PromptLink | PromptResource
+PromptBlock = EditorText | EditorImage | EditorAudio | EditorLink | EditorResource
 
 
 class PromptParams(Params, frozen=True):

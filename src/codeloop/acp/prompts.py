@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from urllib.parse import unquote, urlsplit
 
 from codeloop.acp.connection import INVALID_PARAMS, RpcError
-from codeloop.acp.params import PromptAudio, PromptBlock, PromptImage, PromptLink, PromptResource, PromptText
+from codeloop.acp.params import EditorAudio, EditorImage, EditorLink, EditorResource, EditorText, PromptBlock
 from codeloop.schema.api.session_inputs import FilePartInput, TextPartInput
 
 _TEXT = "text/plain"
@@ -14,7 +14,7 @@ _TEXT = "text/plain"
 def text_of(blocks: Sequence[PromptBlock]) -> str:
     """Return what was typed; a link stands in it by its name, as the editor shows it."""
     return "".join(
-        block.text if isinstance(block, PromptText) else f"@{block.name}" if isinstance(block, PromptLink) else ""
+        block.text if isinstance(block, EditorText) else f"@{block.name}" if isinstance(block, EditorLink) else ""
         for block in blocks
     )
 
@@ -24,20 +24,20 @@ def files_of(blocks: Sequence[PromptBlock]) -> list[FilePartInput]:
     found: list[FilePartInput] = []
     for block in blocks:
         match block:
-            case PromptText():
+            case EditorText():
                 pass
-            case PromptImage():
+            case EditorImage():
                 found.append(FilePartInput(mime=block.mime_type, url=_data(block.mime_type, block.data)))
-            case PromptLink():
+            case EditorLink():
                 if block.uri.startswith("file://"):
                     found.append(FilePartInput(mime=block.mime_type or _TEXT, url=block.uri, filename=_name(block.uri)))
-            case PromptResource(resource=resource):
+            case EditorResource(resource=resource):
                 mime = resource.mime_type or _TEXT
                 content = resource.blob
                 if content is None:
                     content, mime = b64encode((resource.text or "").encode()).decode(), _TEXT
                 found.append(FilePartInput(mime=mime, url=_data(mime, content), filename=_name(resource.uri)))
-            case PromptAudio():
+            case EditorAudio():
                 raise RpcError(INVALID_PARAMS, "Audio can't be sent: `promptCapabilities` says so.")
     return found
 
