@@ -12,7 +12,7 @@ from codeloop.acp.agent import AcpLaunch, serve_editor
 from codeloop.app.app import App
 from codeloop.app.app_client import AppClient
 from codeloop.app.extended.settled import wait_settled, with_warnings
-from codeloop.cli.bootstrap import handled
+from codeloop.cli.bootstrap import list_end_signals
 from codeloop.cli.options import CONFIG, LOG_LEVEL, MODEL, OFFLINE, PRINT_LOGS, PROFILE, TRUST, Options
 from codeloop.cli.target.local import startup_of
 from codeloop.cli.target.log import log_of
@@ -46,7 +46,7 @@ def acp(*, login: bool, **flags: Any) -> None:
 async def _until_signal(options: Options) -> None:
     """Serve; a signal ends it as the end of stdin does."""
     task, loop = asyncio.current_task(), asyncio.get_running_loop()
-    for number in handled():
+    for number in list_end_signals():
         loop.add_signal_handler(number, lambda: task.cancel() if task is not None else None)
     app = App(startup_of(options, None), idle=inf)
 

@@ -31,19 +31,19 @@ class StandardLines(Struct, frozen=True):
 @asynccontextmanager
 async def open_standard_lines() -> AsyncGenerator[StandardLines]:
     """Take stdin and stdout for a protocol. Meanwhile descriptor 0 is empty, and descriptor 1 is stderr."""
-    source, sink = _take_descriptors()
+    source, sink = _take_stdio()
     lines: SimpleQueue[bytes | None] = SimpleQueue()
     loop = asyncio.get_running_loop()
     writer = threading.Thread(target=_write, args=(sink, lines), daemon=True)
     writer.start()
 
     def start(take: Callable[[bytes | None], Awaitable[None]]) -> None:
-        async def took(line: bytes | None) -> None:
+        async def send_line(line: bytes | None) -> None:
             await take(line)
 
         def hand_on(line: bytes | None) -> None:
             if line is None or line.strip():
-                asyncio.run_coroutine_threadsafe(took(line), loop).result()
+                asyncio.run_coroutine_threadsafe(send_line(line), loop).result()
 
         threading.Thread(target=_read, args=(source, hand_on), daemon=True).start()
 
@@ -54,7 +54,7 @@ async def open_standard_lines() -> AsyncGenerator[StandardLines]:
         await asyncio.to_thread(writer.join, OUTPUT_READER.seconds)
 
 
-def _take_descriptors() -> tuple[int, int]:
+def _take_stdio() -> tuple[int, int]:
     sys.stdout.flush()
     source, sink = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
