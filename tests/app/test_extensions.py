@@ -220,7 +220,7 @@ ALLOWING = {"permission": [{"permission": "*", "pattern": "*", "action": "allow"
         ("session.prompt", {}, {"parts": [], "tools": {"*": True}}),
         ("session.prompt", {}, {"parts": [{"type": "file", "mime": "text/plain", "url": "file://{home}/key"}]}),
         ("session.prompt_async", {}, {"parts": [{"type": "file", "mime": "text/plain", "url": "file:.%65nv"}]}),
-        ("session.prompt", {}, {"parts": [{"type": "file", "mime": "text/plain", "url": "file://{home}/work/link"}]}),
+        ("session.prompt", {}, {"parts": [{"type": "file", "mime": "text/plain", "url": "file://{root}/link"}]}),
         ("file.read", {"path": ".env"}, None),
         ("file.read", {"path": "link"}, None),
         ("file.read", {"path": "sub/../.env"}, None),
@@ -233,7 +233,7 @@ async def test_what_a_person_may_do_by_the_api_leads_no_extension_out_of_its_san
     (tmp_path / "work/.env").write_text("KEY=the secret")
     (tmp_path / "work/link").symlink_to(".env")
     (tmp_path / "key").write_text("the secret")
-    given = json.loads(json.dumps(body).replace("{home}", str(tmp_path)))
+    given = json.loads(json.dumps(body).replace("{home}", str(tmp_path)).replace("{root}", str(tmp_path / "work")))
     own(tmp_path, "tool/word.py", WORD)
     async with rig(tmp_path, [DONE], **OPEN) as it:
         await it.prompt()

@@ -86,6 +86,8 @@ def test_what_was_written_into_the_home_is_named_wherever_it_lies(tmp_path: Path
     (tmp_path / "work/app").mkdir(parents=True)  # where the project is put
     (tmp_path / "old.txt").touch()
     since = max(path.stat().st_mtime_ns for path in (tmp_path / "old.txt", tmp_path / "work", tmp_path / "work/app"))
+    (tmp_path / "go/pkg/mod/cache").mkdir(parents=True)
+    (tmp_path / "go/pkg/mod/cache/lock").touch()
     assert find_strayed_writes(tmp_path, since) == []
     for name in ("work/notes.txt", "work/new/deep.txt", "top.txt", ".cache/tool", "work/.hidden"):
         (tmp_path / name).parent.mkdir(exist_ok=True)

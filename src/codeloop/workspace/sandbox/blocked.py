@@ -13,6 +13,7 @@ from pathlib import Path
 
 from codeloop.schema.bounds.sandbox import SANDBOX_STRAYED
 from codeloop.schema.limits import SANDBOX_BLOCKED
+from codeloop.workspace.sandbox.home_rows import CACHES
 from codeloop.workspace.sandbox.policy import SandboxPolicy
 from codeloop.workspace.sandbox.surroundings import is_below_any
 
@@ -89,11 +90,17 @@ def find_strayed_writes(home: Path, since: int) -> list[str]:
 
     `since`: a time of files, in ns. What tools write there has a name with a dot, and is of no interest.
     """
-    found = sorted(_find_changed(str(home), since, iter(range(SANDBOX_STRAYED.value))))
+    changed = sorted(_find_changed(str(home), since, iter(range(SANDBOX_STRAYED.value))))
+    found = [path for path in changed if not _is_cache(os.path.relpath(path, home))]
     if not found:
         return []
     shown = ", ".join(f"~/{os.path.relpath(path, home)}" for path in found[: SANDBOX_BLOCKED.value])
     return [f"blocked: write to {shown} in the user's home: only sandboxed commands see it. {_NAME_IT}"]
+
+
+def _is_cache(name: str) -> bool:
+    """Return whether a path of the home is a cache of a tool (`go/pkg`), lies in one, or holds nothing but that."""
+    return any(f"{name}/".startswith(f"{row.folder}/") or row.folder.startswith(f"{name}/") for row in CACHES)
 
 
 def _find_changed(folder: str, since: int, left: Iterator[int]) -> Iterator[str]:
