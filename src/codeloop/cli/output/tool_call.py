@@ -69,7 +69,7 @@ def _body(tool: str, metadata: JSON, output: str, *, failed: bool) -> list[tuple
         shown = inert(output).strip().splitlines()
         whole = metadata.get("lines") if metadata.get("truncated") else None
         before = (whole if isinstance(whole, int) else len(shown)) - OUTPUT_LINES
-        more = [f"… {before:,} lines above"] if before > 0 else []
+        more = [f"… {before:,} line{'' if before == 1 else 's'} above"] if before > 0 else []
         return _looking("dim", [*more, *(line[:WIDTH] for line in shown[-OUTPUT_LINES:]), *notes])
     return []
 
