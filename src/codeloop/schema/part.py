@@ -127,14 +127,23 @@ class ToolStateRunning(Wire, tag_field="status", tag="running"):
 SHELL_NOTES = "\n\n<shell_metadata>\n"
 """Comes between a command's output and the notes for the model; those for users are `notes` of the metadata."""
 
+MODEL_NOTES = "modelNotes"
+"""In the metadata of a command: all that its output says to the model alone, word for word; "" for nothing."""
+
 
 NOTE = "note"
 """In the metadata of a call: what the model was told of its arguments, which ends the output."""
 
 
-def without_notes(output: str) -> str:
+def without_notes(output: str, metadata: JSON) -> str:
     """Return a command's output without the notes for the model."""
-    return output.rsplit(SHELL_NOTES, 1)[0]
+    notes = metadata.get(MODEL_NOTES)
+    if isinstance(notes, str):
+        before, _, after = output.rpartition(notes) if notes else (output, "", "")
+        return before + after
+    # Sessions that older versions stored tell the notes by this mark only; of no other tool an output is cut there.
+    is_old = "exit" in metadata or "interrupted" in metadata
+    return output.rsplit(SHELL_NOTES, 1)[0] if is_old else output
 
 
 class ToolStateCompleted(Wire, tag_field="status", tag="completed"):
@@ -151,7 +160,7 @@ class ToolStateCompleted(Wire, tag_field="status", tag="completed"):
     def for_user(self) -> str:
         """The output without what was added for the model alone."""
         text = self.output.removesuffix(f"\n\n{self.metadata.get(TOLD)}").removesuffix(f"\n\n{self.metadata.get(NOTE)}")
-        return without_notes(text)
+        return without_notes(text, self.metadata)
 
 
 REMINDER = "reminder"

@@ -8,6 +8,7 @@ from codeloop.kit.processes import processes
 from codeloop.permission.gate import Denied
 from codeloop.schema.event import session_created
 from codeloop.schema.ids import new_id
+from codeloop.schema.part import ToolStateCompleted, ToolTime
 from codeloop.schema.wire import replace
 from codeloop.tool.builtin.shell.bash import BashParams, bash
 from codeloop.tool.builtin.shell.bash_kill import BashKillParams, bash_kill
@@ -28,8 +29,31 @@ async def test_a_command_gives_its_output_and_metadata(tmp_path: Path) -> None:
     assert (result.title, result.output) == ("echo hi; exit 3", told)
     duration = result.metadata.pop("duration")
     assert 0 <= duration < 5000
+    assert result.metadata.pop("modelNotes") == told.removeprefix("hi")
     expected = {"output": "hi\n", "exit": 3, "truncated": False, "lines": 1, "description": "Says hi"}
     assert result.metadata == expected
+
+
+async def test_users_read_all_that_a_command_prints_and_no_notes_for_the_model(tmp_path: Path) -> None:
+    printed = "a\n\n<shell_metadata>\nprinted by the command\n</shell_metadata>"
+    for ending, shown in (("", f"{printed}\n"), ("; exit 3", printed)):
+        result = await run(make_context(tmp_path), f"printf '%s\\n' '{printed}'{ending}")
+        assert stored(result).for_user == shown
+        later = replace(result, output=f"{result.output}\n\nAn extension adds this.")
+        assert stored(later).for_user == f"{shown}\n\nAn extension adds this."
+
+
+def test_only_what_older_versions_stored_of_commands_is_cut_at_the_mark() -> None:
+    output = "a\n\n<shell_metadata>\nexit code 3\n</shell_metadata>"
+    assert stored(ToolResult("", output, {"exit": 3})).for_user == "a"
+    assert stored(ToolResult("", output, {"truncated": False})).for_user == output  # a file that was read
+
+
+def stored(result: ToolResult) -> ToolStateCompleted:
+    """Return a result as it is stored."""
+    return ToolStateCompleted(
+        input={}, output=result.output, title="", metadata=result.metadata, time=ToolTime(start=0, end=0)
+    )
 
 
 async def test_no_output_is_said(tmp_path: Path) -> None:

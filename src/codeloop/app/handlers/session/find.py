@@ -99,10 +99,9 @@ def _text(part: Part) -> str:
         case SubtaskPart(description=description, prompt=prompt):
             return f"{description}\n{prompt}"
         case ToolPart(state=ToolStateCompleted() as state):
-            shown = (state.metadata or {}).get("output")
-            return "\n".join(
-                [*iterate_texts(state.input), without_notes(shown if isinstance(shown, str) else state.output)]
-            )
+            shown = state.metadata.get("output")
+            result = without_notes(shown, state.metadata) if isinstance(shown, str) else state.for_user
+            return "\n".join([*iterate_texts(state.input), result])
         case ToolPart(state=ToolStateError() as state):
             return "\n".join([*iterate_texts(state.input), state.error])
         case ToolPart(state=state):

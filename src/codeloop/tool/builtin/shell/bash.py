@@ -16,7 +16,7 @@ from codeloop.kit.suggest import near, suggest_names
 from codeloop.permission.shell.analyse import analyse, need_of
 from codeloop.permission.shell.paths import Touches
 from codeloop.schema.limits import SHELL_TIMEOUT, SHELL_TIMEOUT_MAX
-from codeloop.schema.part import SHELL_NOTES
+from codeloop.schema.part import MODEL_NOTES, SHELL_NOTES
 from codeloop.schema.permission import Need, Trait
 from codeloop.schema.wire import JSON, Wire, replace
 from codeloop.store.permission_records import PLACE
@@ -104,7 +104,8 @@ async def bash(params: BashParams, ctx: ToolContext) -> ToolResult:
             return await _start(params, place, command, ctx)
         outcome = await shells.run(place, command, show)
     except asyncio.CancelledError:
-        show(append_notes(latest, ["The command was aborted; all its processes were ended."]))
+        output, told = append_notes(latest, ["The command was aborted; all its processes were ended."])
+        ctx.report(metadata=_metadata(params, output) | told)
         raise
     except OSError as error:
         raise ToolFailure(f"The shell could not be started in {workdir or stands}: {error}") from error
@@ -307,8 +308,8 @@ def _format_result(
         metadata["timedOut"] = True
     if outcome.path is not None:
         metadata["outputPath"] = str(outcome.path)
-    output = append_notes(outcome.output or ("(no output)" if notes else "(no output, exit code 0)"), notes)
-    return ToolResult(title=params.command, output=output, metadata=metadata)
+    output, told = append_notes(outcome.output or ("(no output)" if notes else "(no output, exit code 0)"), notes)
+    return ToolResult(title=params.command, output=output, metadata=metadata | told)
 
 
 def _instead(name: str, ctx: ToolContext) -> str:
@@ -334,10 +335,13 @@ def for_user(note: str) -> str:
     return note.removesuffix(ASK_OUTSIDE).rstrip()
 
 
-def append_notes(output: str, notes: list[str]) -> str:
-    """Return a command's output with the notes for the model below it."""
-    text = "\n".join(notes)
-    return f"{output.rstrip()}{SHELL_NOTES}{text}\n</shell_metadata>" if notes else output
+def append_notes(output: str, notes: list[str]) -> tuple[str, JSON]:
+    """Return a command's output with the notes for the model below it, and the metadata that tells screens of them."""
+    if not notes:
+        return output, {MODEL_NOTES: ""}
+    told = "\n".join(notes)
+    block = f"{SHELL_NOTES}{told}\n</shell_metadata>"
+    return output.rstrip() + block, {MODEL_NOTES: block}
 
 
 def _metadata(params: BashParams, output: str) -> JSON:

@@ -29,9 +29,10 @@ async def bash_output(params: BashOutputParams, ctx: ToolContext) -> ToolResult:
     notes = [*news.notes, *(await decide_on(news.set_aside, ctx)), *news.warnings]
     for warning in news.warnings:
         ctx.session.warn(warning)
+    output, told = append_notes(news.output or "(no new output)", [_status(job, news), *notes])
     return ToolResult(
         title=job.command,
-        output=append_notes(news.output or "(no new output)", [_status(job, news), *notes]),
+        output=output,
         metadata={
             "id": job.id,
             "output": news.printed,
@@ -40,7 +41,8 @@ async def bash_output(params: BashOutputParams, ctx: ToolContext) -> ToolResult:
             "truncated": news.cut,
             "outputPath": str(job.running.capture.path or ""),
         }
-        | ({"notes": [*map(for_user, notes)]} if notes else {}),
+        | ({"notes": [*map(for_user, notes)]} if notes else {})
+        | told,
     )
 
 

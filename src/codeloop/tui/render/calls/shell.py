@@ -65,7 +65,7 @@ def _output(call: ToolCall) -> tuple[str, list[str]]:
     """Split the output of a command from the program's notes on it, without those that the heading says."""
     printed = call.metadata.get("output")
     if call.status != "done":
-        return (without_notes(printed) if isinstance(printed, str) else ""), []
+        return (without_notes(printed, call.metadata) if isinstance(printed, str) else ""), []
     notes = [str(note) for note in sequence(call.metadata.get("notes"))]
     return "" if printed == "" else call.output, notes  # what the result says of no output is for the model
 
