@@ -1,6 +1,8 @@
 """The whole site as one ASGI application: routes, streams, and what stands before them."""
 
 from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -15,17 +17,31 @@ from codeloop.server.pty_socket import terminal_routes
 from codeloop.server.responses import make_not_found, wrong_method
 from codeloop.server.routes import routes
 
+if TYPE_CHECKING:
+    from codeloop.server.web_dir import WebApp
 
-def site(app: App, hub: Hub, pages: Sequence[BaseRoute] = ()) -> Starlette:
-    """Return the application for an App, whose events the hub streams; `pages`: the routes of the browser UI."""
+
+def site(app: App, hub: Hub, pages: Sequence[BaseRoute] = (), web_dir: Path | None = None) -> Starlette:
+    """Return the application for an App, whose events the hub streams.
+
+    `pages`: the routes of the browser UI. `web_dir`: the files of a web app, which stand where no route fits.
+    """
+    web_app = _load_web_app(web_dir) if web_dir is not None else None
+
+    async def missing(request: Request, _error: Exception) -> Response:
+        found = await web_app.find_response(request) if web_app is not None else None
+        return found or make_not_found(request.url.path)
+
     served = [*routes(app), *streams(app, hub), *terminal_routes(app), DOCUMENT, *pages]
-    found = Starlette(routes=served, exception_handlers={404: _missing, 405: _method})
+    found = Starlette(routes=served, exception_handlers={404: missing, 405: _method})
     found.router.redirect_slashes = False  # a path with one more is another path
     return found
 
 
-async def _missing(request: Request, _error: Exception) -> Response:
-    return make_not_found(request.url.path)
+def _load_web_app(folder: Path) -> "WebApp":
+    from codeloop.server.web_dir import WebApp
+
+    return WebApp(folder)
 
 
 async def _method(request: Request, _error: Exception) -> Response:

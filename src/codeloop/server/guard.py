@@ -41,7 +41,7 @@ The route then must check the ticket, and answer 403 when it is not good. Nothin
 """
 
 _AUTHORITY = re.compile(r"(\[[0-9a-f:.]+\]|[^\s:/@\[\]?#\\]+)(?::(\d{1,5}))?")
-_CONNECT = re.compile(r"/pty/[^/]+/connect")
+_CONNECT = re.compile(r"(?:/api)?/pty/[^/]+/connect")
 _HEADER_NAMES = re.compile(rb"[\w!#$%&'*+.^`|~, -]{1,4096}")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 

@@ -1,4 +1,4 @@
-"""`GET /pty/{ptyID}/connect`: a WebSocket that shows a terminal and types into it."""
+"""`GET /pty/{ptyID}/connect`, in the preview below `/api` too: a WebSocket that shows a terminal and types into it."""
 
 import asyncio
 import os
@@ -53,7 +53,12 @@ def terminal_routes(app: App) -> list[BaseRoute]:
         else:
             await _converse(socket, terminal, watcher)
 
-    return [WebSocketRoute(_PATH, connect, name="pty.connect"), Route(_PATH, _plain, methods=["GET"])]
+    paths = ((_PATH, "pty.connect"), (f"/api{_PATH}", "v2.pty.connect"))
+    return [
+        route
+        for path, name in paths
+        for route in (WebSocketRoute(path, connect, name=name), Route(path, _plain, methods=["GET"]))
+    ]
 
 
 async def _plain(request: Request) -> Response:

@@ -16,6 +16,7 @@ from codeloop.schema.errors import OperationError
 from codeloop.schema.limits import SERVER_TURN_ANSWER
 from codeloop.schema.operation import (
     COMMAND,
+    OPERATIONS,
     PROMPT,
     PTY_TICKET,
     SESSION_MESSAGES,
@@ -23,7 +24,9 @@ from codeloop.schema.operation import (
     SUMMARIZE,
     AnyOperation,
 )
-from codeloop.server.operations import SERVED, TEXTS
+from codeloop.schema.server_operation import SERVER_OPERATIONS
+from codeloop.server.operations import TEXTS
+from codeloop.server.preview.routes import preview_routes
 from codeloop.server.requests import arguments, directory_of
 from codeloop.server.responses import answer, refusal
 
@@ -36,9 +39,11 @@ TURNS = frozenset({PROMPT.id, COMMAND.id, SESSION_SHELL.id, SUMMARIZE.id})
 def routes(app: App) -> list[BaseRoute]:
     """Return a route for each row of the table."""
     own: dict[str, Endpoint] = {SESSION_MESSAGES.id: _messages(app), PTY_TICKET.id: _ticket(app)}
-    return [
-        Route(row.path, own.get(row.id) or _operation(app, row), methods=[row.method], name=row.id) for row in SERVED
+    served = [
+        Route(row.path, own.get(row.id) or _operation(app, row), methods=[row.method], name=row.id)
+        for row in (*OPERATIONS, *SERVER_OPERATIONS)
     ]
+    return [*served, *preview_routes(app, _answer)]
 
 
 def _operation(app: App, operation: AnyOperation) -> Endpoint:
@@ -91,10 +96,10 @@ def _ticket(app: App) -> Endpoint:
     return endpoint
 
 
-async def _answer(work: Callable[[], Awaitable[Any]]) -> Response:
+async def _answer(work: Callable[[], Awaitable[Any]], refuse: Callable[[Exception], Response] = refusal) -> Response:
     """Return a response, whatever happens."""
     try:
         result = await work()
     except Exception as error:
-        return refusal(error)
+        return refuse(error)
     return result if isinstance(result, Response) else answer(result)

@@ -49,6 +49,7 @@ class ListenOptions(Struct, frozen=True, kw_only=True):
 
     `is_port_free`: another port will do when that one is taken. `origins`: web pages from there may ask too, as
     `guard.origin_of` gives them. `pages`: a folder whose files are offered at `/`, the browser UI.
+    `web_dir`: the same for a web app of others.
     """
 
     host: str = "127.0.0.1"
@@ -58,6 +59,7 @@ class ListenOptions(Struct, frozen=True, kw_only=True):
     password: str | None = None
     origins: tuple[str, ...] = ()
     pages: Path | None = None
+    web_dir: Path | None = None
 
 
 class Address(Struct, frozen=True):
@@ -104,10 +106,10 @@ class Server:
             origins=frozenset(listening.origins),
             username=listening.username,
             password=listening.password,
-            pages=frozenset(paths),
+            pages=frozenset(paths) | _find_manifests(listening.web_dir),
         )
         pages = page_routes(paths, self.browsers, listening.host, port) if paths else []
-        self._guard = Guard(site(app, self.hub, pages), door, self.browsers)
+        self._guard = Guard(site(app, self.hub, pages, listening.web_dir), door, self.browsers)
         config = uvicorn.Config(
             self._guard,
             http=BoundedProtocol,
@@ -157,6 +159,11 @@ class Server:
     async def _end_turns(self) -> None:
         """End what requests wait for, while they still can be answered."""
         await asyncio.gather(*(project.runs.close() for project in self.app.projects))
+
+
+def _find_manifests(web_dir: Path | None) -> frozenset[str]:
+    """Return the paths of a web app's manifests, which browsers ask for without the credential."""
+    return frozenset(f"/{file.name}" for file in web_dir.glob("*.webmanifest")) if web_dir is not None else frozenset()
 
 
 class _Uvicorn(uvicorn.Server):

@@ -15,7 +15,7 @@ from tests.server.support.serving import served
 
 DOCUMENT: dict[str, Any] = msgspec.json.decode(document())
 SCHEMAS: dict[str, Any] = DOCUMENT["components"]["schemas"]
-STREAMS = {"event.subscribe", "global.event", "pty.connect"}
+STREAMS = {"event.subscribe", "global.event", "pty.connect", "v2.event.subscribe", "v2.pty.connect"}
 
 
 def operation(path: str, method: str) -> dict[str, Any]:
@@ -71,7 +71,7 @@ def test_a_directory_can_be_named_once_wherever_a_project_answers() -> None:
             own = [parameter.get("name") for parameter in each["parameters"]]
             shared = [parameter["$ref"].rpartition("/")[2] for parameter in each["parameters"] if "$ref" in parameter]
             places = own.count("directory") + shared.count("directory") + shared.count("location")
-            process = path in {"/global/health", "/global/event", "/global/dispose", "/instance/dispose"}
+            process = path in {"/global/health", "/global/event", "/global/dispose", "/instance/dispose", "/api/event"}
             assert places == (0 if process else 1), (method, path)
 
 

@@ -43,6 +43,7 @@ class ServeOptions(Struct, frozen=True, kw_only=True):
     trust: bool
     profile: Profile | None = None
     opens_browser: bool = False
+    web_dir: Path | None = None
 
 
 class Outputs(Struct, frozen=True):
@@ -97,6 +98,12 @@ def _with_options(command: Callable[..., None]) -> Callable[..., None]:
 
 @click.command()
 @_with_options
+@click.option(
+    "--web-dir",
+    metavar="DIR",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    help="Offer the files of a web app at /, in the place of codeloop's own page: a folder with an index.html.",
+)
 def serve(**flags: Any) -> None:
     """Serve this directory, and any other that a client names, over HTTP until stopped by a signal.
 
@@ -173,6 +180,7 @@ def _listening(asked: ServeOptions, secret: Secret, settings: ProjectSettings, s
             f"Other machines can reach {host}, and whoever gets in can run any command as you. Set a long password in "
             "CODELOOP_SERVER_PASSWORD (or --password) first, or listen on 127.0.0.1."
         )
+    web_app = _find_web_app(asked.web_dir)
     return ListenOptions(
         host=host,
         port=PORT if port is None else port,
@@ -180,8 +188,16 @@ def _listening(asked: ServeOptions, secret: Secret, settings: ProjectSettings, s
         username=username,
         password=secret.password,
         origins=_origins(asked.cors, configured.cors, stderr),
-        pages=FILES,
+        pages=FILES if web_app is None else None,
+        web_dir=web_app,
     )
+
+
+def _find_web_app(folder: Path | None) -> Path | None:
+    """Return the real path of a web app's folder. Raises UsageProblem when it has no page."""
+    if folder is not None and not (folder / "index.html").is_file():
+        raise UsageProblem(f"{folder} holds no index.html, so it is no web app. Name the folder that holds one.")
+    return None if folder is None else folder.resolve()
 
 
 def _origins(asked: Sequence[str], configured: Sequence[str], stderr: Output) -> tuple[str, ...]:
@@ -225,7 +241,8 @@ async def _run_server(
 def _page_link(server: Server) -> str:
     """Return the address for a browser on this machine, which can't open that of a server that listens everywhere."""
     url = server.url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
-    return url if server.listening.password is None else f"{url}/#link={server.browsers.create_link()}"
+    is_open = server.listening.password is None or server.listening.pages is None  # others' pages know no links
+    return url if is_open else f"{url}/#link={server.browsers.create_link()}"
 
 
 def _watch_signals() -> asyncio.Event:

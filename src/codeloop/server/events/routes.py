@@ -22,6 +22,7 @@ from codeloop.server.requests import BadArguments, directory_of
 from codeloop.server.responses import refusal
 
 Endpoint = Callable[[Request], Awaitable[Response]]
+Translate = Callable[[bytes], bytes]
 
 log = logging.getLogger("codeloop.server")
 
@@ -37,13 +38,17 @@ _AGAIN = "5"
 
 
 class EventStream(Response):
-    """The answer that goes on until its client leaves or its reader is ended. The reader has entered the hub."""
+    """The answer that goes on until its client leaves or its reader is ended. The reader has entered the hub.
 
-    def __init__(self, hub: Hub, reader: Reader, beat: float | None) -> None:
+    `translate`: puts whole frames into another form.
+    """
+
+    def __init__(self, hub: Hub, reader: Reader, beat: float | None, translate: Translate | None = None) -> None:
         super().__init__(headers=HEADERS if beat is None else HEADERS | {HEARTBEAT: str(int(beat * 1000))})
         del self.headers["content-length"]
         self._hub = hub
         self._reader = reader
+        self._translate = translate or bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Write until one of the two ends it."""
@@ -75,7 +80,7 @@ class EventStream(Response):
             async with aclosing(self._hub.chunks(self._reader)) as chunks:
                 async for chunk in chunks:
                     async with asyncio.timeout(self._hub.patience):
-                        await send({"type": "http.response.body", "body": chunk, "more_body": True})
+                        await send({"type": "http.response.body", "body": self._translate(chunk), "more_body": True})
 
     async def _finish(self, scope: Scope, send: Send) -> None:
         """End the answer in order, or else cut the connection."""
@@ -108,7 +113,16 @@ def streams(app: App, hub: Hub) -> list[BaseRoute]:
     async def everywhere(request: Request) -> Response:
         return _open_stream(request, hub, None, None)
 
-    return [Route("/event", _refusing(directory)), Route("/global/event", _refusing(everywhere))]
+    async def preview(request: Request) -> Response:
+        from codeloop.server.preview.events import translate
+
+        return _open_stream(request, hub, None, None, translate)
+
+    return [
+        Route("/event", _refusing(directory)),
+        Route("/global/event", _refusing(everywhere)),
+        Route("/api/event", _refusing(preview)),
+    ]
 
 
 def _refusing(endpoint: Endpoint) -> Endpoint:
@@ -121,7 +135,9 @@ def _refusing(endpoint: Endpoint) -> Endpoint:
     return refusing
 
 
-def _open_stream(request: Request, hub: Hub, directory: str | None, project: str | None) -> Response:
+def _open_stream(
+    request: Request, hub: Hub, directory: str | None, project: str | None, translate: Translate | None = None
+) -> Response:
     """Open a stream where the request says: after its `Last-Event-ID`, else its `after`, else from now on."""
     sent = request.headers.get("last-event-id")
     text = sent or request.query_params.get("after")
@@ -137,7 +153,7 @@ def _open_stream(request: Request, hub: Hub, directory: str | None, project: str
     beat = _beat(request.headers.get(HEARTBEAT, ""))
     reader = Reader(directory, project, beat)
     hub.enter(reader, position, is_lost=bool(text) and position is None)
-    return EventStream(hub, reader, beat)
+    return EventStream(hub, reader, beat, translate)
 
 
 def _beat(asked: str) -> float | None:

@@ -9,10 +9,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from codeloop import __version__
-from codeloop.schema.operation import PTY_TICKET, AnyOperation
+from codeloop.schema.operation import AnyOperation
 from codeloop.server.openapi.errors import ERRORS, RESPONSES, failures
 from codeloop.server.openapi.schemas import Schema, reference, shapes
-from codeloop.server.operations import SERVED, TEXTS
+from codeloop.server.operations import PREVIEW, SERVED, TEXTS
+from codeloop.server.preview.operations import LISTS, WRAPS
 
 _ABOUT = "An open coding agent: its sessions, files, permissions and terminals over HTTP. Events come as a stream."
 _SECURITY: dict[str, Schema] = {
@@ -59,6 +60,13 @@ _GLOBAL_EVENT: Schema = {
     "required": ["payload"],
 }
 
+_PREVIEW_EVENT: Schema = {
+    "type": "object",
+    "description": "Preview: an event, its properties under `data`, and the directory that it is of.",
+    "properties": {"id": _STRING, "type": _STRING, "data": {"type": "object"}, "location": {"type": "object"}},
+    "required": ["id", "type", "data"],
+}
+
 
 async def _document(_request: Request) -> Response:
     return Response(document(), media_type="application/json")
@@ -85,7 +93,7 @@ def document() -> bytes:
         "security": [{name: []} for name in _SECURITY],
         "paths": paths,
         "components": {
-            "schemas": components | ERRORS | {"GlobalEvent": _GLOBAL_EVENT},
+            "schemas": components | ERRORS | {"GlobalEvent": _GLOBAL_EVENT, "PreviewEvent": _PREVIEW_EVENT},
             "parameters": _PARAMETERS,
             "responses": RESPONSES,
             "securitySchemes": _SECURITY,
@@ -101,7 +109,7 @@ def _operation(row: AnyOperation, taken: Schema, given: Schema) -> Schema:
     needed: list[str] = taken.get("required", [])
     others = {name: schema for name, schema in fields.items() if name not in in_path}
     parameters = [_parameter(name, "path", fields[name], required=True) for name in in_path]
-    if row is PTY_TICKET:
+    if row.path.endswith("/connect-token"):
         parameters.append(_parameter("X-OpenCode-Ticket", "header", {"type": "string", "enum": ["1"]}, required=True))
     operation = _describe_operation(row.id, taken["description"])
     if not row.takes_body:
@@ -126,8 +134,25 @@ def _describe_operation(operation_id: str, description: str) -> Schema:
 def _answer(row: AnyOperation, given: Schema) -> Schema:
     if row.gives is type(None):
         return {"204": {"description": "It is taken up."}}
+    if row.id in PREVIEW:
+        given = _wrapped(row.id, given)
     kind = TEXTS.get(row.id, "application/json").partition(";")[0]
+    if kind == "application/octet-stream":
+        given = {"type": "string", "contentMediaType": kind}
     return {"200": {"description": "The answer.", "content": {kind: {"schema": given}}}}
+
+
+def _wrapped(name: str, given: Schema) -> Schema:
+    """Return the schema of a preview's answer as a whole."""
+    data: Schema = {"type": "array", "items": given} if name in LISTS else given
+    match WRAPS[name]:
+        case "data":
+            return {"type": "object", "properties": {"data": data}, "required": ["data"]}
+        case "located":
+            fields = {"location": reference("LocationInfo"), "data": data}
+            return {"type": "object", "properties": fields, "required": list(fields)}
+        case _:
+            return data
 
 
 def _streams() -> dict[str, Schema]:
@@ -141,6 +166,15 @@ def _streams() -> dict[str, Schema]:
         | {"parameters": resumed + place, "responses": _stream("Event") | failures("/event", "GET")},
         "/global/event": _describe_operation("global.event", "Events of every directory, as they happen.")
         | {"parameters": resumed, "responses": _stream("GlobalEvent") | failures("/global/event", "GET")},
+        "/api/event": _describe_operation("v2.event.subscribe", "Preview: events of every directory, as they happen.")
+        | {"parameters": resumed, "responses": _stream("PreviewEvent") | failures("/event", "GET")},
+        "/api/pty/{ptyID}/connect": _describe_operation(
+            "v2.pty.connect", "Preview: a WebSocket to a terminal, as /pty/{ptyID}/connect."
+        )
+        | {
+            "parameters": [*pty, _part("parameters", "location"), place[1]],
+            "responses": _upgrade() | failures("/pty/{ptyID}/connect", "GET"),
+        },
         "/pty/{ptyID}/connect": _describe_operation(
             "pty.connect", "A WebSocket to a terminal: its output, then its input as typed."
         )
@@ -175,7 +209,9 @@ def _place(row: AnyOperation, fields: Schema) -> list[Schema]:
     if row.scope == "process":
         return []
     names = ["location", "workspace"] if row.path.startswith("/api/") else ["directory", "workspace"]
-    return [_part("parameters", name) for name in names if row.takes_body or name not in fields]
+    if "directory" in fields and not row.takes_body:
+        names = ["workspace"]
+    return [_part("parameters", name) for name in names]
 
 
 def _part(kind: str, name: str) -> Schema:

@@ -38,6 +38,15 @@ ERRORS: dict[str, Schema] = {
     "ProjectNotFoundError": _define_tagged("ProjectNotFoundError", "projectID"),
     "ProjectCopyError": _define_error("ProjectCopyError", forceRequired={"type": "boolean"}),
     "VcsApplyError": _define_error("VcsApplyError", reason={"type": "string", "enum": ["non-git", "not-clean"]}),
+    "InvalidRequestError": _define_tagged("InvalidRequestError"),
+    "SessionNotFoundError": _define_tagged("SessionNotFoundError", "sessionID"),
+    "MessageNotFoundError": _define_tagged("MessageNotFoundError", "sessionID", "messageID"),
+    "ProviderNotFoundError": _define_tagged("ProviderNotFoundError", "providerID"),
+    "ThingNotFoundError": _define_tagged("NotFoundError"),
+    "ConflictError": _define_tagged("ConflictError"),
+    "ForbiddenError": _define_tagged("ForbiddenError"),
+    "InvalidCursorError": _define_tagged("InvalidCursorError"),
+    "ServiceUnavailableError": _define_tagged("ServiceUnavailableError"),
     "WorktreeError": _object(name={"type": "string", "enum": _WORKTREE}, data=_object(message=_STRING)),
 }
 """What errors hold; a stored message's own `UnknownError` is that of the status 500."""
@@ -91,6 +100,8 @@ _OWN = {
 
 def failures(path: str, method: str, *, names_things: bool = False) -> dict[str, Schema]:
     """Return the error responses of an operation by status. `names_things`: its query or body does, too."""
+    if path.startswith("/api/") and path not in _OF_VERSION_1:
+        return _fail_preview(path, method)
     found = {status: {"$ref": f"#/components/responses/{name}"} for status, name in _EVERYWHERE.items()}
     if method in {"POST", "PUT", "PATCH"}:
         found["413"] = {"$ref": "#/components/responses/TooLarge"}
@@ -115,4 +126,23 @@ def failures(path: str, method: str, *, names_things: bool = False) -> dict[str,
         found["403"] = _response(
             "The header that asks for a ticket is missing.", "PtyForbiddenError", "BadRequestError"
         )
+    return dict(sorted(found.items()))
+
+
+_OF_VERSION_1 = frozenset(("/api/location", "/api/fs/find"))
+_NOT_THERE = ("ThingNotFoundError", "SessionNotFoundError", "MessageNotFoundError", "ProviderNotFoundError")
+_NOT_THERE_V1 = ("PermissionNotFoundError", "QuestionNotFoundError", "PtyNotFoundError")
+
+
+def _fail_preview(path: str, method: str) -> dict[str, Schema]:
+    """Return the error responses of an operation of the preview by status."""
+    found = {status: {"$ref": f"#/components/responses/{name}"} for status, name in _EVERYWHERE.items()}
+    found["400"] = _response("It does not fit, or is not offered.", "InvalidRequestError", "InvalidCursorError")
+    if path.endswith("/connect-token"):
+        found["403"] = _response("The header that asks for a ticket is missing.", "ForbiddenError", "Refused")
+    found["404"] = _response("What the request names is not there.", *_NOT_THERE, *_NOT_THERE_V1)
+    if method in {"POST", "PUT", "PATCH"}:
+        found["409"] = _response("A turn runs.", "ConflictError")
+        found["413"] = _response("The body is too large.", "InvalidRequestError")
+        found["503"] = _response("It takes longer than the server waits.", "ServiceUnavailableError")
     return dict(sorted(found.items()))

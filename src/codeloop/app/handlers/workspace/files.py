@@ -75,7 +75,7 @@ async def read(project: Project, args: FileQuery) -> FileContent:
 
     Raises OperationError: it is outside, too large, not a regular file, or can't be read.
     """
-    place, data = await asyncio.to_thread(_load, project, args.path)
+    place, data = await asyncio.to_thread(load_file, project, args.path)
     if data is None:
         return FileContent(type="text", content="")
     text = _text(data)
@@ -120,7 +120,8 @@ def _inside(project: Project, path: str) -> _Inside:
     return _Inside(named, real, root)
 
 
-def _load(project: Project, path: str) -> tuple[_Inside, bytes | None]:
+def load_file(project: Project, path: str) -> tuple[_Inside, bytes | None]:
+    """Return where a file is and its bytes; None: it is missing. Blocks. Raises OperationError as `read` does."""
     place = _inside(project, path)
     try:
         return place, load(place.real, FILES_CONTENT.value).data

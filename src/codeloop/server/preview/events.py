@@ -1,0 +1,21 @@
+"""`GET /api/event`: the events of every directory in the form of version 2, `{id, type, data}` with their location."""
+
+import msgspec
+
+from codeloop.schema.wire import JSON
+
+_DATA = b"data: "
+
+
+def translate(frames: bytes) -> bytes:
+    """Return whole frames of `/global/event` with their data in the form of version 2."""
+    return b"\n".join(_translate(line) if line.startswith(_DATA) else line for line in frames.split(b"\n"))
+
+
+def _translate(line: bytes) -> bytes:
+    whole: JSON = msgspec.json.decode(line.removeprefix(_DATA))
+    payload: JSON = whole["payload"]
+    event: JSON = {"id": payload["id"], "type": payload["type"], "data": payload["properties"]}
+    if "directory" in whole:
+        event["location"] = {"directory": whole["directory"]}
+    return _DATA + msgspec.json.encode(event)

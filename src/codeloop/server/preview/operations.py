@@ -1,0 +1,106 @@
+"""The rows of the preview: what `/api/*` is asked for, and how its answers are wrapped."""
+
+from typing import Any, Literal
+
+from codeloop.schema.operation import AnyOperation, NoArguments, Operation
+from codeloop.schema.wire import JSON, Wire
+from codeloop.server.preview import arguments as takes
+
+Wrap = Literal["located", "data", "plain", "none"]
+"""How an answer stands: beside the location it is of, alone under `data`, as it is, or not at all (204)."""
+
+_SESSION = "/api/session/{sessionID}"
+_ROWS: tuple[tuple[Wrap, str, Any, str, type[Wire]], ...] = (
+    ("plain", "v2.health.get", "GET", "/api/health", NoArguments),
+    ("located", "v2.agent.list", "GET", "/api/agent", NoArguments),
+    ("plain", "v2.session.list", "GET", "/api/session", takes.ListPreviewSessions),
+    ("data", "v2.session.create", "POST", "/api/session", takes.CreatePreviewSession),
+    ("data", "v2.session.active", "GET", "/api/session/active", NoArguments),
+    ("data", "v2.session.get", "GET", _SESSION, takes.PreviewSessionId),
+    ("none", "v2.session.switchAgent", "POST", f"{_SESSION}/agent", takes.SwitchAgent),
+    ("none", "v2.session.switchModel", "POST", f"{_SESSION}/model", takes.SwitchModel),
+    ("data", "v2.session.prompt", "POST", f"{_SESSION}/prompt", takes.AdmitPrompt),
+    ("none", "v2.session.compact", "POST", f"{_SESSION}/compact", takes.PreviewSessionId),
+    ("none", "v2.session.wait", "POST", f"{_SESSION}/wait", takes.PreviewSessionId),
+    ("data", "v2.session.revert.stage", "POST", f"{_SESSION}/revert/stage", takes.StageRevert),
+    ("none", "v2.session.revert.clear", "POST", f"{_SESSION}/revert/clear", takes.PreviewSessionId),
+    ("none", "v2.session.revert.commit", "POST", f"{_SESSION}/revert/commit", takes.PreviewSessionId),
+    ("data", "v2.session.context", "GET", f"{_SESSION}/context", takes.PreviewSessionId),
+    ("plain", "v2.session.history", "GET", f"{_SESSION}/history", takes.PreviewSessionId),
+    ("plain", "v2.session.events", "GET", f"{_SESSION}/event", takes.PreviewSessionId),
+    ("none", "v2.session.interrupt", "POST", f"{_SESSION}/interrupt", takes.PreviewSessionId),
+    ("plain", "v2.session.messages", "GET", f"{_SESSION}/message", takes.ListPreviewMessages),
+    ("data", "v2.session.message", "GET", f"{_SESSION}/message/{{messageID}}", takes.PreviewMessageId),
+    ("located", "v2.model.list", "GET", "/api/model", NoArguments),
+    ("located", "v2.provider.list", "GET", "/api/provider", NoArguments),
+    ("located", "v2.provider.get", "GET", "/api/provider/{providerID}", takes.PreviewProviderId),
+    ("located", "v2.integration.list", "GET", "/api/integration", NoArguments),
+    ("located", "v2.integration.attempt.status", "GET", "/api/integration/attempt/{attemptID}", takes.AttemptId),
+    ("none", "v2.integration.attempt.cancel", "DELETE", "/api/integration/attempt/{attemptID}", takes.AttemptId),
+    (
+        "none",
+        "v2.integration.attempt.complete",
+        "POST",
+        "/api/integration/attempt/{attemptID}/complete",
+        takes.CompleteAttempt,
+    ),
+    ("located", "v2.integration.get", "GET", "/api/integration/{integrationID}", takes.IntegrationId),
+    ("none", "v2.integration.connect.key", "POST", "/api/integration/{integrationID}/connect/key", takes.ConnectKey),
+    (
+        "located",
+        "v2.integration.connect.oauth",
+        "POST",
+        "/api/integration/{integrationID}/connect/oauth",
+        takes.ConnectOAuth,
+    ),
+    ("none", "v2.credential.update", "PATCH", "/api/credential/{credentialID}", takes.LabelCredential),
+    ("none", "v2.credential.remove", "DELETE", "/api/credential/{credentialID}", takes.CredentialId),
+    ("located", "v2.permission.request.list", "GET", "/api/permission/request", NoArguments),
+    ("data", "v2.permission.saved.list", "GET", "/api/permission/saved", takes.ListSavedPermissions),
+    ("none", "v2.permission.saved.remove", "DELETE", "/api/permission/saved/{id}", takes.SavedPermissionId),
+    ("data", "v2.session.permission.create", "POST", f"{_SESSION}/permission", takes.RequestPermission),
+    ("data", "v2.session.permission.list", "GET", f"{_SESSION}/permission", takes.PreviewSessionId),
+    ("data", "v2.session.permission.get", "GET", f"{_SESSION}/permission/{{requestID}}", takes.PreviewRequestId),
+    (
+        "none",
+        "v2.session.permission.reply",
+        "POST",
+        f"{_SESSION}/permission/{{requestID}}/reply",
+        takes.ReplyPermission,
+    ),
+    ("plain", "v2.fs.read", "GET", "/api/fs/read/{path}", takes.ReadPreviewFile),
+    ("located", "v2.fs.list", "GET", "/api/fs/list", takes.ListPreviewFolder),
+    ("located", "v2.command.list", "GET", "/api/command", NoArguments),
+    ("located", "v2.skill.list", "GET", "/api/skill", NoArguments),
+    ("located", "v2.pty.list", "GET", "/api/pty", NoArguments),
+    ("located", "v2.pty.create", "POST", "/api/pty", takes.CreatePreviewPty),
+    ("located", "v2.pty.get", "GET", "/api/pty/{ptyID}", takes.PreviewPtyId),
+    ("located", "v2.pty.update", "PUT", "/api/pty/{ptyID}", takes.UpdatePreviewPty),
+    ("none", "v2.pty.remove", "DELETE", "/api/pty/{ptyID}", takes.PreviewPtyId),
+    ("located", "v2.pty.connectToken", "POST", "/api/pty/{ptyID}/connect-token", takes.PreviewPtyId),
+    ("located", "v2.question.request.list", "GET", "/api/question/request", NoArguments),
+    ("data", "v2.session.question.list", "GET", f"{_SESSION}/question", takes.PreviewSessionId),
+    ("none", "v2.session.question.reply", "POST", f"{_SESSION}/question/{{requestID}}/reply", takes.ReplyQuestion),
+    (
+        "none",
+        "v2.session.question.reject",
+        "POST",
+        f"{_SESSION}/question/{{requestID}}/reject",
+        takes.PreviewRequestId,
+    ),
+    ("located", "v2.reference.list", "GET", "/api/reference", NoArguments),
+)
+
+PREVIEW_OPERATIONS: tuple[AnyOperation, ...] = tuple(
+    Operation(name, method, path, arguments, type(None) if wrap == "none" else JSON)
+    for wrap, name, method, path, arguments in _ROWS
+)
+"""Every row of the preview; of two paths that fit, the one that stands first is meant."""
+WRAPS: dict[str, Wrap] = {name: wrap for wrap, name, *_ in _ROWS}
+"""How the answer of each row stands, by its id."""
+LISTS = frozenset(
+    row.id
+    for row in PREVIEW_OPERATIONS
+    if WRAPS[row.id] in {"located", "data"} and (row.id.endswith(".list") or row.id == "v2.session.context")
+)
+"""The rows whose data is a list."""

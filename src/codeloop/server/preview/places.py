@@ -1,0 +1,190 @@
+"""Files, terminals and waiting questions of the preview."""
+
+import asyncio
+import mimetypes
+from typing import NoReturn
+
+import msgspec
+from starlette.responses import Response
+
+from codeloop.app.handlers.workspace.files import load_file
+from codeloop.schema import operation
+from codeloop.schema.api.files import FileQuery
+from codeloop.schema.api.pty import CreatePty, PtyId, UpdatePty
+from codeloop.schema.api.session_inputs import AnswerPermission, AnswerQuestion, RejectQuestion
+from codeloop.schema.api.session_reports import RevokeGrant
+from codeloop.schema.errors import OperationError
+from codeloop.schema.operation import NoArguments
+from codeloop.schema.permission import PermissionRequest
+from codeloop.schema.question import QuestionRequest
+from codeloop.schema.wire import JSON
+from codeloop.server.preview import arguments as takes
+from codeloop.server.preview.request import Handler, PreviewRequest, answers_in, not_offered
+from codeloop.server.preview.translate import show_permission
+
+HANDLERS: dict[str, Handler] = {}
+"""By operation id."""
+answers = answers_in(HANDLERS)
+
+
+@answers("v2.fs.read")
+async def read_file(it: PreviewRequest, args: takes.ReadPreviewFile) -> Response:
+    """Return a file's bytes."""
+    _, data = await asyncio.to_thread(load_file, await it.project(), args.path)
+    if data is None:
+        raise OperationError("NotFoundError", f"File not found: {args.path}")
+    kind = mimetypes.guess_type(args.path)[0] or "application/octet-stream"
+    return Response(data, media_type=kind)
+
+
+@answers("v2.fs.list")
+async def list_folder(it: PreviewRequest, args: takes.ListPreviewFolder) -> list[JSON]:
+    """Return what is in a folder, folders first."""
+    found = await it.call(operation.FILE_LIST, FileQuery(path=args.path))
+    return [{"path": each.path, "type": each.type} for each in found]
+
+
+@answers("v2.pty.list")
+async def list_terminals(it: PreviewRequest, _args: NoArguments) -> list[JSON]:
+    """Return every terminal."""
+    return [msgspec.to_builtins(each) for each in await it.call(operation.PTY_LIST, NoArguments())]
+
+
+@answers("v2.pty.create")
+async def open_terminal(it: PreviewRequest, args: takes.CreatePreviewPty) -> JSON:
+    """Open a terminal."""
+    wanted = CreatePty(command=args.command, args=args.args or [], cwd=args.cwd, title=args.title, env=args.env or {})
+    return msgspec.to_builtins(await it.call(operation.PTY_CREATE, wanted))
+
+
+@answers("v2.pty.get")
+async def get_terminal(it: PreviewRequest, args: takes.PreviewPtyId) -> JSON:
+    """Return a terminal."""
+    return msgspec.to_builtins(await it.call(operation.PTY_GET, PtyId(pty_id=args.pty_id)))
+
+
+@answers("v2.pty.update")
+async def update_terminal(it: PreviewRequest, args: takes.UpdatePreviewPty) -> JSON:
+    """Rename or resize a terminal."""
+    wanted = UpdatePty(pty_id=args.pty_id, title=args.title, size=args.size)
+    return msgspec.to_builtins(await it.call(operation.PTY_UPDATE, wanted))
+
+
+@answers("v2.pty.remove")
+async def remove_terminal(it: PreviewRequest, args: takes.PreviewPtyId) -> None:
+    """End a terminal."""
+    await it.call(operation.PTY_REMOVE, PtyId(pty_id=args.pty_id))
+
+
+@answers("v2.pty.connectToken")
+async def give_ticket(it: PreviewRequest, args: takes.PreviewPtyId) -> JSON:
+    """Return a ticket for a terminal's WebSocket."""
+    return msgspec.to_builtins(await it.call(operation.PTY_TICKET, PtyId(pty_id=args.pty_id)))
+
+
+@answers("v2.permission.request.list")
+async def list_requests(it: PreviewRequest, _args: NoArguments) -> list[JSON]:
+    """Return the permission requests that wait."""
+    return [show_permission(each) for each in await it.call(operation.PERMISSION_LIST, NoArguments())]
+
+
+@answers("v2.permission.saved.list")
+async def list_saved(it: PreviewRequest, args: takes.ListSavedPermissions) -> list[JSON]:
+    """Return what is always allowed in the directory's project."""
+    project = await it.project()
+    project_id = project.settings.place.project_id
+    if args.project_id not in {None, project_id}:
+        return []
+    return [
+        {"id": grant.id, "projectID": project_id, "action": grant.permission, "resource": pattern}
+        for grant in project.store.permissions.grants()
+        for pattern in grant.patterns
+    ]
+
+
+@answers("v2.permission.saved.remove")
+async def remove_saved(it: PreviewRequest, args: takes.SavedPermissionId) -> None:
+    """Allow something no longer without being asked."""
+    await it.call(operation.PERMISSION_REVOKE, RevokeGrant(grant_id=args.id))
+
+
+@answers("v2.session.permission.create")
+async def refuse_request(_it: PreviewRequest, _args: takes.RequestPermission) -> NoReturn:
+    """Refuse."""
+    raise not_offered("A client asks for permission within a call of its own tools: /session/{id}/tools/.../ask.")
+
+
+@answers("v2.session.permission.list")
+async def list_session_requests(it: PreviewRequest, args: takes.PreviewSessionId) -> list[JSON]:
+    """Return the permission requests that wait in a session."""
+    return [show_permission(each) for each in await _requests(it, args.session_id)]
+
+
+@answers("v2.session.permission.get")
+async def get_request(it: PreviewRequest, args: takes.PreviewRequestId) -> JSON:
+    """Return a permission request that waits."""
+    return show_permission(await _request(it, args.session_id, args.request_id))
+
+
+@answers("v2.session.permission.reply")
+async def reply_permission(it: PreviewRequest, args: takes.ReplyPermission) -> None:
+    """Answer a permission request."""
+    request = await _request(it, args.session_id, args.request_id)
+    answer = AnswerPermission(request_id=request.id, reply=args.reply, message=args.message)
+    await (await _of(it, args.session_id)).call(operation.PERMISSION_REPLY, answer)
+
+
+@answers("v2.question.request.list")
+async def list_questions(it: PreviewRequest, _args: NoArguments) -> list[JSON]:
+    """Return the questions that wait."""
+    return [msgspec.to_builtins(each) for each in await it.call(operation.QUESTION_LIST, NoArguments())]
+
+
+@answers("v2.session.question.list")
+async def list_session_questions(it: PreviewRequest, args: takes.PreviewSessionId) -> list[JSON]:
+    """Return the questions that wait in a session."""
+    return [msgspec.to_builtins(each) for each in await _questions(it, args.session_id)]
+
+
+@answers("v2.session.question.reply")
+async def reply_question(it: PreviewRequest, args: takes.ReplyQuestion) -> None:
+    """Answer a question."""
+    await _check_question(it, args.session_id, args.request_id)
+    answer = AnswerQuestion(request_id=args.request_id, answers=args.answers)
+    await (await _of(it, args.session_id)).call(operation.QUESTION_REPLY, answer)
+
+
+@answers("v2.session.question.reject")
+async def reject_question(it: PreviewRequest, args: takes.PreviewRequestId) -> None:
+    """Refuse to answer a question."""
+    await _check_question(it, args.session_id, args.request_id)
+    await (await _of(it, args.session_id)).call(operation.QUESTION_REJECT, RejectQuestion(request_id=args.request_id))
+
+
+async def _of(it: PreviewRequest, session_id: str) -> PreviewRequest:
+    """Return a request for the directory of a session. Raises CodeloopError: there is no such session."""
+    project = await it.project(session_id)
+    project.store.session(session_id)
+    return PreviewRequest(it.app, project.settings.place.directory)
+
+
+async def _requests(it: PreviewRequest, session_id: str) -> list[PermissionRequest]:
+    found = await (await _of(it, session_id)).call(operation.PERMISSION_LIST, NoArguments())
+    return [each for each in found if each.session_id == session_id]
+
+
+async def _request(it: PreviewRequest, session_id: str, request_id: str) -> PermissionRequest:
+    for each in await _requests(it, session_id):
+        if each.id == request_id:
+            return each
+    raise OperationError("PermissionNotFoundError", f"Permission request not found: {request_id}")
+
+
+async def _questions(it: PreviewRequest, session_id: str) -> list[QuestionRequest]:
+    found = await (await _of(it, session_id)).call(operation.QUESTION_LIST, NoArguments())
+    return [each for each in found if each.session_id == session_id]
+
+
+async def _check_question(it: PreviewRequest, session_id: str, request_id: str) -> None:
+    if all(each.id != request_id for each in await _questions(it, session_id)):
+        raise OperationError("QuestionNotFoundError", f"Question request not found: {request_id}")

@@ -1,0 +1,62 @@
+"""A request of the preview on its way to the handlers of version 1."""
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from msgspec import Struct
+
+from codeloop.app.app import App
+from codeloop.app.process_dispatch import carry_out
+from codeloop.app.project import Project
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.operation import Gives, Operation, Takes
+from codeloop.schema.wire import Wire
+
+Handler = Callable[["PreviewRequest", Any], Awaitable[Any]]
+Arguments = TypeVar("Arguments", bound=Wire)
+
+
+class PreviewRequest(Struct, frozen=True):
+    """The app, and the directory that a request names."""
+
+    app: App
+    directory: Path
+
+    async def call(self, op: Operation[Takes, Gives], args: Takes) -> Gives:
+        """Carry out an operation of version 1. Raises CodeloopError."""
+        return await carry_out(self.app, op, args, self.directory)
+
+    async def project(self, session_id: str | None = None) -> Project:
+        """Return the project of the directory, or of a session. Raises CodeloopError."""
+        if session_id is None:
+            return await self.app.project(self.directory)
+        return await self.app.project_of(session_id, self.directory)
+
+
+class PreviewRefused(CodeloopError):
+    """A refusal in the words of version 2: its tag, its status and what it says besides."""
+
+    def __init__(self, tag: str, status: int, message: str, **data: str) -> None:
+        super().__init__(message)
+        self.tag = tag
+        self.status = status
+        self.data = data
+
+
+def answers_in(table: dict[str, Handler]) -> Callable[[str], Callable[[Handler], Handler]]:
+    """Return what marks a function as the handler of the operation with an id, in a table."""
+
+    def answers(name: str) -> Callable[[Handler], Handler]:
+        def add(handler: Handler) -> Handler:
+            table[name] = handler
+            return handler
+
+        return add
+
+    return answers
+
+
+def not_offered(message: str) -> PreviewRefused:
+    """Return the refusal of what is not done here."""
+    return PreviewRefused("InvalidRequestError", 400, message)

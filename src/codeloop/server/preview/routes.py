@@ -1,0 +1,102 @@
+"""The routes of the preview, and its errors."""
+
+from collections.abc import Awaitable, Callable
+from functools import cache
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from codeloop.app.app import App
+from codeloop.app.handlers.project.project import location
+from codeloop.schema.errors import CodeloopError, Kind, OperationError, SessionNotFound
+from codeloop.schema.operation import AnyOperation, NoArguments
+from codeloop.server.preview.operations import PREVIEW_OPERATIONS, WRAPS, Wrap
+from codeloop.server.preview.request import Handler, PreviewRefused, PreviewRequest
+from codeloop.server.requests import BadArguments, TooLarge, arguments, directory_of
+from codeloop.server.responses import answer, refusal
+
+Run = Callable[[Callable[[], Awaitable[Any]], Callable[[Exception], Response]], Awaitable[Response]]
+_TICKET = "v2.pty.connectToken"
+_TAGS: dict[Kind, tuple[str, int]] = {
+    "BadRequest": ("InvalidRequestError", 400),
+    "NotFoundError": ("NotFoundError", 404),
+    "SessionBusyError": ("ConflictError", 409),
+    "PtyForbiddenError": ("ForbiddenError", 403),
+}
+"""Tag and status of the errors that version 2 names otherwise."""
+
+
+def preview_routes(app: App, run: Run) -> list[BaseRoute]:
+    """Return a route for each row of the preview. `run` answers whatever happens, errors as the function says."""
+    return [
+        Route(row.path.replace("{path}", "{path:path}"), _endpoint(app, row, run), methods=[row.method], name=row.id)
+        for row in PREVIEW_OPERATIONS
+    ]
+
+
+def _endpoint(app: App, row: AnyOperation, run: Run) -> Callable[[Request], Awaitable[Response]]:
+    wrap = WRAPS[row.id]
+
+    async def work(request: Request) -> Response:
+        if row.id == _TICKET and request.headers.get("x-opencode-ticket") != "1":
+            raise OperationError("PtyForbiddenError", "A ticket needs the header `x-opencode-ticket: 1`.")
+        args = await arguments(row, request)
+        named = PreviewRequest(app, app.directory(directory_of(request)))
+        result = await load_handlers()[row.id](named, args)
+        return result if isinstance(result, Response) else await _wrap(named, wrap, result)
+
+    async def endpoint(request: Request) -> Response:
+        return await run(lambda: work(request), _refuse)
+
+    return endpoint
+
+
+@cache
+def load_handlers() -> dict[str, Handler]:
+    """Return the handlers by operation id; they are imported for the first request."""
+    from codeloop.server.preview import catalog, places, sessions
+
+    return {**catalog.HANDLERS, **places.HANDLERS, **sessions.HANDLERS}
+
+
+async def _wrap(named: PreviewRequest, wrap: Wrap, result: Any) -> Response:
+    match wrap:
+        case "none":
+            return answer(None)
+        case "plain":
+            return answer(result)
+        case "data":
+            return answer({"data": result})
+        case "located":
+            where = await location(await named.project(), NoArguments())
+            return answer({"location": where, "data": result})
+
+
+def _refuse(error: Exception) -> Response:
+    """Return the response for an error, in the shapes of version 2."""
+    match error:
+        case PreviewRefused(tag=tag, status=status, data=data):
+            return _tagged(status, tag, str(error), **data)
+        case BadArguments(kind=kind):
+            return _tagged(400, "InvalidRequestError", str(error), kind=kind)
+        case TooLarge():
+            return _tagged(413, "InvalidRequestError", "The body is too large.", kind="Body")
+        case SessionNotFound(session_id=session_id):
+            return _tagged(404, "SessionNotFoundError", str(error), sessionID=session_id)
+        case OperationError(kind=kind) if kind in _TAGS:
+            tag, status = _TAGS[kind]
+            return _tagged(status, tag, str(error))
+        case OperationError():
+            return refusal(error)
+        case CodeloopError():
+            return _tagged(400, "InvalidRequestError", str(error))
+        case _:
+            return refusal(error)
+
+
+def _tagged(status: int, tag: str, message: str, **more: str) -> Response:
+    body = {"_tag": tag, "message": message, **more}
+    return Response(msgspec.json.encode(body), status, media_type="application/json")

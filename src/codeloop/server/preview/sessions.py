@@ -1,0 +1,287 @@
+"""Sessions of the preview: listed, made, prompted, taken back."""
+
+import asyncio
+import base64
+import mimetypes
+import time
+from collections.abc import Sequence
+from typing import Any, NoReturn, TypeVar
+
+import msgspec
+
+from codeloop.app.handlers.session.prompt import check_model
+from codeloop.app.handlers.session.revert import discard_reverted
+from codeloop.schema import operation
+from codeloop.schema.api.session_inputs import (
+    AgentPartInput,
+    FilePartInput,
+    PartInput,
+    Prompt,
+    Summarize,
+    TextPartInput,
+)
+from codeloop.schema.api.session_requests import (
+    CreateSession,
+    ListAllSessions,
+    ListMessages,
+    MessageId,
+    RevertSession,
+    SessionId,
+    UnrevertSession,
+)
+from codeloop.schema.errors import OperationError
+from codeloop.schema.ids import new_id, now_ms
+from codeloop.schema.limits import SHELL_TIMEOUT_MAX
+from codeloop.schema.message import ModelRef
+from codeloop.schema.operation import NoArguments
+from codeloop.schema.part import CompactionPart
+from codeloop.schema.wire import JSON, replace
+from codeloop.server.preview import arguments as takes
+from codeloop.server.preview.request import Handler, PreviewRefused, PreviewRequest, answers_in, not_offered
+from codeloop.server.preview.translate import show_message, show_messages, show_session
+
+_EVERY = 10_000
+_LOOK = 0.05
+T = TypeVar("T")
+
+
+class _Cursor(msgspec.Struct, frozen=True):
+    """Where a page ends: the id beside it, the order of the list, and whether the page lies before it."""
+
+    id: str
+    order: str
+    is_back: bool = False
+
+
+HANDLERS: dict[str, Handler] = {}
+"""By operation id."""
+answers = answers_in(HANDLERS)
+
+
+@answers("v2.session.list")
+async def list_sessions(it: PreviewRequest, args: takes.ListPreviewSessions) -> JSON:
+    """Return a page of the sessions of all projects."""
+    found = await it.call(operation.SESSION_EVERYTHING, ListAllSessions(limit=_EVERY))
+    wanted = [
+        each
+        for each in found
+        if (args.project is None or each.project_id == args.project)
+        and (args.directory is None or each.directory == args.directory)
+        and (args.subpath is None or (each.path or "") == args.subpath)
+        and (args.search is None or args.search.casefold() in each.title.casefold())
+    ]
+    wanted.sort(key=lambda each: (each.time.created, each.id))
+    page, cursor = _page(wanted, [each.id for each in wanted], args.limit, args.order, args.cursor)
+    return {"data": [show_session(each) for each in page], "cursor": cursor}
+
+
+@answers("v2.session.create")
+async def create(it: PreviewRequest, args: takes.CreatePreviewSession) -> JSON:
+    """Make a session where it is asked for."""
+    where = it if args.location is None else PreviewRequest(it.app, it.app.directory(args.location.directory))
+    made = await where.call(operation.SESSION_CREATE, CreateSession(agent=args.agent, model=args.model))
+    return show_session(made)
+
+
+@answers("v2.session.active")
+async def list_active(it: PreviewRequest, _args: NoArguments) -> JSON:
+    """Return the sessions in which a turn runs."""
+    found: JSON = {}
+    for project in it.app.projects:
+        states = await PreviewRequest(it.app, project.settings.place.directory).call(
+            operation.SESSION_STATUS, NoArguments()
+        )
+        found |= {session: {"type": "running"} for session in states}
+    return found
+
+
+@answers("v2.session.get")
+async def get(it: PreviewRequest, args: takes.PreviewSessionId) -> JSON:
+    """Return a session."""
+    return show_session(await it.call(operation.SESSION_GET, SessionId(session_id=args.session_id)))
+
+
+@answers("v2.session.switchAgent")
+async def switch_agent(it: PreviewRequest, args: takes.SwitchAgent) -> None:
+    """Choose the agent of the next turns."""
+    project = await it.project(args.session_id)
+    project.engine.agent(args.agent)
+    project.store.update_session(args.session_id, lambda session: replace(session, agent=args.agent))
+
+
+@answers("v2.session.switchModel")
+async def switch_model(it: PreviewRequest, args: takes.SwitchModel) -> None:
+    """Choose the model of the next turns."""
+    project = await it.project(args.session_id)
+    check_model(project, ModelRef(provider_id=args.model.provider_id, model_id=args.model.id))
+    project.store.update_session(args.session_id, lambda session: replace(session, model=args.model))
+
+
+@answers("v2.session.prompt")
+async def prompt(it: PreviewRequest, args: takes.AdmitPrompt) -> JSON:
+    """Store a prompt and begin a turn, unless that is not wanted."""
+    project = await it.project(args.session_id)
+    if args.delivery == "queue" and project.runs.is_running(args.session_id):
+        message = "A turn is running, and prompts enter it at its next step. Wait for its end, or send it as steer."
+        raise PreviewRefused("ConflictError", 409, message, resource=args.session_id)
+    chosen = args.id or new_id("msg")
+    parts: list[PartInput] = [TextPartInput(text=args.prompt.text)]
+    parts += [FilePartInput(mime=_guess_mime(each), url=each.uri, filename=each.name) for each in args.prompt.files]
+    parts += [AgentPartInput(name=each.name) for each in args.prompt.agents]
+    sent = Prompt(session_id=args.session_id, parts=parts, message_id=chosen, no_reply=not args.resume)
+    if args.resume:
+        await it.call(operation.PROMPT_ASYNC, sent)
+    else:
+        await it.call(operation.PROMPT, sent)
+    admitted = sum(1 for _ in project.store.conversation(args.session_id).entries)
+    return {
+        "admittedSeq": admitted,
+        "id": chosen,
+        "sessionID": args.session_id,
+        "prompt": msgspec.to_builtins(args.prompt),
+        "delivery": args.delivery,
+        "timeCreated": now_ms(),
+    }
+
+
+@answers("v2.session.compact")
+async def compact(it: PreviewRequest, args: takes.PreviewSessionId) -> None:
+    """Put a summary in the place of the conversation, with the session's own model."""
+    session = (await it.project(args.session_id)).store.session(args.session_id)
+    if session.model is None:
+        raise not_offered("The session has no model yet: nothing was said in it.")
+    wanted = Summarize(session_id=session.id, provider_id=session.model.provider_id, model_id=session.model.id)
+    await it.call(operation.SUMMARIZE, wanted)
+
+
+@answers("v2.session.wait")
+async def wait(it: PreviewRequest, args: takes.PreviewSessionId) -> None:
+    """Wait until no turn runs, for SHELL_TIMEOUT_MAX at most."""
+    project = await it.project(args.session_id)
+    project.store.session(args.session_id)
+    end = time.monotonic() + SHELL_TIMEOUT_MAX.seconds
+    while project.runs.is_running(args.session_id):
+        if time.monotonic() > end:
+            raise PreviewRefused("ServiceUnavailableError", 503, "The turn still runs. Ask again.", service="wait")
+        await asyncio.sleep(_LOOK)
+
+
+@answers("v2.session.revert.stage")
+async def stage_revert(it: PreviewRequest, args: takes.StageRevert) -> JSON:
+    """Take back what was said and done from a message on; it can be cleared or committed."""
+    if not args.files:
+        raise not_offered("What was said is taken back together with the files. Leave `files` out.")
+    project = await it.project(args.session_id)
+    if project.store.conversation(args.session_id).entry(args.message_id) is None:
+        raise _no_message(args.session_id, args.message_id)
+    reverted = await it.call(
+        operation.SESSION_REVERT, RevertSession(session_id=args.session_id, message_id=args.message_id)
+    )
+    return {"messageID": args.message_id} if reverted.revert is None else msgspec.to_builtins(reverted.revert)
+
+
+@answers("v2.session.revert.clear")
+async def clear_revert(it: PreviewRequest, args: takes.PreviewSessionId) -> None:
+    """Bring back what was taken back."""
+    await it.call(operation.SESSION_UNREVERT, UnrevertSession(session_id=args.session_id))
+
+
+@answers("v2.session.revert.commit")
+async def commit_revert(it: PreviewRequest, args: takes.PreviewSessionId) -> None:
+    """Make what was taken back final, as the next prompt would."""
+    project = await it.project(args.session_id)
+    project.store.session(args.session_id)
+    project.runs.check_free(args.session_id)
+    async with project.runs.lock(args.session_id):
+        discarded = discard_reverted(project.store, args.session_id)
+        if discarded:
+            project.store.append(*discarded)
+
+
+@answers("v2.session.context")
+async def show_context(it: PreviewRequest, args: takes.PreviewSessionId) -> list[JSON]:
+    """Return the messages since the last compaction, its summary first."""
+    messages = await it.call(operation.SESSION_MESSAGES, ListMessages(session_id=args.session_id))
+    last = max(
+        (at for at, each in enumerate(messages) if any(isinstance(part, CompactionPart) for part in each.parts)),
+        default=0,
+    )
+    return show_messages(messages[last:])
+
+
+@answers("v2.session.history")
+@answers("v2.session.events")
+async def refuse_history(it: PreviewRequest, args: takes.PreviewSessionId) -> NoReturn:
+    """Refuse: events of version 2 are not stored."""
+    (await it.project(args.session_id)).store.session(args.session_id)
+    raise not_offered("Events of version 2 are not stored. Read the session's messages, then follow /api/event.")
+
+
+@answers("v2.session.interrupt")
+async def interrupt(it: PreviewRequest, args: takes.PreviewSessionId) -> None:
+    """End the turn that runs, if one does."""
+    (await it.project(args.session_id)).store.session(args.session_id)
+    await it.call(operation.ABORT, SessionId(session_id=args.session_id))
+
+
+@answers("v2.session.messages")
+async def list_messages(it: PreviewRequest, args: takes.ListPreviewMessages) -> JSON:
+    """Return a page of a session's messages."""
+    shown = show_messages(await it.call(operation.SESSION_MESSAGES, ListMessages(session_id=args.session_id)))
+    page, cursor = _page(shown, [each["id"] for each in shown], args.limit, args.order, args.cursor)
+    return {"data": list(page), "cursor": cursor}
+
+
+@answers("v2.session.message")
+async def get_message(it: PreviewRequest, args: takes.PreviewMessageId) -> JSON:
+    """Return a message."""
+    (await it.project(args.session_id)).store.session(args.session_id)
+    wanted = MessageId(session_id=args.session_id, message_id=args.message_id)
+    try:
+        found = show_message(await it.call(operation.MESSAGE_GET, wanted))
+    except OperationError as error:
+        raise _no_message(args.session_id, args.message_id) from error
+    if found is None:
+        raise _no_message(args.session_id, args.message_id)
+    return found
+
+
+def _guess_mime(file: takes.PromptFile) -> str:
+    """Return the media type of a file by its address, which may hold it, or by its name."""
+    return mimetypes.guess_type(file.uri)[0] or mimetypes.guess_type(file.name or "")[0] or "text/plain"
+
+
+def _no_message(session_id: str, message_id: str) -> PreviewRefused:
+    text = f"Message not found: {message_id}"
+    return PreviewRefused("MessageNotFoundError", 404, text, sessionID=session_id, messageID=message_id)
+
+
+def _page(items: Sequence[T], ids: list[str], limit: int, order: str, text: str | None) -> tuple[Sequence[T], Any]:
+    """Return a page of items, which stand oldest first, and the cursors of those beside it. Raises PreviewRefused."""
+    cursor = None if text is None else _read_cursor(text, ids)
+    order = order if cursor is None else cursor.order
+    if order == "desc":
+        items, ids = items[::-1], ids[::-1]
+    start = 0
+    if cursor is not None:
+        at = ids.index(cursor.id)
+        start = max(at - limit, 0) if cursor.is_back else at + 1
+        limit = min(limit, at) if cursor.is_back else limit
+    page = items[start : start + limit]
+    if not page:
+        return page, {}
+    first, last = ids[start], ids[start + len(page) - 1]
+    found = {"previous": _Cursor(first, order, is_back=True)} if start else {}
+    if start + len(page) < len(ids):
+        found["next"] = _Cursor(last, order)
+    return page, {name: base64.urlsafe_b64encode(msgspec.json.encode(each)).decode() for name, each in found.items()}
+
+
+def _read_cursor(text: str, ids: list[str]) -> _Cursor:
+    try:
+        found = msgspec.json.decode(base64.urlsafe_b64decode(text), type=_Cursor)
+    except (ValueError, msgspec.DecodeError) as error:
+        raise PreviewRefused("InvalidCursorError", 400, "This is no cursor that was given out.") from error
+    if found.id not in ids:
+        raise PreviewRefused("InvalidCursorError", 400, "What the cursor names is not in this list any more.")
+    return found

@@ -1,0 +1,253 @@
+"""Values of version 1 as version 2 shows them; pure."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from codeloop.schema.agent import Agent
+from codeloop.schema.api.command import Command
+from codeloop.schema.api.providers import Model, ProviderDetails
+from codeloop.schema.api.session_inputs import MessageWithParts
+from codeloop.schema.errors import error_message
+from codeloop.schema.message import NO_TOKENS, AssistantMessage, Session, Tokens, UserMessage
+from codeloop.schema.part import (
+    AgentPart,
+    CompactionPart,
+    FilePart,
+    Part,
+    ReasoningPart,
+    StepFinishPart,
+    StepStartPart,
+    TextPart,
+    ToolPart,
+    ToolState,
+    ToolStateCompleted,
+    ToolStateError,
+    ToolStatePending,
+    ToolStateRunning,
+)
+from codeloop.schema.permission import PermissionRequest
+from codeloop.schema.wire import JSON
+
+
+def show_session(session: Session) -> JSON:
+    """Return a session."""
+    time = {"created": session.time.created, "updated": session.time.updated, "archived": session.time.archived}
+    return _present(
+        id=session.id,
+        parentID=session.parent_id,
+        projectID=session.project_id,
+        agent=session.agent,
+        model=None if session.model is None else msgspec.to_builtins(session.model),
+        cost=session.cost or 0,
+        tokens=_tokens(session.tokens or NO_TOKENS),
+        time=_present(**time),
+        title=session.title,
+        location={"directory": session.directory},
+        subpath=session.path or None,
+        revert=None if session.revert is None else msgspec.to_builtins(session.revert),
+    )
+
+
+def show_message(message: MessageWithParts) -> JSON | None:
+    """Return a message; None: version 2 has no such message."""
+    if isinstance(message.info, AssistantMessage):
+        return _show_answer(message.info, message.parts)
+    return _show_prompt(message.info, message.parts)
+
+
+def show_messages(messages: Iterable[MessageWithParts]) -> list[JSON]:
+    """Return the messages that version 2 has."""
+    return [shown for message in messages if (shown := show_message(message)) is not None]
+
+
+def _show_prompt(info: UserMessage, parts: Iterable[Part]) -> JSON:
+    parts = list(parts)
+    time = {"created": info.time.created}
+    for part in parts:
+        if isinstance(part, CompactionPart):
+            reason = "auto" if part.auto else "manual"
+            return {"id": info.id, "type": "compaction", "reason": reason, "summary": "", "recent": "", "time": time}
+    texts = [part for part in parts if isinstance(part, TextPart)]
+    said = [part.text for part in texts if not part.synthetic]
+    if not said and texts:
+        text = "\n".join(part.text for part in texts)
+        return {"id": info.id, "type": "synthetic", "sessionID": info.session_id, "text": text, "time": time}
+    files = [_file(part) for part in parts if isinstance(part, FilePart)]
+    agents = [{"name": part.name} for part in parts if isinstance(part, AgentPart)]
+    shown = {"id": info.id, "type": "user", "text": "\n".join(said), "time": time}
+    return _present(**shown, files=files or None, agents=agents or None)
+
+
+def _file(part: FilePart) -> JSON:
+    return _present(uri=part.url, mime=part.mime, name=part.filename)
+
+
+def _show_answer(info: AssistantMessage, parts: Iterable[Part]) -> JSON:
+    parts = list(parts)
+    starts = [part.snapshot for part in parts if isinstance(part, StepStartPart) and part.snapshot]
+    ends = [part.snapshot for part in parts if isinstance(part, StepFinishPart) and part.snapshot]
+    snapshot = _present(start=starts[0] if starts else None, end=ends[-1] if ends else None)
+    error = None if info.error is None else {"type": "unknown", "message": error_message(info.error)}
+    return _present(
+        id=info.id,
+        type="assistant",
+        agent=info.agent,
+        model=_present(id=info.model_id, providerID=info.provider_id, variant=info.variant),
+        content=[shown for part in parts if (shown := _show_content(part)) is not None],
+        snapshot=snapshot or None,
+        finish=info.finish,
+        cost=info.cost,
+        tokens=_tokens(info.tokens),
+        error=error,
+        time=_present(created=info.time.created, completed=info.time.completed),
+    )
+
+
+def _show_content(part: Part) -> JSON | None:
+    match part:
+        case TextPart():
+            return {"type": "text", "id": part.id, "text": part.text}
+        case ReasoningPart():
+            time = _present(created=part.time.start, completed=part.time.end)
+            return {"type": "reasoning", "id": part.id, "text": part.text, "time": time}
+        case ToolPart():
+            return {
+                "type": "tool",
+                "id": part.call_id,
+                "name": part.tool,
+                "state": _show_state(part.state),
+                "time": _tool_time(part.state),
+            }
+        case _:
+            return None
+
+
+def _show_state(state: ToolState) -> JSON:
+    match state:
+        case ToolStatePending():
+            return {"status": "pending", "input": state.raw}
+        case ToolStateRunning():
+            return {"status": "running", "input": state.input, "structured": state.metadata or {}, "content": []}
+        case ToolStateCompleted():
+            content = [{"type": "text", "text": state.output}]
+            shown = {"status": "completed", "input": state.input, "structured": state.metadata, "content": content}
+            files = [_file(each) for each in state.attachments or ()]
+            return _present(**shown, attachments=files or None)
+        case ToolStateError():
+            error = {"type": "unknown", "message": state.error}
+            structured = state.metadata or {}
+            return {"status": "error", "input": state.input, "structured": structured, "content": [], "error": error}
+
+
+def _tool_time(state: ToolState) -> JSON:
+    match state:
+        case ToolStatePending():
+            return {"created": 0}
+        case ToolStateRunning():
+            return {"created": state.time.start, "ran": state.time.start}
+        case ToolStateCompleted() | ToolStateError():
+            return {"created": state.time.start, "ran": state.time.start, "completed": state.time.end}
+
+
+def show_agent(agent: Agent) -> JSON:
+    """Return an agent."""
+    model = agent.model
+    shown = None if model is None else _present(id=model.model_id, providerID=model.provider_id, variant=agent.variant)
+    rules = [{"action": each.permission, "resource": each.pattern, "effect": each.action} for each in agent.permission]
+    return _present(
+        id=agent.name,
+        model=shown,
+        request={"headers": {}, "body": agent.options},
+        system=agent.prompt,
+        description=agent.description,
+        mode=agent.mode,
+        hidden=bool(agent.hidden),
+        color=agent.color,
+        steps=agent.steps,
+        permissions=rules,
+    )
+
+
+def show_command(command: Command) -> JSON:
+    """Return a command."""
+    provider, _, model = (command.model or "").partition("/")
+    return _present(
+        name=command.name,
+        template=command.template,
+        description=command.description,
+        agent=command.agent,
+        model=_present(id=model, providerID=provider, variant=command.variant) if model else None,
+        subtask=command.subtask,
+    )
+
+
+def show_model(model: Model) -> JSON:
+    """Return a model."""
+    can = model.capabilities
+    kinds = ("text", "audio", "image", "video", "pdf")
+    variants = [{"id": name, "headers": {}, "body": body} for name, body in (model.variants or {}).items()]
+    return _present(
+        id=model.id,
+        providerID=model.provider_id,
+        family=model.family,
+        name=model.name,
+        api={"id": model.api.id, **_api(model)},
+        capabilities={
+            "tools": can.toolcall,
+            "input": [kind for kind in kinds if getattr(can.input, kind)],
+            "output": [kind for kind in kinds if getattr(can.output, kind)],
+        },
+        request={"headers": {}, "body": model.options},
+        variants=variants,
+        time={"released": _released(model.release_date)},
+        cost=[msgspec.to_builtins(model.cost)],
+        status=model.status,
+        enabled=True,
+        limit=msgspec.to_builtins(model.limit),
+    )
+
+
+def _released(date: str) -> int:
+    from datetime import UTC, datetime
+
+    try:
+        return int(datetime.fromisoformat(date).replace(tzinfo=UTC).timestamp() * 1000)
+    except ValueError:
+        return 0
+
+
+def _api(model: Model) -> JSON:
+    return _present(type="aisdk", package=model.api.npm, url=model.api.url or None)
+
+
+def show_provider(provider: ProviderDetails) -> JSON:
+    """Return a provider, without what it sends."""
+    first = next(iter(provider.models.values()), None)
+    api: JSON = {"type": "native", "settings": {}} if first is None else _api(first)
+    request: JSON = {"headers": {}, "body": {}}
+    return {"id": provider.id, "integrationID": provider.id, "name": provider.name, "api": api, "request": request}
+
+
+def show_permission(request: PermissionRequest) -> JSON:
+    """Return a permission request."""
+    source = None if request.tool is None else {"type": "tool", **msgspec.to_builtins(request.tool)}
+    return _present(
+        id=request.id,
+        sessionID=request.session_id,
+        action=request.permission,
+        resources=request.patterns,
+        save=request.always or None,
+        metadata=request.metadata,
+        source=source,
+    )
+
+
+def _tokens(tokens: Tokens) -> JSON:
+    cache = {"read": tokens.cache.read, "write": tokens.cache.write}
+    return {"input": tokens.input, "output": tokens.output, "reasoning": tokens.reasoning, "cache": cache}
+
+
+def _present(**fields: Any) -> JSON:
+    return {name: value for name, value in fields.items() if value is not None}

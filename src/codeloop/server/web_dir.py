@@ -1,0 +1,91 @@
+"""The files of a web app that the user names: served at `/` where no route of ours fits."""
+
+import base64
+import re
+from functools import lru_cache
+from hashlib import sha256
+from pathlib import Path
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.staticfiles import StaticFiles
+
+INDEX = "index.html"
+_KINDS = {
+    ".css": "text/css; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".ico": "image/x-icon",
+    ".js": "text/javascript; charset=utf-8",
+    ".json": "application/json",
+    ".map": "application/json",
+    ".mjs": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".ttf": "font/ttf",
+    ".txt": "text/plain; charset=utf-8",
+    ".wasm": "application/wasm",
+    ".webmanifest": "application/manifest+json",
+    ".webp": "image/webp",
+    ".woff": "font/woff",
+    ".woff2": "font/woff2",
+}
+"""By suffix; machines differ in what they know of them."""
+_HASHED = re.compile(r"[-.](?=[\w-]*\d)[\w-]{8,}\.\w+$")
+"""A file name that changes with its content, as bundlers make it."""
+_INLINE = re.compile(rb"<script(?![^>]*\ssrc[\s=])[^>]*>(.*?)</script", re.DOTALL | re.IGNORECASE)
+_POLICY = (
+    "default-src 'self' data: blob:",
+    "script-src 'self' 'wasm-unsafe-eval' blob:{inline}",
+    "style-src 'self' 'unsafe-inline'",
+    "connect-src 'self' data: blob:",
+    "object-src 'none'",
+    "base-uri 'self'",
+    "form-action 'self'",
+    "frame-ancestors 'none'",
+)
+
+
+class WebApp:
+    """A folder with an `index.html`, which is the page of every path that a browser opens and no file has.
+
+    Links are followed only within the folder. Scripts and requests are the page's own: nothing comes from other hosts.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._files = StaticFiles(directory=folder)
+        self._index = folder / INDEX
+
+    async def find_response(self, request: Request) -> Response | None:
+        """Return a file, or the page for a path that a browser opens; None: there is neither."""
+        if request.method not in {"GET", "HEAD"}:
+            return None
+        path = request.url.path.strip("/") or INDEX
+        for name in (path, INDEX) if _is_opened(request) else (path,):
+            try:
+                response = await self._files.get_response(name, request.scope)
+            except (HTTPException, OSError, ValueError):  # ValueError: it is no path
+                continue
+            return self._with_headers(response, name)
+        return None
+
+    def _with_headers(self, response: Response, name: str) -> Response:
+        kind = _KINDS.get(Path(name).suffix.lower())
+        if kind is not None and response.status_code != 304:
+            response.headers["content-type"] = kind
+        kept = "private, max-age=31536000, immutable" if _HASHED.search(name) else "no-cache"
+        response.headers["cache-control"] = kept
+        state = self._index.stat()
+        response.headers["content-security-policy"] = _policy(self._index, state.st_mtime_ns, state.st_size)
+        return response
+
+
+def _is_opened(request: Request) -> bool:
+    """Return whether a browser opens a page, rather than a program asks for something."""
+    return "text/html" in request.headers.get("accept", "") and not request.url.path.startswith("/api/")
+
+
+@lru_cache(maxsize=4)
+def _policy(index: Path, _changed: int, _size: int) -> str:
+    """Return what the page may do: its own scripts, and those that stand in its index as it was changed last."""
+    found = (base64.b64encode(sha256(script).digest()).decode() for script in _INLINE.findall(index.read_bytes()))
+    return "; ".join(_POLICY).format(inline="".join(f" 'sha256-{digest}'" for digest in found))

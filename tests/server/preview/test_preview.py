@@ -1,0 +1,172 @@
+"""`/api/*`: version 1 in the shapes of version 2."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall
+from codeloop.server.preview.operations import PREVIEW_OPERATIONS
+from codeloop.server.preview.routes import load_handlers
+from tests.server.support.serving import Served, served
+from tests.support.project import until
+
+DONE = ScriptedAnswer(text="Done.")
+RUN = ScriptedAnswer(calls=(ScriptedCall("bash", {"command": "echo hi"}),))
+
+
+async def turn(it: Served, session: str, text: str = "go", **more: Any) -> Any:
+    admitted = await it.post(f"/api/session/{session}/prompt", {"prompt": {"text": text}, **more})
+    await it.post(f"/api/session/{session}/wait", status=204)
+    return admitted["data"]
+
+
+async def test_every_row_has_a_handler_and_every_handler_a_row(tmp_path: Path) -> None:
+    async with served(tmp_path) as it:
+        assert await it.get("/api/health") == {"healthy": True}
+        assert set(load_handlers()) == {row.id for row in PREVIEW_OPERATIONS}
+
+
+async def test_a_session_is_made_prompted_and_read(tmp_path: Path) -> None:
+    async with served(tmp_path, [RUN, DONE], permission={"bash": "allow"}) as it:
+        session = (await it.post("/api/session", {"agent": "build", "location": {"directory": str(it.work)}}))["data"]
+        assert (session["agent"], session["location"]) == ("build", {"directory": str(it.work)})
+        path = f"/api/session/{session['id']}"
+        sent = await turn(it, session["id"], id="msg_mine")
+        assert (sent["id"], sent["prompt"]["text"], sent["delivery"]) == ("msg_mine", "go", "steer")
+        last, middle, first = (await it.get(f"{path}/message"))["data"]
+        assert (first["type"], first["text"]) == ("user", "go")
+        (tool,) = middle["content"]
+        assert (tool["name"], tool["state"]["status"]) == ("bash", "completed")
+        assert tool["state"]["input"] == {"command": "echo hi"}
+        assert tool["state"]["content"][0]["text"].startswith("hi")
+        assert last["content"][0]["text"] == "Done."
+        assert (await it.get(f"{path}/message/{last['id']}"))["data"] == last
+        assert (await it.get(f"{path}/context"))["data"] == [first, middle, last]
+        assert (await it.get(path))["data"]["id"] == session["id"]
+
+
+async def test_pages_follow_one_another_in_both_directions_and_orders(tmp_path: Path) -> None:
+    async with served(tmp_path) as it:
+        made = [await it.session() for _ in range(5)]
+        for order, ids in (("asc", made), ("desc", made[::-1])):
+            page = await it.get("/api/session", limit=2, order=order)
+            seen = [each["id"] for each in page["data"]]
+            assert "previous" not in page["cursor"]
+            while "next" in page["cursor"]:
+                before, page = page, await it.get("/api/session", limit=2, cursor=page["cursor"]["next"])
+                seen += [each["id"] for each in page["data"]]
+                again = await it.get("/api/session", limit=2, cursor=page["cursor"]["previous"])
+                assert [each["id"] for each in again["data"]] == [each["id"] for each in before["data"]]
+            assert seen == ids
+        assert (await it.get("/api/session", 400, cursor="x"))["_tag"] == "InvalidCursorError"
+
+
+async def test_permissions_and_questions_are_answered(tmp_path: Path) -> None:
+    async with served(tmp_path, [RUN, DONE], permission={"bash": "ask"}) as it:
+        session = await it.session()
+        await it.post(f"/api/session/{session}/prompt", {"prompt": {"text": "go"}})
+        path = f"/api/session/{session}/permission"
+        while not (waiting := (await it.get(path))["data"]):
+            await asyncio.sleep(0.01)
+        assert (await it.get("/api/session/active"))["data"] == {session: {"type": "running"}}
+        (request,) = waiting
+        assert (request["action"], request["resources"]) == ("bash", ["echo hi"])
+        assert (await it.get("/api/permission/request"))["data"] == waiting
+        assert (await it.get(f"{path}/{request['id']}"))["data"] == request
+        refused = await it.post(f"/api/session/{session}/prompt", {"prompt": {"text": "x"}, "delivery": "queue"}, 409)
+        assert refused["_tag"] == "ConflictError"
+        assert await it.post(f"{path}/{request['id']}/reply", {"reply": "once"}, 204) is None
+        await it.post(f"/api/session/{session}/wait", status=204)
+        assert (await it.get(path))["data"] == []
+        assert (await it.get(f"{path}/per_x", 404))["_tag"] == "PermissionNotFoundError"
+        gone = await it.post(f"/api/session/{session}/question/que_x/reply", {"answers": []}, 404)
+        assert gone["_tag"] == "QuestionNotFoundError"
+
+
+async def test_a_revert_is_staged_cleared_and_committed(tmp_path: Path) -> None:
+    async with served(tmp_path, [DONE, DONE]) as it:
+        session = await it.session()
+        await turn(it, session, id="msg_one")
+        await turn(it, session, id="msg_two")
+        path = f"/api/session/{session}"
+        staged = await it.post(f"{path}/revert/stage", {"messageID": "msg_two"})
+        assert staged["data"]["messageID"] == "msg_two"
+        assert (await it.get(path))["data"]["revert"]["messageID"] == "msg_two"
+        await it.post(f"{path}/revert/clear", status=204)
+        assert "revert" not in (await it.get(path))["data"]
+        await it.post(f"{path}/revert/stage", {"messageID": "msg_two"})
+        await it.post(f"{path}/revert/commit", status=204)
+        assert [each["id"] for each in (await it.get(f"{path}/message"))["data"]][-1] == "msg_one"
+        assert len((await it.get(f"{path}/message"))["data"]) == 2
+        assert (await it.post(f"{path}/revert/stage", {"messageID": "msg_x"}, 404))["_tag"] == "MessageNotFoundError"
+
+
+@pytest.mark.parametrize("name", ["agent", "model", "provider", "integration", "command", "skill", "pty", "reference"])
+async def test_lists_stand_beside_their_location(name: str, tmp_path: Path) -> None:
+    async with served(tmp_path) as it:
+        found = await it.get(f"/api/{name}")
+        assert found["location"]["directory"] == str(it.work)
+        assert isinstance(found["data"], list)
+        assert found["data"] or name in {"pty", "reference", "skill", "model", "provider"}
+
+
+async def test_files_and_terminals(tmp_path: Path) -> None:
+    async with served(tmp_path) as it:
+        (it.work / "deep").mkdir()
+        (it.work / "deep" / "a b.txt").write_text("text\n")
+        assert {"path": "deep/", "type": "directory"} in (await it.get("/api/fs/list"))["data"]
+        read = await it.http.get("/api/fs/read/deep/a%20b.txt")
+        assert (read.text, read.headers["content-type"]) == ("text\n", "text/plain; charset=utf-8")
+        assert (await it.get("/api/fs/read/gone", 404))["_tag"] == "NotFoundError"
+        assert (await it.get("/api/fs/read/..%2f..%2fsecret", 400))["_tag"] == "InvalidRequestError"
+        opened = (await it.post("/api/pty", {"command": "cat"}))["data"]
+        path = f"/api/pty/{opened['id']}"
+        assert (await it.http.put(path, json={"title": "mine"})).json()["data"]["title"] == "mine"
+        assert (await it.get(path))["data"]["title"] == "mine"
+        assert (await it.post(f"{path}/connect-token", status=403))["_tag"] == "ForbiddenError"
+        ticket = await it.http.post(f"{path}/connect-token", headers={"x-opencode-ticket": "1"})
+        assert ticket.json()["data"]["ticket"]
+        assert (await it.http.delete(path)).status_code == 204
+        assert (await it.get(path, 404))["_tag"] == "PtyNotFoundError"
+
+
+async def test_events_have_the_form_of_version_2(tmp_path: Path) -> None:
+    async with served(tmp_path) as it, it.http.stream("GET", "/api/event") as stream:
+        lines = stream.aiter_lines()
+        events: list[Any] = []
+
+        async def read() -> None:
+            async for line in lines:
+                events.extend([msgspec.json.decode(line[6:])] if line.startswith("data: ") else [])
+
+        reading = asyncio.create_task(read())
+        await until(lambda: bool(events))
+        session = await it.session()
+        await until(lambda: len(events) > 1)
+        reading.cancel()
+        await asyncio.gather(reading, return_exceptions=True)
+        assert (events[0]["type"], events[0]["data"]) == ("server.connected", {})
+        made = next(each for each in events if each["type"] == "session.created")
+        assert (made["data"]["sessionID"], made["location"]) == (session, {"directory": str(it.work)})
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("GET", "/api/session/{session}/history", None),
+        ("GET", "/api/session/{session}/event", None),
+        ("POST", "/api/integration/openai/connect/oauth", {"methodID": "x"}),
+        ("GET", "/api/integration/attempt/x", None),
+        ("PATCH", "/api/credential/openai", {"label": "x"}),
+        ("POST", "/api/session/{session}/permission", {"action": "bash", "resources": ["x"]}),
+    ],
+)
+async def test_what_is_not_offered_says_so(method: str, path: str, body: Any, tmp_path: Path) -> None:
+    async with served(tmp_path) as it:
+        answer = await it.http.request(method, path.format(session=await it.session()), json=body)
+        assert (answer.status_code, answer.json()["_tag"]) == (400, "InvalidRequestError")
+        assert len(answer.json()["message"]) > 30
+        assert (await it.get("/api/session/ses_x", 404))["_tag"] == "SessionNotFoundError"
