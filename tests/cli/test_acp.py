@@ -175,7 +175,7 @@ def test_a_piece_of_work_is_shown_and_asked_about(tmp_path: Path) -> None:
             done = editor.calls("bash")
             assert (done["status"], done["kind"], done["title"]) == ("completed", "execute", "cat a.txt")
             assert NEW in done["content"][0]["content"]["text"]
-            assert editor.calls("edit")["locations"] == [{"path": path, "line": 1}]
+            assert editor.calls("edit")["locations"] == [{"path": path, "line": 2}]
             usage = editor.last("usage_update")
             assert usage["size"] == 200_000
             assert usage["cost"]["amount"] > 0

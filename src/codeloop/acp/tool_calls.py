@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from itertools import takewhile
 from pathlib import PurePosixPath
 from typing import Any, cast
 
@@ -135,7 +136,8 @@ def _locations_of(given: JSON, metadata: JSON, directory: str) -> list[JSON]:
     patch = metadata.get("diff")
     offset = given.get("offset")
     if isinstance(patch, str) and (hunk := _HUNK.search(patch)) is not None:
-        location["line"] = max(int(hunk[3]), 1)
+        before = takewhile(lambda line: line.startswith(" "), patch[hunk.end() :].lstrip("\n").splitlines())
+        location["line"] = max(int(hunk[3]) + sum(1 for _ in before), 1)
     elif isinstance(offset, int) and offset > 0:
         location["line"] = offset
     return [location]

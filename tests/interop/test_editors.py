@@ -1,0 +1,65 @@
+"""Clients of the Agent Client Protocol that others have published do a whole piece of work with `codeloop acp`."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.desk import EndToEnd, end_to_end
+from tests.interop.stage import HERE, cache, filled, python_environment
+
+pytestmark = pytest.mark.interop
+EDITORS = HERE / "editors"
+AGENT = [sys.executable, "-c", "from codeloop.cli.main import main; main()", "acp"]
+
+
+def test_the_protocols_own_package_takes_every_message(tmp_path: Path) -> None:
+    python = python_environment("editors", EDITORS / "requirements.txt") / "bin" / "python"
+    with end_to_end(tmp_path) as desk:
+        command = [str(python), str(EDITORS / "editor.py"), "Please mend the total", str(desk.project), *AGENT]
+        done = subprocess.run(command, env=desk.environment, capture_output=True, text=True, timeout=180, check=False)
+        assert done.returncode == 0, done.stderr
+        seen = json.loads(done.stdout)
+        assert seen["stop"] == "end_turn"
+        assert seen["titles"] == ["python3 test_cart.py"]
+        assert seen["listed"] == [True]
+        assert "one count" in seen["text"]
+        assert seen["loaded"] == seen["text"]
+        assert {"plan", "tool_call", "tool_call_update", "usage_update", "available_commands_update"} <= {
+            *seen["kinds"]
+        }
+        assert _is_mended(desk)
+
+
+def test_acpx_does_a_piece_of_work(tmp_path: Path) -> None:
+    inputs = [EDITORS / "package.json", EDITORS / "package-lock.json"]
+    install = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--fetch-retries=1"]
+    folder = filled(cache("editors", *inputs), inputs, [["node", "--version"], install])
+    agent = tmp_path / "agent"
+    agent.write_text("#!/bin/sh\nexec " + " ".join(f"'{word}'" for word in AGENT) + "\n")
+    agent.chmod(0o755)
+    with end_to_end(tmp_path / "desk") as desk:
+        command = [
+            folder / "node_modules/.bin/acpx",
+            "--agent",
+            agent,
+            "--approve-all",
+            "exec",
+            "Please mend the total",
+        ]
+        environment = {**desk.environment, "PATH": os.environ["PATH"]}
+        done = subprocess.run(
+            command, cwd=desk.project, env=environment, capture_output=True, text=True, timeout=180, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        assert "[done] end_turn" in done.stdout
+        assert "python3 test_cart.py (completed)" in done.stdout
+        assert _is_mended(desk)
+
+
+def _is_mended(desk: EndToEnd) -> bool:
+    done = subprocess.run([sys.executable, "test_cart.py"], cwd=desk.project, capture_output=True, check=False)
+    return done.returncode == 0
