@@ -35,6 +35,14 @@ def _economy(name: str, what: str) -> tuple[Budget, ...]:
     )
 
 
+def _adapter(name: str, what: str) -> tuple[Budget, ...]:
+    return (
+        Budget(f"adapter-{name}", None, f"{what}: CPU of 1,000 deltas", "ms", 12),
+        Budget(f"adapter-{name}-import", None, "  the same: its import", "ms", 30),
+        Budget(f"adapter-{name}-memory", None, "  the same: memory of its import", "MB", 5),
+    )
+
+
 BUDGETS = (
     Budget("version", 1, "codeloop --version, whole process", "ms", 80),
     Budget("answer", 2, "run, scripted model, one text answer", "ms", 300),
@@ -57,6 +65,12 @@ BUDGETS = (
     Budget("overhead", 7, "request overhead: system prompt and all tools", "bytes", 9 * 1024),
     Budget("prefix", 8, "requests that continue the one before byte for byte", "share"),
     *(row for name, what in _TRAJECTORIES for row in _economy(name, what)),
+    *_adapter("chat", "chat completions"),
+    *_adapter("responses", "Responses"),
+    *_adapter("anthropic", "Anthropic's messages"),
+    *_adapter("google", "generateContent"),
+    *_adapter("interactions", "Interactions"),
+    *_adapter("bedrock", "Converse"),
     Budget("facts", None, "facts of a project with 50,000 files at its top", "ms", 5),
     Budget("permission", None, "deciding a usual shell line under a few rules", "ms", 1),
     Budget("sandbox", None, "a command in the sandbox, over one without", "ms", 15),

@@ -142,6 +142,13 @@ def mcp_servers(bench: Bench) -> None:
     measured(bench)
 
 
+def adapters(bench: Bench) -> None:
+    """Measure the adapters; what these need is loaded last, as above."""
+    from bench.adapters import adapters as measured
+
+    measured(bench)
+
+
 def extensions(bench: Bench) -> None:
     """Measure extensions; what these need is loaded last, as above."""
     from bench.extensions import extensions as measured
@@ -169,6 +176,11 @@ MEASUREMENTS: dict[Callable[[Bench], None], tuple[str, ...]] = {
     late_step: ("late-step",),
     economy.economy: tuple(
         f"economy-{name}{more}" for name in ("fix", "refactor", "logs", "resumed") for more in ("", "-requests", "-new")
+    ),
+    adapters: tuple(
+        f"adapter-{name}{more}"
+        for name in ("chat", "responses", "anthropic", "google", "interactions", "bedrock")
+        for more in ("", "-import", "-memory")
     ),
     economy.facts: ("facts",),
     tools.permission: ("permission",),
