@@ -26,3 +26,10 @@ async def test_what_a_formatter_did_is_said(tmp_path: Path, written: str, format
     landed = await AfterEdit(format_files).after("ses", [change], lambda _: True)
     assert landed.notes == (note,)
     assert landed.changes[0].text_after == formatted
+
+
+async def test_what_an_edit_breaks_is_said_without_a_language_server(tmp_path: Path) -> None:
+    file = tmp_path / "a.toml"
+    change = FileChange(ResolvedPath(file, file, is_outside=False), None, b"a = [", "a = 1", "a = [")
+    landed = await AfterEdit().after("ses", [change], lambda _: True)
+    assert landed.text == "This broke the syntax of a.toml: line 1: Invalid value"

@@ -8,12 +8,15 @@ from typing import Protocol
 from msgspec import Struct
 
 from codeloop.kit.diff import unified_diff
+from codeloop.kit.terminal_text import one_line
 from codeloop.schema.wire import JSON, replace
+from codeloop.workspace.edit.syntax import find_new_problem
 from codeloop.workspace.files.encoding import decode
 from codeloop.workspace.files.safe_open import LoadedFile, Stamp
 from codeloop.workspace.format.formatters import FormattedFile
 from codeloop.workspace.workspace import ResolvedPath
 
+_NAME = 100
 MayRead = Callable[[Path], bool]
 """Whether a session may read a file (its resolved path) unasked."""
 
@@ -82,7 +85,10 @@ class AfterEdit:
             text, diagnostics = await self._diagnose.after(session_id, landed.changes, may_read)
             lines = "\n".join(each for each in (landed.text, text) if each)
             landed = replace(landed, text=lines, diagnostics=diagnostics)
-        return landed
+        if landed.diagnostics:
+            return landed
+        broken = await asyncio.to_thread(_find_broken, landed.changes)
+        return replace(landed, text="\n".join(each for each in (landed.text, *broken) if each))
 
     async def _format_changes(self, changes: Sequence[FileChange]) -> LandedChanges:
         written = [change.target.real for change in changes if change.after is not None]
@@ -96,6 +102,19 @@ class AfterEdit:
             "\n".join(dict.fromkeys(problem for each in found.values() for problem in each.problems)),
             stamps={real: each.now.stamp for real, each in found.items() if each.by},
         )
+
+
+def _find_broken(changes: Sequence[FileChange]) -> list[str]:
+    """Return a line for each file that the change made unreadable for a parser of its language."""
+    found: list[str] = []
+    for change in changes:
+        real = change.target.real
+        problem = None if change.after is None else find_new_problem(real, change.text_before, change.text_after)
+        if problem is not None:
+            found.append(
+                f"This broke the syntax of {one_line(real.name, _NAME)}: line {problem.line}: {problem.reason}"
+            )
+    return found
 
 
 def to_landed(changes: Sequence[FileChange]) -> LandedChanges:

@@ -5,6 +5,7 @@ belong to it, such as a closing bracket. Python is read by its own parser where 
 """
 
 import re
+import warnings
 from collections.abc import Iterator, Sequence
 from functools import partial
 
@@ -156,6 +157,8 @@ def _parse_python(text: str) -> list[CodeBlock] | None:
     """Return the blocks of a Python text; None where this Python's parser does not take it."""
     import ast
 
+    # What it warns of would be printed onto the screen.
+    warnings.filterwarnings("ignore", module="<unknown>")
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

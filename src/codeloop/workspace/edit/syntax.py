@@ -1,0 +1,104 @@
+"""What an edit broke in a file's syntax, found by parsers that are here anyway: no language server is needed. Pure.
+
+Each parser is imported when the first file of its kind is edited.
+"""
+
+import json
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+_LARGEST = 1_000_000
+"""Characters; a larger text is not parsed: that takes half a second."""
+_TEMPLATE = ("{{", "{%", "<%")
+"""What shows that a file becomes what its name says only when something is filled in."""
+_WITH_COMMENTS = ("tsconfig", "jsconfig", "settings", "launch", "tasks", "extensions", "devcontainer", "api-extractor")
+"""Starts of names of JSON files in which comments and last commas are usual."""
+
+
+class SyntaxProblem(Struct, frozen=True):
+    """Why a text can't be parsed: the line, from 1, and the parser's reason."""
+
+    line: int
+    reason: str
+
+
+def find_new_problem(path: Path, before: str, after: str) -> SyntaxProblem | None:
+    """Return why a text can't be parsed any more; None where it can, where it could not before, or nothing is known."""
+    check = _CHECKS.get(path.suffix.lower())
+    if check is None or max(len(before), len(after)) > _LARGEST or any(each in after for each in _TEMPLATE):
+        return None
+    if path.suffix == ".json" and path.name.startswith(_WITH_COMMENTS):
+        return None
+    found = check(after)
+    return found if found is not None and check(before or _EMPTY.get(path.suffix, "")) is None else None
+
+
+def _check_json(text: str) -> SyntaxProblem | None:
+    try:
+        json.loads(text.removeprefix("\ufeff"))
+    except json.JSONDecodeError as error:
+        return SyntaxProblem(error.lineno, error.msg)
+    except RecursionError:
+        return None
+    return None
+
+
+def _check_toml(text: str) -> SyntaxProblem | None:
+    import tomllib
+
+    try:
+        tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        reason, _, place = str(error).partition(" (at ")
+        line = place.removeprefix("line ").partition(",")[0]
+        return SyntaxProblem(int(line) if line.isdigit() else text.count("\n") + 1, reason)
+    except RecursionError:
+        return None
+    return None
+
+
+def _check_yaml(text: str) -> SyntaxProblem | None:
+    import yaml
+
+    reader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(text)
+    try:
+        while reader.check_event():
+            reader.get_event()
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        return SyntaxProblem(mark.line + 1 if mark else 1, error.problem or "it can't be parsed")
+    except (yaml.YAMLError, RecursionError):
+        return None
+    return None
+
+
+def _check_python(text: str) -> SyntaxProblem | None:
+    import ast
+
+    # What it warns of would be printed onto the screen.
+    warnings.filterwarnings("ignore", module="<unknown>")
+    try:
+        ast.parse(text)
+    except SyntaxError as error:
+        version = f"{sys.version_info.major}.{sys.version_info.minor}"
+        return SyntaxProblem(error.lineno or 1, f"{error.msg} (as Python {version} reads it)")
+    except (ValueError, RecursionError, MemoryError):
+        return None
+    return None
+
+
+_CHECKS: dict[str, Callable[[str], SyntaxProblem | None]] = {
+    ".json": _check_json,
+    ".toml": _check_toml,
+    ".yaml": _check_yaml,
+    ".yml": _check_yaml,
+    ".py": _check_python,
+    ".pyi": _check_python,
+}
+_EMPTY = {".json": "null"}
+"""What stands for a file that was not there, where an empty text can't be parsed."""
