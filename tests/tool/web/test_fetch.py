@@ -117,6 +117,14 @@ async def test_a_name_that_no_server_of_others_is_asked_for_is_one_question_with
     assert "agreed" not in person.asked[0].metadata
 
 
+async def test_a_page_at_a_name_that_is_not_there_is_asked_for_before_that_is_told() -> None:
+    refusing = Person(refuses=("webfetch",))
+    with pytest.raises(Denied):
+        await get("http://nowhere.internal/", Internet(), refusing)
+    with pytest.raises(ToolFailure, match="can't be resolved"):
+        await get("http://nowhere.internal/", Internet(), Person())
+
+
 async def test_a_public_name_is_not_looked_up_before_the_page_is_allowed() -> None:
     refusing, internet = Person(refuses=("webfetch",)), Internet({"wiki.example.com": ["10.0.0.5"]})
     with pytest.raises(Denied):

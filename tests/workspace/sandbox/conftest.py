@@ -1,6 +1,7 @@
 """A project, a home beside it with secrets, and commands in each kind of sandbox that works here."""
 
 import os
+import shutil
 import subprocess
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -32,8 +33,18 @@ class Attacked(NamedTuple):
         return await self.shells.run(self.context, ShellCommand(text, 30, None, policy), lambda _: None)
 
 
+@pytest.fixture(scope="session")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A new repository's folder, to be copied: git itself takes three processes for it."""
+    folder = tmp_path_factory.mktemp("repository")
+    environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "GIT_CONFIG_NOSYSTEM": "1"}
+    for words in (["init", "-q"], ["config", "user.email", "a@example.com"], ["config", "user.name", "A"]):
+        subprocess.run(["git", *words], cwd=folder, check=True, env=environment)
+    return folder / ".git"
+
+
 @pytest.fixture(params=BACKENDS)
-async def it(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Attacked]:
+async def it(request: pytest.FixtureRequest, tmp_path: Path, repository: Path) -> AsyncIterator[Attacked]:
     root, home = tmp_path / "work", tmp_path / "home"
     own = home / ".local/share/codeloop"
     for folder in (root, home / ".ssh", own / "tool-output", tmp_path / "elsewhere"):
@@ -42,8 +53,7 @@ async def it(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[At
     (own / "auth.json").write_text(SECRET)
     (home / ".bashrc").write_text("kept")
     environment = {"PATH": os.defpath + ":/usr/local/bin:/usr/sbin", "HOME": str(home), "LANG": "C.UTF-8"}
-    for words in (["init", "-q"], ["config", "user.email", "a@example.com"], ["config", "user.name", "A"]):
-        subprocess.run(["git", *words], cwd=root, check=True, env=environment)
+    shutil.copytree(repository, root / ".git")
     shells = Shells()
     shells.sandboxes = Sandboxes(shells.launcher, (request.param,))
     place = PolicyInput(root, root, own / "tool-output", environment, (own,))

@@ -167,7 +167,11 @@ class _Fetch:
         if not self._is_looked_up_here(place):  # looking it up would tell others of it
             await self._ask(need)
             return
-        _, concerns = await self._look_up(place)
+        try:
+            _, concerns = await self._look_up(place)
+        except ToolFailure:  # a page that may not be fetched is refused, whether it is there or not
+            await self._ask(need)
+            raise
         private = self._private_needs(place, concerns)
         await self._ask(*private, need)
         self._admit(place, concerns)
