@@ -54,7 +54,7 @@ def npm_packages() -> Path:
     """Return a folder with the reference's client and program, of the locked versions, and our drivers of it."""
     inputs = [HERE / "package.json", HERE / "package-lock.json"]
     install = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--fetch-retries=1"]
-    drivers = [HERE / "sdk.mjs", HERE / "launch.mjs"]
+    drivers = [HERE / name for name in ("sdk.mjs", "launch.mjs", "tour.mjs")]
     return filled(cache("npm", *inputs), [*inputs, *drivers], [["node", "--version"], install])
 
 

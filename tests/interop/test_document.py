@@ -24,6 +24,9 @@ NOT_RUN = {
     "global.dispose": "ends what all other requests are about",
     "pty.create": "would start whatever program is made up, as often as it is asked",
     "session.shell": "would run whatever command is made up",
+    "v2.pty.create": "as pty.create",
+    "v2.session.wait": "waits for the end of a turn, which other requests begin",
+    "worktree.create": "would run whatever start command is made up",
 }
 NOT_BY_SHAPE = {
     "auth.set": "only keys are stored",
@@ -55,6 +58,36 @@ NOT_BY_SHAPE = {
     "session.update": "a title must hold more than spaces",
     "tool.list": "the model must be there",
     "vcs.diff": "there may be no branch to compare with",
+    **dict.fromkeys(
+        (
+            *(
+                "experimental.console.switchOrg",
+                "experimental.controlPlane.moveSession",
+                "experimental.workspace.create",
+            ),
+            *("experimental.workspace.remove", "experimental.workspace.warp", "sync.history.list", "sync.replay"),
+            *("sync.steal", "tui.control.next", "tui.control.response", "v2.credential.update", "v2.session.events"),
+            *("v2.integration.attempt.cancel", "v2.integration.attempt.complete", "v2.integration.attempt.status"),
+            *("v2.integration.connect.oauth", "v2.session.history", "v2.session.permission.create"),
+        ),
+        "it is not offered",
+    ),
+    "global.config.update": "as config.update",
+    "v2.fs.list": "as file.list",
+    "v2.fs.read": "as file.read",
+    "v2.projectCopy.create": "the strategy and the path must be ones that there are",
+    "v2.projectCopy.remove": "the folder must be a copy",
+    "v2.pty.update": "as pty.update",
+    "v2.session.compact": "something must have been said",
+    "v2.session.create": "as session.create",
+    "v2.session.list": "a cursor must be one that was given out",
+    "v2.session.messages": "as session.messages",
+    "v2.session.prompt": "as session.prompt",
+    "v2.session.revert.stage": "files go back along with what was said",
+    "v2.session.switchModel": "as session.create",
+    "vcs.apply": "a patch must fit",
+    "worktree.remove": "the folder must be a work tree that was made here",
+    "worktree.reset": "as worktree.remove",
 }
 """Operations that may answer 400 to what fits the schema, since more than the shape decides."""
 
