@@ -271,3 +271,13 @@ async def test_the_example_of_a_file_of_secrets_is_none(tmp_path: Path) -> None:
     ctx = make_context(tmp_path)
     ctx.rules = ()
     await bash.run(BashParams(command="cat .env.example"), ctx)
+
+
+async def test_a_missing_module_is_answered_with_the_group_that_has_it(tmp_path: Path) -> None:
+    ctx = make_context(tmp_path)
+    (ctx.workspace.root / "pyproject.toml").write_text('[dependency-groups]\ntest = ["absent-tool>=1"]\n')
+    result = await run(ctx, "python3 -c 'import absent_tool'")
+    assert result.output.endswith(
+        "exit code 1\n`absent_tool` is in the group `test` of pyproject.toml; it is not installed."
+        " To install it: pip install --group test\n</shell_metadata>"
+    )

@@ -28,6 +28,7 @@ from codeloop.tool.builtin.shell.touched_files import find_touched
 from codeloop.tool.builtin.shell.unsandboxed import UnsandboxedLine
 from codeloop.tool.file_access import folder_of, format_path, missing
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
+from codeloop.workspace.missing_modules import find_missing_module
 from codeloop.workspace.process.confined import policy_input_of, policy_of
 from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, Shells
 from codeloop.workspace.sandbox.blocked import ASK_OUTSIDE
@@ -57,10 +58,10 @@ class BashParams(Wire, rename=None):
 
     command: str
     timeout: Annotated[int, Meta(gt=0, description="ms; default 120000, at most 600000")] | None = None
-    workdir: Annotated[str, Meta(description="for this call only, instead of cd")] | None = None
-    description: Annotated[str, Meta(description="what it does, 5 to 10 words")] | None = None
+    workdir: Annotated[str, Meta(description="for this call only")] | None = None
+    description: Annotated[str, Meta(description="5 to 10 words")] | None = None
     run_in_background: Annotated[bool, Meta(description="return an id at once")] = False
-    reset: Annotated[bool, Meta(description="first forget cd and exports")] = False
+    reset: Annotated[bool, Meta(description="forget cd and exports")] = False
     outside: (
         Annotated[str, Meta(description="why not in the sandbox; keys (git push, ssh, publish) are outside")] | None
     ) = None
@@ -115,7 +116,7 @@ async def bash(params: BashParams, ctx: ToolContext) -> ToolResult:
         ctx.session.warn(warning)
     outcome = replace(outcome, notes=(*outcome.notes, *aside, *warnings))
     where = _say_where(ctx, workdir or stands, shells.directory(place), outcome, moved=stands)
-    return _format_result(params, outcome, timeout, ctx, where)
+    return _format_result(params, outcome, timeout, ctx, (workdir or stands, where))
 
 
 async def _place(ctx: ToolContext, shells: Shells) -> ShellContext:
@@ -267,8 +268,10 @@ def _name_folder(ctx: ToolContext, folder: Path) -> str:
 
 
 def _format_result(
-    params: BashParams, outcome: CommandResult, timeout: float, ctx: ToolContext, where: list[str]
+    params: BashParams, outcome: CommandResult, timeout: float, ctx: ToolContext, at: tuple[Path, list[str]]
 ) -> ToolResult:
+    """Return the result of a command. `at`: where it ran, and the notes on where the next one does."""
+    ran, where = at
     notes: list[str] = []
     shown: list[str] = []
     if outcome.timed_out:
@@ -285,6 +288,8 @@ def _format_result(
         if outcome.code == _NOT_FOUND and (found := _UNKNOWN.search(outcome.output)):
             shown.append(_instead(found[1], ctx))
             notes.append(shown[-1])
+        elif missing_module := find_missing_module(outcome.output, ran, ctx.workspace.root):
+            notes.append(missing_module)
     notes += where
     if outcome.left:
         left = (

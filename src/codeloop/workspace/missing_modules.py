@@ -1,0 +1,130 @@
+"""A module that a command did not find: which of the project's own lists of packages has it, and how it is installed.
+
+Read from a few small files where the command failed; nothing is run or fetched.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from codeloop.kit.jsonc import is_list, is_object
+from codeloop.kit.small_files import read_start
+
+_FILE = 256 * 1024
+"""Bytes of one file that are read; a larger one is not understood."""
+_PYTHON = re.compile(r"(?:ModuleNotFoundError|ImportError): No module named '?([A-Za-z_]\w*)")
+_NODE = re.compile(r"Cannot find (?:module|package) '((?:@[\w.-]+/)?[a-z][\w.-]*)")
+_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,60}", re.ASCII)
+_LISTS = ("requirements*.txt", "*requirements.txt", "requirements/*.txt")
+_MOST_LISTS = 20
+_DISTRIBUTIONS = {
+    "yaml": "pyyaml", "PIL": "pillow", "cv2": "opencv-python", "bs4": "beautifulsoup4", "sklearn": "scikit-learn",
+    "dateutil": "python-dateutil", "dotenv": "python-dotenv", "attr": "attrs", "git": "gitpython", "jwt": "pyjwt",
+    "OpenSSL": "pyopenssl", "serial": "pyserial", "zmq": "pyzmq", "Crypto": "pycryptodome",
+    "pkg_resources": "setuptools", "google": "protobuf", "psycopg2": "psycopg2-binary", "xdist": "pytest-xdist",
+    "websocket": "websocket-client",
+}  # fmt: skip
+"""Modules whose package has another name."""
+
+
+class _Place(NamedTuple):
+    """Where a package is declared, in words, and the command that installs it."""
+
+    where: str
+    command: str
+
+
+def find_missing_module(output: str, folder: Path, root: Path) -> str:
+    """Return a sentence on the module that a command did not find; "": there is none, or nothing is known of it.
+
+    The lists are those of the nearest folder from `folder` up to `root` that has one with the module.
+    """
+    python, node = [*_PYTHON.finditer(output)], [*_NODE.finditer(output)]
+    if not python and not node:
+        return ""
+    name = (python or node)[-1][1]
+    find = _list_python if python else _list_node
+    folders = [each for each in (folder, *folder.parents) if each.is_relative_to(root)]
+    for each in folders:
+        for place in find(each, name):
+            return f"`{name}` is {place.where}; it is not installed. To install it: {place.command}"
+    return ""
+
+
+def _list_python(folder: Path, module: str) -> Iterator[_Place]:
+    if (folder / module / "__init__.py").is_file() or (folder / f"{module}.py").is_file():
+        yield _Place("in this folder", f"run from {folder}, or with PYTHONPATH={folder}")
+    if (folder / "src" / module).is_dir():
+        yield _Place("this project's own, below src", "pip install -e . (or PYTHONPATH=src)")
+    wanted = {_normalize(module), _normalize(_DISTRIBUTIONS.get(module, module))}
+    project, uses_uv = _read_toml(folder / "pyproject.toml"), (folder / "uv.lock").is_file()
+    about = _table(project, "project")
+    if wanted & _names(about.get("dependencies")):
+        yield _Place("a dependency of pyproject.toml", "uv sync" if uses_uv else "pip install -e .")
+    for group, rows in _table(about, "optional-dependencies").items():
+        if wanted & _names(rows) and _NAME.fullmatch(group):
+            command = f"uv sync --extra {group}" if uses_uv else f"pip install -e '.[{group}]'"
+            yield _Place(f"in the extra `{group}` of pyproject.toml", command)
+    for group, rows in _table(project, "dependency-groups").items():
+        if wanted & _names(rows) and _NAME.fullmatch(group):
+            command = f"uv sync --group {group}" if uses_uv else f"pip install --group {group}"
+            yield _Place(f"in the group `{group}` of pyproject.toml", command)
+    poetry = _table(_table(project, "tool"), "poetry")
+    for group, rows in _table(poetry, "group").items():
+        if wanted & _names([*_table(rows, "dependencies")]) and _NAME.fullmatch(group):
+            yield _Place(f"in the group `{group}` of pyproject.toml", f"poetry install --with {group}")
+    if wanted & _names([*_table(poetry, "dependencies")]):
+        yield _Place("a dependency of pyproject.toml", "poetry install")
+    lists = [path for pattern in _LISTS for path in sorted(folder.glob(pattern))[:_MOST_LISTS]]
+    for path in lists:
+        if _NAME.fullmatch(path.name) and wanted & _names(_read(path).decode("utf-8", "replace").splitlines()):
+            name = path.relative_to(folder).as_posix()
+            yield _Place(f"in {name}", f"pip install -r {name}")
+
+
+def _list_node(folder: Path, module: str) -> Iterator[_Place]:
+    try:
+        found: Any = msgspec.json.decode(_read(folder / "package.json") or b"{}")
+    except (msgspec.DecodeError, RecursionError):
+        return
+    locks = {"pnpm-lock.yaml": "pnpm install", "yarn.lock": "yarn install", "bun.lock": "bun install"}
+    command = next((run for lock, run in locks.items() if (folder / lock).is_file()), "npm install")
+    for key in ("dependencies", "devDependencies", "optionalDependencies", "peerDependencies"):
+        if module in _table(found, key):
+            yield _Place(f"in the {key} of package.json", command)
+
+
+def _read(path: Path) -> bytes:
+    """Return a small file; empty when it is missing or too large."""
+    try:
+        data = read_start(path, _FILE + 1)
+    except OSError:
+        return b""
+    return data if len(data) <= _FILE else b""
+
+
+def _read_toml(path: Path) -> Mapping[str, Any]:
+    import tomllib
+
+    try:
+        return tomllib.loads(_read(path).decode("utf-8", "replace"))
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return {}
+
+
+def _table(value: Any, key: str) -> Mapping[str, Any]:
+    found = value.get(key) if is_object(value) else None
+    return found if is_object(found) else {}
+
+
+def _names(rows: Any) -> set[str]:
+    """Return the normalized names of packages in a list of requirements."""
+    texts = [row.strip() for row in rows if isinstance(row, str)] if is_list(rows) else []
+    return {_normalize(found[0]) for text in texts if (found := re.match(r"[A-Za-z0-9][\w.-]*", text))}
+
+
+def _normalize(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
