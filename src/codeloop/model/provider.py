@@ -133,6 +133,17 @@ def address_of(provider: Provider, environment: Mapping[str, str]) -> str | None
     return resolve_url(provider.url, settings_of(provider, environment))
 
 
+def why_no_key(provider: Provider, environment: Mapping[str, str]) -> str:
+    """Return why a key can't be stored for a provider's own address, and what to do; empty when it can."""
+    settings, chain = settings_of(provider, environment), chain_of(provider.id)
+    needs = "" if resolve_url(provider.url, settings) else _no_address(provider, provider.url, settings)
+    if chain is None or chain.takes_key:
+        return needs
+    found = chain.find(settings)
+    has_all = f"Its credentials are found ({found}), so nothing has to be stored." if found else chain.advice
+    return " ".join(filter(None, (f"{provider.name} takes no key.", has_all, needs)))
+
+
 def endpoint_of(
     provider: Provider, credentials: Credentials, environment: Mapping[str, str], service: Service | None = None
 ) -> Endpoint:
@@ -197,8 +208,11 @@ def _no_key(provider: Provider) -> str:
 
 def _no_address(provider: Provider, url: str, environment: Mapping[str, str]) -> str:
     missing = [name for name in _VARIABLE.findall(url) if not environment.get(name)]
+    options = {name: option for option, name in SETTINGS.get(provider.id, {}).items()}
     if missing:
-        return f"The address of {provider.name} needs {', '.join(missing)} in the environment. Set it and try again."
+        own = [f"`{options[name]}`" for name in missing if name in options]
+        other = f", or {' and '.join(own)} in provider.{provider.id}.options of codeloop.json" if own else ""
+        return f"The address of {provider.name} needs {' and '.join(missing)} in the environment{other}."
     return f"The address of {provider.name} is not known. Set provider.{provider.id}.options.baseURL in codeloop.json."
 
 

@@ -13,7 +13,7 @@ from codeloop.model.credentials.environment import environment_key
 from codeloop.model.credentials.store import is_key, mask_key
 from codeloop.model.errors import ModelUnavailable, UnknownModel, UnspokenProtocol
 from codeloop.model.origin import origin
-from codeloop.model.provider import Provider, address_of, key_headers, resolve_url
+from codeloop.model.provider import Provider, address_of, key_headers, resolve_url, why_no_key
 from codeloop.model.providers import NO_KEY, Providers, is_signed_in
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.limits import KEY_LENGTH
@@ -137,10 +137,9 @@ def _own_url(providers: Providers, provider: str) -> str:
             f"was stored.\nUse its models through another provider (such as openrouter); or, if the service also "
             f"supports another protocol, set provider.{provider}.npm and options.baseURL in codeloop.json first."
         )
-    url = address_of(row, os.environ)
-    if url is None:
-        needed = f" (it is {row.url})" if row.url else ""
-        raise ModelUnavailable(f"The address of {row.name} is unknown{needed}. Add --base-url.")
+    url, why = address_of(row, os.environ), why_no_key(row, os.environ)
+    if url is None or why:
+        raise ModelUnavailable(f"Nothing was stored. {why} For another address, add --base-url.")
     return url
 
 

@@ -21,10 +21,11 @@ class CloudChain(NamedTuple):
     `find` returns where they come from in words that may be shown, empty when there are none: it only looks at
     variables and files. `open_signer` takes the environment and the base URL of the service. `settings` returns what
     files and other variables say of the variables that an address is made of, such as the region. `advice` says how to
-    get credentials, as a sentence.
+    get credentials, as a sentence. `takes_key`: a key that was stored counts, too.
     """
 
     find: Callable[[Mapping[str, str]], str]
     open_signer: Callable[[Mapping[str, str], str], Signer]
     settings: Callable[[Mapping[str, str]], Mapping[str, str]]
     advice: str
+    takes_key: bool

@@ -11,7 +11,7 @@ from codeloop.app.models.provider_list import ProviderList
 from codeloop.app.project import Project
 from codeloop.model.credentials.store import is_key
 from codeloop.model.errors import UnknownModel
-from codeloop.model.provider import address_of
+from codeloop.model.provider import address_of, why_no_key
 from codeloop.schema import operation
 from codeloop.schema.api.providers import (
     ApiAuth,
@@ -54,7 +54,7 @@ async def methods(project: Project, _args: NoArguments) -> dict[str, list[Provid
         provider.id: _BY_KEY
         for provider in project.providers.all()
         if provider.env
-        and address_of(provider, project.settings.environment) is not None
+        and not why_no_key(provider, project.settings.environment)
         and not project.providers.is_unspoken(provider)
     }
     sign_ins = await _sign_ins(project)
@@ -111,12 +111,11 @@ async def set_auth(project: Project, args: SetAuth) -> bool:
         raise OperationError("NotFoundError", str(error)) from error
     if project.providers.is_unspoken(provider):
         raise OperationError("BadRequest", f"The protocol of {provider.name} ({provider.npm}) is not spoken yet.")
-    url = address_of(provider, project.settings.environment)
-    if url is None:
-        raise OperationError(
-            "BadRequest",
-            f"The address of {provider.name} is not known. Run `codeloop auth login {provider.id} --base-url URL`.",
-        )
+    environment = project.settings.environment
+    url, why = address_of(provider, environment), why_no_key(provider, environment)
+    if url is None or why:
+        other = f"For another address, run `codeloop auth login {provider.id} --base-url URL`."
+        raise OperationError("BadRequest", f"{why} {other}")
     key = args.auth.key.strip()
     if not is_key(key):
         raise OperationError("BadRequest", "That is no key: it must be one word of plain characters.")

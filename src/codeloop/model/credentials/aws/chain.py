@@ -17,4 +17,4 @@ def open_signer(environment: Mapping[str, str], url: str) -> "Signer":
     return AwsSigner(environment, url)
 
 
-CHAIN = CloudChain(find, open_signer, settings, ADVICE)
+CHAIN = CloudChain(find, open_signer, settings, ADVICE, takes_key=True)

@@ -18,4 +18,4 @@ def open_signer(environment: Mapping[str, str], url: str) -> "Signer":
     return GoogleSigner(environment)
 
 
-CHAIN = CloudChain(find, open_signer, settings, ADVICE)
+CHAIN = CloudChain(find, open_signer, settings, ADVICE, takes_key=False)

@@ -83,7 +83,7 @@ class ProviderPicker(Picker[ModelRef]):
         can = is_ready or provider.id in self._methods
         known = KNOWN if provider.id in _OFTEN and can else OTHERS
         group = LOCAL if is_local else KEYED if is_ready else known
-        problem = "" if can else f"not usable as it is: codeloop models {provider.id} --all says why"
+        problem = "" if can else f"not usable as it is: codeloop auth login {provider.id} says what it needs"
         value = ModelRef(provider_id=provider.id, model_id=self._known.default.get(provider.id, ""))
         also = f"{provider.id} {' '.join(provider.env)}"
         return Pick(value, provider.name, detail, ", ".join(provider.env[:1]), group, also=also, problem=problem)
