@@ -3,12 +3,13 @@
 import datetime as dt
 import json
 import sys
+from importlib import import_module
 from typing import Any
 from urllib.parse import quote
 
-import botocore.auth
-from botocore.awsrequest import AWSRequest
-from botocore.credentials import Credentials
+auth: Any = import_module("botocore.auth")  # only in the environment of this script
+AWSRequest: Any = import_module("botocore.awsrequest").AWSRequest
+Credentials: Any = import_module("botocore.credentials").Credentials
 
 MOMENT = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 NAMES = (
@@ -37,7 +38,7 @@ def sign(url: str, headers: dict[str, str], **given: str) -> dict[str, Any]:
     row = {"token": "", "service": "bedrock", "region": "us-east-1", "body": '{"messages":[]}', **given}
     request = AWSRequest(method="POST", url=url, headers=headers, data=row["body"].encode())
     keys = Credentials("AKIAEXAMPLE", "se/cr+et=", row["token"] or None)
-    botocore.auth.SigV4Auth(keys, row["service"], row["region"]).add_auth(request)
+    auth.SigV4Auth(keys, row["service"], row["region"]).add_auth(request)
     return {"url": url, "headers": headers, **row, "authorization": request.headers["Authorization"]}
 
 
@@ -62,5 +63,5 @@ def moment(*, remove_tzinfo: bool = True) -> dt.datetime:
     return MOMENT.replace(tzinfo=None) if remove_tzinfo else MOMENT
 
 
-botocore.auth.get_current_datetime = moment
+auth.get_current_datetime = moment
 json.dump(rows(), sys.stdout, ensure_ascii=False, indent=1)
