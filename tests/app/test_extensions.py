@@ -9,11 +9,12 @@ import pytest
 
 from codeloop.app.app import App
 from codeloop.app.extended.extensions import code_of
-from codeloop.app.extended.operations import Reach, serve_operation
+from codeloop.app.extended.operations import serve_operation
 from codeloop.app.models.open_models import OneModel
 from codeloop.app.process_dispatch import carry_out
 from codeloop.app.project import Project
 from codeloop.client.local import LocalClient
+from codeloop.extend.hooks.keep_in import Reach
 from codeloop.extend.host.hosts import ExtensionHosts
 from codeloop.extend.host.protocol import OperationCall
 from codeloop.model.testing.script import ScriptedAnswer

@@ -9,13 +9,14 @@ from typing import Any, Protocol, TypeVar
 
 import codeloop
 from codeloop.app.extended.hooks import PROGRAMS, HookedProject, rows_of
-from codeloop.app.extended.operations import Reach, serve_operation
+from codeloop.app.extended.operations import serve_operation
 from codeloop.app.models.open_models import Source
 from codeloop.app.toolbox import BUILTIN
 from codeloop.config.project_root import ProjectRoot
 from codeloop.extend.hooks.configured import CONFIG, ask_extensions
 from codeloop.extend.hooks.follow import events_in
 from codeloop.extend.hooks.hooks import Hooks
+from codeloop.extend.hooks.keep_in import Reach
 from codeloop.extend.hooks.timings import HookTimings
 from codeloop.extend.host.extension import Extension
 from codeloop.extend.host.host_stream import HostPipes
@@ -79,11 +80,13 @@ def hosts_of(project: ExtendedProject) -> ExtensionHosts:
             return wanted
         return extension.is_project or is_below_writable(extension, place, settings.paths.own)
 
-    async def serve(carry_out: CarryOut, call: OperationCall, is_confined: bool) -> Any:
+    def reach(is_confined: bool) -> Reach:
         sandbox = settings.config.sandbox
         is_open = sandbox.extensions is False or sandbox.mode == "off"
-        reach: Reach = "project" if is_confined else "all" if is_open else "own"
-        return await serve_operation(carry_out, call, reach, place.root)
+        return "project" if is_confined else "all" if is_open else "own"
+
+    async def serve(carry_out: CarryOut, call: OperationCall, is_confined: bool) -> Any:
+        return await serve_operation(carry_out, call, reach(is_confined), place.root)
 
     look = partial(surroundings_of, place, settings.paths, settings.environment)
     hello = HostHello(
@@ -98,6 +101,7 @@ def hosts_of(project: ExtendedProject) -> ExtensionHosts:
         hello,
         start,
         is_confined,
+        reach,
         log,
         project.warn,
         serve,

@@ -6,9 +6,10 @@ is no person, so it gets nothing by the API that its sandbox keeps from it.
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, cast
 from urllib.parse import unquote, urlsplit
 
+from codeloop.extend.hooks.keep_in import Reach
 from codeloop.extend.host.hosts import CarryOut
 from codeloop.extend.host.protocol import OperationCall
 from codeloop.kit.guarded_paths import is_secret
@@ -19,8 +20,6 @@ from codeloop.schema.api.session_requests import CreateSession, UpdateSession
 from codeloop.schema.errors import OperationError
 from codeloop.schema.operation import Operation
 
-Reach = Literal["project", "own", "all"]
-"""Whose API it is: of a project's extension; of the user's, in a sandbox of its own; of one without a sandbox."""
 _OF_PROJECT = frozenset(
     (
         operation.SESSION_CREATE.id,

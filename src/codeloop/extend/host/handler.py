@@ -3,6 +3,7 @@
 from functools import partial
 
 from codeloop.extend.hooks.hooks import HookFailed
+from codeloop.extend.hooks.keep_in import Reach, keep_in
 from codeloop.extend.host.extension import AskExtension, Extension
 from codeloop.extend.host.protocol import AskHook
 from codeloop.kit.jsonc import is_object
@@ -12,7 +13,14 @@ from codeloop.schema.wire import JSON
 class ExtensionHandler:
     """See `extend.hooks.hooks.Handler`."""
 
-    def __init__(self, extension: Extension, names: frozenset[str], policy: frozenset[str], ask: AskExtension) -> None:
+    def __init__(
+        self,
+        extension: Extension,
+        names: frozenset[str],
+        policy: frozenset[str],
+        ask: AskExtension,
+        reach: Reach = "all",
+    ) -> None:
         self.label = extension.name
         self.names = names
         self.policy = policy
@@ -20,6 +28,7 @@ class ExtensionHandler:
         self.seconds: float | None = None
         self._extension = extension
         self._ask = ask
+        self._reach: Reach = reach
 
     async def call(self, name: str, given: JSON, output: JSON) -> JSON:
         """See Handler."""
@@ -27,7 +36,7 @@ class ExtensionHandler:
         answer = await self._ask(self._extension, message, None)
         if not is_object(answer):
             raise HookFailed(f"it answered {type(answer).__name__}, not an object")
-        return answer
+        return keep_in(self._reach, name, given, output, answer)
 
 
 class ClosedHandler:

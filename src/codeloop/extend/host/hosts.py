@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from codeloop.extend.hooks.hooks import ExtensionRaised, HookFailed
+from codeloop.extend.hooks.keep_in import Reach
 from codeloop.extend.host.event_feed import HostEventFeed
 from codeloop.extend.host.extension import CallListener, Extension
 from codeloop.extend.host.handler import ClosedHandler, ExtensionHandler
@@ -55,7 +56,8 @@ CarryOut = Callable[[Any, Any], Awaitable[Any]]
 class HostCallbacks(Struct, frozen=True):
     """What the hosts of a project need. `start`: starts the program of a language, confined or not; raises OSError.
 
-    `log`: gives the log of a host by its name. `serve`: has an operation carried out for a host, confined or not.
+    `reach`: says what one has that is confined or not. `log`: gives the log of a host by its name.
+    `serve`: has an operation carried out for a host, confined or not.
     `agent_of`: names who works on a message. `changed`: hears that other tools or hooks are offered than before.
     """
 
@@ -63,6 +65,7 @@ class HostCallbacks(Struct, frozen=True):
     hello: HostHello
     start: Callable[["HostKey", Callable[[bytes], None]], Awaitable[HostPipes]]
     is_confined: Callable[[Extension], bool]
+    reach: Callable[[bool], Reach]
     log: Callable[[str], ProgramLog]
     warn: Callable[[str], None]
     serve: Callable[[CarryOut, OperationCall, bool], Awaitable[Any]]
@@ -181,7 +184,8 @@ class ExtensionHosts:
             names = frozenset(hook.name for hook in hooks) - {_EVENT}
             policy = frozenset(hook.name for hook in hooks if hook.policy or each.policy) & names
             if names:
-                found.append(ExtensionHandler(each, names, policy, self.ask))
+                reach = self._callbacks.reach(self.key(each).is_confined)
+                found.append(ExtensionHandler(each, names, policy, self.ask, reach))
         return tuple(found)
 
     def follow(self, events: Callable[[], AsyncIterator[Event]]) -> None:

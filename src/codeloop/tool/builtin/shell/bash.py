@@ -74,7 +74,7 @@ async def bash(params: BashParams, ctx: ToolContext) -> ToolResult:
     shells = ctx.workspace.shared(Shells)
     if params.reset:
         shells.reset(ctx.session_id)
-    place = await _place(ctx, shells)
+    place = await _place(ctx, shells, leaves=bool(params.outside))
     stands = shells.directory(place)
     workdir = None if params.workdir is None else ctx.workspace.resolve(params.workdir, stands).path
     before, looked = deny_paths(ctx.workspace, ctx.session), time.monotonic()
@@ -119,11 +119,12 @@ async def bash(params: BashParams, ctx: ToolContext) -> ToolResult:
     return _format_result(params, outcome, timeout, ctx, (workdir or stands, where))
 
 
-async def _place(ctx: ToolContext, shells: Shells) -> ShellContext:
+async def _place(ctx: ToolContext, shells: Shells, *, leaves: bool) -> ShellContext:
     """Return where commands of a session run, with the variables that extensions set."""
     work = ctx.workspace
     place = ShellContext(ctx.session_id, work.directory, work.environment, work.scratch)
     asked = {"cwd": str(shells.directory(place)), "sessionID": ctx.session_id, "callID": ctx.call_id}
+    asked |= {"outside": True} if leaves else {}
     variables = await ctx.session.hooks.shell_variables(asked)
     if not variables:
         return place

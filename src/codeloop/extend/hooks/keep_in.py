@@ -1,0 +1,68 @@
+"""What hooks of an extension in a sandbox may not answer: nothing by which it, or the model, gets out. Pure."""
+
+from pathlib import PurePath
+from typing import Literal
+
+from codeloop.kit.jsonc import is_list, is_object
+from codeloop.schema.wire import JSON
+
+Reach = Literal["project", "own", "all"]
+"""What an extension has: the sandbox of commands, for a project's; one of its own, for the user's; or none."""
+_OUT = frozenset(("sandbox", "profile", "hooks", "server", "apiKeyHelper"))
+"""Keys of the configuration by which programs run outside of a sandbox, or without a question."""
+_RULES = frozenset(("permission", "tools"))
+_CONTAINERS = frozenset(("docker", "podman", "nerdctl"))
+
+
+def keep_in(reach: Reach, name: str, given: JSON, output: JSON, answer: JSON) -> JSON:
+    """Return what of an answer to the hook `name` counts. `given`, `output`: what the extension was asked with."""
+    if reach == "all":
+        return answer
+    match name:
+        case "permission.ask" if answer.get("status") == "allow":
+            # A project's allows nothing, since what it loads may have been changed by a command.
+            may_allow = reach == "own" and given.get("permission") != "sandbox"
+            return answer if may_allow else {**answer, "status": output.get("status")}
+        case "shell.env" if reach == "project" and ("sessionID" not in given or given.get("outside")):
+            return output
+        case "config":
+            return _keep_config(answer, output)
+        case _:
+            return answer
+
+
+def _keep_config(new: JSON, old: JSON) -> JSON:
+    """Return a changed configuration without what leads out; what stood there before stays."""
+    kept: JSON = {key: old[key] for key in _OUT & old.keys()}
+    for key, value in new.items():
+        before = old.get(key)
+        if key in _OUT or _is_container(value, before):
+            continue
+        if key in _RULES:
+            kept[key] = _tighten(value, before)
+        elif is_object(value):
+            kept[key] = _keep_config(value, before if is_object(before) else {})
+        else:
+            kept[key] = value
+    return {key: value for key, value in kept.items() if value is not None or key in old}
+
+
+def _is_container(value: object, before: object) -> bool:
+    """Return whether it is a new server in a container: these run without a sandbox."""
+    command = value.get("command") if is_object(value) else None
+    first = command[0] if is_list(command) and command else ""
+    return value != before and isinstance(first, str) and PurePath(first).name in _CONTAINERS
+
+
+def _tighten(value: object, before: object) -> object:
+    """Return rules without those that allow something new; None for nothing."""
+    if value == before:
+        return value
+    if is_object(value):
+        old = before if is_object(before) else {}
+        kept = {name: _tighten(each, old.get(name)) for name, each in value.items()}
+        return {name: each for name, each in kept.items() if each is not None}
+    if is_list(value):
+        known = before if is_list(before) else []
+        return [each for each in value if each in known or not (is_object(each) and each.get("action") == "allow")]
+    return before if value in ("allow", True) else value
