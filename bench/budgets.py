@@ -138,4 +138,5 @@ BUDGETS = (
     Budget("fifty", None, "50 sessions prompted at once, 2,000 deltas each", "ms"),
     Budget("fifty-growth", None, "  the same with 20,000 deltas each: memory more", "MB", 50),
     Budget("long-step", None, "a step after 10,000 messages against one in a new session", "times", 1.2),
+    Budget("web-first-load", None, "the browser UI: what a first visit loads, compressed", "bytes", 150_000),
 )

@@ -10,6 +10,7 @@ from bench import (
     languages,
     large,
     library,
+    page,
     requests,
     sandboxes,
     script,
@@ -206,6 +207,7 @@ MEASUREMENTS: dict[Callable[[Bench], None], tuple[str, ...]] = {
         *("extension-call", "extension-events"),
     ),
     library.library: ("library-import", "library-names", "library-turn"),
+    page.first_load: ("web-first-load",),
     rendering: ("render-messages", "render-live", "render-live-slow"),
     screen: (
         "tui-paint",

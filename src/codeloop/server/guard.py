@@ -192,7 +192,9 @@ class Guard:
         if given and not await self._attempts.slow_down(address):
             raise _too_many()
         why = "with a wrong credential" if given else "without a credential"
-        raise Refused(HTTPStatus.UNAUTHORIZED, why, www_authenticate=CHALLENGE)
+        # Our own page asks for the password itself: a challenge would have the browser do it, at each request.
+        challenge = {} if _values(scope["headers"], KEY) else {"www_authenticate": CHALLENGE}
+        raise Refused(HTTPStatus.UNAUTHORIZED, why, **challenge)
 
     def _is_page(self, scope: Scope) -> bool:
         """Return whether a file of the page is asked for: it holds nothing of anybody's."""

@@ -6,6 +6,7 @@ import { putMessages } from "./events";
 import { areSessionsLoaded, changed, conversationOf, heldConversation, keepOnly, NO_OFFERS, offers, outcomes, permissions, place, questions, sessions, statuses } from "./store";
 
 const PAGE = 100;
+const OLDER = 200;
 const SESSIONS = 1_000;
 
 interface Paths {
@@ -83,7 +84,7 @@ export async function loadOlder(sessionID: string, directory: string): Promise<v
   if (before === null) return;
   held.cursor.value = null;
   try {
-    const page = await getPage<MessageWithParts>(`/session/${sessionID}/message`, directory, { limit: PAGE, before });
+    const page = await getPage<MessageWithParts>(`/session/${sessionID}/message`, directory, { limit: OLDER, before });
     batch(() => {
       putMessages(sessionID, page.items);
       held.cursor.value = page.cursor;

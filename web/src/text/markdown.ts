@@ -39,12 +39,13 @@ const ALLOWED = {
   ALLOWED_TAGS: "a b blockquote br button code del div em h1 h2 h3 h4 h5 h6 hr i li ol p pre s span strong sub sup table tbody td th thead tr ul".split(" "),
   ALLOWED_ATTR: ["class", "href", "start", "tabindex", "title", "type"],
   ALLOWED_URI_REGEXP: ADDRESS,
+  ADD_URI_SAFE_ATTR: ["start", "tabindex", "type"],
   ALLOW_DATA_ATTR: false,
   RETURN_TRUSTED_TYPE: true,
 } as const;
 
 /** Make HTML safe to put into the page, as the browser's own type for that where it has one. */
-export const sanitise = (html: string): string => purifier.sanitize(html, { ...ALLOWED, ALLOWED_TAGS: [...ALLOWED.ALLOWED_TAGS], ALLOWED_ATTR: [...ALLOWED.ALLOWED_ATTR] }) as unknown as string;
+export const sanitise = (html: string): string => purifier.sanitize(html, { ...ALLOWED, ALLOWED_TAGS: [...ALLOWED.ALLOWED_TAGS], ALLOWED_ATTR: [...ALLOWED.ALLOWED_ATTR], ADD_URI_SAFE_ATTR: [...ALLOWED.ADD_URI_SAFE_ATTR] }) as unknown as string;
 
 /** A block of a text, such as a paragraph; `raw` tells whether it has changed. */
 export interface Block {

@@ -47,6 +47,14 @@ export function readHunks(patch: string): Hunk[] {
   return hunks;
 }
 
+/** Return a patch that takes one hunk of a file back. */
+export function reverseHunk(hunk: Hunk, file: string): string {
+  const [header = "", ...lines] = hunk.source.split("\n");
+  const turned = header.replace(/^@@ -(\S+) \+(\S+) @@/, "@@ -$2 +$1 @@");
+  const rows = lines.map((line) => (line[0] === "+" ? `-${line.slice(1)}` : line[0] === "-" ? `+${line.slice(1)}` : line));
+  return [`diff --git a/${file} b/${file}`, `--- a/${file}`, `+++ b/${file}`, turned, ...rows, ""].join("\n");
+}
+
 /** Find, in runs of as many removed as added rows, what differs between a row and its counterpart. */
 function markWords(rows: Row[]): void {
   for (let at = 0; at < rows.length; ) {

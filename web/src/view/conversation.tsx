@@ -58,11 +58,23 @@ function useFollow(scroller: { current: HTMLDivElement | null }, inner: { curren
     return () => watching.disconnect();
   }, [sessionID]);
   const onScroll = (): void => {
-    const box = scroller.current!;
+    const box = scroller.current;
+    if (!box) return;
     isAtEnd.current = box.scrollHeight - box.scrollTop - box.clientHeight < NEAR;
     isJumpShown.value = !isAtEnd.current;
   };
   return { onScroll, isJumpShown, toEnd: () => ((isAtEnd.current = true), toEnd()) };
+}
+
+/** Keeps what is read where it is when older messages come in above it. */
+function useAnchor(views: readonly MessageView[], list: List, scroller: { current: HTMLDivElement | null }): void {
+  const first = useRef<MessageView | undefined>(undefined);
+  useLayoutEffect(() => {
+    const added = first.current ? views.indexOf(first.current) : 0;
+    first.current = views[0];
+    const offset = added > 0 ? list.getOffsetForIndex(added, "start")?.[0] : undefined;
+    if (offset !== undefined && scroller.current) scroller.current.scrollTop += offset;
+  }, [views]);
 }
 
 /** What counts of the messages: those behind an undo are left out. */
@@ -83,8 +95,13 @@ export function ConversationView() {
   const list = useVirtual(views, scroller);
   const { onScroll, isJumpShown, toEnd } = useFollow(scroller, inner, sessionID);
   const loadAbove = (): void => {
-    if (scroller.current!.scrollTop < EDGE && held.cursor.value !== null) loadOlder(sessionID, directory).catch(fail);
+    if (scroller.current && scroller.current.scrollTop < EDGE && held.cursor.value !== null) loadOlder(sessionID, directory).catch(fail);
   };
+  useAnchor(views, list, scroller);
+  useEffect(() => {
+    const frame = requestAnimationFrame(loadAbove);
+    return () => cancelAnimationFrame(frame);
+  }, [views.length]);
   useEffect(() => {
     return effect(() => {
       const index = views.findIndex((view) => view.info.peek().id === target.value);

@@ -5,7 +5,7 @@ import { lastPrompt } from "../state/actions";
 import { changes, current, place } from "../state/store";
 import { attempt, copy, diffStyle, fail, insertion, isSidebarOpen, panel, tell } from "../state/ui";
 import { baseName, formatNumber } from "../text/format";
-import { readHunks, type Hunk } from "../text/patch";
+import { readHunks, reverseHunk, type Hunk } from "../text/patch";
 import { get, post } from "../wire/api";
 import type { FileDiff, FileOutcome } from "../wire/types";
 import { Counts, HunkView } from "./diff";
@@ -29,6 +29,15 @@ async function undoFile(file: string): Promise<void> {
     const conflict = outcome.conflicts[0];
     if (conflict) fail(new Error(`${conflict.path} was left as it is: ${conflict.reason}`));
     else tell(outcome.restored.length > 0 ? `${baseName(file)} is as it was before the turn` : "There was nothing to undo");
+    changes.value++;
+  });
+}
+
+/** One hunk is taken back in the work tree; git refuses when the lines are others by now. */
+async function undoHunk(hunk: Hunk, file: string): Promise<void> {
+  await attempt(async () => {
+    await post("/vcs/apply", { patch: reverseHunk(hunk, file) }, place.value.directory);
+    tell(`These lines of ${baseName(file)} are as they were before`);
     changes.value++;
   });
 }
@@ -60,7 +69,7 @@ function Comment({ file, hunk, onClose }: { file: string; hunk: Hunk; onClose: (
   );
 }
 
-function ReviewHunk({ hunk, file }: { hunk: Hunk; file: string }) {
+function ReviewHunk({ hunk, file, canUndo }: { hunk: Hunk; file: string; canUndo: boolean }) {
   const isCommenting = useSignal(false);
   return (
     <>
@@ -68,9 +77,16 @@ function ReviewHunk({ hunk, file }: { hunk: Hunk; file: string }) {
         hunk={hunk}
         file={file}
         actions={
-          <button type="button" class="link" onClick={() => (isCommenting.value = !isCommenting.value)}>
-            Comment
-          </button>
+          <span class="hunk-actions">
+            <button type="button" class="link" onClick={() => (isCommenting.value = !isCommenting.value)}>
+              Comment
+            </button>
+            {canUndo && (
+              <button type="button" class="link" onClick={() => void undoHunk(hunk, file)}>
+                Undo
+              </button>
+            )}
+          </span>
         }
       />
       {isCommenting.value && <Comment file={file} hunk={hunk} onClose={() => (isCommenting.value = false)} />}
@@ -107,7 +123,7 @@ function FileReview({ diff, scope, viewed }: { diff: FileDiff; scope: Scope; vie
           <input type="checkbox" checked={isViewed} onChange={toggle} /> Viewed
         </label>
       </header>
-      {!isViewed && (hunks.length > 0 ? hunks.map((hunk, index) => <ReviewHunk key={index} hunk={hunk} file={file} />) : <p class="quiet">No lines to show.</p>)}
+      {!isViewed && (hunks.length > 0 ? hunks.map((hunk) => <ReviewHunk key={hunk.source} hunk={hunk} file={file} canUndo={scope === "tree" && diff.status === "modified"} />) : <p class="quiet">No lines to show.</p>)}
     </section>
   );
 }

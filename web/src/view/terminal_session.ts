@@ -16,17 +16,30 @@ function loadStyle(): Promise<void> {
   });
 }
 
-/** The page's colours, as the emulator wants them. */
-function colours(): Record<string, string> {
-  const style = getComputedStyle(document.documentElement);
-  const value = (name: string): string => style.getPropertyValue(name).trim();
-  return { background: value("--code"), foreground: value("--ink"), cursor: value("--accent"), selectionBackground: value("--select") };
+const DARK = ["#45443f", "#f0998e", "#8bcf9c", "#e9b765", "#8fbde8", "#d6a0d1", "#6cc9b9", "#e9e6df"];
+const LIGHT = ["#23211e", "#a52a22", "#1c6a3a", "#8a5200", "#1f5c99", "#8b3a86", "#0c665c", "#6d6961"];
+const NAMES = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"];
+
+/** The page's colours, as the emulator wants them: plain ones, of the theme that is on. */
+function colours(box: HTMLElement): Record<string, string> {
+  const value = (name: string): string => {
+    box.style.color = `var(${name})`;
+    const found = getComputedStyle(box).color;
+    box.style.color = "";
+    return found;
+  };
+  const isDark = Number(/\d+/.exec(value("--ground"))?.[0]) < 128;
+  const palette = (isDark ? DARK : LIGHT).flatMap((colour, index) => [
+    [NAMES[index]!, colour],
+    [`bright${NAMES[index]![0]!.toUpperCase()}${NAMES[index]!.slice(1)}`, colour],
+  ]);
+  return { background: value("--code"), foreground: value("--ink"), cursor: value("--accent"), selectionBackground: value("--select"), ...(Object.fromEntries(palette) as Record<string, string>) };
 }
 
 /** Show a terminal in an element. `say` tells how the connection is, "" for well. Returns what ends it. */
 export async function openTerminal(box: HTMLElement, pty: Pty, directory: string, say: (words: string) => void): Promise<() => void> {
   await loadStyle();
-  const terminal = new Terminal({ fontFamily: "ui-monospace, SFMono-Regular, Menlo, Consolas, monospace", fontSize: 13, scrollback: 20_000, theme: colours(), screenReaderMode: true, allowProposedApi: false });
+  const terminal = new Terminal({ fontFamily: "ui-monospace, SFMono-Regular, Menlo, Consolas, monospace", fontSize: 13, scrollback: 20_000, theme: colours(box), screenReaderMode: true, allowProposedApi: false });
   const fit = new FitAddon();
   terminal.loadAddon(fit);
   terminal.open(box);

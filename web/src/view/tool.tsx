@@ -61,7 +61,7 @@ function describe(tool: string, state: ToolState): Row {
     case "todowrite":
       return { icon: "list", verb: "Planned", subject: todoSummary(input["todos"]) };
     case "question":
-      return { icon: "question", verb: "Asked", subject: state.title ?? "" };
+      return { icon: "question", verb: "Asked", subject: questionSummary(input["questions"]), note: answerNote(metadata["answers"]) };
     case "skill":
       return { icon: "tool", verb: "Loaded skill", subject: text(input["name"]) };
     default:
@@ -69,6 +69,8 @@ function describe(tool: string, state: ToolState): Row {
   }
 }
 
+const questionSummary = (questions: unknown): string => (Array.isArray(questions) ? (questions as { question: string }[]).map((each) => each.question).join(" ") : "");
+const answerNote = (answers: unknown): ComponentChildren => (Array.isArray(answers) ? <span class="answer-note">{answers.flat().join(", ")}</span> : undefined);
 const exitNote = (exit: unknown): ComponentChildren => (typeof exit === "number" && exit !== 0 ? <span class="bad">exit code {exit}</span> : undefined);
 const countNote = (count: unknown): ComponentChildren => (typeof count === "number" ? formatNumber(count, "match").replace(/matchs$/, "matches") : undefined);
 

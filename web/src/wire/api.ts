@@ -27,8 +27,7 @@ interface Options {
 
 /** The headers that let this page in; the other half of the session is a cookie that no script reads. */
 export function credentials(): Record<string, string> {
-  const key = localStorage.getItem(KEY);
-  return key ? { "x-codeloop-key": key } : {};
+  return { "x-codeloop-key": localStorage.getItem(KEY) ?? "" };
 }
 
 async function send(method: string, path: string, { query = {}, body, directory, headers: more = {} }: Options): Promise<Response> {
@@ -77,7 +76,7 @@ export async function getPage<T>(path: string, directory: string, query: Query):
 export async function signIn(credential: { link: string } | { username: string; password: string }): Promise<void> {
   const bytes = "link" in credential ? null : new TextEncoder().encode(`${credential.username}:${credential.password}`);
   const authorization = "link" in credential ? `Link ${credential.link}` : `Basic ${btoa(String.fromCharCode(...bytes!))}`;
-  const response = await fetch("/web/session", { method: "POST", headers: { authorization }, credentials: "same-origin" });
+  const response = await fetch("/web/session", { method: "POST", headers: { ...credentials(), authorization }, credentials: "same-origin" });
   if (!response.ok) throw new Refused(response.status, response.status === 401 ? ("link" in credential ? "This link was used already, or is too old." : "That is not the password.") : await reason(response));
   const { key } = (await response.json()) as { key: string };
   localStorage.setItem(KEY, key);

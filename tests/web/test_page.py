@@ -1,0 +1,79 @@
+"""The page in Chromium, on a real server with a scripted model: each program of `web/e2e` is one visit."""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.desk import end_to_end
+from tests.support.programs import CODELOOP
+
+pytestmark = pytest.mark.e2e
+READY = "Open in a browser: "
+PROGRAMS = ("work", "tabs", "audit", "payloads", "long", "restart")
+SECONDS = 240
+
+
+@contextmanager
+def visit(folder: Path) -> Generator[dict[str, str]]:
+    """Run `codeloop web` and yield what a program needs to visit it."""
+    with (
+        end_to_end(folder) as desk,
+        subprocess.Popen(
+            [str(CODELOOP), "web", "--no-open", "--port", "0"],
+            cwd=desk.project,
+            env=desk.environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as running,
+    ):
+        try:
+            assert running.stderr is not None
+            link = next(line.partition(READY)[2].strip() for line in running.stderr if READY in line)
+            yield {"CODELOOP_LINK": link, "CODELOOP_FILE": str(desk.project / "cart.py")}
+        finally:
+            running.terminate()
+
+
+@contextmanager
+def visit_with_restarts(folder: Path) -> Generator[dict[str, str]]:
+    """Yield how a program starts the server itself, each time at the same port and with the same password."""
+    with end_to_end(folder) as desk, socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+        probe.close()
+        command = [str(CODELOOP), "web", "--no-open", "--port", str(port)]
+        given = {"command": command, "cwd": str(desk.project)}
+        yield desk.environment | {"CODELOOP_START": json.dumps(given), "CODELOOP_SERVER_PASSWORD": "a long password"}
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if found is None:
+        pytest.skip("Chromium is not installed here")
+    return found
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_visit(program: str, source: Path, chromium: str, tmp_path: Path) -> None:
+    with (visit_with_restarts if program == "restart" else visit)(tmp_path) as given:
+        done = subprocess.run(
+            ["node", f"e2e/{program}.mjs"],
+            cwd=source,
+            env=os.environ | given | {"CHROMIUM": chromium},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=SECONDS,
+        )
+    sys.stdout.write(done.stdout)
+    assert done.returncode == 0, done.stderr[-4_000:]

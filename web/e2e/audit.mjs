@@ -1,0 +1,70 @@
+// Every view at every size, by day and by night: axe finds nothing, and nothing is wider than a phone of 360 px.
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { inBrowser, picture, prompt } from "./browser.mjs";
+
+const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** Look at a page as it is: what axe finds, and whether it scrolls sideways. */
+async function audit(page, name) {
+  await page.waitForTimeout(250);
+  await picture(page, name);
+  await page.evaluate((source) => window.axe ?? new Function(source)(), axe);
+  const { violations } = await page.evaluate(() => window.axe.run(document, { rules: { region: { enabled: false } } }));
+  assert.deepEqual(violations.map((each) => `${each.id}: ${each.nodes.map((node) => node.html.slice(0, 160)).join(" | ")}`), [], `axe on ${name}`);
+  const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+  assert.ok(overflow <= 0, `${name} is ${overflow} px too wide`);
+}
+
+await inBrowser(async (open, { browser }) => {
+  // axe is no part of the page: it comes in beside the page's policy.
+  await browser.route("**/*", async (route) => {
+    if (route.request().resourceType() !== "document") return route.continue();
+    const response = await route.fetch();
+    const headers = response.headers();
+    delete headers["content-security-policy"];
+    return route.fulfill({ response, headers });
+  });
+  const page = await open();
+  await page.waitForSelector("#prompt");
+  await audit(page, "audit-start");
+  await prompt(page, "mend the total");
+  await page.waitForSelector(".ask");
+  const address = page.url();
+  for (const size of ["desktop", "phone"]) {
+    for (const scheme of ["light", "dark"]) {
+      const view = await open({ size, scheme, url: address });
+      await view.waitForSelector(".ask");
+      await audit(view, `audit-ask-${size}-${scheme}`);
+      await view.close();
+    }
+  }
+  await page.click("text=Allow once");
+  await page.waitForSelector(".closing");
+  for (const size of ["desktop", "phone"]) {
+    for (const scheme of ["light", "dark"]) {
+      const view = await open({ size, scheme, url: address });
+      await view.waitForSelector(".closing");
+      await audit(view, `audit-answer-${size}-${scheme}`);
+      await view.click("[aria-label='Review changes']");
+      await view.waitForSelector(".review .row.add");
+      await audit(view, `audit-review-${size}-${scheme}`);
+      await view.click("[aria-label='Close the review']");
+      if (size === "phone") {
+        await view.click("button[aria-label='Sessions']");
+        await view.waitForSelector(".sidebar.open");
+        await audit(view, `audit-sidebar-${size}-${scheme}`);
+        await view.keyboard.press("Escape");
+      }
+      for (const [key, name] of [["s", "context"], ["m", "models"], ["l", "sessions"], ["u", "undo"]]) {
+        await view.keyboard.press("Control+x");
+        await view.keyboard.press(key);
+        await view.waitForSelector("dialog");
+        await audit(view, `audit-${name}-${size}-${scheme}`);
+        await view.keyboard.press("Escape");
+      }
+      await view.close();
+    }
+  }
+});

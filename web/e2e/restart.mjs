@@ -1,0 +1,48 @@
+// The server is killed in the middle of an answer and started again: the page says so, keeps what was typed, and goes on.
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { createInterface } from "node:readline";
+import { inBrowser, picture, prompt } from "./browser.mjs";
+
+const { command, cwd } = JSON.parse(process.env.CODELOOP_START);
+
+/** Start the server and wait for its link. */
+async function start() {
+  const [program, ...words] = command;
+  const running = spawn(program, words, { cwd, stdio: ["ignore", "ignore", "pipe"] });
+  for await (const line of createInterface({ input: running.stderr })) {
+    const found = /Open in a browser: (\S+)/.exec(line);
+    if (found) return { running, link: found[1] };
+  }
+  throw new Error("the server did not start");
+}
+
+const first = await start();
+let second;
+try {
+  await inBrowser(async (open, { allow }) => {
+    const page = await open({ url: first.link });
+    await page.waitForSelector("#prompt");
+    await prompt(page, "say one word");
+    await page.waitForSelector("text=Certainly.");
+    allow(/ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED|ERR_EMPTY_RESPONSE|ERR_CONNECTION_RESET/);
+    first.running.kill("SIGKILL");
+    await page.waitForSelector(".connection");
+    await page.fill("#prompt", "ask me");
+    await picture(page, "lost");
+    await page.keyboard.press("Enter");
+    await page.waitForSelector(".notice.error");
+    assert.equal(await page.inputValue("#prompt"), "ask me");
+    second = await start();
+    await page.waitForSelector(".connection", { state: "detached", timeout: 20_000 });
+    await page.focus("#prompt");
+    await page.keyboard.press("Enter");
+    await page.waitForSelector(".question");
+    await page.click("text=Half even");
+    await page.click("button:has-text('Answer')");
+    await page.waitForSelector("strong:has-text('half up')");
+    assert.equal(await page.locator(".user-message").count(), 2);
+  });
+} finally {
+  for (const each of [first, second]) each?.running.kill("SIGKILL");
+}

@@ -1,0 +1,41 @@
+// Two pages on one session, a question, completions: both show the same, and what was typed is kept.
+import assert from "node:assert/strict";
+import { inBrowser, picture, prompt } from "./browser.mjs";
+
+await inBrowser(async (open) => {
+  const first = await open();
+  await first.waitForSelector("#prompt");
+  await prompt(first, "ask me");
+  await first.waitForSelector(".question");
+  const second = await open({ url: first.url() });
+  await second.waitForSelector(".question");
+  await picture(second, "question");
+  await second.click("text=Half up");
+  await second.click("button:has-text('Answer')");
+  for (const page of [first, second]) await page.waitForSelector("strong:has-text('half up')");
+  assert.equal(await first.locator(".ask").count(), 0);
+
+  await first.fill("#prompt", "/mod");
+  await first.waitForSelector(".completions >> text=/models");
+  await first.keyboard.press("Enter");
+  await first.waitForSelector("dialog >> text=Switch model");
+  await first.keyboard.press("Escape");
+  await first.locator("#prompt").pressSequentially("look at @ca");
+  await first.waitForSelector(".completions >> text=cart.py");
+  await first.keyboard.press("Tab");
+  assert.equal(await first.inputValue("#prompt"), "look at @cart.py ");
+  await first.fill("#prompt", "");
+
+  await second.fill("#prompt", "not sent yet");
+  await second.reload();
+  await second.waitForSelector(".transcript >> text=half up");
+  assert.equal(await second.inputValue("#prompt"), "not sent yet");
+  await prompt(first, "say one word");
+  await second.waitForSelector("text=Certainly.");
+  await first.click("[aria-label='New session']");
+  await prompt(first, "tell a story");
+  await first.waitForSelector("text=word-3");
+  await first.keyboard.press("Escape");
+  await first.keyboard.press("Escape");
+  await first.waitForSelector("text=You stopped this turn.");
+});

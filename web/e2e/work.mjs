@@ -1,0 +1,82 @@
+// A whole piece of work: signed in by the link, a prompt, a permission, the change, a review, undo and redo, a terminal.
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { inBrowser, link, picture, prompt } from "./browser.mjs";
+
+const cart = () => readFile(process.env.CODELOOP_FILE, "utf8");
+
+await inBrowser(async (open, { browser, allow }) => {
+  const page = await open({ size: "wide" });
+  await page.waitForSelector("#prompt");
+  await page.waitForFunction(() => !location.hash.includes("link"));
+  await picture(page, "start");
+
+  await prompt(page, "mend the total");
+  await page.waitForSelector(".ask");
+  assert.equal(await page.textContent(".ask-command"), "python3 test_cart.py");
+  assert.match(await page.title(), /^\(1\) /);
+  assert.equal(await page.textContent(".session.waits .session-age"), "waits");
+  await picture(page, "permission");
+  await page.focus(".ask");
+  await page.keyboard.press("y");
+  await page.waitForSelector(".closing");
+  assert.equal(await page.textContent(".answer strong"), "one count");
+  assert.match(await cart(), /zip\(prices, counts\)/);
+  assert.equal(await page.locator(".tool.completed").count(), 5);
+  await page.click(".tool-line:has-text('python3')");
+  await page.waitForSelector(".output:has-text('OK')");
+  await picture(page, "answer");
+
+  await page.click("[aria-label='Review changes']");
+  await page.waitForSelector(".review .row.add");
+  assert.equal(await page.textContent(".review .row.add mark"), "price * count for price, count in zip(prices, counts))");
+  await picture(page, "review");
+  await page.click(".review >> text=Comment");
+  await page.fill(".comment textarea", "shorter names, please");
+  await page.click("text=Add to the prompt");
+  assert.match(await page.inputValue("#prompt"), /@cart.py line 1:[\s\S]*shorter names, please/);
+  await page.fill("#prompt", "");
+  await page.click("text=Two columns");
+  await page.waitForSelector(".pair .side.add");
+  await picture(page, "review-columns");
+  await page.click("text=One column");
+  await page.click("role=tab[name='Work tree']");
+  await page.click(".hunk-actions >> text=Undo");
+  await page.waitForSelector(".review >> text=Nothing has changed");
+  assert.match(await cart(), /sum\(prices\) \* count/);
+  allow(/400 \(Bad Request\)/);
+  await page.click("[aria-label='Close the review']");
+
+  await page.keyboard.press("Control+x");
+  await page.keyboard.press("u");
+  await page.waitForSelector("dialog >> text=Undo");
+  await page.click("dialog button.primary");
+  await page.waitForSelector(".undone");
+  assert.equal(await page.locator(".user-message").count(), 0);
+  await page.click(".undone >> text=Redo");
+  await page.waitForSelector(".closing");
+
+  await page.click("[aria-label='Terminals']");
+  await page.waitForSelector(".xterm-rows");
+  await page.waitForTimeout(500);
+  await page.keyboard.type("echo $((40 + 2)) is it\n");
+  await page.waitForSelector(".xterm-rows >> text=42 is it");
+  await picture(page, "terminal");
+  await page.click("[aria-label='Hide terminals']");
+  await page.click("[aria-label='Terminals']");
+  await page.waitForSelector(".xterm-rows >> text=42 is it");
+  await page.click("[aria-label='Hide terminals']");
+
+  await page.reload();
+  await page.waitForSelector(".closing");
+  await page.emulateMedia({ colorScheme: "dark" });
+  await picture(page, "answer-dark");
+
+  allow(/401/);
+  await browser.clearCookies();
+  const second = await open({ url: link });
+  await second.waitForSelector(".sign-in");
+  await second.waitForSelector(".notice.error");
+  assert.match(await second.textContent(".notice.error"), /used already/);
+  await picture(second, "signed-out");
+});
