@@ -88,8 +88,8 @@ WORKSPACE_CREATE = Operation("experimental.workspace.create", "POST", _WORKSPACE
 WORKSPACE_SYNC = Operation(
     "experimental.workspace.syncList", "POST", f"{_WORKSPACE}/sync-list", NoArguments, type(None)
 )
-WORKSPACE_REMOVE = Operation("experimental.workspace.remove", "DELETE", f"{_WORKSPACE}/{{id}}", RemoveWorkspace, JSON)
 WORKSPACE_WARP = Operation("experimental.workspace.warp", "POST", f"{_WORKSPACE}/warp", WarpSession, type(None))
+WORKSPACE_REMOVE = Operation("experimental.workspace.remove", "DELETE", f"{_WORKSPACE}/{{id}}", RemoveWorkspace, JSON)
 
 SERVER_OPERATIONS: tuple[AnyOperation, ...] = tuple(
     cast("AnyOperation", row) for row in globals().values() if isinstance(row, Operation)

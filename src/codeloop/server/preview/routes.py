@@ -10,7 +10,6 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from codeloop.app.app import App
-from codeloop.app.handlers.project.project import location
 from codeloop.schema.errors import CodeloopError, Kind, OperationError, SessionNotFound
 from codeloop.schema.operation import AnyOperation, NoArguments
 from codeloop.server.preview.operations import PREVIEW_OPERATIONS, WRAPS, Wrap
@@ -71,6 +70,8 @@ async def _wrap(named: PreviewRequest, wrap: Wrap, result: Any) -> Response:
         case "data":
             return answer({"data": result})
         case "located":
+            from codeloop.app.handlers.project.project import location
+
             where = await location(await named.project(), NoArguments())
             return answer({"location": where, "data": result})
 
