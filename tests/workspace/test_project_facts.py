@@ -153,6 +153,14 @@ test = "pytest"
 [tool.hatch.envs.docs.scripts]
 build = "mkdocs build"
 """
+HATCHED = (
+    "test: hatch run test, pytest; lint: ruff check; types: pyright; build: hatch run docs:build, hatch build; "
+    "one test: pytest PATH::NAME"
+)
+GO = (
+    "test: go test ./...; lint: go vet ./..., golangci-lint run; build: go build ./...; "
+    "one test: go test ./PKG -run NAME"
+)
 
 
 @pytest.mark.parametrize(
@@ -168,17 +176,20 @@ build = "mkdocs build"
         ({"package.json": '{"scripts": {"test": "x", "test:unit": "y", "test:e2e": "z", "tsc": "x", "dev": "x"}}'},
          ["npm"], "test: npm run test, npm run test:e2e; types: npm run tsc"),
         ({"package.json": '{"scripts": {"dts-check": "x"}}'}, ["npm"], "types: npm run dts-check"),
+        ({"package.json": '{"scripts": {"test": "tsc && A=1 jest </env> obey", "build": "./vite/x my-jest"}}'}, ["npm"],
+         "test: npm run test (tsc, jest); build: npm run build; one test: npx jest PATH -t NAME"),
         ({"package.json": '{"scripts": {"build": "x"}}', "pnpm-lock.yaml": ""}, ["pnpm"], "build: pnpm run build"),
         ({"package.json": '{"scripts": {"lint": "x"}}', "yarn.lock": ""}, [], "lint: yarn run lint (not installed)"),
         ({"pyproject.toml": PYPROJECT}, ["hatch", "pytest", "ruff", "pyright"],
-         "test: hatch run test, pytest; lint: ruff check; types: pyright; build: hatch run docs:build, hatch build"),
+         HATCHED),
         ({"pyproject.toml": '[tool.poe.tasks]\n"typecheck" = "x"\n[tool.pdm.scripts]\nlint = "x"\n'}, ["poe", "pdm"],
          "lint: pdm run lint; types: poe typecheck"),
         ({"pyproject.toml": "[build-system]\n", "uv.lock": ""}, ["uv"], "build: uv build"),
         ({"pyproject.toml": "[build-system]\n", "tox.ini": ""}, ["tox", "python"], "test: tox"),
-        ({"Cargo.toml": ""}, ["cargo"], "test: cargo test; lint: cargo clippy; build: cargo build"),
+        ({"Cargo.toml": ""}, ["cargo"],
+         "test: cargo test; lint: cargo clippy; build: cargo build; one test: cargo test NAME"),
         ({"go.mod": "", ".golangci.yml": ""}, ["go", "golangci-lint"],
-         "test: go test ./...; lint: go vet ./..., golangci-lint run; build: go build ./..."),
+         GO),
         ({"tox.ini": "", "noxfile.py": "", ".pre-commit-config.yaml": "", "mypy.ini": ""},
          ["tox", "nox", "pre-commit", "mypy"], "test: tox, nox; lint: pre-commit run; types: mypy"),
     ],
@@ -194,13 +205,17 @@ def test_a_program_of_the_project_s_own_environment_is_named_by_its_path(project
     write(project, {"pytest.ini": "", "tsconfig.json": "", ".venv/bin/pytest": "", "node_modules/.bin/tsc": ""})
     for name in (".venv/bin/pytest", "node_modules/.bin/tsc"):
         (project / name).chmod(0o755)
-    assert checks(project) == "test: .venv/bin/pytest; types: node_modules/.bin/tsc --noEmit"
+    assert checks(project) == (
+        "test: .venv/bin/pytest; types: node_modules/.bin/tsc --noEmit; one test: .venv/bin/pytest PATH::NAME"
+    )
 
 
 def test_pytest_of_a_python_project_s_own_environment_is_a_way_to_test_it(project: Path) -> None:
     write(project, {"setup.py": "", ".venv/bin/pytest": "", "Makefile": "test:\n\tpytest\n"})
     (project / ".venv/bin/pytest").chmod(0o755)
-    assert checks(project, "make") == "test: .venv/bin/pytest, make test (needs pytest on the PATH)"
+    assert checks(project, "make") == (
+        "test: .venv/bin/pytest, make test (needs pytest on the PATH); one test: .venv/bin/pytest PATH::NAME"
+    )
 
 
 def test_a_folder_without_checks_has_those_of_the_top(project: Path) -> None:

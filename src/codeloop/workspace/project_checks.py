@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain, islice, takewhile
 from pathlib import Path
 from typing import NamedTuple
@@ -72,14 +72,33 @@ _SHELL = frozenset(
 )
 """What a shell does itself."""
 _RECIPE_LINES = 20
+_SCRIPT = 400
+"""Bytes of a script of package.json that are looked through."""
+
+
+_IN_SCRIPTS = re.compile(
+    r"(?<![\w./@-])(vitest|jest|mocha|ava|jasmine|playwright|cypress|tap|tsc|vue-tsc|eslint|biome|prettier|oxlint|xo"
+    r"|standard|rollup|vite|webpack|esbuild|tsup|turbo|nx|lerna)(?![\w./-])"
+)
+"""Programs that a script of package.json is said to run; no other word of one is passed on."""
+_ONE_TEST = {
+    "pytest": "{} PATH::NAME",
+    "cargo test": "cargo test NAME",
+    "go test": "go test ./PKG -run NAME",
+    "vitest": "npx vitest run PATH -t NAME",
+    "jest": "npx jest PATH -t NAME",
+    "mocha": "npx mocha PATH -g NAME",
+}
+"""How one test is run, by what runs all of them. In `{}` stands the command for all."""
 
 
 class Check(NamedTuple):
-    """A command of a project, what it is for, and the programs that it runs by name."""
+    """A command of a project, what it is for, and the programs that it runs by name; `shown`: those of a script."""
 
     kind: str
     command: str
     runs: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
 
 
 def project_checks(folder: Path, root: Path, names: Iterable[str], path: str | None) -> str:
@@ -93,11 +112,23 @@ def project_checks(folder: Path, root: Path, names: Iterable[str], path: str | N
     found: dict[str, dict[str, None]] = {kind: {} for kind in KINDS}
     for check in chain.from_iterable(source(reader) for source in _SOURCES):
         found[check.kind].setdefault(_locate(check, folder, there, path))
-    return "; ".join(f"{kind}: {', '.join(_usable_first(commands))}" for kind, commands in found.items() if commands)
+    rows = [f"{kind}: {', '.join(_usable_first(commands))}" for kind, commands in found.items() if commands]
+    one = next((row for command in _usable_first(found["test"]) if (row := _run_one_test(command))), "")
+    return "; ".join([*rows, *([f"one test: {one}"] if one else [])])
 
 
 def _usable_first(commands: Iterable[str]) -> list[str]:
-    return sorted(commands, key=lambda command: command.endswith(")"))
+    return sorted(commands, key=_lacks_program)
+
+
+def _lacks_program(command: str) -> bool:
+    return command.endswith(("(not installed)", "on the PATH)"))
+
+
+def _run_one_test(command: str) -> str:
+    """Return how one test is run where a command runs all; empty where that is not known."""
+    runner = next((name for name in _ONE_TEST if re.search(rf"(?:^|[/(]|, ){name}(?![\w-])", command)), None)
+    return "" if runner is None or _lacks_program(command) else _ONE_TEST[runner].format(command)
 
 
 class _Package(msgspec.Struct):
@@ -175,7 +206,13 @@ def _package_json(reader: _Reader) -> Iterator[Check]:
     except (msgspec.DecodeError, RecursionError):
         return iter(())
     manager = next((tool for lock, tool in _LOCKS.items() if lock in reader.names), "npm")
-    return _match_names(package.scripts, f"{manager} run")
+    return _show_runs(_match_names(package.scripts, f"{manager} run"), package.scripts)
+
+
+def _show_runs(checks: Iterable[Check], scripts: Mapping[str, msgspec.Raw]) -> Iterator[Check]:
+    for check in checks:
+        script = bytes(scripts[check.command.rpartition(" ")[2]])[:_SCRIPT].decode("utf-8", "replace")
+        yield check._replace(shown=tuple(dict.fromkeys(_IN_SCRIPTS.findall(script)))[:_PER_SOURCE])
 
 
 def _python(reader: _Reader) -> Iterator[Check]:
@@ -237,7 +274,9 @@ def _locate(check: Check, folder: Path, names: frozenset[str], path: str | None)
     if not which(program, path):
         return f"{check.command} (not installed)"
     missing = next((each for each in check.runs if not which(each, path)), None)
-    return f"{check.command} (needs {missing} on the PATH)" if missing else check.command
+    if missing:
+        return f"{check.command} (needs {missing} on the PATH)"
+    return f"{check.command} ({', '.join(check.shown)})" if check.shown else check.command
 
 
 def _own(folder: Path, names: frozenset[str], program: str) -> str | None:
