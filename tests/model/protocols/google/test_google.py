@@ -1,0 +1,59 @@
+"""What Gemini and Vertex are sent: signatures with the parts that they came with, Claude's version in the body."""
+
+import json
+from typing import Any
+
+from codeloop.model.chat import (
+    AssistantTurn,
+    CallPiece,
+    ModelInfo,
+    ModelRequest,
+    ReasoningPiece,
+    ResultPiece,
+    TextPiece,
+    ToolTurn,
+    UserTurn,
+)
+from codeloop.model.protocols.google.request import UNSIGNED, GoogleBody
+from codeloop.model.quirks import GOOGLE
+from tests.support.answers import Answer
+from tests.support.models import HELLO, ask
+from tests.support.provider import ModelServer
+from tests.support.rows import ROWS, VERTEX
+
+GEMINI = ModelInfo(provider_id="google", id="gemini-3.8-flash", name="G", reasoning=True)
+CALLS = (CallPiece("c1", "read", "{}"), CallPiece("c2", "read", "{}"))
+RESULTS = ToolTurn((ResultPiece("c1", "read", "one"), ResultPiece("c2", "read", "two")))
+
+
+def parts_of(turn: AssistantTurn) -> list[dict[str, Any]]:
+    request = ModelRequest(system="s", turns=(*HELLO, turn, RESULTS, UserTurn((TextPiece("go"),))))
+    return json.loads(GoogleBody(GEMINI, GOOGLE).encode(request))["contents"][1]["parts"]
+
+
+def test_a_signature_goes_back_with_its_part() -> None:
+    of_text = ReasoningPiece("", {"google": {"signature": "dGV4dA==", "part": "text"}})
+    of_call = ReasoningPiece("", {"google": {"signature": "Y2FsbA==", "part": "call", "call": "c1"}})
+    parts = parts_of(AssistantTurn((TextPiece("I read."), of_text, of_call, *CALLS), GEMINI.ref))
+    assert parts[0] == {"text": "I read.", "thoughtSignature": "dGV4dA=="}
+    assert [part.get("thoughtSignature") for part in parts[1:]] == ["Y2FsbA==", None]
+    assert [part["functionCall"]["id"] for part in parts[1:]] == ["c1", "c2"]
+
+
+def test_calls_of_another_model_are_marked_as_unsigned() -> None:
+    parts = parts_of(AssistantTurn((ReasoningPiece("hm", {"anthropic": {"signature": "x"}}), *CALLS), "anthropic/c"))
+    assert [part.get("thoughtSignature") for part in parts] == [UNSIGNED, None]
+
+
+async def test_claude_on_vertex_has_its_version_in_the_body_and_its_name_in_the_path() -> None:
+    row = ROWS["vertex-claude"]
+    async with ModelServer([Answer(text="ok")]) as server:
+        model = row.open(server.url)
+        got = await ask(model)
+        await model.aclose()
+    assert got.text == "ok", got.message
+    sent = server.requests[0]
+    assert sent.path == f"{VERTEX}/anthropic/models/claude-sonnet-4-5@20250929:streamRawPredict"
+    assert sent.json["anthropic_version"] == "vertex-2023-10-16"
+    assert "model" not in sent.json
+    assert "anthropic-version" not in sent.headers
