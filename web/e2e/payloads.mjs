@@ -127,6 +127,7 @@ await inBrowser(async (open, { allow }) => {
     }));
     assert.deepEqual(found, { ran: null, elements: [], handlers: [], links: [] });
   }
+  assert.equal(await page.locator(".session-title:has-text('\\u202e')").count(), 1, "a title that turns its letters around says so");
   assert.ok(shown > PAYLOADS.length * 4, `${shown} calls were opened`);
   await picture(page, "payloads");
   assert.equal(await page.evaluate(() => window.ran ?? null), null);

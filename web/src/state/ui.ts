@@ -80,6 +80,17 @@ export function keepDraft(key: string, text: string): void {
 /** Text that something else on the page wants in the prompt box. */
 export const insertion = signal("");
 
+/** Copy the way that also works where the page came without encryption, as on a phone in one's own network. */
+function copyFromField(text: string): void {
+  const field = Object.assign(document.createElement("textarea"), { value: text, className: "unseen" });
+  document.body.append(field);
+  field.select();
+  const isDone = document.execCommand("copy");
+  field.remove();
+  if (!isDone) throw new Error("The browser does not let this page copy.");
+}
+
 export async function copy(text: string): Promise<void> {
-  if (await attempt(() => navigator.clipboard.writeText(text))) tell("Copied");
+  const done = await attempt(async () => (isSecureContext ? navigator.clipboard.writeText(text) : copyFromField(text)));
+  if (done) tell("Copied");
 }

@@ -5,6 +5,7 @@ import { announcement } from "../state/announce";
 import { conversationOf, current, place, waiting } from "../state/store";
 import { dialog, isSidebarOpen, isTerminalOpen, notice, panel, type Dialog } from "../state/ui";
 import { baseName } from "../text/format";
+import { isSignedOut } from "../wire/api";
 import { connection } from "../wire/stream";
 import { Asks } from "./asks";
 import { ConversationView } from "./conversation";
@@ -72,7 +73,7 @@ function Dialogs() {
 function Notices() {
   return (
     <>
-      {connection.value === "lost" && (
+      {connection.value === "lost" && !isSignedOut.value && (
         <p class="connection" role="status">
           <span class="spinner" /> The connection is lost. Connecting again…
         </p>

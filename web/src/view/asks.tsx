@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { answerPermission, answerQuestion, rejectQuestion } from "../state/actions";
 import { permissions, place, questions, rootOf, sessions } from "../state/store";
 import type { PermissionRequest, Question, QuestionRequest } from "../wire/types";
+import { showHidden } from "../text/format";
 import { Diff } from "./diff";
 
 const TITLES: Record<string, string> = {
@@ -43,10 +44,10 @@ function Permission({ request }: { request: PermissionRequest }) {
       {isChild && <p class="quiet">Asked by the subagent “{sessions.value.get(request.sessionID)?.title ?? "of this session"}”.</p>}
       {command && (
         <pre class="ask-command" tabindex={0}>
-          {command}
+          {showHidden(command)}
         </pre>
       )}
-      {diff ? <Diff patch={diff} file={text(metadata["filepath"])} /> : !command && <ul class="ask-patterns">{request.patterns.map((pattern) => <li key={pattern}><code>{pattern}</code></li>)}</ul>}
+      {diff ? <Diff patch={diff} file={text(metadata["filepath"])} /> : !command && <ul class="ask-patterns">{request.patterns.map((pattern) => <li key={pattern}><code>{showHidden(pattern)}</code></li>)}</ul>}
       {isRejecting ? (
         <form
           class="ask-actions"
@@ -70,7 +71,7 @@ function Permission({ request }: { request: PermissionRequest }) {
           </button>
           {request.always.length > 0 && (
             <button type="button" class="button" title={request.always.join("\n")} onClick={keys["a"]}>
-              Always allow {request.always.length === 1 && <code>{request.always[0]}</code>} <kbd>a</kbd>
+              Always allow {request.always.length === 1 && <code>{showHidden(request.always[0]!)}</code>} <kbd>a</kbd>
             </button>
           )}
           <button type="button" class="button" onClick={keys["n"]}>

@@ -1,6 +1,7 @@
 // A file's changes: hunks as the server computed them, in one column or two.
 import { useMemo, useState } from "preact/hooks";
 import { diffStyle } from "../state/ui";
+import { showHidden } from "../text/format";
 import { languageOf } from "../text/highlight";
 import { renderCode } from "../text/markdown";
 import { pairRows, readHunks, type Hunk, type Row } from "../text/patch";
@@ -8,7 +9,7 @@ import { pairRows, readHunks, type Hunk, type Row } from "../text/patch";
 const FIRST_ROWS = 400;
 
 function Code({ row, language }: { row: Row; language: string }) {
-  const html = useMemo(() => (row.mark ? null : renderCode(row.text || " ", language)), [row, language]);
+  const html = useMemo(() => (row.mark ? null : renderCode(showHidden(row.text) || " ", language)), [row, language]);
   if (row.mark) {
     const [start, end] = row.mark;
     return (

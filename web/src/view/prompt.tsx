@@ -189,10 +189,10 @@ export function Prompt() {
           <input type="file" multiple class="unseen" onChange={(event) => (void attach(event.currentTarget.files ?? []), (event.currentTarget.value = ""))} />
         </label>
         <button type="button" class="ghost" onClick={() => (dialog.value = "agents")}>
-          {currentAgent() || "agent"}
+          {currentAgent() || "default agent"}
         </button>
         <button type="button" class="ghost model" onClick={() => (dialog.value = "models")}>
-          {model ? nameOf(model) : "model"}
+          {model ? nameOf(model) : "default model"}
         </button>
         <span class="spring" />
         {connection.value === "lost" && <span class="quiet">kept until the server is back</span>}

@@ -4,7 +4,7 @@ import { useMemo } from "preact/hooks";
 import { lastPrompt } from "../state/actions";
 import { changes, current, place } from "../state/store";
 import { attempt, copy, diffStyle, fail, insertion, isSidebarOpen, panel, tell } from "../state/ui";
-import { baseName, formatNumber } from "../text/format";
+import { baseName, formatNumber, showHidden } from "../text/format";
 import { readHunks, reverseHunk, type Hunk } from "../text/patch";
 import { get, post } from "../wire/api";
 import type { FileDiff, FileOutcome } from "../wire/types";
@@ -109,7 +109,7 @@ function FileReview({ diff, scope, viewed }: { diff: FileDiff; scope: Scope; vie
     <section class={`review-file ${isViewed ? "viewed" : ""}`} id={`file-${file}`} aria-label={file}>
       <header>
         <span class="review-name" title={file}>
-          {file}
+          {showHidden(file)}
         </span>
         <Counts additions={diff.additions} deletions={diff.deletions} />
         <span class="spring" />

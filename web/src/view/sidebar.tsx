@@ -4,7 +4,7 @@ import { newSession } from "../state/actions";
 import { addressOf } from "../state/route";
 import { areSessionsLoaded, moodOf, place, rootOf, sessions, type Mood } from "../state/store";
 import { dialog, isSidebarOpen, switchTheme, theme } from "../state/ui";
-import { baseName, formatAge } from "../text/format";
+import { baseName, formatAge, showHidden } from "../text/format";
 import type { Session } from "../wire/types";
 import { Icon, IconButton } from "./icons";
 
@@ -58,7 +58,7 @@ function SessionLink({ session }: { session: Session }) {
   return (
     <a class={`session ${mood}`} href={addressOf({ directory: session.directory, sessionID: session.id })} aria-current={isCurrent ? "page" : undefined}>
       <span class="mood" title={MOODS[mood]} />
-      <span class="session-title">{session.title}</span>
+      <span class="session-title">{showHidden(session.title)}</span>
       {MOODS[mood] && <span class="unseen">, {MOODS[mood]}</span>}
       <time class="session-age">{mood === "waits" ? "waits" : formatAge(session.time.updated)}</time>
     </a>

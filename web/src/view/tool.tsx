@@ -5,7 +5,7 @@ import { useState } from "preact/hooks";
 import { addressOf } from "../state/route";
 import { place, statuses } from "../state/store";
 import { hasDetails } from "../state/ui";
-import { formatDuration, formatNumber, plainOutput, shortenPath } from "../text/format";
+import { formatDuration, formatNumber, plainOutput, shortenPath, showHidden } from "../text/format";
 import type { Part, Todo, ToolState } from "../wire/types";
 import { Counts, Diff } from "./diff";
 import { Icon, type IconName } from "./icons";
@@ -155,7 +155,7 @@ export function ToolCall({ part }: { part: Signal<Part> }) {
       <button type="button" class="tool-line" aria-expanded={open} onClick={() => setOpen(!open)}>
         <span class={`tool-icon ${isRunning ? "spinning" : ""}`}>{isRunning ? <span class="spinner" /> : <Icon name={state.status === "error" ? "cross" : icon} />}</span>
         <span class="tool-verb">{verb}</span>
-        <span class="tool-subject">{subject}</span>
+        <span class="tool-subject">{showHidden(subject)}</span>
         <span class="tool-note">
           {note}
           {took > 2_000 && <span>{formatDuration(took)}</span>}
