@@ -35,6 +35,7 @@ SECRETS = (
 TOKENS = {
     ".npmrc": f"//registry.npmjs.org/:_authToken={SECRET}",
     ".nvm/.npmrc": f"_auth = {SECRET}",
+    ".nvm/versions/node/v22.1.0/etc/npmrc": f"//registry.npmjs.org/:_authToken={SECRET}",
     ".m2/settings.xml": f"<server><password>{SECRET}</password></server>",
     ".config/pip/pip.conf": f"[global]\nproxy = https://ann:{SECRET}@example.com/simple",
     ".gitconfig": f"[http]\n\textraheader = AUTHORIZATION: basic {SECRET}",

@@ -107,6 +107,12 @@ _SETTINGS = """
 """
 SETTINGS = tuple(_SETTINGS.split())
 """Seen below the home, unless they hold a token: tools read them."""
+NPM_SETTINGS = (
+    *(".nvm/versions/node/*/etc/npmrc", ".local/share/mise/installs/node/*/etc/npmrc", ".n/etc/npmrc"),
+    *(".asdf/installs/nodejs/*/etc/npmrc", ".volta/tools/image/node/*/etc/npmrc", ".nodenv/versions/*/etc/npmrc"),
+    *(".local/share/fnm/node-versions/*/installation/etc/npmrc", ".fnm/node-versions/*/installation/etc/npmrc"),
+)
+"""Where each version of node has settings of npm for all projects; unreadable when they hold a token."""
 TOKEN = (
     rb"(?im)(?:token|_auth|api[-_]?key|_key|_pat|secret|passw(?:or)?d|smtppass|passphrase|bearer)[\w\"'\])-]*"
     rb"(?:\s*(?:\|\|)?[=:>]\s*[\"']?|[ \t]+[\"'])(?!\$[{(]|%\(|\s)[^\s\"'<>{}$=:]"

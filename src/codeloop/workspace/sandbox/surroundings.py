@@ -18,6 +18,7 @@ from codeloop.workspace.sandbox.home_rows import (
     CACHES,
     CLONES,
     FOLDER_VARIABLES,
+    NPM_SETTINGS,
     PROGRAMS,
     SETTINGS,
     TOOLS,
@@ -38,6 +39,7 @@ _UNSOCKETED = (*_TEMPORARY, Path("/dev"), Path("/proc"))
 _SYSTEM = ("/usr/", "/bin/", "/sbin/", "/etc/", "/lib/")
 _OWN_PROGRAM = [Path(each) for each in (sys.prefix, sys.base_prefix, sys.executable)] + [Path(codeloop.__file__).parent]
 """What the process that starts commands is made of: bubblewrap starts it anew inside."""
+_SHARED_NPM = (Path("/usr/local/etc/npmrc"), Path("/usr/etc/npmrc"))
 _LINKS = 500
 """Links in a folder of programs that are followed to what they lead to."""
 _SETTINGS_BYTES = 64 * 1024
@@ -99,6 +101,8 @@ def look_around(given: SurroundingsInput) -> Surroundings:
     secrets |= {*find_home_secrets(home)} - {*settings}
     tools = [path for path in visible if path.is_relative_to(home) and path.is_dir()]
     secrets |= {each for folder in tools for each in find_shallow_secrets(folder, _DEPTH)}
+    npm = (*(each for name in NPM_SETTINGS for each in home.glob(name)), *_SHARED_NPM)
+    secrets |= {each for each in npm if holds_token(each, TOKEN_FILES[".npmrc"])}
     secrets |= {each for folder in layered for each in find_shallow_secrets(folder, 0)}
     secrets |= {each for folder in ("/etc", "/opt") for each in find_shallow_secrets(folder, 1)}
     secrets |= {*find_named_sockets(given.environment), *_sockets(given.roots, home)}
