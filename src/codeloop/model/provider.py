@@ -225,6 +225,19 @@ def _strings(provider_id: str, value: object) -> dict[str, str]:
         ) from error
 
 
+def concurrency_of(provider: Provider) -> int | None:
+    """Return how many requests a provider may be asked at a time; None: any number. Raises `ModelUnavailable`."""
+    match provider.config.options.get("concurrency"):
+        case None | False:
+            return None
+        case int(most) if most > 0 and most is not True:
+            return most
+        case other:
+            raise ModelUnavailable(
+                f"provider.{provider.id}.options.concurrency is {other!r}; it must be a whole number above 0."
+            )
+
+
 def _seconds(provider_id: str, name: str, value: object, default: float) -> float:
     """Read a deadline of the configuration: milliseconds, or false for none."""
     match value:

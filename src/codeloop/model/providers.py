@@ -3,6 +3,7 @@
 `Providers` only looks things up in values that it is given; nothing is read from a project's directory here.
 """
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from urllib.parse import urlsplit
@@ -23,12 +24,21 @@ from codeloop.model.catalog.vendors import (
     LocalServer,
 )
 from codeloop.model.chat import ChatModel, ModelInfo, Prices
+from codeloop.model.concurrency import QueuedModel
 from codeloop.model.credentials.chains import chain_of
 from codeloop.model.credentials.environment import clean_environment, environment_key
 from codeloop.model.credentials.store import Credentials
 from codeloop.model.errors import ModelUnavailable, NoKey, NoModel, UnknownModel, UnspokenProtocol, WrongOrigin
 from codeloop.model.hints import ProviderHints, Written, nowhere
-from codeloop.model.provider import NO_PROVIDER_CONFIG, Provider, address_of, endpoint_of, provider_of, settings_of
+from codeloop.model.provider import (
+    NO_PROVIDER_CONFIG,
+    Provider,
+    address_of,
+    concurrency_of,
+    endpoint_of,
+    provider_of,
+    settings_of,
+)
 from codeloop.model.quirks import Quirks, quirks_of
 from codeloop.model.retry import RetryingModel
 from codeloop.model.wire.endpoint import Endpoint
@@ -89,6 +99,8 @@ class Providers:
         self._written = written
         self._local = {server.id: server for server in local}
         self.signs_in = signs_in
+        self._slots: dict[str, asyncio.Semaphore] = {}
+        """By provider with `options.concurrency`: what bounds its requests."""
 
     def all(self) -> list[Provider]:
         """Return every provider that the configuration does not switch off: the configured ones first."""
@@ -222,7 +234,10 @@ class Providers:
         )
         endpoint = replace(endpoint, hints=hints)
         adapter: Callable[[ModelInfo, Endpoint, Quirks], ChatModel] = load(ADAPTERS[service.protocol])
-        model = RetryingModel(adapter(info, endpoint, quirks_of(info)))
+        model: ChatModel = adapter(info, endpoint, quirks_of(info))
+        if (most := concurrency_of(provider)) is not None:
+            model = QueuedModel(model, self._slots.setdefault(provider.id, asyncio.Semaphore(most)))
+        model = RetryingModel(model)  # who waits for another try holds no slot
         return model if through else _with_true_context(model, info, endpoint)
 
     async def default(self, chosen: str | None = None) -> str:

@@ -1,0 +1,26 @@
+"""A model of which only so many requests are on their way at a time, with the others of its provider."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+from codeloop.model.chat import ChatModel, ModelEvent, ModelInfo, ModelRequest
+
+
+class QueuedModel:
+    """Waits for one of the provider's `slots` before each request, and gives it back when the answer has ended."""
+
+    def __init__(self, inner: ChatModel, slots: asyncio.Semaphore) -> None:
+        self._inner = inner
+        self._slots = slots
+
+    @property
+    def info(self) -> ModelInfo:
+        """What is known of the model."""
+        return self._inner.info
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+        """Send the request when a slot is free, and yield events until Finished."""
+        async with self._slots, aclosing(self._inner.stream(request)) as events:
+            async for event in events:
+                yield event
