@@ -24,7 +24,6 @@ from codeloop.model.catalog.vendors import (
     LocalServer,
 )
 from codeloop.model.chat import ChatModel, ModelInfo, Prices
-from codeloop.model.concurrency import QueuedModel
 from codeloop.model.credentials.chains import chain_of
 from codeloop.model.credentials.environment import clean_environment, environment_key
 from codeloop.model.credentials.store import Credentials
@@ -41,6 +40,7 @@ from codeloop.model.provider import (
 )
 from codeloop.model.quirks import Quirks, quirks_of
 from codeloop.model.retry import RetryingModel
+from codeloop.model.wire.concurrency import QueuedModel
 from codeloop.model.wire.endpoint import Endpoint
 from codeloop.net.origin import is_loopback
 from codeloop.schema.config import Config

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from codeloop.model.chat import Finished, ModelEvent, ModelInfo, ModelRequest
-from codeloop.model.concurrency import QueuedModel
 from codeloop.model.errors import ModelUnavailable
 from codeloop.model.provider import concurrency_of
 from codeloop.model.retry import RetryingModel
+from codeloop.model.wire.concurrency import QueuedModel
 from tests.model.test_providers import World
 from tests.support.answers import Answer
 from tests.support.models import ask, no_proxies
