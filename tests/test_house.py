@@ -23,6 +23,8 @@ SRC = ROOT / "src"
 CODE = (SRC, ROOT / "bench", ROOT / "tests")
 
 FILE_LINES, FUNCTION_LINES, PARAMETERS, METHODS, ATTRIBUTES, ENTRIES = 400, 60, 7, 20, 12, 16
+# Of a class with the bases of ours that it has, without what the framework above them defines or calls.
+CHAIN_METHODS, CHAIN_ATTRIBUTES, CHAIN_CLASSES = 30, 20, 3
 COMMITTED_BYTES = 1_000_000
 # Files, functions and classes that may be larger. Empty, and stays so.
 EXCEPTIONS: frozenset[str] = frozenset()
@@ -195,6 +197,84 @@ def test_classes_have_few_attributes() -> None:
         if isinstance(node, ast.ClassDef) and len(found := attributes(node)) > ATTRIBUTES
     }
     assert {name: count for name, count in wide.items() if name not in EXCEPTIONS} == {}
+
+
+Named = tuple[str, str]  # a module and a name in it
+
+
+@cache
+def imported_names(module: str) -> dict[str, Named]:
+    """Return where each name that a module of ours imports comes from."""
+    return {
+        alias.asname or alias.name: (str(node.module), alias.name)
+        for node in ast.walk(module_trees()[module])
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+
+
+@cache
+def module_trees() -> dict[str, ast.Module]:
+    return {
+        ".".join(path.relative_to(SRC).with_suffix("").parts).removesuffix(".__init__"): tree(path)
+        for path in python_files(SRC / "codeloop")
+    }
+
+
+@cache
+def classes() -> dict[Named, ast.ClassDef]:
+    return {
+        (module, node.name): node
+        for module, parsed in module_trees().items()
+        for node in parsed.body
+        if isinstance(node, ast.ClassDef)
+    }
+
+
+def chain(name: Named) -> tuple[list[Named], list[Named]]:
+    """Return a class with its bases of ours, and the bases of others."""
+    own, others = [name], list[Named]()
+    for base in classes()[name].bases:
+        expression = base.value if isinstance(base, ast.Subscript) else base
+        if not isinstance(expression, ast.Name):
+            continue
+        found = imported_names(name[0]).get(expression.id, (name[0], expression.id))
+        if found in classes():
+            above, foreign = chain(found)
+            own, others = own + above, others + foreign
+        else:
+            others.append(found)
+    return list(dict.fromkeys(own)), others
+
+
+def is_called_by_framework(method: Function) -> bool:
+    """Return whether a method handles the framework's events, by its name or by `@on`."""
+    marks = (mark.func if isinstance(mark, ast.Call) else mark for mark in method.decorator_list)
+    return method.name.startswith(("on_", "_on_")) or any(
+        isinstance(mark, ast.Name) and mark.id == "on" for mark in marks
+    )
+
+
+def framework_names(bases: list[Named]) -> set[str]:
+    """Return every name that bases of others define: who overrides it adds nothing to what has to be known."""
+    kinds = (getattr(import_module(module), name) for module, name in bases if module.split(".")[0] in HOMES)
+    return {name for kind in kinds for name in dir(kind)}
+
+
+def test_a_class_with_its_bases_is_small() -> None:
+    large: dict[str, tuple[int, int, int]] = {}
+    for name in classes():
+        own, others = chain(name)
+        if len(own) < 2 or ("typing", "Protocol") in others:
+            continue
+        given = framework_names(others)
+        nodes = [classes()[each] for each in own]
+        found = [member for node in nodes for member in node.body if isinstance(member, Function)]
+        methods = {each.name for each in found if not is_called_by_framework(each)} - given
+        held = set[str]().union(*map(attributes, nodes)) - given
+        if len(methods) > CHAIN_METHODS or len(held) > CHAIN_ATTRIBUTES or len(own) > CHAIN_CLASSES:
+            large[".".join(name)] = len(methods), len(held), len(own)
+    assert large == {}
 
 
 def test_a_public_class_has_a_name_of_its_own() -> None:

@@ -18,6 +18,7 @@ from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.message import Session
 from codeloop.tui.choices import Choices
 from codeloop.tui.keys.keymap import Keymap, UiCommand
+from codeloop.tui.keys.repeated_key import RepeatedKey
 from codeloop.tui.render.greeting import greeting_rows
 from codeloop.tui.settings.appearance import Appearance
 from codeloop.tui.settings.launch import UiLaunch
@@ -36,8 +37,6 @@ TICK = 1 / TURNS
 """Seconds between two turns of what moves while a turn runs."""
 CUT = """The last answer has no end: the program that wrote it was ended, or writes it still in another terminal.
 Say “go on” to continue."""
-AGAIN = 5.0
-"""Seconds in which a key that was pressed once has to be pressed again."""
 
 
 class ConversationPictures(Protocol):
@@ -79,7 +78,7 @@ class Ui(TerminalApp, inherit_bindings=False):
         self.is_open = asyncio.Event()
         self.is_leaving = asyncio.Event()
         self.tasks = {}
-        self._asked: tuple[str, float] = ("", 0.0)
+        self.repeated_key = RepeatedKey(self.draw, self.set_timer)
         self._ticker: Timer | None = None
         self.register_theme(appearance.theme)
         self.theme = appearance.theme.name
@@ -179,17 +178,6 @@ class Ui(TerminalApp, inherit_bindings=False):
         task.add_done_callback(self._over)
         return task
 
-    def confirm_by_repeat(self, what: str, also: str = "") -> bool:
-        """Return whether a key is pressed again; the first time, say `what`. `also`: other words for it."""
-        before, until = self._asked
-        if before in {what, also} and time.monotonic() < until:
-            self._asked = ("", 0.0)
-            return True
-        self._asked = (what, time.monotonic() + AGAIN)
-        self.set_timer(AGAIN, self.draw)
-        self.draw()
-        return False
-
     def run_command(self, command: UiCommand, words: str = "") -> None:
         """Run a command."""
         task = self.start_task(load(f"tui.{command.run}")(self, words))
@@ -217,8 +205,7 @@ class Ui(TerminalApp, inherit_bindings=False):
             self._ticker.resume()
         elif self._ticker is not None:
             self._ticker.pause()
-        hint, until = self._asked
-        standing = self.choices.standing(self.tab, self.keys, hint if time.monotonic() < until else "")
+        standing = self.choices.standing(self.tab, self.keys, self.repeated_key.hint)
         self.query_one(StatusBar).show(self.tab.view, standing, self.appearance.styles)
         sidebar = self.query_one(Sidebar)
         sidebar.display = self.appearance.has_sidebar(self.size.width)
@@ -226,7 +213,7 @@ class Ui(TerminalApp, inherit_bindings=False):
             sidebar.show(self.tab.view, standing, self.appearance.styles)
         self.query_one(TabBar).show(tabs, self.shown, self.appearance.styles)
         if self.choices.settings.title:
-            self.name_terminal(window_name(tabs, self.shown))
+            self.window.rename(window_name(tabs, self.shown))
         return has_scrolled
 
     def _fatal_error(self) -> None:

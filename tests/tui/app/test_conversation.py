@@ -194,8 +194,8 @@ async def test_a_key_that_was_to_stop_a_turn_does_not_leave_when_the_turn_has_ju
         view.since = time.monotonic()
         await ui.pilot.press("ctrl+c")
         await ui.sees("The turn is over: again to leave")
-        assert ui.ui.confirm_by_repeat("Another question") is False
-        assert ui.ui.confirm_by_repeat(STOPS) is False, "asked while the turn still ran"
+        assert ui.ui.repeated_key.confirm("Another question") is False
+        assert ui.ui.repeated_key.confirm(STOPS) is False, "asked while the turn still ran"
         await ui.pilot.press("ctrl+c")
         assert ui.ui.return_code == 0
 

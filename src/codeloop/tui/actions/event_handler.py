@@ -102,10 +102,10 @@ class EventHandler:
         """Notify the user who is looking elsewhere that this session needs attention."""
         views = (tab.view for tab in self._ui.tabs)
         view = next((view for view in views if view is not None and view.owns(session_id)), None)
-        if view is not None and (view.session.id == session_id or view.requests):
+        if view is not None and not self._ui.app_focus and (view.session.id == session_id or view.requests):
             settings = self._ui.choices.settings
             title = f"codeloop: {view.session.title}"
-            self._ui.call_back(title, what, has_bell=settings.bell, has_notice=settings.notifications)
+            self._ui.window.call_back(title, what, has_bell=settings.bell, has_notice=settings.notifications)
 
 
 async def _choose_anew(ui: Ui) -> None:

@@ -22,9 +22,11 @@ async def interrupt(ui: Ui, _words: str) -> None:
         ui.tab.forget_notices()
         ui.tab.sync()
         has_prompts = view is not None and bool(view.log.prompts()) and not ui.tab.prompt.entry.text
-        if has_prompts and ui.confirm_by_repeat(f"{ui.keys.key_of('session_interrupt')} again to go back to a prompt"):
+        if has_prompts and ui.repeated_key.confirm(
+            f"{ui.keys.key_of('session_interrupt')} again to go back to a prompt"
+        ):
             await go_back(ui, "")
-    elif ui.confirm_by_repeat(f"{ui.keys.key_of('session_interrupt')} again to stop the turn"):
+    elif ui.repeated_key.confirm(f"{ui.keys.key_of('session_interrupt')} again to stop the turn"):
         prompt, waiting = ui.tab.prompt, [*ui.tab.prompt.queue.steered]
         await ui.client.call(ABORT, SessionId(session_id=view.session.id))
         unheard = [message for message in waiting if not view.log.turn(message.info.id)]

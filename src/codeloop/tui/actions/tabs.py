@@ -82,7 +82,7 @@ async def leave(ui: Ui, key: str) -> None:
         question = "The turn is over: again to leave"
     else:
         question = f"Press {key} again to exit" if key else ""
-    if not question or ui.confirm_by_repeat(question, STOPS):
+    if not question or ui.repeated_key.confirm(question, STOPS):
         ui.exit(0)
 
 

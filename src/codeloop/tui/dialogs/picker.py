@@ -14,11 +14,9 @@ from textual.widgets import Input
 from codeloop.kit.terminal_text import inert, one_line
 from codeloop.schema.errors import CodeloopError
 from codeloop.tui.dialogs.parts.dialog import Colours, Dialog, key_rows, text_rows, title_row
-from codeloop.tui.dialogs.parts.fuzzy import FuzzyIndex
-from codeloop.tui.dialogs.parts.pick_rows import PickRows
+from codeloop.tui.dialogs.parts.pick_list import PickList
+from codeloop.tui.dialogs.parts.pick_preview import PAUSE, PickPreview
 from codeloop.tui.dialogs.parts.picks import Pick, PickAction, PickSource, T
-from codeloop.tui.render.canvas import Row
-from codeloop.tui.themes.styles import Styles
 from codeloop.tui.widgets.line_input import LineInput
 from codeloop.tui.widgets.rows_view import RowsView
 
@@ -30,8 +28,6 @@ _AROUND, _LEAST_AROUND = 10, 3
 """Rows of the screen that are not the list's; on a small one."""
 _NOTE = 250
 """Characters of what is said of a row."""
-_PAUSE = 0.12
-"""Seconds without a key before more is looked for, or a preview is made."""
 _MOVES = {"up": -1, "ctrl+p": -1, "down": 1, "ctrl+n": 1}
 _KEYS = frozenset({"enter", "escape", "pageup", "pagedown", "ctrl+home", "ctrl+end"})
 LOADING = "Loading…"
@@ -67,19 +63,11 @@ class Picker(Dialog[T | None], Generic[T]):
         self.source = source
         self.typed = ""
         """What is typed to filter the list, and was typed when it was closed."""
-        self._picks: list[Pick[T]] = []
-        self._more = 0
-        """How many of the picks, at the end, were found elsewhere for what is typed."""
-        self._index = FuzzyIndex(())
-        self._found: list[int] = []
-        self._rows = PickRows((), (), "")
+        self._list = PickList[T](finds_groups=source.finds_groups)
+        self._preview = PickPreview(self, source)
         self._message = LOADING
         self._typed = ""
         """What the rows were filtered by."""
-        self._shown: T | None = None
-        """What the preview is about."""
-        self._drawn_in: Styles | None = None
-        """The colours of the preview."""
         self._chooses = False
         """Enter came before the rows did."""
 
@@ -101,43 +89,31 @@ class Picker(Dialog[T | None], Generic[T]):
     @property
     def current(self) -> T | None:
         """The value under the cursor."""
-        return self._picks[self._found[self._rows.cursor]].value if self._found else None
+        return None if (pick := self._list.current) is None else pick.value
 
     def reload(self) -> None:
         """Load the rows anew; the cursor stays on its value."""
         self.run_worker(self._load, exclusive=True, group="load")
 
     async def _load(self) -> None:
-        keep = self.current if self._picks else self.source.start
+        keep = self.current if self._list.picks else self.source.start
+        picks: Sequence[Pick[T]] = ()
         try:
-            self._picks, self._message = list(await self.source.load()), self.source.empty
+            picks, self._message = await self.source.load(), self.source.empty
         except CodeloopError as error:
-            self._picks, self._message = [], f"{inert(str(error))}\n\nEnter tries again."
-        self._more = 0
-        self._renew(keep)
-        if self._chooses and self._found:
+            self._message = f"{inert(str(error))}\n\nEnter tries again."
+        self._list.set_picks(picks)
+        self._filter(keep)
+        if self._chooses and self._list.found:
             self._choose()
         self._chooses = False
-
-    def _renew(self, keep: T | None) -> None:
-        """Index what there is now."""
-        groups = [pick.group if self.source.finds_groups else "" for pick in self._picks]
-        named = zip(self._picks, groups, strict=True)
-        self._index = FuzzyIndex([f"{pick.title} {pick.detail} {group} {pick.also}" for pick, group in named])
-        self._filter(keep)
 
     def _filter(self, keep: T | None = None) -> None:
         """Show what fits what is typed; the cursor is on the first row, or on a value to keep."""
         query = self.typed = self.query_one(FilterInput).value
-        self._found = self._index.search(query)
-        if self._more:
-            known = len(self._picks) - self._more
-            self._found = [at for at in self._found if at < known] + list(range(known, len(self._picks)))
-        if query.strip() and self._picks and not self._found:
+        self._list.filter(query, keep)
+        if query.strip() and self._list.picks and not self._list.found:
             self._message = NOTHING
-        self._rows = PickRows(self._picks, self._found, query, tells_groups=self.source.finds_groups)
-        places = (number for number, at in enumerate(self._found) if self._picks[at].value == keep)
-        self._rows.cursor = next(places, 0) if keep is not None else 0
         self.draw()
         self._tell()
 
@@ -150,26 +126,25 @@ class Picker(Dialog[T | None], Generic[T]):
         self.query_one("#dialog-box").styles.width = outer
         self.query_one("#picker-title", RowsView).show([title_row(self.source.title, styles, width)], 1)
         keys = [("enter", self.source.choose), *((action.key, action.title) for action in self.source.actions)]
-        note = self._picks[self._found[self._rows.cursor]].note if self._found else ""
+        note = pick.note if (pick := self._list.current) is not None else ""
         said = [*text_rows(one_line(note, _NOTE), styles, width, "text_muted"), list[Segment]()] if note else []
         foot = [*said, *key_rows(keys, styles, width)]
         self.query_one("#picker-keys", RowsView).show([[], *foot], len(foot) + 1)
         room = max(self.size.height - (_LEAST_AROUND if self.is_small else _AROUND) - len(foot), 3)
         view, preview = self.query_one("#picker-list", RowsView), self.query_one("#picker-preview", RowsView)
-        if has_preview and (not preview.display or self._drawn_in is not styles):  # no room before, other colours
-            self._shown, self._drawn_in = None, styles
+        if self._preview.fit(styles, is_visible=has_preview):
             self.call_after_refresh(self._tell)
-        preview.display = has_preview
         list_width = width * 4 // 9 if has_preview else width
         view.styles.width = list_width
         preview.styles.width = width - list_width - 2
-        self._rows.styles = styles
-        self._rows.width = list_width - (2 if len(self._rows) > room else 0)  # beside the scroll bar
-        view.is_choice = lambda row: bool(self._found) and self._rows.at(row) is not None
-        if self._found:
-            view.show(self._rows, room if has_preview else min(len(self._rows), room))
-            row = self._rows.row_of(self._rows.cursor)
-            view.scroll_to_row(max(row - 1, 0) if self._rows.cursor == 0 else row, row)
+        rows = self._list.rows
+        rows.styles = styles
+        rows.width = list_width - (2 if len(rows) > room else 0)  # beside the scroll bar
+        view.is_choice = lambda row: bool(self._list.found) and self._list.rows.at(row) is not None
+        if self._list.found:
+            view.show(rows, room if has_preview else min(len(rows), room))
+            row = rows.row_of(rows.cursor)
+            view.scroll_to_row(max(row - 1, 0) if rows.cursor == 0 else row, row)
         else:
             message = text_rows(self._message, styles, list_width, "text_muted")
             view.show(message, room if has_preview else len(message))
@@ -190,11 +165,11 @@ class Picker(Dialog[T | None], Generic[T]):
             case "enter":
                 self._choose()
             case "pageup" | "pagedown":
-                self._go(self._rows.cursor + (page if key == "pagedown" else -page))
+                self._go(self._list.rows.cursor + (page if key == "pagedown" else -page))
             case "ctrl+home" | "ctrl+end":
-                self._go(len(self._found) if key == "ctrl+end" else 0)
+                self._go(len(self._list.found) if key == "ctrl+end" else 0)
             case _ if key in _MOVES:
-                self._go((self._rows.cursor + _MOVES[key]) % max(len(self._found), 1))
+                self._go((self._list.rows.cursor + _MOVES[key]) % max(len(self._list.found), 1))
             case _:
                 self.perform(partial(self._act, actions[key]))
         return True
@@ -204,19 +179,19 @@ class Picker(Dialog[T | None], Generic[T]):
         self.dismiss(None)
 
     def _go(self, place: int) -> None:
-        self._rows.cursor = max(0, min(place, len(self._found) - 1))
+        self._list.move_to(place)
         self.draw()
         self._tell()
 
     def _choose(self) -> None:
         if self.query_one(FilterInput).value != self.typed:  # Enter came right after the last letter
             self._filter()
-        if not self._found:
+        pick = self._list.current
+        if pick is None:
             self._chooses = self._message == LOADING
             if not self._chooses:
                 self.reload()
             return
-        pick = self._picks[self._found[self._rows.cursor]]
         if pick.problem:
             self.notify(inert(pick.problem), severity="warning", markup=False)
         else:
@@ -238,56 +213,38 @@ class Picker(Dialog[T | None], Generic[T]):
         if self.is_over or (text := self.query_one(FilterInput).value) == self._typed:
             return
         self._typed, self._chooses = text, False
-        if self._more:
-            del self._picks[len(self._picks) - self._more :]
-            self._more = 0
-            self._renew(None)
-        else:
-            self._filter()
+        self._list.drop_more()
+        self._filter()
         if self.source.search is not None:
             self.run_worker(partial(self._find_more, text), exclusive=True, group="search")
 
     async def _find_more(self, text: str) -> None:
         """Add what is found elsewhere for what is typed, once the user pauses."""
-        await sleep(_PAUSE)
+        await sleep(PAUSE)
         if self.source.search is None or len(text.strip()) < 3:
             return
-        known = [self._picks[at].value for at in self._found]
+        known = [self._list.picks[at].value for at in self._list.found]
         try:
             more = [pick for pick in await self.source.search(text.strip()) if pick.value not in known]
         except CodeloopError as error:
             self.notify(inert(str(error)), severity="warning", markup=False)
             return
-        self._picks += more
-        self._more = len(more)
-        self._renew(self.current)
+        keep = self.current
+        self._list.set_picks(self._list.picks, more)
+        self._filter(keep)
 
     def _tell(self) -> None:
         """Report where the cursor is, and show the preview of that."""
         value = self.current
         if self.source.on_move is not None:
             self.source.on_move(value)
-        if self.source.preview is not None and value != self._shown:
-            self._shown = value
-            self.run_worker(partial(self._preview, value), exclusive=True, group="preview")
-
-    async def _preview(self, value: T | None) -> None:
-        view = self.query_one("#picker-preview", RowsView)
-        await sleep(_PAUSE)
-        rows: Sequence[Row] = ()
-        if value is not None and self.source.preview is not None and view.display:
-            try:
-                rows = await self.source.preview(value, max(view.size.width - 1, 10))
-            except CodeloopError as error:
-                rows = [[Segment(inert(str(error)))]]
-        height = self.query_one("#picker-list", RowsView).size.height
-        view.show(rows, height)
-        view.scroll_to_row(max(len(rows) - 1, 0), max(len(rows) - 1, 0))
+        self._preview.show(value)
 
     @on(RowsView.Pressed)
     def _choose_clicked(self, pressed: RowsView.Pressed) -> None:
         pressed.stop()
-        place = self._rows.at(pressed.row) if pressed.view.id == "picker-list" and self._found else None
+        is_row = pressed.view.id == "picker-list" and bool(self._list.found)
+        place = self._list.rows.at(pressed.row) if is_row else None
         if place is not None:
             self._go(place)
             self._choose()

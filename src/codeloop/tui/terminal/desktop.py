@@ -1,19 +1,24 @@
 """What goes out of the terminal: to the clipboard, and to the desktop. Its environment decides which way."""
 
 import base64
+import os
 import sys
 from asyncio import sleep, timeout
 from asyncio.subprocess import DEVNULL, PIPE
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 from codeloop.kit.processes import start_outside
-from codeloop.kit.terminal_text import one_line
+from codeloop.kit.terminal_text import inert_answer, one_line
 from codeloop.schema.bounds.tui import PROMPT_CLIPBOARD
 
 Environment = Mapping[str, str]
 _TITLE, _TEXT = 60, 200
 """Characters that a notification shows."""
+MUTE = {"linux", "dumb"}
+"""Terminals that would show what they are told."""
+_NAME = 80
+"""Characters of the name of the terminal's window."""
 _OWN = ("foot", "rxvt", "contour")
 """Terminals that notify in the way of rxvt, by the beginning of what `TERM` calls them."""
 _SCREEN = 512
@@ -116,3 +121,31 @@ def notification(title: str, text: str, environment: Environment) -> str:
 
 def _is_any(environment: Environment, *names: str) -> bool:
     return any(environment.get(name) for name in names)
+
+
+class TerminalWindow:
+    """`tell` writes a sequence to the terminal; `bell` rings."""
+
+    def __init__(self, tell: Callable[[str], None], bell: Callable[[], None]) -> None:
+        self._tell = tell
+        self._bell = bell
+        self._name = ""
+        """What it was called last."""
+
+    def rename(self, name: str) -> None:
+        """Have the window, or its tab, called so."""
+        if name != self._name and os.environ.get("TERM") not in MUTE:
+            self._name = name
+            self._tell(f"\x1b]2;{one_line(name, _NAME, inert_answer)}\x1b\\")
+
+    def rename_again(self) -> None:
+        """Have it called as before: another program had the terminal."""
+        name, self._name = self._name, ""
+        self.rename(name)
+
+    def call_back(self, title: str, text: str, *, has_bell: bool, has_notice: bool) -> None:
+        """Have the user look here, who looks elsewhere as far as the terminal knows."""
+        if has_notice:
+            self._tell(notification(title, text, os.environ))
+        if has_bell:
+            self._bell()

@@ -19,6 +19,7 @@ from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
 from codeloop.kit.small_files import write_all
+from codeloop.tui.terminal.desktop import MUTE
 from codeloop.tui.terminal.input_parser import Arrival, Arrivals
 from codeloop.tui.terminal.input_queue import InputQueue
 from codeloop.tui.terminal.paste_detector import Bursts
@@ -29,7 +30,7 @@ from codeloop.tui.terminal.sequences import (
     PLAIN_KEYS,
     needs_cursor,
 )
-from codeloop.tui.terminal.terminal_app import MUTE, TerminalApp
+from codeloop.tui.terminal.terminal_app import TerminalApp
 from codeloop.tui.terminal.textual_private import WriterThread, use_writer
 from codeloop.tui.terminal.watcher import FORMER_NAME, TerminalWatcher
 

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from operator import methodcaller
 from typing import Any, Protocol
 
@@ -15,16 +16,11 @@ from textual.strip import Strip
 from textual.widget import MountError
 from textual.worker import WorkerFailed
 
-from codeloop.kit.terminal_text import inert, inert_answer, one_line
-from codeloop.tui.terminal.desktop import clipboard_sequence, copy_programs, give, notification, open_link, opener
+from codeloop.kit.terminal_text import inert
+from codeloop.tui.terminal.desktop import TerminalWindow, clipboard_sequence, copy_programs, give, open_link, opener
 from codeloop.tui.terminal.sequences import HIDDEN, SHOWN, UNDERLINE, needs_cursor
 from codeloop.tui.terminal.textual_private import ChopsUpdate, LayoutUpdate, resume_signal
 from codeloop.tui.terminal.uncertain_widths import ScreenPart, render_at
-
-MUTE = {"linux", "dumb"}
-"""Terminals that would show what they are told."""
-_NAME = 80
-
 
 TERMINAL_FIRST = 0.2
 """Seconds in which the terminal takes the clipboard: some complain when a program takes it away at that moment."""
@@ -71,10 +67,13 @@ class TerminalApp(App[int], inherit_bindings=False):
     """What is written before the terminal is left."""
     _has_cursor = needs_cursor(os.environ)
     _is_cursor_shown = False
-    _named = ""
-    """What the terminal's window was called last."""
     is_lent = False
     """Whether another program has the terminal: an interrupt that is typed there is for that one."""
+
+    @cached_property
+    def window(self) -> TerminalWindow:
+        """What the terminal's window is called, and how the user is called back to it."""
+        return TerminalWindow(self.tell_terminal, self.bell)
 
     @contextmanager
     def suspend(self) -> Generator[None]:
@@ -126,23 +125,13 @@ class TerminalApp(App[int], inherit_bindings=False):
         del markup
         super().notify(inert(message), title=inert(title), markup=False, **how)
 
-    def call_back(self, title: str, text: str, *, has_bell: bool, has_notice: bool) -> None:
-        """Have the user look here, who looks elsewhere as far as the terminal knows."""
-        if self.app_focus:
-            return
-        if has_notice:
-            self.tell_terminal(notification(title, text, os.environ))
-        if has_bell:
-            self.bell()
-
     async def on_mount(self) -> None:
         """Hear of the end of a stop, and of another program that had the terminal."""
         resume_signal(self).subscribe(self, self._begin_anew)
 
     def _begin_anew(self, _app: object) -> None:
         """Draw everything: nothing of ours is on the screen that the terminal gives us now."""
-        name, self._named = self._named, ""
-        self.name_terminal(name)
+        self.window.rename_again()
         self.refresh(layout=True)
 
     def _display(self, screen: Screen[object], renderable: RenderableType | None) -> None:
@@ -187,12 +176,6 @@ class TerminalApp(App[int], inherit_bindings=False):
             self._begin_update()
             self._end_update()
             self._driver.flush()
-
-    def name_terminal(self, name: str) -> None:
-        """Have the terminal's window, or its tab, called so."""
-        if name != self._named and os.environ.get("TERM") not in MUTE:
-            self._named = name
-            self.tell_terminal(f"\x1b]2;{one_line(name, _NAME, inert_answer)}\x1b\\")
 
     def tell_terminal(self, sequence: str) -> None:
         """Write something that is no text."""

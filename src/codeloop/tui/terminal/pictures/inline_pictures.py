@@ -10,7 +10,7 @@ from textual.timer import Timer
 from codeloop.schema.part import FilePart
 from codeloop.tui.actions.pictures import find_pictures
 from codeloop.tui.render.pictures import PicturePlace
-from codeloop.tui.terminal.desktop import pass_through
+from codeloop.tui.terminal.desktop import MUTE, pass_through
 from codeloop.tui.terminal.images import PictureBox
 from codeloop.tui.terminal.pictures import kitty
 from codeloop.tui.terminal.pictures.detect import (
@@ -27,7 +27,6 @@ from codeloop.tui.terminal.pictures.detect import (
 from codeloop.tui.terminal.pictures.gallery import Gallery
 from codeloop.tui.terminal.pictures.painter import Painter, Slice, Spot
 from codeloop.tui.terminal.pictures.sixel import COLOURS as MOST_COLOURS
-from codeloop.tui.terminal.terminal_app import MUTE
 from codeloop.tui.terminal.textual_private import Layer, resume_signal, visible_layers
 from codeloop.tui.ui import Ui
 from codeloop.tui.widgets.transcript.transcript import MARGIN, Transcript

@@ -1,0 +1,58 @@
+"""What stands beside a picker's list: more of the row under the cursor, once the user pauses there."""
+
+from asyncio import sleep
+from collections.abc import Sequence
+from functools import partial
+from typing import Generic
+
+from rich.segment import Segment
+
+from codeloop.kit.terminal_text import inert
+from codeloop.schema.errors import CodeloopError
+from codeloop.tui.dialogs.parts.dialog import Dialog
+from codeloop.tui.dialogs.parts.picks import PickSource, T
+from codeloop.tui.render.canvas import Row
+from codeloop.tui.themes.styles import Styles
+from codeloop.tui.widgets.rows_view import RowsView
+
+PAUSE = 0.12
+"""Seconds without a key before more is looked for, or a preview is made."""
+
+
+class PickPreview(Generic[T]):
+    """Draws into `#picker-preview` of a dialog, as high as its `#picker-list`."""
+
+    def __init__(self, dialog: Dialog[T | None], source: PickSource[T]) -> None:
+        self._dialog = dialog
+        self._source = source
+        self._shown: T | None = None
+        """What it is about."""
+        self._drawn_in: Styles | None = None
+
+    def fit(self, styles: Styles, *, is_visible: bool) -> bool:
+        """Show or hide it; return whether it is to be drawn anew: there was no room before, or other colours."""
+        view = self._dialog.query_one("#picker-preview", RowsView)
+        is_new = is_visible and (not view.display or self._drawn_in is not styles)
+        if is_new:
+            self._shown, self._drawn_in = None, styles
+        view.display = is_visible
+        return is_new
+
+    def show(self, value: T | None) -> None:
+        """Begin to draw it for a value, unless it is about that already."""
+        if self._source.preview is not None and value != self._shown:
+            self._shown = value
+            self._dialog.run_worker(partial(self._draw, value), exclusive=True, group="preview")
+
+    async def _draw(self, value: T | None) -> None:
+        view = self._dialog.query_one("#picker-preview", RowsView)
+        await sleep(PAUSE)
+        rows: Sequence[Row] = ()
+        if value is not None and self._source.preview is not None and view.display:
+            try:
+                rows = await self._source.preview(value, max(view.size.width - 1, 10))
+            except CodeloopError as error:
+                rows = [[Segment(inert(str(error)))]]
+        height = self._dialog.query_one("#picker-list", RowsView).size.height
+        view.show(rows, height)
+        view.scroll_to_row(max(len(rows) - 1, 0), max(len(rows) - 1, 0))

@@ -1,0 +1,31 @@
+"""Keys that have to be pressed twice, because they end something."""
+
+import time
+from collections.abc import Callable
+
+AGAIN = 5.0
+"""Seconds in which a key that was pressed once has to be pressed again."""
+
+
+class RepeatedKey:
+    """`draw` shows the hint, and after `AGAIN` seconds, by `later`, no hint any more."""
+
+    def __init__(self, draw: Callable[[], object], later: Callable[[float, Callable[[], object]], object]) -> None:
+        self._draw = draw
+        self._later = later
+        self._hint, self._until = "", 0.0
+
+    @property
+    def hint(self) -> str:
+        """What is said to the user while the second press is awaited, "" else."""
+        return self._hint if time.monotonic() < self._until else ""
+
+    def confirm(self, what: str, also: str = "") -> bool:
+        """Return whether a key is pressed again; the first time, say `what`. `also`: other words for it."""
+        if self._hint in {what, also} and time.monotonic() < self._until:
+            self._hint, self._until = "", 0.0
+            return True
+        self._hint, self._until = what, time.monotonic() + AGAIN
+        self._later(AGAIN, self._draw)
+        self._draw()
+        return False
