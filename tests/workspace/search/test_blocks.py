@@ -237,8 +237,8 @@ def test_a_block_is_found_by_its_last_names_and_a_line_is_in_the_innermost() -> 
     assert find_enclosing(blocks, 14, 100) is None
 
 
-def test_an_outline_that_is_too_long_loses_what_is_deepest() -> None:
-    assert format_outline(list_blocks(PYTHON, ".py"), 2) == ["Shop 1-13", "late 15-15", "(2 more)"]
+def test_an_outline_that_is_too_long_loses_the_smallest_nested_blocks() -> None:
+    assert format_outline(list_blocks(PYTHON, ".py"), 3) == ["Shop 1-13", "Shop.find 9-13", "late 15-15", "(1 more)"]
 
 
 @pytest.mark.parametrize("suffix", [".ts", ".java", ".c", ".rs", ".go", ".sh", ".rb"])

@@ -5,7 +5,7 @@ from codeloop.kit.limit import Limit
 READ_WHOLE = Limit(
     "read.whole", 1_000, "lines", "a longer file is read as its start and outline, unless lines are named"
 )
-READ_OUTLINE = Limit("read.outline", 150, "lines", "of the outline of a file; the deepest are left out first")
+READ_OUTLINE = Limit("read.outline", 150, "lines", "of the outline of a file; the smallest nested ones are left out")
 READ_PARSED = Limit("read.parsed", 2 * 1024 * 1024, "bytes", "a larger file has no outline, and no block in searches")
 SEARCH_BYTES = Limit("search.bytes", 24 * 1024, "bytes", "lines shown of one search, shared between its files")
 SEARCH_BLOCK = Limit("search.block", 120, "lines", "a larger function around a match is shown as the match alone")

@@ -90,11 +90,9 @@ def find_blocks(blocks: Sequence[CodeBlock], name: str) -> list[CodeBlock]:
 
 
 def format_outline(blocks: Sequence[CodeBlock], most: int) -> list[str]:
-    """Return a row for each block, `Rule.compile 606-697`, at most `most`: the deepest are left out first."""
-    kept = list(blocks)
-    while len(kept) > most and (deepest := max(each.depth for each in kept)):
-        kept = [each for each in kept if each.depth < deepest]
-    rows = [f"{each.name} {each.first}-{each.last}" for each in kept[:most]]
+    """Return a row for each block, `Rule.compile 606-697`, at most `most`: the smallest nested ones are left out."""
+    largest = sorted(blocks, key=lambda each: (each.depth > 0, each.first - each.last))[:most]
+    rows = [f"{each.name} {each.first}-{each.last}" for each in sorted(largest, key=lambda each: each.first)]
     left_out = len(blocks) - len(rows)
     return [*rows, *([f"({left_out} more)"] if left_out else [])]
 
