@@ -73,6 +73,7 @@ NOT_BY_SHAPE = {
         "it is not offered",
     ),
     "global.config.update": "as config.update",
+    "v2.event.subscribe": "as global.event",
     "v2.fs.list": "as file.list",
     "v2.fs.read": "as file.read",
     "v2.projectCopy.create": "the strategy and the path must be ones that there are",
@@ -130,7 +131,7 @@ checks.positive_data_acceptance.expected-statuses = ["2xx", "400", "403", "404",
 
 # What stands there is the schema of an event's data, as makers of clients read it; the check wants that of the frame.
 [[operations]]
-include-operation-id = ["event.subscribe", "global.event"]
+include-operation-id = ["event.subscribe", "global.event", "v2.event.subscribe"]
 checks.response_schema_conformance.enabled = false
 """
 
