@@ -87,7 +87,7 @@ class EditorConnection:
         if not isinstance(method, str):
             self._settle(message)
         elif number is None:
-            await self._notified(method, message.get("params"))
+            await self._take_notification(method, message.get("params"))
         elif isinstance(number, str | int):
             task = asyncio.create_task(self._carry_out(method, message.get("params")))
             self._running[number] = task
@@ -95,7 +95,7 @@ class EditorConnection:
         else:
             self._fail(None, INVALID_REQUEST, "An id is a string or an integer.")
 
-    async def _notified(self, method: str, params: Any) -> None:
+    async def _take_notification(self, method: str, params: Any) -> None:
         if method == "$/cancel_request":
             number = cast("JSON", params or {}).get("requestId")
             if isinstance(number, str | int) and (task := self._running.get(number)) is not None:

@@ -83,7 +83,7 @@ def modes_of(session: Session, choices: SessionChoices, available: AvailableChoi
     """Return the agents as modes; None: there are none."""
     if not available.agents:
         return None
-    modes = [_named(agent.name, agent.name.capitalize(), agent.description) for agent in available.agents]
+    modes = [_choice(agent.name, agent.name.capitalize(), agent.description) for agent in available.agents]
     return {
         "currentModeId": choices.agent_of(session, available),
         "availableModes": [{"id": mode.pop("value"), **mode} for mode in modes],
@@ -94,7 +94,7 @@ def options_of(session: Session, choices: SessionChoices, available: AvailableCh
     """Return everything that can be chosen, with what is chosen now."""
     found: list[JSON] = []
     if available.agents:
-        agents = [_named(agent.name, agent.name.capitalize(), agent.description) for agent in available.agents]
+        agents = [_choice(agent.name, agent.name.capitalize(), agent.description) for agent in available.agents]
         found.append(_select(MODE, "Agent", MODE, choices.agent_of(session, available), agents))
     model = choices.model_of(session, available)
     details = available.find_model(model)
@@ -103,15 +103,18 @@ def options_of(session: Session, choices: SessionChoices, available: AvailableCh
             {
                 "group": provider.id,
                 "name": provider.name,
-                "options": [_named(f"{provider.id}/{each.id}", each.name) for each in provider.models.values()],
+                "options": [_choice(f"{provider.id}/{each.id}", each.name) for each in provider.models.values()],
             }
             for provider in available.providers.providers
         ]
         found.append(_select(MODEL, "Model", MODEL, f"{model.provider_id}/{model.model_id}", groups))
         if details.variants:
-            efforts = [_named(_BY_ITSELF, "As it does by itself"), *(_named(each, each) for each in details.variants)]
+            efforts = [
+                _choice(_BY_ITSELF, "As it does by itself"),
+                *(_choice(each, each) for each in details.variants),
+            ]
             found.append(_select(EFFORT, "Effort", "thought_level", model.variant or _BY_ITSELF, efforts))
-    profiles = [_named(name, *_PROFILES[name]) for name in PROFILES]
+    profiles = [_choice(name, *_PROFILES[name]) for name in PROFILES]
     now = str((session.metadata or {}).get(PROFILE) or available.profile)
     found.append(_select(PROFILE, "Permissions", None, now, profiles))
     return found
@@ -154,6 +157,6 @@ def _select(option: str, name: str, category: str | None, now: str, options: lis
     return found if category is None else {**found, "category": category}
 
 
-def _named(value: str, name: str, description: str | None = None) -> JSON:
+def _choice(value: str, name: str, description: str | None = None) -> JSON:
     found: JSON = {"value": value, "name": name}
     return {**found, "description": description} if description else found

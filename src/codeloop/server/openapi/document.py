@@ -135,14 +135,14 @@ def _answer(row: AnyOperation, given: Schema) -> Schema:
     if row.gives is type(None):
         return {"204": {"description": "It is taken up."}}
     if row.id in PREVIEW:
-        given = _wrapped(row.id, given)
+        given = _wrap(row.id, given)
     kind = TEXTS.get(row.id, "application/json").partition(";")[0]
     if kind == "application/octet-stream":
         given = {"type": "string", "contentMediaType": kind}
     return {"200": {"description": "The answer.", "content": {kind: {"schema": given}}}}
 
 
-def _wrapped(name: str, given: Schema) -> Schema:
+def _wrap(name: str, given: Schema) -> Schema:
     """Return the schema of a preview's answer as a whole."""
     data: Schema = {"type": "array", "items": given} if name in LISTS else given
     match WRAPS[name]:

@@ -19,7 +19,7 @@ from codeloop.schema.permission import PermissionRequest
 from codeloop.schema.question import QuestionRequest
 from codeloop.schema.wire import JSON
 from codeloop.server.preview import arguments as takes
-from codeloop.server.preview.request import Handler, PreviewRequest, answers_in, not_offered
+from codeloop.server.preview.request import Handler, PreviewRequest, answers_in, refuse_unoffered
 from codeloop.server.preview.translate import show_permission
 
 HANDLERS: dict[str, Handler] = {}
@@ -111,7 +111,7 @@ async def remove_saved(it: PreviewRequest, args: takes.SavedPermissionId) -> Non
 @answers("v2.session.permission.create")
 async def refuse_request(_it: PreviewRequest, _args: takes.RequestPermission) -> NoReturn:
     """Refuse."""
-    raise not_offered("A client asks for permission within a call of its own tools: /session/{id}/tools/.../ask.")
+    raise refuse_unoffered("A client asks for permission within a call of its own tools: /session/{id}/tools/.../ask.")
 
 
 @answers("v2.session.permission.list")

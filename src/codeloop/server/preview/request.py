@@ -57,6 +57,6 @@ def answers_in(table: dict[str, Handler]) -> Callable[[str], Callable[[Handler],
     return answers
 
 
-def not_offered(message: str) -> PreviewRefused:
+def refuse_unoffered(message: str) -> PreviewRefused:
     """Return the refusal of what is not done here."""
     return PreviewRefused("InvalidRequestError", 400, message)

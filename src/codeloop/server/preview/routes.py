@@ -80,24 +80,24 @@ def _refuse(error: Exception) -> Response:
     """Return the response for an error, in the shapes of version 2."""
     match error:
         case PreviewRefused(tag=tag, status=status, data=data):
-            return _tagged(status, tag, str(error), **data)
+            return _make_tagged(status, tag, str(error), **data)
         case BadArguments(kind=kind):
-            return _tagged(400, "InvalidRequestError", str(error), kind=kind)
+            return _make_tagged(400, "InvalidRequestError", str(error), kind=kind)
         case TooLarge():
-            return _tagged(413, "InvalidRequestError", "The body is too large.", kind="Body")
+            return _make_tagged(413, "InvalidRequestError", "The body is too large.", kind="Body")
         case SessionNotFound(session_id=session_id):
-            return _tagged(404, "SessionNotFoundError", str(error), sessionID=session_id)
+            return _make_tagged(404, "SessionNotFoundError", str(error), sessionID=session_id)
         case OperationError(kind=kind) if kind in _TAGS:
             tag, status = _TAGS[kind]
-            return _tagged(status, tag, str(error))
+            return _make_tagged(status, tag, str(error))
         case OperationError():
             return refusal(error)
         case CodeloopError():
-            return _tagged(400, "InvalidRequestError", str(error))
+            return _make_tagged(400, "InvalidRequestError", str(error))
         case _:
             return refusal(error)
 
 
-def _tagged(status: int, tag: str, message: str, **more: str) -> Response:
+def _make_tagged(status: int, tag: str, message: str, **more: str) -> Response:
     body = {"_tag": tag, "message": message, **more}
     return Response(msgspec.json.encode(body), status, media_type="application/json")

@@ -37,7 +37,7 @@ from codeloop.schema.operation import NoArguments
 from codeloop.schema.part import CompactionPart
 from codeloop.schema.wire import JSON, replace
 from codeloop.server.preview import arguments as takes
-from codeloop.server.preview.request import Handler, PreviewRefused, PreviewRequest, answers_in, not_offered
+from codeloop.server.preview.request import Handler, PreviewRefused, PreviewRequest, answers_in, refuse_unoffered
 from codeloop.server.preview.translate import show_message, show_messages, show_session
 
 _EVERY = 10_000
@@ -149,7 +149,7 @@ async def compact(it: PreviewRequest, args: takes.PreviewSessionId) -> None:
     """Put a summary in the place of the conversation, with the session's own model."""
     session = (await it.project(args.session_id)).store.session(args.session_id)
     if session.model is None:
-        raise not_offered("The session has no model yet: nothing was said in it.")
+        raise refuse_unoffered("The session has no model yet: nothing was said in it.")
     wanted = Summarize(session_id=session.id, provider_id=session.model.provider_id, model_id=session.model.id)
     await it.call(operation.SUMMARIZE, wanted)
 
@@ -170,7 +170,7 @@ async def wait(it: PreviewRequest, args: takes.PreviewSessionId) -> None:
 async def stage_revert(it: PreviewRequest, args: takes.StageRevert) -> JSON:
     """Take back what was said and done from a message on; it can be cleared or committed."""
     if not args.files:
-        raise not_offered("What was said is taken back together with the files. Leave `files` out.")
+        raise refuse_unoffered("What was said is taken back together with the files. Leave `files` out.")
     project = await it.project(args.session_id)
     if project.store.conversation(args.session_id).entry(args.message_id) is None:
         raise _no_message(args.session_id, args.message_id)
@@ -214,7 +214,7 @@ async def show_context(it: PreviewRequest, args: takes.PreviewSessionId) -> list
 async def refuse_history(it: PreviewRequest, args: takes.PreviewSessionId) -> NoReturn:
     """Refuse: events of version 2 are not stored."""
     (await it.project(args.session_id)).store.session(args.session_id)
-    raise not_offered("Events of version 2 are not stored. Read the session's messages, then follow /api/event.")
+    raise refuse_unoffered("Events of version 2 are not stored. Read the session's messages, then follow /api/event.")
 
 
 @answers("v2.session.interrupt")

@@ -201,7 +201,7 @@ def show_model(model: Model) -> JSON:
         },
         request={"headers": {}, "body": model.options},
         variants=variants,
-        time={"released": _released(model.release_date)},
+        time={"released": _parse_release(model.release_date)},
         cost=[msgspec.to_builtins(model.cost)],
         status=model.status,
         enabled=True,
@@ -209,7 +209,7 @@ def show_model(model: Model) -> JSON:
     )
 
 
-def _released(date: str) -> int:
+def _parse_release(date: str) -> int:
     from datetime import UTC, datetime
 
     try:

@@ -36,8 +36,8 @@ async def everywhere(project: Project, args: ListGlobalSessions) -> list[GlobalS
         return is_earlier and (args.archived or session.time.archived is None)
 
     chosen = [each for each in await asyncio.to_thread(read) if is_wanted(each)][: args.limit]
-    return [GlobalSession(**asdict(each), project=_named(projects.get(each.project_id))) for each in chosen]
+    return [GlobalSession(**asdict(each), project=_describe_project(projects.get(each.project_id))) for each in chosen]
 
 
-def _named(info: ProjectInfo | None) -> SessionProject | None:
+def _describe_project(info: ProjectInfo | None) -> SessionProject | None:
     return None if info is None else SessionProject(id=info.id, worktree=info.worktree, name=info.name)

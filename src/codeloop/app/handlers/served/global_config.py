@@ -28,7 +28,7 @@ from codeloop.workspace.files.safe_open import load_if_there
 @handles(operation.GLOBAL_CONFIG_GET)
 async def get(project: Project, _args: NoArguments) -> JSON:
     """Return the user's configuration without that of any project, and without secrets."""
-    return _shown(await asyncio.to_thread(_load, project.settings), project.settings)
+    return _redact(await asyncio.to_thread(_load, project.settings), project.settings)
 
 
 @handles(operation.GLOBAL_CONFIG_UPDATE)
@@ -47,7 +47,7 @@ async def update(project: Project, args: UpdateGlobalConfig) -> JSON:
             await asyncio.to_thread(_write, settings, file, change)
     if change and project.renew is not None:
         await project.renew()  # other projects see that the file has changed
-    return _shown(await asyncio.to_thread(_load, settings), settings)
+    return _redact(await asyncio.to_thread(_load, settings), settings)
 
 
 def _load(settings: ProjectSettings) -> Loaded:
@@ -59,7 +59,7 @@ def _load(settings: ProjectSettings) -> Loaded:
     return load(place, settings.paths, environment=environment, trusted=True)
 
 
-def _shown(loaded: Loaded, settings: ProjectSettings) -> JSON:
+def _redact(loaded: Loaded, settings: ProjectSettings) -> JSON:
     return redact_config(loaded, settings.environment.get("USER") or "unknown")
 
 
