@@ -78,6 +78,7 @@ NOT_BY_SHAPE = {
     "v2.fs.read": "as file.read",
     "v2.projectCopy.create": "the strategy and the path must be ones that there are",
     "v2.projectCopy.remove": "the folder must be a copy",
+    "v2.pty.connect": "as pty.connect",
     "v2.pty.update": "as pty.update",
     "v2.session.compact": "something must have been said",
     "v2.session.create": "as session.create",
