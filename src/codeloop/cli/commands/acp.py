@@ -2,21 +2,18 @@
 
 import asyncio
 from contextlib import suppress
-from math import inf
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from codeloop.acp.agent import AcpLaunch, serve_editor
-from codeloop.app.app import App
-from codeloop.app.app_client import AppClient
-from codeloop.app.extended.settled import wait_settled, with_warnings
 from codeloop.cli.bootstrap import list_end_signals
 from codeloop.cli.options import CONFIG, LOG_LEVEL, MODEL, OFFLINE, PRINT_LOGS, PROFILE, TRUST, Options
-from codeloop.cli.target.local import startup_of
 from codeloop.cli.target.log import log_of
 from codeloop.client.client import Client
+
+if TYPE_CHECKING:
+    from codeloop.cli.target.editor import EditorProjects
 
 
 @click.command("acp")
@@ -48,16 +45,18 @@ async def _until_signal(options: Options) -> None:
     task, loop = asyncio.current_task(), asyncio.get_running_loop()
     for number in list_end_signals():
         loop.add_signal_handler(number, lambda: task.cancel() if task is not None else None)
-    app = App(startup_of(options, None), idle=inf)
+    projects: EditorProjects | None = None
 
     async def open_client(directory: str) -> tuple[Client, tuple[str, ...]]:
-        project = await app.project(Path(directory))
-        if await wait_settled(project):
-            project = with_warnings(await app.project(Path(directory)), project)
-        project.refresh_catalog()
-        return AppClient(app, Path(directory)), tuple(project.settings.loaded.warnings)
+        nonlocal projects
+        if projects is None:  # the editor is greeted before that is loaded
+            from codeloop.cli.target.editor import EditorProjects
+
+            projects = EditorProjects(options)
+        return await projects.open(directory)
 
     try:
         await serve_editor(AcpLaunch(open_client, options.profile))
     finally:
-        await app.close()
+        if projects is not None:
+            await projects.close()

@@ -1,0 +1,30 @@
+"""The projects that an editor works in, all served by this process."""
+
+from math import inf
+from pathlib import Path
+
+from codeloop.app.app import App
+from codeloop.app.app_client import AppClient
+from codeloop.app.extended.settled import wait_settled, with_warnings
+from codeloop.cli.options import Options
+from codeloop.cli.target.local import startup_of
+from codeloop.client.client import Client
+
+
+class EditorProjects:
+    """Opens the project of each directory that the editor names; one stays open until all are closed."""
+
+    def __init__(self, options: Options) -> None:
+        self._app = App(startup_of(options, None), idle=inf)
+
+    async def open(self, directory: str) -> tuple[Client, tuple[str, ...]]:
+        """Return the client of an absolute directory, and notes for the user. Raises CodeloopError."""
+        project = await self._app.project(Path(directory))
+        if await wait_settled(project):
+            project = with_warnings(await self._app.project(Path(directory)), project)
+        project.refresh_catalog()
+        return AppClient(self._app, Path(directory)), tuple(project.settings.loaded.warnings)
+
+    async def close(self) -> None:
+        """Close every project."""
+        await self._app.close()
