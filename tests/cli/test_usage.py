@@ -75,7 +75,7 @@ def test_an_answer_that_is_interrupted_is_estimated_and_marked(tmp_path: Path, p
     else:  # it counts the input at the start
         assert (used["input"], cached) == (500, 200)
         assert 300 < used["estimated"] <= used["output"]
-    assert session["cost"] == pytest.approx((used["input"] + 2 * used["output"]) / 1e6)
+    assert session["cost"] == pytest.approx((used["input"] + cached + 2 * used["output"]) / 1e6)
     shown = (
         terminal.shown,
         *(desk.run(*words).stdout for words in (["session", "show"], ["session", "list"], ["stats"])),

@@ -7,7 +7,6 @@ import click
 from codeloop.kit.suggest import MOST, near
 
 COMMANDS: dict[str, tuple[str, ...]] = {
-    "acp": ("serve",),
     "chat": (),
     "check": ("doctor",),
     "config": ("debug config",),

@@ -75,7 +75,7 @@ class StatusBar(CommandWidget):
         if width < LEAST or self._least() + _cells(right) > width:  # who answers is worth more than a key
             right = self._sums("")
         left = self._start(max(width - _cells(right) - 3, 10))
-        if _cells(left) + _cells(right) + 1 > width:  # what waits for a key comes first
+        if _cells(left) + _cells(right) + 3 > width:  # what waits for a key comes first
             right = []
         if (problem := self._standing.problem) and cell_len(problem) + _cells(right) + 3 > width:
             left, right = self._start(width - 3), []
