@@ -41,7 +41,6 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "tui": (),
     "usage": ("stats",),
     "version": ("--version",),
-    "web": ("serve",),
 }
 """By what people type, what is meant; nothing: the program without a command."""
 WITHIN: dict[str, tuple[str, ...]] = {

@@ -75,12 +75,13 @@ class StatusBar(CommandWidget):
         if width < LEAST or self._least() + _cells(right) > width:  # who answers is worth more than a key
             right = self._sums("")
         left = self._start(max(width - _cells(right) - 3, 10))
-        if _cells(left) + _cells(right) + 3 > width:  # what waits for a key comes first
+        gap = 3 if self._standing.waiting else 1  # everything else ends with blanks of its own
+        if _cells(left) + _cells(right) + gap > width:  # what waits for a key comes first
             right = []
         if (problem := self._standing.problem) and cell_len(problem) + _cells(right) + 3 > width:
             left, right = self._start(width - 3), []
-        gap = Segment(" " * max(width - _cells(left) - _cells(right) - 2, 0))
-        return [Segment(" "), *left, gap, *right, Segment(" ")]
+        blanks = Segment(" " * max(width - _cells(left) - _cells(right) - 2, 0))
+        return [Segment(" "), *left, blanks, *right, Segment(" ")]
 
     def _least(self) -> int:
         """Return the cells that are needed to say whole what goes on and who answers; 0 where that can be cut."""
