@@ -1,7 +1,9 @@
 """The browser UI in a real browser: these run only when they are asked for by their mark, e2e."""
 
+import fcntl
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -25,8 +27,10 @@ def source() -> Path:
     npm = shutil.which("npm")
     if npm is None or shutil.which("node") is None:
         pytest.skip("node and npm are not installed here")
-    if not (SOURCE / "node_modules" / ".package-lock.json").exists():
-        done = subprocess.run([npm, "ci"], cwd=SOURCE, capture_output=True, text=True, check=False, timeout=300)
-        if done.returncode:
-            pytest.skip(f"the packages can't be had: {done.stderr.strip()[-400:]}")
+    with (Path(sys.prefix) / ".web-packages.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # each worker of the run gets here
+        if not (SOURCE / "node_modules" / ".package-lock.json").exists():
+            done = subprocess.run([npm, "ci"], cwd=SOURCE, capture_output=True, text=True, check=False, timeout=300)
+            if done.returncode:
+                pytest.skip(f"the packages can't be had: {done.stderr.strip()[-400:]}")
     return SOURCE

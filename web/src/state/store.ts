@@ -38,6 +38,14 @@ export interface Offers {
 export const NO_OFFERS: Offers = { agents: [], commands: [], providers: [], defaults: {}, worktree: "", home: "", branch: "" };
 
 export const place = signal<Place>({ directory: "", sessionID: "" });
+
+/** Wait until it is known which session or directory the page shows. */
+export const untilPlaced = (): Promise<void> =>
+  new Promise((resolve) => {
+    const isPlaced = (): boolean => Boolean(place.value.sessionID || place.value.directory);
+    if (isPlaced()) return resolve();
+    const stop = place.subscribe(() => isPlaced() && (resolve(), queueMicrotask(() => stop())));
+  });
 export const sessions = signal<ReadonlyMap<string, Session>>(new Map());
 export const areSessionsLoaded = signal(false);
 export const statuses = signal<ReadonlyMap<string, Status>>(new Map());

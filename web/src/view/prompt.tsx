@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { abort, currentAgent, currentModel, findFiles, send, type Attachment } from "../state/actions";
 import { connection } from "../wire/stream";
-import { current, isBusy, offers, place } from "../state/store";
+import { current, isBusy, offers, place, untilPlaced } from "../state/store";
 import { dialog, fail, insertion, keepDraft, readDraft } from "../state/ui";
 import { completionAt, commandsFor, type Completion } from "./completion";
 import { Icon, IconButton } from "./icons";
@@ -39,13 +39,16 @@ export function Prompt() {
   const files = useRef(new Set<string>()).current;
   const box = useRef<HTMLTextAreaElement>(null);
   const asked = useRef(0);
+  const before = useRef<string | null>(null);
 
   const setText = (value: string): void => {
     text.value = value;
     keepDraft(key, value);
   };
   useEffect(() => {
-    text.value = readDraft(key);
+    const typed = before.current === "" ? text.peek() : ""; // before it was known where the page is
+    before.current = key;
+    setText(typed || readDraft(key));
     completion.value = null;
     requestAnimationFrame(() => box.current && fit(box.current));
     if (matchMedia("(pointer: fine)").matches) box.current?.focus();
@@ -103,6 +106,7 @@ export function Prompt() {
     completion.value = null;
     requestAnimationFrame(() => box.current && fit(box.current));
     try {
+      await untilPlaced();
       await send(value, attached, files);
       keepDraft(key, "");
     } catch (error) {
