@@ -88,6 +88,9 @@ class ServerDiagnostics:
             client = await self._connect()
             if client is None:
                 return
+            for edit in edits:
+                if edit.before is None:  # a new file may have made a root of its folder: nothing was asked here before
+                    self._told.setdefault(edit.path, ())
             self._take_up_what_is_new(client)
             self._knows_all = self._knows_all or _is_at_rest(client)
             for edit in edits:
