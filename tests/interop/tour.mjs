@@ -44,6 +44,19 @@ async function say(words) {
   await page.keyboard.type(words)
   await page.keyboard.press("Enter")
 }
+const credential = { authorization: `Basic ${Buffer.from(`opencode:${PASSWORD}`).toString("base64")}` }
+/** Send what is typed, and wait until its turn is over: a shell line is refused while one runs. */
+async function sendAndWait() {
+  const sent = page.waitForResponse((it) => it.request().method() === "POST" && /\/session\/[^/]+\/(prompt_async|message|prompt)/.test(it.url()))
+  await page.keyboard.press("Enter")
+  await sent
+  const status = `${BASE_URL}/session/status?directory=${encodeURIComponent(DIRECTORY)}`
+  for (const end = Date.now() + WAIT; Date.now() < end; await page.waitForTimeout(100)) {
+    const working = await (await fetch(status, { headers: credential })).json()
+    if (Object.keys(working).length === 0) return
+  }
+  throw new Error("the turn does not end")
+}
 const project = `${BASE_URL}/${Buffer.from(DIRECTORY).toString("base64").replace(/=+$/, "")}/session`
 
 await step("the home page opens", async () => {
@@ -103,7 +116,7 @@ await step("an at sign lists files", async () => {
 await step("a file goes along with a prompt", async () => {
   await page.keyboard.press("Enter")
   await page.keyboard.type(" read this file")
-  await page.keyboard.press("Enter")
+  await sendAndWait()
   await text("read this file")
 })
 await step("a shell line is run", async () => {
