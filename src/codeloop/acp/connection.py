@@ -2,11 +2,12 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from typing import Any, cast
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 import msgspec
 
+from codeloop.kit.jsonc import is_object
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
 
@@ -25,7 +26,7 @@ class RpcError(CodeloopError):
         self.data = data
 
 
-Handler = Callable[[str, Any], Awaitable[Any]]
+Handler = Callable[[str, Any], Coroutine[Any, Any, Any]]
 """Carries out a method with its parameters and returns the result. Raises RpcError or CodeloopError."""
 
 
@@ -51,10 +52,10 @@ class EditorConnection:
         except msgspec.DecodeError as error:
             self._fail(None, PARSE_ERROR, f"This line is not JSON: {error}")
             return
-        if not isinstance(message, dict):
+        if not is_object(message):
             self._fail(None, INVALID_REQUEST, "A message is a JSON object.")
             return
-        await self._take_message(cast("JSON", message))
+        await self._take_message(message)
 
     async def request(self, method: str, params: JSON) -> Any:
         """Ask the client, and return its result. Raises RpcError. Cancelled, it tells the client so."""
@@ -72,7 +73,7 @@ class EditorConnection:
             del self._waiting[number]
 
     def notify(self, method: str, params: JSON) -> None:
-        """Tell the client something."""
+        """Send the client a notification."""
         self._send({"method": method, "params": params})
 
     async def close(self) -> None:
@@ -89,7 +90,7 @@ class EditorConnection:
         elif number is None:
             await self._take_notification(method, message.get("params"))
         elif isinstance(number, str | int):
-            task = asyncio.create_task(self._carry_out(method, message.get("params")))
+            task = asyncio.create_task(self._handle(method, message.get("params")))
             self._running[number] = task
             task.add_done_callback(lambda done: self._answer(number, method, done))
         else:
@@ -97,7 +98,7 @@ class EditorConnection:
 
     async def _take_notification(self, method: str, params: Any) -> None:
         if method == "$/cancel_request":
-            number = cast("JSON", params or {}).get("requestId")
+            number = params.get("requestId") if is_object(params) else None
             if isinstance(number, str | int) and (task := self._running.get(number)) is not None:
                 task.cancel()
             return
@@ -105,9 +106,6 @@ class EditorConnection:
             await self._handle(method, params)
         except CodeloopError as error:  # a notification has no answer
             _log.warning("%s: %s", method, error)
-
-    async def _carry_out(self, method: str, params: Any) -> Any:
-        return await self._handle(method, params)
 
     def _answer(self, number: str | int, method: str, task: asyncio.Task[Any]) -> None:
         """Send what a request's task came to."""
@@ -135,7 +133,7 @@ class EditorConnection:
         if answer is None or answer.done():
             return  # the answer to what was cancelled
         if (failure := message.get("error")) is not None:
-            given = cast("JSON", failure) if isinstance(failure, dict) else {}
+            given = failure if is_object(failure) else {}
             code = given.get("code")
             answer.set_exception(RpcError(code if isinstance(code, int) else INTERNAL, str(given.get("message") or "")))
         else:

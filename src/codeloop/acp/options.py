@@ -11,18 +11,12 @@ from codeloop.schema.api.providers import Model, UsableProviders
 from codeloop.schema.api.session_requests import UpdateSession
 from codeloop.schema.message import NO_VARIANT, ModelRef, Session, model_named
 from codeloop.schema.operation import AGENT_LIST, CONFIG_GET, CONFIG_PROVIDERS, SESSION_UPDATE, NoArguments
-from codeloop.schema.permission import PROFILE, PROFILES
+from codeloop.schema.permission import PROFILE, PROFILE_WORDS
 from codeloop.schema.wire import JSON, replace
 
 MODE, MODEL, EFFORT = "mode", "model", "effort"
 _BY_ITSELF = "default"
 """The effort that a model takes by itself."""
-_PROFILES = {
-    "ask": ("Ask", "Reads without a question; asks for changes and commands."),
-    "auto": ("Auto", "Works in the project without a question; asks for what leaves it."),
-    "plan": ("Plan", "Changes nothing."),
-    "yolo": ("Everything", "Asks nothing at all."),
-}
 
 
 class AvailableChoices(Struct, frozen=True):
@@ -114,7 +108,7 @@ def options_of(session: Session, choices: SessionChoices, available: AvailableCh
                 *(_choice(each, each) for each in details.variants),
             ]
             found.append(_select(EFFORT, "Effort", "thought_level", model.variant or _BY_ITSELF, efforts))
-    profiles = [_choice(name, *_PROFILES[name]) for name in PROFILES]
+    profiles = [_choice(name, name.capitalize(), words) for name, words in PROFILE_WORDS.items()]
     now = str((session.metadata or {}).get(PROFILE) or available.profile)
     found.append(_select(PROFILE, "Permissions", None, now, profiles))
     return found

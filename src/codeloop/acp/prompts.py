@@ -12,7 +12,7 @@ _TEXT = "text/plain"
 
 
 def text_of(blocks: Sequence[PromptBlock]) -> str:
-    """Return what was typed; a link stands in it by its name, as the editor shows it."""
+    """Return the typed text; a link stands in it by its name, as the editor shows it."""
     return "".join(
         block.text if isinstance(block, EditorText) else f"@{block.name}" if isinstance(block, EditorLink) else ""
         for block in blocks
@@ -20,7 +20,7 @@ def text_of(blocks: Sequence[PromptBlock]) -> str:
 
 
 def files_of(blocks: Sequence[PromptBlock]) -> list[FilePartInput]:
-    """Return what is attached. Raises RpcError for what no model of ours takes."""
+    """Return the attachments. Raises RpcError for what no model of ours takes."""
     found: list[FilePartInput] = []
     for block in blocks:
         match block:

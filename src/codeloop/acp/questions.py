@@ -2,7 +2,7 @@
 
 import asyncio
 from contextlib import suppress
-from typing import Any, cast
+from typing import Any
 
 from codeloop.acp.connection import EditorConnection, RpcError
 from codeloop.acp.tool_calls import as_code, as_text, diffs_of, kind_of, title_of
@@ -10,6 +10,7 @@ from codeloop.client.asking import origin
 from codeloop.client.client import Client
 from codeloop.client.mcp_server.forms import form_of, question_answers
 from codeloop.client.permission_text import in_words
+from codeloop.kit.jsonc import is_object
 from codeloop.kit.terminal_text import inert
 from codeloop.schema.api.session_inputs import AnswerPermission, AnswerQuestion, RejectQuestion
 from codeloop.schema.errors import OperationError
@@ -105,11 +106,11 @@ class Asker:
         """Have a form filled in; None: the user would not."""
         params: JSON = {"sessionId": self._session_id, "mode": "form", "message": message, "requestedSchema": schema}
         try:
-            answer = read_result(await self._connection.request("elicitation/create", params))
+            answer = _read_object(await self._connection.request("elicitation/create", params))
         except RpcError:
             return None
         content = answer.get("content") if answer.get("action") == "accept" else None
-        return cast("JSON", content) if isinstance(content, dict) else None
+        return content if is_object(content) else None
 
     async def _choose_answer(self, request: QuestionRequest, question: QuestionInfo) -> list[list[str]] | None:
         options = [
@@ -132,10 +133,10 @@ class Asker:
         """Return the id of the option that the user chose; "": none."""
         params: JSON = {"sessionId": self._session_id, "toolCall": call, "options": options}
         try:
-            answer = read_result(await self._connection.request("session/request_permission", params))
+            answer = _read_object(await self._connection.request("session/request_permission", params))
         except RpcError:
             return ""
-        outcome = read_result(answer.get("outcome"))
+        outcome = _read_object(answer.get("outcome"))
         chosen = str(outcome.get("optionId") or "") if outcome.get("outcome") == "selected" else ""
         return chosen if chosen in {option["optionId"] for option in options} else ""
 
@@ -144,9 +145,9 @@ class Asker:
             await self._client.call(PERMISSION_REPLY, AnswerPermission(request_id=request.id, reply=reply))
 
 
-def read_result(given: Any) -> JSON:
+def _read_object(given: Any) -> JSON:
     """Return an object that a client sent; anything else counts as an empty one."""
-    return cast("JSON", given) if isinstance(given, dict) else {}
+    return given if is_object(given) else {}
 
 
 def _input_of(request: PermissionRequest) -> JSON:

@@ -104,7 +104,7 @@ class EditorSession:
         return found if modes is None else {**found, "modes": modes}
 
     async def announce(self) -> None:
-        """Tell the editor which commands there are."""
+        """Send the editor the commands that there are."""
         self._told = self.state()
         self._commands = await self.client.call(COMMAND_LIST, NoArguments())
         rows: list[JSON] = [{"name": name, "description": text} for name, text in _OWN_COMMANDS.items()]
@@ -214,7 +214,7 @@ class EditorSession:
             )
 
     def report_options(self) -> None:
-        """Tell the editor what is chosen now, where that is not what it knows."""
+        """Send the editor what is chosen now, where that is not what it knows."""
         state = self.state()
         if state == self._told:
             return
@@ -295,7 +295,6 @@ class EditorSession:
         except asyncio.CancelledError:
             await self.cancel()
             raise
-        self.session = await self.client.call(SESSION_GET, SessionId(session_id=self.session.id))
         return answer
 
     def _ending(self, answer: MessageWithParts) -> JSON:

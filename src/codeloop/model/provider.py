@@ -13,8 +13,8 @@ from codeloop.model.catalog.services import Service, addresses_of, service_of
 from codeloop.model.catalog.vendors import BASE_URLS, SETTINGS, LocalServer
 from codeloop.model.chat import ModelInfo
 from codeloop.model.credentials.chains import chain_of
+from codeloop.model.credentials.cloud_chain import Signer
 from codeloop.model.credentials.environment import environment_key, holds_key
-from codeloop.model.credentials.key_helper import KeyHelper, command_of
 from codeloop.model.credentials.store import Credentials
 from codeloop.model.errors import ModelUnavailable, NoKey
 from codeloop.model.origin import bare_url, origin
@@ -181,7 +181,9 @@ def endpoint_of(
     )
 
 
-def _key_helper(provider: Provider, service: Service | None) -> KeyHelper:
+def _key_helper(provider: Provider, service: Service | None) -> Signer:
+    from codeloop.model.credentials.key_helper import KeyHelper, command_of
+
     options, protocol = provider.config.options, service.protocol if service else ""
     ttl = _seconds(provider.id, "apiKeyHelperTtl", options.get("apiKeyHelperTtl"), KEY_HELPER_TTL.seconds)
     command = command_of(provider.id, options["apiKeyHelper"])

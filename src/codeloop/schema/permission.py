@@ -12,6 +12,13 @@ Reply = Literal["once", "always", "reject"]
 Profile = Literal["ask", "auto", "plan", "yolo"]
 """What is asked before a person's own rules: see `permission.defaults`."""
 PROFILES: tuple[Profile, ...] = get_args(Profile)
+PROFILE_WORDS: dict[Profile, str] = {
+    "ask": "reads without asking; asks before it edits or runs anything",
+    "auto": "edits in the project, runs in the sandbox; asks beyond both",
+    "plan": "reads and plans; changes nothing",
+    "yolo": "does everything without asking",
+}
+"""What each does, for user interfaces."""
 PROFILE = "profile"
 """Where a session keeps in its metadata the profile that was chosen for it."""
 Trait = Literal["read-only", "sandboxed"]

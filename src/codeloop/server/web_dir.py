@@ -86,6 +86,6 @@ def _is_opened(request: Request) -> bool:
 
 @lru_cache(maxsize=4)
 def _policy(index: Path, _changed: int, _size: int) -> str:
-    """Return what the page may do: its own scripts, and those that stand in its index as it was changed last."""
+    """Return the content security policy: the app's own scripts, and those that its index holds, by their hashes."""
     found = (base64.b64encode(sha256(script).digest()).decode() for script in _INLINE.findall(index.read_bytes()))
     return "; ".join(_POLICY).format(inline="".join(f" 'sha256-{digest}'" for digest in found))

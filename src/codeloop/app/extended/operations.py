@@ -72,7 +72,7 @@ async def serve_operation(carry_out: CarryOut, call: OperationCall, reach: Reach
 
 
 def _find_escape(arguments: Any, root: Path) -> str:
-    """Return what an operation would do that the sandbox keeps from extensions; "" for nothing."""
+    """Name the act of an operation that the sandbox keeps from extensions; "" for none."""
     match arguments:
         case CreateSession() | UpdateSession() if any(rule.action == "allow" for rule in arguments.permission or ()):
             return "allow anything"

@@ -90,7 +90,7 @@ _OPTIONS = (
 
 
 def _with_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of a server."""
+    """Add the options of a server to a command."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command

@@ -8,13 +8,16 @@ import asyncio
 import os
 import sys
 import threading
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from queue import SimpleQueue
+from typing import Any
 
 from msgspec import Struct
 
 from codeloop.schema.limits import MCP_MESSAGE, OUTPUT_READER
+
+TakeLine = Callable[[bytes | None], Coroutine[Any, Any, None]]
 
 
 class StandardLines(Struct, frozen=True):
@@ -24,7 +27,7 @@ class StandardLines(Struct, frozen=True):
     whole line, with its end.
     """
 
-    start: Callable[[Callable[[bytes | None], Awaitable[None]]], None]
+    start: Callable[[TakeLine], None]
     write: Callable[[bytes], None]
 
 
@@ -37,13 +40,10 @@ async def open_standard_lines() -> AsyncGenerator[StandardLines]:
     writer = threading.Thread(target=_write, args=(sink, lines), daemon=True)
     writer.start()
 
-    def start(take: Callable[[bytes | None], Awaitable[None]]) -> None:
-        async def send_line(line: bytes | None) -> None:
-            await take(line)
-
+    def start(take: TakeLine) -> None:
         def hand_on(line: bytes | None) -> None:
             if line is None or line.strip():
-                asyncio.run_coroutine_threadsafe(send_line(line), loop).result()
+                asyncio.run_coroutine_threadsafe(take(line), loop).result()
 
         threading.Thread(target=_read, args=(source, hand_on), daemon=True).start()
 

@@ -15,7 +15,7 @@ _CONTAINERS = frozenset(("docker", "podman", "nerdctl"))
 
 
 def keep_in(reach: Reach, name: str, given: JSON, output: JSON, answer: JSON) -> JSON:
-    """Return what of an answer to the hook `name` counts. `given`, `output`: what the extension was asked with."""
+    """Return the part of a hook's answer that counts. `given`, `output`: what the extension was asked with."""
     if reach == "all":
         return answer
     match name:

@@ -66,7 +66,7 @@ def _list(node: JSON, key: str) -> list[JSON]:
 
 
 def _find(root: JSON, target: str) -> JSON:
-    """Return what a reference within the schema names; empty when there is nothing."""
+    """Return the schema that a reference within `root` names; empty when there is none."""
     found: Any = root
     for name in target.removeprefix("#").split("/")[1:]:
         found = found.get(name.replace("~1", "/").replace("~0", "~")) if is_object(found) else None

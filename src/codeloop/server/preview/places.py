@@ -39,7 +39,7 @@ async def read_file(it: PreviewRequest, args: takes.ReadPreviewFile) -> Response
 
 @answers("v2.fs.list")
 async def list_folder(it: PreviewRequest, args: takes.ListPreviewFolder) -> list[JSON]:
-    """Return what is in a folder, folders first."""
+    """List the entries of a folder, folders first."""
     found = await it.call(operation.FILE_LIST, FileQuery(path=args.path))
     return [{"path": each.path, "type": each.type} for each in found]
 
@@ -90,7 +90,7 @@ async def list_requests(it: PreviewRequest, _args: NoArguments) -> list[JSON]:
 
 @answers("v2.permission.saved.list")
 async def list_saved(it: PreviewRequest, args: takes.ListSavedPermissions) -> list[JSON]:
-    """Return what is always allowed in the directory's project."""
+    """List the permissions that are always allowed in the directory's project."""
     project = await it.project()
     project_id = project.settings.place.project_id
     if args.project_id not in {None, project_id}:

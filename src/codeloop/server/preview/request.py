@@ -45,7 +45,7 @@ class PreviewRefused(CodeloopError):
 
 
 def answers_in(table: dict[str, Handler]) -> Callable[[str], Callable[[Handler], Handler]]:
-    """Return what marks a function as the handler of the operation with an id, in a table."""
+    """Return a decorator factory: `answers(id)` enters a function in the table as the handler of that operation."""
 
     def answers(name: str) -> Callable[[Handler], Handler]:
         def add(handler: Handler) -> Handler:

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 from codeloop.kit.suggest import near, suggest_names
 from codeloop.schema.errors import UsageProblem
-from codeloop.schema.permission import PROFILES, Profile
+from codeloop.schema.permission import PROFILE_WORDS, PROFILES, Profile
 from codeloop.schema.wire import replace
 from codeloop.tui.actions.dialogs import ask
 from codeloop.tui.actions.send import hold_profile
 from codeloop.tui.dialogs.parts.model_memory import reference
-from codeloop.tui.dialogs.profiles import WORDS, profile_picker
+from codeloop.tui.dialogs.profiles import profile_picker
 from codeloop.tui.ui import Ui
 
 BY_NAME = "yolo"
@@ -80,7 +80,7 @@ async def switch_profile(ui: Ui, _words: str) -> None:
     at = next((place for place, each in enumerate(names) if each == now), -1)
     name = names[(at + 1) % len(names)]
     await _take_profile(ui, name)
-    ui.notify(f"Profile {name}: {WORDS[name]}", timeout=3)
+    ui.notify(f"Profile {name}: {PROFILE_WORDS[name]}", timeout=3)
 
 
 async def _take_profile(ui: Ui, name: str) -> None:

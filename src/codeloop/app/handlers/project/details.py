@@ -23,7 +23,7 @@ class ProjectDetails(Wire):
 
 
 def read_details(folder: Path) -> ProjectDetails:
-    """Return what is known of the project with this folder; a file that can't be read says nothing. Blocks."""
+    """Read the stored details of the project with this folder; empty where the file can't be read. Blocks."""
     try:
         text = read_text(folder / _FILE, CONFIG_BYTES.value)
         return ProjectDetails() if text is None else msgspec.json.decode(text, type=ProjectDetails)

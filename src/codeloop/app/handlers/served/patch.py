@@ -18,7 +18,7 @@ from codeloop.workspace.git.working_diff import list_changes
 
 @handles(operation.VCS_DIFF_RAW)
 async def raw_diff(project: Project, _args: NoArguments) -> str:
-    """Return what `diff` does as one patch, new files too; empty outside a repository. Raises GitFailed."""
+    """Return the changes as one patch, new files too; empty outside a repository. Raises GitFailed."""
     git = git_of(project)
     if git is None:
         return ""

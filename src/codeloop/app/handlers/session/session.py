@@ -8,7 +8,6 @@ from codeloop import __version__
 from codeloop.agent.subagent.ceilings import read_ceilings, with_ceilings
 from codeloop.agent.title import UNTITLED
 from codeloop.app.handlers import handles
-from codeloop.app.handlers.reports.databases import find_databases
 from codeloop.app.handlers.session.prompt import check_model
 from codeloop.app.project import Project
 from codeloop.app.slugs import slug
@@ -96,6 +95,7 @@ def _is_top(project: Project, directory: str) -> bool:
 @handles(operation.SESSION_EVERYTHING)
 async def everything(project: Project, args: ListAllSessions) -> list[Session]:
     """Return the sessions of every project, newest change first; databases that can't be read are left out."""
+    from codeloop.app.handlers.reports.databases import find_databases
 
     def read() -> list[Session]:
         found: list[Session] = []

@@ -6,9 +6,10 @@ from contextlib import suppress
 from codeloop.agent.compaction import room_of
 from codeloop.agent.engine import Policy, model_ref
 from codeloop.agent.moves import count_used_tokens
-from codeloop.app.handlers.reports.spending import least_left, read_budgets
 from codeloop.app.project import Project
 from codeloop.schema.api.session_inputs import RunLimits
+from codeloop.schema.api.session_requests import BudgetUse
+from codeloop.schema.config import SpendingConfig
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.message import UserMessage
 
@@ -21,11 +22,10 @@ async def make_policy(limits: RunLimits | None, message: UserMessage, project: P
     compaction = project.settings.config.compaction
     info = project.models.open(model_ref(message.model)).info
     session = project.store.session(message.session_id)
-    spending = least_left(await read_budgets(project))
     return Policy(
         steps=min(bounds, default=None),
         cost=limits.cost,
-        spending=spending,
+        spending=await _find_tightest_budget(project),
         cost_before=session.cost or 0.0,
         tokens=limits.tokens,
         tokens_before=count_used_tokens(session),
@@ -35,6 +35,15 @@ async def make_policy(limits: RunLimits | None, message: UserMessage, project: P
         fallback=_usable_models(project, agent.fallback or ()),
         attended=limits.attended,
     )
+
+
+async def _find_tightest_budget(project: Project) -> BudgetUse | None:
+    """Return the budget of the configuration that has the fewest dollars left; None: none is set."""
+    if project.settings.config.budget == SpendingConfig():
+        return None
+    from codeloop.app.handlers.reports.spending import least_left, read_budgets
+
+    return least_left(await read_budgets(project))
 
 
 def _usable_models(project: Project, refs: Iterable[str]) -> tuple[str, ...]:
