@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from codeloop.agent.compaction import learnt_room, room_of
-from codeloop.agent.request.window import window
+from codeloop.agent.compaction import learnt_room
+from codeloop.agent.request.window import room_of, window
 from codeloop.model.chat import Limits, ModelInfo, TextPiece, ToolTurn, UserTurn
 from codeloop.model.testing.script import Count, ScriptedAnswer, ScriptedCall
 from codeloop.schema.api.session_inputs import MessageWithParts, RunLimits, Summarize

@@ -34,7 +34,6 @@ from codeloop.schema.event import StoredEvent, message_updated, part_updated
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.limits import (
     COMPACT_AT,
-    COMPACT_RESERVE,
     COMPACT_TAIL,
     KEPT_OUTPUTS,
     PRUNE_GAIN,
@@ -50,18 +49,6 @@ from codeloop.tool.superseded_outputs import find_superseded
 
 GO_ON = "Continue the task from where the note leaves off. If nothing is left to do, say what was done."
 ASK = "Write the hand-over note now."
-
-
-def room_of(info: ModelInfo, reserved: int | None) -> int | None:
-    """Return how many tokens a request may hold before the conversation is compacted; None when nothing is known.
-
-    That is 90 % of the model's context less what is kept free for the answer (`reserved`, or the model's own limit).
-    """
-    whole = info.limits.input or info.limits.context
-    if not whole:
-        return None
-    answer = reserved or min(info.limits.output or COMPACT_RESERVE.value, COMPACT_RESERVE.value, whole // 4)
-    return (whole - (0 if info.limits.input else answer)) * COMPACT_AT.value // 100
 
 
 def learnt_room(message: str) -> int | None:

@@ -1,7 +1,6 @@
 """The loop: decide, do. Everything else is a wrapper around the two calls, the model and a tool."""
 
 from codeloop.agent.answer.reminders import remind
-from codeloop.agent.compaction import compact
 from codeloop.agent.engine import Engine, model_ref
 from codeloop.agent.moves import AskModel, Compact, Delegate, FallBack, Recover, Stop, next_move
 from codeloop.agent.recovery import fall_back, recover
@@ -20,6 +19,8 @@ async def run(engine: Engine, session_id: str) -> Stop:
             case Recover() as move:
                 recover(engine.store, session_id, move.entries)
             case Compact() as move:
+                from codeloop.agent.compaction import compact
+
                 await compact(engine, session_id, move)
             case FallBack() as move:
                 fall_back(engine, move)

@@ -5,15 +5,13 @@ import logging
 from collections.abc import Iterator
 from functools import partial
 from itertools import islice, takewhile
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from codeloop.agent.answer.repeats import count_equal, ends_turn, note_on
-from codeloop.agent.answer.written_calls import find_calls
 from codeloop.agent.engine import Engine
 from codeloop.agent.moves import REJECTED, open_calls
 from codeloop.agent.recovery import INTERRUPTED, NOT_ALLOWED, log_call, mark_interrupted
-from codeloop.agent.tool_context import CallContext
 from codeloop.kit import fault_injection
 from codeloop.model.chat import CallReady, Finished
 from codeloop.permission.gate import Denied, Rejected
@@ -41,14 +39,18 @@ from codeloop.schema.wire import JSON, replace
 from codeloop.store.conversation import Entry
 from codeloop.tool.tool import ENDED, HasAdvice, ToolFailure, ToolResult
 from codeloop.tool.toolbox import InvalidToolCall, Notices, PreparedCall, Toolbox
-from codeloop.tool.truncate import truncate
 from codeloop.workspace.snapshot.step_recorder import StepRecorder
+
+if TYPE_CHECKING:
+    from codeloop.agent.tool_context import CallContext
 
 CUT = {
     "length": "The answer reached the model's output limit before the call's arguments were complete: it was not run.",
     "cut": "The connection broke before the call's arguments were complete, so it was not run.",
 }
 SHORTER = {ADVICE: "Make the call again with less in it, for example a file in several pieces."}
+WRITTEN_MARKS = frozenset("<[{")
+"""Every form of a call that is written as text has one of these."""
 WRITTEN = "the call came as text and was run; make calls as the service takes them"
 LOOP = "The same call of {tool} gave the same result {count} times, so the turn was ended."
 POLLS = frozenset({"bash_output", "task_output"})
@@ -122,8 +124,12 @@ class ToolCalls:
         text = next(
             (p for p in reversed(view.parts(self._info.id)) if isinstance(p, TextPart) and p.text.strip()), None
         )
-        calls, rest = find_calls(text.text, self.offered or frozenset()) if text is not None else ([], "")
-        if text is None or not calls:
+        if text is None or not any(mark in text.text for mark in WRITTEN_MARKS):
+            return
+        from codeloop.agent.answer.written_calls import find_calls
+
+        calls, rest = find_calls(text.text, self.offered or frozenset())
+        if not calls:
             return
         self._engine.store.append(part_updated(replace(text, text=rest)))
         for name, arguments in calls:
@@ -187,6 +193,8 @@ class ToolCalls:
             self._store_error(part, start, self._rejected)
             return
         self._engine.store.append(part_updated(part))
+        from codeloop.agent.tool_context import CallContext
+
         context = CallContext(self._engine, self._agent, part, self._recorder)
         try:
             await fault_injection.reach("call.start")
@@ -194,6 +202,8 @@ class ToolCalls:
             if context.first.repeated is not None:  # a tool that asks nothing; the model does not see its result yet
                 await context.ask()
             await fault_injection.reach("call.effect")
+            from codeloop.tool.truncate import truncate
+
             limits = self._engine.output
             scratch, keep = self._engine.workspace.scratch, prepared.tool.traits.keep
             result = truncate(result, scratch, keep, lines=limits.lines, size=limits.bytes)
@@ -227,13 +237,13 @@ class ToolCalls:
             context.close()
         await fault_injection.reach("call.result")
 
-    async def _carry_out(self, prepared: PreparedCall, context: CallContext) -> ToolResult:
+    async def _carry_out(self, prepared: PreparedCall, context: "CallContext") -> ToolResult:
         """Carry a call out, with what extensions change of it."""
         from codeloop.tool.hooked import run_call  # an answer without calls needs none of it
 
         return await run_call(self._engine.hooks.runner, prepared, context, partial(self._begin, context))
 
-    async def _begin(self, context: CallContext, prepared: PreparedCall) -> None:
+    async def _begin(self, context: "CallContext", prepared: PreparedCall) -> None:
         """Note the arguments as they are now, and whether the call repeats the ones just before it.
 
         Such a call is asked about, so that a model can't run in circles unseen.
@@ -255,6 +265,8 @@ class ToolCalls:
         if part.tool in POLLS:
             return "", {}
         entries = self._engine.store.context_view(part.session_id).entries
+        from codeloop.agent.answer.repeats import count_equal, ends_turn, note_on
+
         recent, every = count_equal(entries, part, output)
         return note_on(recent), {LOOPED: LOOP.format(tool=part.tool, count=every)} if ends_turn(every) else {}
 

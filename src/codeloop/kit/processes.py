@@ -105,7 +105,7 @@ def pid_scope() -> str:
     """
     machine = os.uname().nodename
     try:
-        boot = _BOOT_ID.read_text(encoding="ascii").strip().partition("-")[0]
+        boot = _BOOT_ID.read_text(encoding="utf-8").strip().partition("-")[0]
         namespace = "".join(char for char in str(_PID_NAMESPACE.readlink()) if char.isdigit())
     except (OSError, UnicodeDecodeError):
         return machine

@@ -14,17 +14,9 @@ from codeloop.model.credentials.chains import chain_of
 from codeloop.model.credentials.environment import environment_key
 from codeloop.model.credentials.store import Credentials
 from codeloop.model.errors import ModelUnavailable
-from codeloop.model.provider import Provider, resolve_url
+from codeloop.model.provider import Provider, Written, resolve_url
 from codeloop.model.wire.endpoint import KEY_HEADERS
 from codeloop.net.origin import is_loopback
-
-Written = Callable[[tuple[str, ...]], tuple[str, str] | None]
-"""Returns where a setting of the configuration is written and how to change it; None when it is not configured."""
-
-
-def nowhere(keys: tuple[str, ...]) -> None:
-    """Return nothing: for providers that no configuration file describes."""
-    del keys
 
 
 class ProviderHints(Struct, frozen=True):

@@ -1,8 +1,9 @@
 """One provider: where its service is, which key goes there, how long to wait. Functions over plain values."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import msgspec
@@ -13,7 +14,6 @@ from codeloop.model.catalog.services import Service, addresses_of, service_of
 from codeloop.model.catalog.vendors import BASE_URLS, SETTINGS, LocalServer
 from codeloop.model.chat import ModelInfo
 from codeloop.model.credentials.chains import chain_of
-from codeloop.model.credentials.cloud_chain import Signer
 from codeloop.model.credentials.environment import environment_key, holds_key
 from codeloop.model.credentials.store import Credentials
 from codeloop.model.errors import ModelUnavailable, NoKey
@@ -23,8 +23,18 @@ from codeloop.net.origin import is_loopback
 from codeloop.schema.config import ProviderConfig
 from codeloop.schema.limits import KEY_HELPER_TTL, MODEL_FIRST_BYTE, MODEL_IDLE, MODEL_NO_DEADLINE
 
+if TYPE_CHECKING:
+    from codeloop.model.credentials.cloud_chain import Signer
+
+Written = Callable[[tuple[str, ...]], tuple[str, str] | None]
+"""Returns where a setting of the configuration is written and how to change it; None when it is not configured."""
 NO_PROVIDER_CONFIG = ProviderConfig()
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
+
+
+def nowhere(keys: tuple[str, ...]) -> None:
+    """Return nothing: for providers that no configuration file describes."""
+    del keys
 
 
 class Provider(Struct, frozen=True):
@@ -181,7 +191,7 @@ def endpoint_of(
     )
 
 
-def _key_helper(provider: Provider, service: Service | None) -> Signer:
+def _key_helper(provider: Provider, service: Service | None) -> "Signer":
     from codeloop.model.credentials.key_helper import KeyHelper, command_of
 
     options, protocol = provider.config.options, service.protocol if service else ""

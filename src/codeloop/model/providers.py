@@ -6,6 +6,7 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from msgspec import Struct
@@ -13,8 +14,6 @@ from msgspec import Struct
 from codeloop.kit.lazy import load
 from codeloop.kit.suggest import near, suggest_names
 from codeloop.model.catalog.catalog import Catalog
-from codeloop.model.catalog.default_model import choose_default, local_model, small_model
-from codeloop.model.catalog.local_servers import DiscoveredServer, discover
 from codeloop.model.catalog.overrides import is_allowed, overlaid
 from codeloop.model.catalog.services import BY_NAME, Protocol, is_spoken, service_of
 from codeloop.model.catalog.vendors import (
@@ -28,23 +27,25 @@ from codeloop.model.credentials.chains import chain_of
 from codeloop.model.credentials.environment import clean_environment, environment_key
 from codeloop.model.credentials.store import Credentials
 from codeloop.model.errors import ModelUnavailable, NoKey, NoModel, UnknownModel, UnspokenProtocol, WrongOrigin
-from codeloop.model.hints import ProviderHints, Written, nowhere
 from codeloop.model.provider import (
     NO_PROVIDER_CONFIG,
     Provider,
+    Written,
     address_of,
     concurrency_of,
     endpoint_of,
+    nowhere,
     provider_of,
     settings_of,
 )
-from codeloop.model.quirks import Quirks, quirks_of
-from codeloop.model.retry import RetryingModel
-from codeloop.model.wire.concurrency import QueuedModel
 from codeloop.model.wire.endpoint import Endpoint
 from codeloop.net.origin import is_loopback
 from codeloop.schema.config import Config
 from codeloop.schema.wire import replace
+
+if TYPE_CHECKING:
+    from codeloop.model.catalog.local_servers import DiscoveredServer
+    from codeloop.model.quirks import Quirks
 
 ADAPTERS: dict[Protocol, str] = {
     "openai-chat": "model.protocols.chat_completions.adapter:OpenAIChat",
@@ -221,6 +222,10 @@ class Providers:
                 f"Use the model through another provider, or set provider.{info.provider_id}.npm and options.baseURL "
                 "if the service also speaks one of these."
             )
+        from codeloop.model.hints import ProviderHints
+        from codeloop.model.quirks import quirks_of
+        from codeloop.model.retry import RetryingModel
+
         provider = self.provider(info.provider_id)
         endpoint = through or endpoint_of(provider, self.credentials, self._environment, service)
         hints = ProviderHints(
@@ -236,6 +241,8 @@ class Providers:
         adapter: Callable[[ModelInfo, Endpoint, Quirks], ChatModel] = load(ADAPTERS[service.protocol])
         model: ChatModel = adapter(info, endpoint, quirks_of(info))
         if (most := concurrency_of(provider)) is not None:
+            from codeloop.model.wire.concurrency import QueuedModel
+
             model = QueuedModel(model, self._slots.setdefault(provider.id, asyncio.Semaphore(most)))
         model = RetryingModel(model)  # who waits for another try holds no slot
         return model if through else _with_true_context(model, info, endpoint)
@@ -248,6 +255,8 @@ class Providers:
         """
         if chosen or self._config.model:
             return self.info(chosen or self._config.model or "").ref
+        from codeloop.model.catalog.default_model import choose_default
+
         by_source: dict[str, list[Provider]] = {}
         for usable in self.usable():
             by_source.setdefault(usable.source, []).append(usable.provider)
@@ -263,14 +272,18 @@ class Providers:
                 return model.ref
         return await self._find_local()
 
-    async def answering(self) -> list[DiscoveredServer]:
+    async def answering(self) -> "list[DiscoveredServer]":
         """Return the servers on this machine that answer now, with the ids of their models."""
+        from codeloop.model.catalog.local_servers import discover
+
         return await discover([server for server in self._local.values() if self._is_enabled(server.id)])
 
     def small(self, ref: str) -> str | None:
         """Return the model for titles: the configured one, or a small one of the provider of `ref`, if any."""
         if self._config.small_model:
             return self.info(self._config.small_model).ref
+        from codeloop.model.catalog.default_model import small_model
+
         model = small_model(self.models(ref.partition("/")[0]).values())
         return model.ref if model else None
 
@@ -284,6 +297,8 @@ class Providers:
         return clean_environment(self._environment, self._catalog, stored | configured)
 
     async def _find_local(self) -> str:
+        from codeloop.model.catalog.default_model import local_model
+
         for found in await self.answering():
             model = local_model(found.models)
             if model is not None:

@@ -1,7 +1,6 @@
 """Calls in the words of other agents: what is certainly meant, as a call of ours, and a line that says so."""
 
 import re
-import shlex
 from contextlib import suppress
 from typing import Any, cast
 
@@ -265,7 +264,9 @@ def _command(words: list[str], notes: list[str]) -> str:
     if len(words) == 3 and words[1] in {"-c", "-lc"}:
         return words[2]
     if " " not in words[0].strip():
-        return shlex.join(words)
+        from shlex import join
+
+        return join(words)
     notes.append("`command` is one command: the commands of the list were joined by &&")
     return " && ".join(words)
 

@@ -14,7 +14,6 @@ import msgspec
 from msgspec import Struct
 
 from codeloop.kit.terminal_text import one_line
-from codeloop.model.quirks import cache_life
 from codeloop.schema.message import AssistantMessage
 from codeloop.schema.part import Part, ReasoningPart, TextPart, ToolPart, ToolStateCompleted
 from codeloop.schema.wire import JSON
@@ -62,6 +61,8 @@ class CacheAge(Struct, frozen=True):
                 age = CacheAge(place + 1, 0, place + 1)
             elif not info.summary:
                 is_cold = age.is_cold(created) or any(before < time <= created for time in pruned)
+                from codeloop.model.quirks import cache_life  # a first request needs none of it
+
                 life = cache_life(info.provider_id)
                 age = CacheAge(
                     place + 1,

@@ -15,14 +15,6 @@ from codeloop.schema.part import NOTE, TOLD
 from codeloop.schema.permission import Ruleset
 from codeloop.schema.wire import JSON, replace
 from codeloop.tool.json_schema import signature, without_nulls
-from codeloop.tool.repair import (
-    MeansAnotherTool,
-    match_editor,
-    match_tool,
-    repair_for_tool,
-    repair_parameters,
-    repair_text,
-)
 from codeloop.tool.tool import BuiltinTool, Tool, ToolContext, ToolResult
 
 _object = msgspec.json.Decoder(JSON).decode
@@ -182,6 +174,15 @@ class Toolbox(Struct, dict=True):
         `offered`: the tools that the model was offered; None: all.
         An optional parameter that is null counts as left out: strict services make their models send every one.
         """
+        from codeloop.tool.repair import (
+            MeansAnotherTool,
+            match_editor,
+            match_tool,
+            repair_for_tool,
+            repair_parameters,
+            repair_text,
+        )
+
         notes: list[str] = []
         ours = name if name in self.by_name else match_tool(name, list(self.by_name))
         schema = self._specs[ours].parameters if ours else {}

@@ -5,8 +5,8 @@ Pure. Before the first compaction it is simply everything.
 
 from msgspec import Struct
 
-from codeloop.model.chat import TextPiece, UserTurn
-from codeloop.schema.limits import KEPT_PINS, KEPT_PROMPT, KEPT_PROMPTS
+from codeloop.model.chat import ModelInfo, TextPiece, UserTurn
+from codeloop.schema.limits import COMPACT_AT, COMPACT_RESERVE, KEPT_PINS, KEPT_PROMPT, KEPT_PROMPTS
 from codeloop.schema.message import AssistantMessage, UserMessage
 from codeloop.schema.part import CompactionPart, TextPart
 from codeloop.store.conversation import Entry, index_shown_from, read_pinned
@@ -99,3 +99,15 @@ def select_pins(entries: tuple[Entry, ...]) -> list[str]:
 def text_of(entry: Entry) -> str:
     """Return the text of a message, without what the program added."""
     return "\n".join(part.text for part in entry.parts if isinstance(part, TextPart) and not part.synthetic).strip()
+
+
+def room_of(info: ModelInfo, reserved: int | None) -> int | None:
+    """Return how many tokens a request may hold before the conversation is compacted; None when nothing is known.
+
+    That is 90 % of the model's context less what is kept free for the answer (`reserved`, or the model's own limit).
+    """
+    whole = info.limits.input or info.limits.context
+    if not whole:
+        return None
+    answer = reserved or min(info.limits.output or COMPACT_RESERVE.value, COMPACT_RESERVE.value, whole // 4)
+    return (whole - (0 if info.limits.input else answer)) * COMPACT_AT.value // 100

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Protocol
 
 from codeloop.app.settings import ProjectSettings
-from codeloop.model.catalog.default_model import cheapest_model
 from codeloop.model.chat import ChatModel, ModelInfo
 from codeloop.model.providers import Providers
 
@@ -83,6 +82,8 @@ class OpenModels:
         """Return the cheapest model of the provider of `ref`; None while answers are recorded."""
         if self._recorder is not None:
             return None
+        from codeloop.model.catalog.default_model import cheapest_model
+
         own = self._providers.info(ref)
         return cheapest_model(own, self._providers.models(own.provider_id).values()).ref
 

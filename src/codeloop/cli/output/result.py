@@ -1,14 +1,16 @@
 """How a turn ended: its answer, its sums, its exit code."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from codeloop.agent.answer.checks import CheckRun, list_checks
 from codeloop.client.numbers import count, describe_spending, duration
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.event import Event, MessageUpdated, PartRemoved, PartUpdated, SessionUpdated
 from codeloop.schema.message import NO_TOKENS, AssistantMessage, Session, Tokens, UserMessage
 from codeloop.schema.part import REMINDER, TextPart, ToolPart, ToolStateCompleted, ToolStateError
 from codeloop.schema.wire import JSON, Wire
+
+if TYPE_CHECKING:
+    from codeloop.agent.answer.checks import CheckRun
 
 _COMMAND = 200  # characters of one that a message names
 UNFINISHED = {None, "tool-calls", "cut"}
@@ -85,7 +87,7 @@ class Outcome(Wire):
     duration_ms: int
     denied: list[JSON]
     session_id: str = ""
-    checks: list[CheckRun] = []
+    checks: "list[CheckRun]" = []
     """The tests, linters and builds that the turn ran, oldest first."""
     structured: Any = None
     """The answer as data, when it was asked for as such."""
@@ -184,7 +186,7 @@ class Tally:
     ) -> Outcome:
         """Return the sums, and how it ended."""
         messages = self._messages.values()
-        checks = list_checks(self._calls.values())
+        checks = self._list_checks()
         if reason == "done" and checks and checks[-1].exit_code != 0:
             message = message or f"The last check failed: {one_line(checks[-1].command, _COMMAND)}"
         used = next((info.tokens.all for info in reversed(messages) if info.tokens.all and not info.summary), 0)
@@ -204,3 +206,10 @@ class Tally:
             structured=next((info.structured for info in reversed(messages) if info.structured is not None), None),
             context=(used, window) if window else None,
         )
+
+    def _list_checks(self) -> "list[CheckRun]":
+        if not self._calls:
+            return []
+        from codeloop.agent.answer.checks import list_checks
+
+        return list_checks(self._calls.values())

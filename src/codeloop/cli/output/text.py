@@ -8,7 +8,6 @@ import msgspec
 from codeloop.cli.output.result import Outcome, summary
 from codeloop.cli.output.streams import Output
 from codeloop.cli.output.style import has_colour, has_redraw, paint
-from codeloop.cli.output.tool_call import lines
 from codeloop.cli.output.withheld import Withheld
 from codeloop.client.numbers import duration
 from codeloop.kit.terminal_text import inert, inert_json, one_line
@@ -123,6 +122,8 @@ class TextView:
         part = event.properties.part if isinstance(event, PartUpdated) else None
         if isinstance(part, ToolPart) and isinstance(part.state, ToolStateCompleted | ToolStateError):
             if part.id not in self._shown:
+                from codeloop.cli.output.tool_call import lines
+
                 self._shown.add(part.id)
                 who = paint(f"  {one_line(title, TITLE)}:", "dim", colour=self._colour)
                 self._line(f"{who} {lines(part, colour=self._colour)[0]}")
@@ -170,6 +171,8 @@ class TextView:
                 self._speech.show(event)
                 if isinstance(part.state, ToolStateCompleted | ToolStateError) and part.id not in self._shown:
                     self._shown.add(part.id)
+                    from codeloop.cli.output.tool_call import lines
+
                     shown = lines(part, colour=self._colour)
                     is_answer = self._as_data and part.tool == STRUCTURED_OUTPUT
                     accepted = is_answer and isinstance(part.state, ToolStateCompleted)

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import sys
-import termios
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Protocol
@@ -76,6 +75,8 @@ class QuestionPrompter:
 async def ask_line(out: Output, question: str) -> str | None:
     """Ask, and read a line of stdin; None at its end. What was typed before the question is discarded."""
     await out.drain()
+    import termios
+
     with suppress(termios.error):  # the terminal is gone
         termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
     out.write(question)

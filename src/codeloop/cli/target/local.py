@@ -1,8 +1,9 @@
 """A project opened in this process for `run` or a conversation."""
 
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from codeloop.app.extended.settled import open_settled
 from codeloop.app.project import Project
@@ -13,24 +14,26 @@ from codeloop.cli.target.log import follow_config, log_of
 from codeloop.cli.target.target import AskTrust
 from codeloop.client.client import Client
 from codeloop.client.local import LocalClient
-from codeloop.client.recording import Recording, recording
 from codeloop.client.target import Target
 from codeloop.config.trust.store import trust
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.message import Session
 
+if TYPE_CHECKING:
+    from codeloop.client.recording import Recording
+
 
 @asynccontextmanager
 async def open_local(options: Options, ask_trust: AskTrust | None = None) -> AsyncGenerator[Target]:
     """Open the project of `--dir`, after asking for trust where a person can be asked."""
-    kept = recording(options.record, replace=options.force) if options.record else nullcontext()
+    kept = _open_recording(options)
     with log_of(options), kept as record:
         async with _open(options, ask_trust, record) as target:
             yield target
 
 
 @asynccontextmanager
-async def _open(options: Options, ask_trust: AskTrust | None, record: Recording | None) -> AsyncGenerator[Target]:
+async def _open(options: Options, ask_trust: AskTrust | None, record: "Recording | None") -> AsyncGenerator[Target]:
     startup = startup_of(options, record.path if record is not None else None)
     project = await open_settled(await ask_about_trust(startup, ask_trust) if ask_trust is not None else startup)
     try:
@@ -57,6 +60,14 @@ def in_process(client: Client, project: Project, options: Options) -> Target:
         return client
 
     return Target(client, str(place.directory), client_of, file_here, notes, problems=project.models.problems)
+
+
+def _open_recording(options: Options) -> "AbstractContextManager[Recording | None]":
+    if options.record is None:
+        return nullcontext()
+    from codeloop.client.recording import recording
+
+    return recording(options.record, replace=options.force)
 
 
 def startup_of(options: Options, record: Path | None) -> Startup:

@@ -1,7 +1,11 @@
 """The clouds whose credentials are looked for beside a key."""
 
+from typing import TYPE_CHECKING
+
 from codeloop.kit.lazy import load
-from codeloop.model.credentials.cloud_chain import CloudChain
+
+if TYPE_CHECKING:
+    from codeloop.model.credentials.cloud_chain import CloudChain
 
 CHAINS: dict[str, str] = {
     "google-vertex": "model.credentials.google.chain:CHAIN",
@@ -11,7 +15,7 @@ CHAINS: dict[str, str] = {
 """By provider: its `CloudChain`."""
 
 
-def chain_of(provider_id: str) -> CloudChain | None:
+def chain_of(provider_id: str) -> "CloudChain | None":
     """Return where a provider's credentials are looked for beside a key, if anywhere."""
     target = CHAINS.get(provider_id)
     return load(target) if target else None

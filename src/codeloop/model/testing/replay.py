@@ -23,7 +23,6 @@ from codeloop.model.chat import (
     Turn,
     UserTurn,
 )
-from codeloop.model.testing.event_fold import EventFold
 from codeloop.model.testing.script import (
     NOWHERE,
     CallBlock,
@@ -59,6 +58,8 @@ class RecordingModel:
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         """Ask the model and pass its events on."""
+        from codeloop.model.testing.event_fold import EventFold
+
         asked = self._memory.record(request, self._places)
         tape = EventFold()
         events = self._model.stream(request)

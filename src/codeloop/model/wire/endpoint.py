@@ -1,13 +1,15 @@
 """Where a model's service is, and how long to wait for it."""
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct
 from msgspec import field as struct_field
 
-from codeloop.model.credentials.cloud_chain import Signer
 from codeloop.model.origin import bare_url
 from codeloop.schema.limits import MODEL_CONNECT, MODEL_FIRST_BYTE, MODEL_IDLE
+
+if TYPE_CHECKING:
+    from codeloop.model.credentials.cloud_chain import Signer
 
 KEY_HEADERS = frozenset({"authorization", "x-api-key", "api-key"})
 """Headers that carry a key, in lower case."""
@@ -43,7 +45,7 @@ class Endpoint(Struct, frozen=True):
     first_byte: float = MODEL_FIRST_BYTE.seconds
     idle: float = MODEL_IDLE.seconds
     hints: Hints | None = None
-    signer: Signer | None = None
+    signer: "Signer | None" = None
     """Authorises each request where no fixed key does."""
     client: Any = None
     """A `RequestClient` that sends requests instead of a connection of ours: a plugin that signs in does.

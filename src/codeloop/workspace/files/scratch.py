@@ -5,7 +5,6 @@ import os
 import stat
 import time
 from pathlib import Path
-from secrets import token_hex
 
 from codeloop.kit.small_files import CREATE, make_private, write_all
 from codeloop.schema.limits import SCRATCH_AGE, SCRATCH_DELAY, SCRATCH_SIZE
@@ -17,7 +16,7 @@ def create(folder: Path) -> tuple[Path, int]:
     """Make a new empty file that only its owner can read. Returns its path and a descriptor; raises OSError."""
     make_private(folder)
     while True:
-        path = folder / f"tool_{token_hex(4)}"  # short, since the model is told of it and tells of it
+        path = folder / f"tool_{os.urandom(4).hex()}"  # short, since the model is told of it and tells of it
         try:
             return path, os.open(path, CREATE, 0o600)
         except FileExistsError:

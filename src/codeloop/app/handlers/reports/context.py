@@ -6,10 +6,10 @@ from collections.abc import Iterator
 import msgspec
 
 from codeloop.agent.answer.usage import BYTES, IMAGE
-from codeloop.agent.compaction import old_outputs, room_of
+from codeloop.agent.compaction import old_outputs
 from codeloop.agent.engine import Engine
 from codeloop.agent.request.cache import RequestCache
-from codeloop.agent.request.window import Window, window
+from codeloop.agent.request.window import Window, room_of, window
 from codeloop.app.handlers import handles
 from codeloop.app.project import Project
 from codeloop.app.toolbox import BUILTIN

@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from contextlib import suppress
 
-from codeloop.agent.compaction import room_of
 from codeloop.agent.engine import Policy, model_ref
 from codeloop.agent.moves import count_used_tokens
+from codeloop.agent.request.window import room_of
 from codeloop.app.project import Project
 from codeloop.schema.api.session_inputs import RunLimits
 from codeloop.schema.api.session_requests import BudgetUse

@@ -40,7 +40,7 @@ def is_instance(environment: Mapping[str, str]) -> bool:
         return True
     for path in _HYPERVISOR:
         try:
-            return path.read_text(encoding="ascii", errors="replace").startswith("Amazon EC2")
+            return path.read_text(encoding="utf-8", errors="replace").startswith("Amazon EC2")
         except OSError:
             continue
     return False

@@ -35,7 +35,7 @@ def has_metadata_service(environment: Mapping[str, str]) -> bool:
     if any(environment.get(name) for name in METADATA_VARIABLES):
         return True
     try:
-        return _PRODUCT.read_text(encoding="ascii", errors="replace").startswith("Google")
+        return _PRODUCT.read_text(encoding="utf-8", errors="replace").startswith("Google")
     except OSError:
         return False
 

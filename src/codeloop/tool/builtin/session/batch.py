@@ -10,10 +10,8 @@ from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.errors import HookRefused
 from codeloop.schema.limits import BATCH_CALLS
 from codeloop.schema.wire import JSON
-from codeloop.tool.hooked import run_call
 from codeloop.tool.tool import ENDED, Tool, ToolContext, ToolFailure, ToolResult, for_model, tool
 from codeloop.tool.toolbox import InvalidToolCall, Toolbox
-from codeloop.tool.truncate import truncate
 
 Outcome = tuple[bool, ToolResult]
 """Whether a call succeeded, and its result."""
@@ -70,6 +68,9 @@ async def _side_by_side(calls: list[Coroutine[Any, Any, Outcome]]) -> list[Outco
 
 
 async def _one(toolbox: Toolbox, call: BatchCall, ctx: ToolContext) -> Outcome:
+    from codeloop.tool.hooked import run_call
+    from codeloop.tool.truncate import truncate
+
     prepared = toolbox.prepare(call.tool, msgspec.json.encode(call.parameters).decode())
     if isinstance(prepared, InvalidToolCall):
         return False, ToolResult(call.tool, str(prepared))
