@@ -32,6 +32,9 @@ EXCEPTIONS: frozenset[str] = frozenset()
 # The only functions that may catch everything: "file below src/codeloop::function". A tool call, a follower, a handler.
 BOUNDARIES = frozenset({"agent/tool_calls.py::_run", "app/runs.py::_drive", "server/routes.py::_answer"})
 
+GRAMMARS = tuple(
+    f"tree_sitter_{name}" for name in ("c", "cpp", "go", "java", "javascript", "php", "ruby", "rust", "typescript")
+)
 # A framework has one home; an import anywhere else, wherever in the file, is wrong.
 HOMES = {
     "textual": ("tui/",),
@@ -42,8 +45,9 @@ HOMES = {
     "httpx2": ("model/", "net/", "client/", "tool/web/", "extend/mcp/"),
     "mcp": ("extend/", "client/mcp_server/"),
     "pydantic_ai": ("model/",),
-    "tree_sitter": ("permission/",),
-    "tree_sitter_bash": ("permission/",),
+    "tree_sitter": ("permission/", "workspace/"),
+    "tree_sitter_bash": ("permission/", "workspace/"),
+    **dict.fromkeys(GRAMMARS, ("workspace/",)),
     "acp": ("acp/",),
 }
 
@@ -70,6 +74,7 @@ HEAVY = frozenset(
         "textual",
         "tree_sitter",
         "tree_sitter_bash",
+        *GRAMMARS,
         "truststore",
         "uvicorn",
         "watchfiles",

@@ -13,6 +13,7 @@ import pytest
 
 from codeloop.permission.gate import Denied
 from codeloop.schema.limits import READ_IMAGE
+from codeloop.schema.permission import PermissionRule
 from codeloop.tool.builtin.files.read import ReadParams, read
 from codeloop.tool.tool import ToolFailure, ToolResult
 from tests.tool.context import TestContext, make_context
@@ -331,6 +332,32 @@ async def test_a_symbol_is_read_by_its_name(tmp_path: Path) -> None:
     several = await read.run(ReadParams("rules.py", symbol="compile()"), ctx)
     assert several.output.startswith("5:     def compile(self):\n6:         return 0\n")
     assert several.output.endswith("\n\n(`compile()` is also at lines 14-15, 23-24, 32-33 and 116 more)")
+
+
+async def test_a_symbol_is_found_in_a_folder(tmp_path: Path) -> None:
+    ctx = make_context(tmp_path)
+    for name, text in (
+        ("a/rule.go", "package a\n\nfunc (r *Rule) Match() int {\n\treturn 1\n}\n"),
+        ("b.py", "Match()\n"),
+    ):
+        (ctx.workspace.root / name).parent.mkdir(exist_ok=True)
+        (ctx.workspace.root / name).write_text(text)
+    one = await read.run(ReadParams(".", symbol="Rule.Match"), ctx)
+    assert one.output == "a/rule.go\n3: func (r *Rule) Match() int {\n4: \treturn 1\n5: }\n\n(lines 3-5 of 5)"
+    (ctx.workspace.root / "c.py").write_text("def Match(): ...\n")
+    several = await read.run(ReadParams(".", symbol="Match"), ctx)
+    assert several.output.startswith("c.py\n1: def Match(): ...")
+    assert several.output.endswith("\n\n(also defined in a/rule.go)")
+    with pytest.raises(ToolFailure, match=r"^No file in a defines `match`\.$"):
+        await read.run(ReadParams("a", symbol="match"), ctx)
+
+
+async def test_a_symbol_of_a_file_that_may_not_be_read_unasked_is_not_found_in_its_folder(tmp_path: Path) -> None:
+    ctx = make_context(tmp_path)
+    ctx.rules = (PermissionRule(permission="read", pattern="secret.py", action="ask"),)
+    (ctx.workspace.root / "secret.py").write_text("def find(): ...\n")
+    with pytest.raises(ToolFailure, match=r"^No file in \. defines"):
+        await read.run(ReadParams(".", symbol="find"), ctx)
 
 
 async def test_a_symbol_that_is_not_there_is_answered_with_what_is(tmp_path: Path) -> None:

@@ -29,6 +29,78 @@ def test_what_can_not_be_parsed_any_more_is_named(name: str, before: str, after:
     assert (found.line, found.reason[: len(reason)]) == (line, reason)
 
 
+CLASS = "class A {\n  f() {\n    g()\n  }\n  h() {\n    g()\n  }\n}\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after", "line", "reason"),
+    [
+        ("a.js", CLASS, CLASS.replace("g()\n  }\n", "g()\n", 1), 2, "`{` is never closed"),
+        ("a.ts", CLASS, CLASS.replace("g()\n  }\n", "g()\n    }\n  }\n", 1), 4, "`}` closes nothing"),
+        ("a.js", CLASS, CLASS.replace("g()", "g(", 1), 3, "`(` is not closed before the `}` of line 4"),
+        ("a.js", CLASS, CLASS.replace("g()", "g)", 1), 3, "`)` closes nothing"),
+        ("a.tsx", "const a = <p>x</p>\n", "const a = <p>x<\n", 1, ""),
+        ("a.jsx", "", "const a = = 1\n", 1, "`=` was not expected (as tree-sitter's grammar of javascript reads it)"),
+        (
+            "a.go",
+            "package a\n",
+            "package a\n\nfunc f() {\n\tx := [1\n}\n",
+            4,
+            "`[` is not closed before the `}` of line 5",
+        ),
+        ("a.rs", "fn f() {}\n", "<<<<<<< ours\nfn f() {}\n", 1, "`<<<<<<< ours` was not expected"),
+        ("a.java", "class A {}\n", "class A { int x = 1 }\n", 1, "`;` is missing"),
+        ("a.c", "int f(void) { return 1; }\n", "int f(void) { return g(1; }\n", 1, "`(` is not closed before"),
+        ("a.hpp", "class A {};\n", "class A {\n", 1, "`{` is never closed"),
+        ("a.rb", "def f\n  1\nend\n", "def f\n  1\n", 1, "`def f` was not expected"),
+        ("a.php", "<?php\nf(1);\n", "<?php\nf([1);\n", 2, "`[` is not closed before the `)` of line 2"),
+        (
+            "a.sh",
+            "if a; then b; fi\n",
+            "if a; then b\n",
+            1,
+            "`fi` is missing (as tree-sitter's grammar of bash reads it)",
+        ),
+        ("a.js", "const a = {x: {}}\n", "f({a: {{b: 1}})\n", 1, "`{` is not closed before the `)` of line 1"),
+    ],
+)
+def test_what_a_grammar_does_not_take_any_more_is_named(
+    name: str, before: str, after: str, line: int, reason: str
+) -> None:
+    found = find_new_problem(Path(name), before, after)
+    assert found is not None
+    assert (found.line, found.reason[: len(reason)]) == (line, reason)
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after"),
+    [
+        ("a.ts", "", "export type * from './a'\n"),
+        ("a.go", "package a\n", "package a\ntype A interface { ~int }"),
+        ("a.c", "int x;\n", "EXPORT(int) f(void);\nFOO\nint y;\n"),
+        ("a.h", "int x;\n", "NAMESPACE_BEGIN\nnamespace detail {\n}\n"),
+        ("a.sh", "a\n", "case $x in\n  a) b ;;\n  *) c ;;\nesac\n"),
+        ("a.rs", "fn f() {{\n", "fn f() {{{\n"),
+        ("a.js", "", "<% if (a) { %>\n"),
+        ("a.js", "f()\n", "f(`${a}`, /[(]/, '{', <p style={{a: 1}} />) // (\n"),
+        ("large.js", "", "(" * 500_001),
+        ("deep.js", "", "(" * 100_000),
+        ("a.zsh", "", "{"),
+    ],
+)
+def test_what_a_grammar_takes_or_can_not_know_is_no_news(name: str, before: str, after: str) -> None:
+    found = find_new_problem(Path(name), before, after)
+    assert found is None or name == "deep.js"
+
+
+def test_a_grammar_is_loaded_by_the_first_edit_of_its_language() -> None:
+    program = "import sys, pathlib; from codeloop.workspace.edit.syntax import find_new_problem as f; "
+    program += "n = lambda: sorted(m for m in sys.modules if m.startswith('tree_sitter') and '.' not in m); "
+    program += "f(pathlib.Path('a.py'), '', '1'); print(*n()); f(pathlib.Path('a.go'), '', '1'); print(*n())"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "\ntree_sitter tree_sitter_go\n"
+
+
 @pytest.mark.parametrize(
     ("name", "before", "after"),
     [

@@ -7,10 +7,14 @@ import json
 import sys
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+
+from codeloop.workspace.edit.tree_errors import explain_error
+from codeloop.workspace.syntax_tree import LANGUAGES, parse_tree
 
 _LARGEST = 1_000_000
 """Characters; a larger text is not parsed: that takes half a second."""
@@ -29,8 +33,12 @@ class SyntaxProblem(Struct, frozen=True):
 
 def find_new_problem(path: Path, before: str, after: str) -> SyntaxProblem | None:
     """Return why a text can't be parsed any more; None where it can, where it could not before, or nothing is known."""
-    check = _CHECKS.get(path.suffix.lower())
-    if check is None or max(len(before), len(after)) > _LARGEST or any(each in after for each in _TEMPLATE):
+    suffix = path.suffix.lower()
+    check = _CHECKS.get(suffix) or (partial(_check_tree, suffix) if suffix[1:] in LANGUAGES else None)
+    if check is None or max(len(before), len(after)) > _LARGEST:
+        return None
+    # A program that was one before is no template: there braces may be doubled.
+    if (suffix in _CHECKS or not before) and any(each in after for each in _TEMPLATE):
         return None
     if path.suffix == ".json" and path.name.startswith(_WITH_COMMENTS):
         return None
@@ -75,6 +83,12 @@ def _check_yaml(text: str) -> SyntaxProblem | None:
     except (yaml.YAMLError, RecursionError):
         return None
     return None
+
+
+def _check_tree(suffix: str, text: str) -> SyntaxProblem | None:
+    root = parse_tree(text, suffix)
+    found = None if root is None or not root.has_error else explain_error(root, text, LANGUAGES[suffix[1:]])
+    return None if found is None else SyntaxProblem(*found)
 
 
 def _check_python(text: str) -> SyntaxProblem | None:

@@ -24,7 +24,7 @@ _WORD = r"[A-Za-z_$][\w$]*"
 _MODIFIERS = (
     r"(?:(?:export|default|declare|pub(?:\([^)]*\))?|public|private|protected|internal|static|final|abstract|async"
     r"|unsafe|extern(?: \"C\")?|const|open|sealed|data|override|virtual|inline|partial|readonly|suspend|local"
-    r"|template<[^>]*>)\s+)*"
+    r"|typedef|template<[^>]*>)\s+)*"
 )
 _TYPES = (
     r"(?:class|interface|enum(?: class)?|struct|union|trait|record|object|protocol|extension|namespace|module|mod"
@@ -35,11 +35,11 @@ _FUNCTIONS = (
 )
 _NO_NAME = r"(?!(?:if|for|while|switch|catch|return|function|with|do|else|new|await|throw|sizeof|defined|typedef)\b)"
 _ARROW = (
-    rf"(?:const|let|var)\s+(?P<name>{_WORD})\s*=\s*"
+    rf"(?:const|let|var)\s+(?P<name>{_WORD})\s*(?::[^=]+)?=\s*"
     rf"(?:async\s*)?(?:function\b|\([^()]*\)\s*(?::[^=]+)?=>|{_WORD}\s*=>)"
 )
 _METHOD = rf"(?:(?:get|set|\*)\s*)?{_NO_NAME}(?P<name>#?{_WORD})\s*(?:<[^>]*>)?\([^;]*\)\s*(?::[^;{{]+)?\{{$"
-_TYPED = rf"{_NO_NAME}(?:[\w<>\[\],.?:]+[*&]*\s+[*&]*)+(?P<name>{_WORD}(?:::~?{_WORD})*)\s*\([^;]*$"
+_TYPED = rf"{_NO_NAME}(?:[\w<>\[\],.?:]+[*&]*\s+(?:[*&]+\s*)?)+(?P<name>{_WORD}(?:::~?{_WORD})*)\s*\([^;]*$"
 _TESTS = r"(?:describe|context|it|test)(?:\.\w+)?\(\s*(?P<name>['\"`][^'\"`]{1,80})['\"`]"
 _OF_GO = rf"func\s+\(\w*\s*\*?(?P<owner>{_WORD})[^)]*\)\s*(?P<name>{_WORD})"
 
@@ -76,10 +76,16 @@ def list_blocks(text: str, suffix: str) -> list[CodeBlock]:
     """Return the blocks of a text in its order. `suffix`: the end of its file's name, such as `.py`."""
     kind = suffix.removeprefix(".").lower()
     if kind in {"md", "markdown"}:
-        return list(_list_sections(text.splitlines()))
+        return list(_list_sections(split_lines(text)))
     if kind in {"py", "pyi"} and len(text) <= _PARSED and (parsed := _parse_python(text)) is not None:
         return parsed
-    return list(_list_by_layout(text.splitlines(), _ROWS.get(kind, ())))
+    return list(_list_by_layout(split_lines(text), _ROWS.get(kind, ())))
+
+
+def split_lines(text: str) -> list[str]:
+    """Return the lines of a text, without their ends, as they are numbered by `read`: a form feed ends none."""
+    lines = text.replace("\r\n", "\n").split("\n")
+    return lines if lines[-1] else lines[:-1]
 
 
 def find_blocks(blocks: Sequence[CodeBlock], name: str) -> list[CodeBlock]:

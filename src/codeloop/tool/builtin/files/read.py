@@ -4,6 +4,7 @@ import asyncio
 import base64
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -21,6 +22,7 @@ from codeloop.schema.limits import (
     READ_LINES,
     READ_NOTEBOOK,
     READ_PDF,
+    SEARCH_RESULTS,
 )
 from codeloop.schema.part import FilePart
 from codeloop.schema.wire import JSON, replace
@@ -30,6 +32,7 @@ from codeloop.tool.file_access import (
     failures,
     format_path,
     missing,
+    permission_name,
     read_need,
     readable,
     resolve_allowed,
@@ -42,7 +45,10 @@ from codeloop.workspace.files.line_range import LineRange, read_head, read_lines
 from codeloop.workspace.files.media_type import media_type
 from codeloop.workspace.files.notebook import render
 from codeloop.workspace.files.safe_open import load
-from codeloop.workspace.search.blocks import CodeBlock, find_blocks, format_outline, list_blocks
+from codeloop.workspace.search.blocks import CodeBlock, find_blocks, format_outline
+from codeloop.workspace.search.rg_matches import Query, SearchFailed
+from codeloop.workspace.search.ripgrep import Ripgrep
+from codeloop.workspace.search.tree_blocks import list_exact_blocks
 from codeloop.workspace.workspace import ResolvedPath, Workspace
 
 INSTRUCTION_FILES = ("AGENTS.md", "CLAUDE.md")
@@ -53,6 +59,8 @@ _HEAD = 100
 _WORTH = 5
 """Rows; with fewer the lines themselves say more."""
 _OTHERS = 3
+_FILES = 5
+"""Further files with a symbol that are named."""
 _ADVICE = 30
 """Names of a file that are given where the one that was asked for is not there."""
 _REPEATED = 200
@@ -76,8 +84,7 @@ async def read(params: ReadParams, ctx: ToolContext) -> ToolResult:
     first, limit = params.offset or 1, params.limit
     with failures(ctx.workspace, target):
         if target.real.is_dir() and params.symbol:
-            name = format_path(ctx.workspace, target.path)
-            raise ToolFailure(f"{name} is a folder.", advice=f"Find the file with grep, `{params.symbol}` as pattern.")
+            return await _read_symbol_below(ctx, target, params.symbol)
         if target.real.is_dir():
             return _directory(ctx.workspace, target, first, limit or READ_LINES.value)
         try:
@@ -118,7 +125,34 @@ def _list_blocks(target: ResolvedPath) -> list[CodeBlock]:
     if target.real.stat().st_size > READ_PARSED.value:
         return []
     loaded = load(target.real, READ_PARSED.value)
-    return list_blocks(decode(loaded.data).content, target.real.suffix)
+    return list_exact_blocks(decode(loaded.data).content, target.real.suffix)
+
+
+async def _read_symbol_below(ctx: ToolContext, folder: ResolvedPath, symbol: str) -> ToolResult:
+    """Return the lines of a symbol of one of the files below a folder, and the names of others that have it."""
+    word = re.split(r"\W+", symbol.partition("(")[0].strip())[-1]
+    query = Query(rf"\b{re.escape(word)}\b", mode="files", shown=SEARCH_RESULTS.value)
+    try:
+        found = await ctx.workspace.shared(Ripgrep).grep(folder.path, query, ctx.workspace.environment)
+    except SearchFailed as error:
+        raise ToolFailure(f"The search failed: {error}") from error
+    names = {permission_name(ctx.workspace, hits.path.resolve()): hits.path for hits in found.files}
+    minded = ctx.session.judge("read", list(names))
+    files = [path for name, path in names.items() if name not in minded]
+    defining = await asyncio.to_thread(_list_defining, ctx.workspace, files, symbol)
+    if not defining:
+        where = format_path(ctx.workspace, folder.path)
+        raise ToolFailure(f"No file in {where} defines `{readable(symbol)}`.", advice="grep finds where it is used.")
+    first, *others = (format_path(ctx.workspace, each) for each in defining)
+    result = await read.run(ReadParams(str(defining[0]), symbol=symbol), ctx)
+    also = f"\n\n(also defined in {', '.join(others[:_FILES])})" if others else ""
+    return replace(result, output=f"{first}\n{result.output}{also}")
+
+
+def _list_defining(workspace: Workspace, files: Sequence[Path], symbol: str) -> list[Path]:
+    """Return the files that define a symbol, those whose paths are shortest first."""
+    ordered = sorted(files, key=lambda path: (len(path.parts), str(path)))
+    return [path for path in ordered if find_blocks(_list_blocks(workspace.resolve(str(path))), symbol)]
 
 
 def _find_symbol(ctx: ToolContext, target: ResolvedPath, symbol: str) -> tuple[CodeBlock, list[CodeBlock]]:

@@ -1,0 +1,81 @@
+"""Says in a line what is wrong in a text that its grammar does not take. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_CLOSERS = {"(": ")", "[": "]", "{": "}"}
+_LOOSE_BRACKETS = {"bash"}
+"""Where right texts have brackets without a partner: in the cases of a shell."""
+_MACROS = {"c", "cpp"}
+"""Where a grammar can't know what is right, as a macro may stand for anything: only brackets count."""
+_SHOWN = 60
+"""Characters of an unexpected text."""
+
+
+def explain_error(root: Node, text: str, language: str) -> tuple[int, str] | None:
+    """Return the line, from 1, and what is wrong there, of a tree with errors; None: that may be right after all.
+
+    A bracket is named first: where one is missing, what a grammar finds wrong is far from it.
+    """
+    leaves = [each for each in _walk(root) if not each.child_count or each.is_error]
+    if language not in _LOOSE_BRACKETS and (found := _find_bracket(leaves, text.split("\n"))) is not None:
+        return found
+    if language in _MACROS:
+        return None
+    last = text.removesuffix("\n").count("\n") + 1
+    as_read = f"(as tree-sitter's grammar of {language} reads it)"
+    missing = next((each for each in leaves if each.is_missing), None)
+    error = next((each for each in leaves if each.is_error), None)
+    if error is None or (missing is not None and missing.start_byte <= error.start_byte):
+        return None if missing is None else (min(_line(missing), last), f"`{missing.type}` is missing {as_read}")
+    shown = (error.text or b"").decode(errors="replace").strip().split("\n")[0][:_SHOWN]
+    return _line(error), f"`{shown}` was not expected {as_read}"
+
+
+def _find_bracket(leaves: Sequence[Node], lines: Sequence[str]) -> tuple[int, str] | None:
+    """Return the bracket without a partner; of several that it may be, the one whose indentation shows it."""
+    above: list[Node] = []
+    unclosed: Node | None = None
+    early: Node | None = None
+    for each in leaves:
+        if each.is_missing or each.child_count:
+            continue
+        if each.type in _CLOSERS:
+            above.append(each)
+        elif each.type in _CLOSERS.values():
+            if not any(_CLOSERS[other.type] == each.type for other in above):
+                wrong = each if above else early or each
+                return _line(wrong), f"`{wrong.type}` closes nothing"
+            opener = above.pop()
+            if _CLOSERS[opener.type] != each.type:
+                return _line(opener), f"`{opener.type}` is not closed before the `{each.type}` of line {_line(each)}"
+            indent, outer = _indent(lines, each), _indent(lines, opener)
+            if lines[_line(each) - 1].lstrip().startswith(each.type):
+                unclosed = unclosed or (opener if indent < outer else None)
+                early = early or (each if indent > outer else None)
+    if not above:
+        return None
+    wrong = unclosed or above[-1]
+    return _line(wrong), f"`{wrong.type}` is never closed"
+
+
+def _walk(root: Node) -> Iterator[Node]:
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting += reversed(node.children)
+
+
+def _line(node: Node) -> int:
+    return node.start_point[0] + 1
+
+
+def _indent(lines: Sequence[str], node: Node) -> int:
+    line = lines[_line(node) - 1].expandtabs(4)
+    return len(line) - len(line.lstrip())

@@ -1,0 +1,89 @@
+"""Texts of programming languages as trees, by tree-sitter's grammars. Pure.
+
+Each grammar is a wheel of its own and is imported when the first text of its language is parsed.
+"""
+
+from __future__ import annotations
+
+import time
+from functools import cache
+from typing import TYPE_CHECKING
+
+from codeloop.schema.bounds.reading import TREE_PARSE, TREE_SIZE
+
+if TYPE_CHECKING:
+    from tree_sitter import Language, Node
+
+LANGUAGES = {
+    **dict.fromkeys(("js", "jsx", "mjs", "cjs"), "javascript"),
+    **dict.fromkeys(("ts", "mts", "cts"), "typescript"),
+    "tsx": "tsx",
+    "go": "go",
+    "rs": "rust",
+    "java": "java",
+    "c": "c",
+    # A header may be of either; what C has and C++ has not is rare in one.
+    **dict.fromkeys(("h", "cc", "cpp", "cxx", "hpp", "hh", "hxx"), "cpp"),
+    "rb": "ruby",
+    "php": "php",
+    **dict.fromkeys(("sh", "bash"), "bash"),
+}
+"""By the end of a file's name: the grammar that its text is parsed by."""
+
+_GAPS: dict[str, tuple[tuple[str, str], ...]] = dict.fromkeys(("typescript", "tsx"), (("export type *", "export *"),))
+"""By grammar: what is right and it does not know, and what it is parsed as."""
+
+
+def parse_tree(text: str, suffix: str) -> Node | None:
+    """Return the root of a text's tree; None: no grammar for it, too large, or it took too long.
+
+    `suffix`: the end of its file's name, such as `.go`. What the grammar does not take is in nodes of type `ERROR`.
+    """
+    name = LANGUAGES.get(suffix.removeprefix(".").lower())
+    if name is None or len(text) > TREE_SIZE.value:
+        return None
+    from tree_sitter import Parser
+
+    for gap, known in _GAPS.get(name, ()):
+        text = text.replace(gap, known)
+    # Some grammars want the last line ended.
+    source = f"{text}\n".encode("utf-8", "surrogateescape")
+    deadline = time.monotonic() + TREE_PARSE.seconds
+    try:
+        tree = Parser(_load(name)).parse(
+            lambda offset, _: source[offset : offset + 65536],
+            progress_callback=lambda _, __: time.monotonic() > deadline,
+        )
+    except ValueError:
+        return None
+    return tree.root_node
+
+
+@cache
+def _load(name: str) -> Language:
+    from tree_sitter import Language
+
+    match name:
+        case "javascript":
+            from tree_sitter_javascript import language as load
+        case "typescript":
+            from tree_sitter_typescript import language_typescript as load
+        case "tsx":
+            from tree_sitter_typescript import language_tsx as load
+        case "go":
+            from tree_sitter_go import language as load
+        case "rust":
+            from tree_sitter_rust import language as load
+        case "java":
+            from tree_sitter_java import language as load
+        case "c":
+            from tree_sitter_c import language as load
+        case "cpp":
+            from tree_sitter_cpp import language as load
+        case "ruby":
+            from tree_sitter_ruby import language as load
+        case "php":
+            from tree_sitter_php import language_php as load
+        case _:
+            from tree_sitter_bash import language as load
+    return Language(load())
