@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codeloop.kit.truncate import count_lines
+from codeloop.kit.text.truncate import count_lines
 from codeloop.schema.limits import TOOL_OUTPUT_BYTES, TOOL_OUTPUT_LINES
 from codeloop.tool.tool import ToolResult
 from codeloop.tool.truncate import truncate

@@ -17,7 +17,7 @@ from tests.support.programs import CODELOOP
 
 pytestmark = pytest.mark.e2e
 READY = "Open in a browser: "
-PROGRAMS = ("work", "tabs", "audit", "payloads", "long", "restart")
+PROGRAMS = ("work", "tabs", "audit", "payloads", "long", "restart", "share")
 SECONDS = 240
 
 

@@ -32,6 +32,7 @@ MODULES: dict[str, tuple[AnyOperation, ...]] = {
     "app.handlers.session.find": (operation.SESSION_FIND,),
     "app.handlers.reports.cost": (operation.SESSION_COST,),
     "app.handlers.reports.context": (operation.SESSION_CONTEXT,),
+    "app.handlers.reports.shareable": (operation.SESSION_SHAREABLE,),
     "app.handlers.session.fork": (operation.SESSION_FORK,),
     "app.handlers.session.message": (
         operation.SESSION_QUEUED,

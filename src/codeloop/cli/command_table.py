@@ -51,6 +51,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "undo": ("commands.undo:undo", "Undo the last turn, including its file changes."),
     "redo": ("commands.undo:redo", "Redo what was undone."),
     "export": ("commands.export:export", "Write a session as JSON."),
+    "share": ("commands.export:share", "Write a session as one page to give to others, without secrets."),
     "import": ("commands.export:import_", "Import a session from JSON."),
     "trust": ("commands.access.trust:trust", "Trust this directory's configuration."),
     "permission": (

@@ -87,6 +87,7 @@ from codeloop.schema.api.session_reports import (
     RevokeGrant,
     SessionContext,
     SessionCost,
+    ShareableSession,
     TextMatches,
 )
 from codeloop.schema.api.session_requests import (
@@ -182,6 +183,7 @@ SESSION_CHILDREN = Operation("session.children", "GET", "/session/{sessionID}/ch
 SESSION_FIND = Operation("session.find", "GET", "/session/{sessionID}/find", FindInSession, TextMatches)
 SESSION_COST = Operation("session.cost", "GET", "/session/{sessionID}/cost", SessionId, SessionCost)
 SESSION_CONTEXT = Operation("session.context", "GET", "/session/{sessionID}/context", SessionId, SessionContext)
+SESSION_SHAREABLE = Operation("session.shareable", "GET", "/session/{sessionID}/shareable", SessionId, ShareableSession)
 SESSION_TODO = Operation("session.todo", "GET", "/session/{sessionID}/todo", SessionId, list[Todo])
 SESSION_FORK = Operation("session.fork", "POST", "/session/{sessionID}/fork", ForkSession, Session)
 SESSION_QUEUED = Operation("session.queued", "GET", "/session/{sessionID}/queued", SessionId, list[MessageWithParts])

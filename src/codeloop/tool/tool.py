@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec import field as struct_field
 
 from codeloop.kit.lazy import load
-from codeloop.kit.truncate import Keep
+from codeloop.kit.text.truncate import Keep
 from codeloop.model.chat import ToolSpec
 from codeloop.schema.message import ModelRef
 from codeloop.schema.part import FilePart

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from codeloop.kit.truncate import Keep, count_lines, cut
+from codeloop.kit.text.truncate import Keep, count_lines, cut
 from codeloop.schema.limits import TOOL_FILE, TOOL_OUTPUT_BYTES, TOOL_OUTPUT_LINES
 from codeloop.schema.wire import replace
 from codeloop.tool.tool import ToolResult

@@ -1,19 +1,18 @@
 // What is said to people who do not look: to screen readers, and in a notification while another page is in front.
 import { signal } from "@preact/signals";
+import { readKept, writeKept } from "./kept";
 import { sessions } from "./store";
 
 /** The latest sentence for screen readers. */
 export const announcement = signal("");
 
-const KEY = "codeloop.notifications";
-
 /** Whether the user wants notifications; the browser is asked when they are turned on. */
-export const wantsNotifications = signal(localStorage.getItem(KEY) === "yes");
+export const wantsNotifications = signal(readKept("notifications") === "yes");
 
 export async function toggleNotifications(): Promise<void> {
   const isOn = !wantsNotifications.value && "Notification" in window && (await Notification.requestPermission()) === "granted";
   wantsNotifications.value = isOn;
-  localStorage.setItem(KEY, isOn ? "yes" : "no");
+  writeKept("notifications", isOn ? "yes" : "");
 }
 
 /** Say what happened in a session. */

@@ -1,20 +1,16 @@
 // What the page itself remembers: how it looks, what is open, what was typed.
 import { effect, signal } from "@preact/signals";
+import { keep, readKept, writeKept } from "./kept";
 
 export type Theme = "system" | "light" | "dark";
 export type Panel = "none" | "review";
-export type Dialog = "help" | "models" | "agents" | "sessions" | "commands" | "context" | "pair" | "undo" | "find" | "timeline";
-
-/** A setting that stays in this browser. */
-function keep<T extends string>(name: string, first: T) {
-  const kept = signal((localStorage.getItem(`codeloop.${name}`) ?? first) as T);
-  effect(() => localStorage.setItem(`codeloop.${name}`, kept.value));
-  return kept;
-}
+export type Dialog = "help" | "models" | "agents" | "sessions" | "commands" | "context" | "pair" | "undo" | "find" | "timeline" | "share";
 
 export const theme = keep<Theme>("theme", "system");
 export const diffStyle = keep<"unified" | "split">("diff", "unified");
 export const hasDetails = keep<"yes" | "no">("details", "no");
+/** Whether the page shows a session that it holds itself: there is no server, so nothing can be done to it. */
+export const isReadOnly = signal(false);
 export const isSidebarOpen = signal(false);
 export const panel = signal<Panel>("none");
 export const isTerminalOpen = signal(false);
@@ -67,15 +63,10 @@ export async function attempt(work: () => Promise<unknown>): Promise<boolean> {
   }
 }
 
-const DRAFT = "codeloop.draft.";
-
 /** What was typed for a session (or a directory's new one) and not sent. */
-export const readDraft = (key: string): string => localStorage.getItem(DRAFT + key) ?? "";
+export const readDraft = (key: string): string => readKept(`draft.${key}`);
 
-export function keepDraft(key: string, text: string): void {
-  if (text) localStorage.setItem(DRAFT + key, text);
-  else localStorage.removeItem(DRAFT + key);
-}
+export const keepDraft = (key: string, text: string): void => writeKept(`draft.${key}`, text);
 
 /** Text that something else on the page wants in the prompt box. */
 export const insertion = signal("");

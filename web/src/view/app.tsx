@@ -11,6 +11,7 @@ import { Asks } from "./asks";
 import { ConversationView } from "./conversation";
 import { AgentDialog, CommandDialog, FindDialog, ModelDialog, SessionDialog, TimelineDialog } from "./dialogs/choosers";
 import { ContextDialog, HelpDialog, PairDialog } from "./dialogs/info";
+import { ShareDialog } from "./dialogs/share";
 import { UndoDialog } from "./dialogs/undo";
 import { Header } from "./header";
 import { handleKey, isLeading } from "./keys";
@@ -30,6 +31,7 @@ const DIALOGS: Record<Dialog, () => preact.JSX.Element> = {
   context: ContextDialog,
   pair: PairDialog,
   undo: UndoDialog,
+  share: ShareDialog,
   find: FindDialog,
   timeline: TimelineDialog,
 };

@@ -7,7 +7,7 @@ import { loadOlder } from "../state/load";
 import { conversationOf, current, isBusy, place, type MessageView } from "../state/store";
 import { fail } from "../state/ui";
 import { formatNumber } from "../text/format";
-import { AssistantMessage, UserMessage, Working } from "./message";
+import { MessageRow, Working } from "./message";
 
 const GUESS = 140;
 const NEAR = 80;
@@ -151,12 +151,6 @@ export function ConversationView() {
       )}
     </div>
   );
-}
-
-function MessageRow({ view, isLast, next }: { view: MessageView; isLast: boolean; next: MessageView | undefined }) {
-  if (view.info.value.role === "user") return <UserMessage view={view} />;
-  const isTurnEnd = next ? next.info.value.role === "user" : !isBusy.value;
-  return <AssistantMessage view={view} isLast={isLast} isTurnEnd={isTurnEnd} />;
 }
 
 const Skeleton = () => (

@@ -64,6 +64,7 @@ export function Header() {
         </span>
       </div>
       <Usage />
+      {session && <IconButton name="share" label="Share as a file" class="roomy" onClick={() => (dialog.value = "share")} />}
       <IconButton name="terminal" label="Terminals" pressed={isTerminalOpen.value} onClick={() => (isTerminalOpen.value = !isTerminalOpen.value)} />
       <IconButton name="diff" label="Review changes" pressed={panel.value === "review"} onClick={() => (panel.value = panel.value === "review" ? "none" : "review")} />
       <IconButton name="more" label="All commands (Ctrl+K)" onClick={() => (dialog.value = "commands")} />

@@ -21,6 +21,7 @@ const PATHS = {
   diff: "M12 4v10M7 9h10M7 20h10",
   theme: "M12 3a9 9 0 1 0 0 18zM12 3a9 9 0 0 1 0 18",
   phone: "M7 2h10v20H7zM11 18h2",
+  share: "M12 15V4M8 7.500l4-4 4 4M5 12v8h14v-8",
   copy: "M8 8h12v12H8zM16 8V4H4v12h4",
   fork: "M6 4v6a6 6 0 0 0 6 6h6M18 12l4 4-4 4M6 10v10",
   more: "M4 7h10M4 12h16M4 17h7",

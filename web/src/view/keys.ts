@@ -49,6 +49,7 @@ const actions = {
   fork: { title: "Fork the session", slash: "fork", run: () => void fork() },
   pin: { title: "Pin or unpin the session", slash: "pin", run: () => place.value.sessionID && togglePinned(place.value.sessionID) },
   timeline: { title: "Go to a prompt", key: "g", slash: "timeline", run: open("timeline") },
+  share: { title: "Share the session as a file", slash: "share", run: () => (place.value.sessionID ? open("share")() : tell("There is nothing to share yet.")) },
   find: { title: "Find in the conversation", key: "f", slash: "find", run: open("find") },
   review: { title: "Review changed files", key: "v", slash: "diff", run: () => (panel.value = panel.value === "review" ? "none" : "review") },
   terminal: { title: "Show or hide terminals", key: "k", slash: "terminal", run: () => (isTerminalOpen.value = !isTerminalOpen.value) },

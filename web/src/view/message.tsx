@@ -3,7 +3,7 @@ import type { Signal } from "@preact/signals";
 import { useState } from "preact/hooks";
 import { fork, textOf } from "../state/actions";
 import { isBusy, place, type MessageView } from "../state/store";
-import { copy, dialog, panel } from "../state/ui";
+import { copy, dialog, isReadOnly, panel } from "../state/ui";
 import { formatCost, formatCount, formatDuration, formatNumber, shortenPath } from "../text/format";
 import type { Message, Part } from "../wire/types";
 import { undoTarget } from "./dialogs/undo";
@@ -59,19 +59,32 @@ function PartView({ part }: { part: Signal<Part> }) {
 
 function Changed({ files }: { files: string[] }) {
   const names = files.map((file) => shortenPath(file, place.value.directory));
-  return (
-    <button type="button" class="changed" onClick={() => (panel.value = "review")}>
+  const text = (
+    <>
       <Icon name="diff" />
       <span class="changed-text">
         {formatNumber(files.length, "file")} changed: {names.slice(0, 3).join(", ")}
         {names.length > 3 ? "…" : ""}
       </span>
+    </>
+  );
+  if (isReadOnly.value) return <p class="changed">{text}</p>;
+  return (
+    <button type="button" class="changed" onClick={() => (panel.value = "review")}>
+      {text}
       <span class="link">Review</span>
     </button>
   );
 }
 
-export function UserMessage({ view }: { view: MessageView }) {
+/** A message; `next`: the one below it. */
+export function MessageRow({ view, isLast, next }: { view: MessageView; isLast: boolean; next: MessageView | undefined }) {
+  if (view.info.value.role === "user") return <UserMessage view={view} />;
+  const isTurnEnd = next ? next.info.value.role === "user" : !isBusy.value;
+  return <AssistantMessage view={view} isLast={isLast} isTurnEnd={isTurnEnd} />;
+}
+
+function UserMessage({ view }: { view: MessageView }) {
   const parts = view.parts.value.map((part) => part.value);
   const words = textOf(parts);
   const extra = parts.filter((part) => part.type === "file" && !part.synthetic);
@@ -95,22 +108,26 @@ export function UserMessage({ view }: { view: MessageView }) {
       </div>
       <div class="message-actions">
         <IconButton name="copy" label="Copy this prompt" onClick={() => void copy(words)} />
-        <IconButton name="fork" label="Fork: a new session up to here" onClick={() => void fork(view.info.value.id)} />
-        <IconButton
-          name="undo"
-          label="Undo back to here"
-          disabled={isBusy.value}
-          onClick={() => {
-            undoTarget.value = view.info.value.id;
-            dialog.value = "undo";
-          }}
-        />
+        {!isReadOnly.value && (
+          <>
+            <IconButton name="fork" label="Fork: a new session up to here" onClick={() => void fork(view.info.value.id)} />
+            <IconButton
+              name="undo"
+              label="Undo back to here"
+              disabled={isBusy.value}
+              onClick={() => {
+                undoTarget.value = view.info.value.id;
+                dialog.value = "undo";
+              }}
+            />
+          </>
+        )}
       </div>
     </div>
   );
 }
 
-export function AssistantMessage({ view, isLast, isTurnEnd }: { view: MessageView; isLast: boolean; isTurnEnd: boolean }) {
+function AssistantMessage({ view, isLast, isTurnEnd }: { view: MessageView; isLast: boolean; isTurnEnd: boolean }) {
   const info = view.info.value;
   const parts = view.parts.value;
   const isWaiting = isLast && isBusy.value && !info.time.completed && parts.every((part) => part.value.type === "step-start");

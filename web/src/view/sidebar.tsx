@@ -1,6 +1,7 @@
 // The sessions of all projects, newest first, told apart by what they do.
 import { signal, useComputed, useSignal } from "@preact/signals";
 import { newSession } from "../state/actions";
+import { readKept, writeKept } from "../state/kept";
 import { addressOf } from "../state/route";
 import { areSessionsLoaded, moodOf, place, rootOf, sessions, type Mood } from "../state/store";
 import { dialog, isSidebarOpen, switchTheme, theme } from "../state/ui";
@@ -16,7 +17,7 @@ const pinned = signal<readonly string[]>(readPinned());
 
 function readPinned(): string[] {
   try {
-    const kept: unknown = JSON.parse(localStorage.getItem("codeloop.pinned") ?? "[]");
+    const kept: unknown = JSON.parse(readKept("pinned") || "[]");
     return Array.isArray(kept) ? kept.filter((each) => typeof each === "string") : [];
   } catch {
     return [];
@@ -25,7 +26,7 @@ function readPinned(): string[] {
 
 export function togglePinned(id: string): void {
   pinned.value = pinned.value.includes(id) ? pinned.value.filter((each) => each !== id) : [...pinned.value, id];
-  localStorage.setItem("codeloop.pinned", JSON.stringify(pinned.value));
+  writeKept("pinned", JSON.stringify(pinned.value));
 }
 
 export const isPinned = (id: string): boolean => pinned.value.includes(id);

@@ -88,6 +88,12 @@ export interface MessageWithParts {
   parts: Part[];
 }
 
+/** A session with those of its subagents, the session first, without secrets; `hidden`: how many there were. */
+export interface ShareableSession {
+  sessions: { info: Session; messages: MessageWithParts[] }[];
+  hidden: number;
+}
+
 export interface FileDiff {
   file?: string;
   patch?: string;

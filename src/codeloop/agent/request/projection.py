@@ -12,7 +12,7 @@ from urllib.parse import unquote_to_bytes
 import msgspec
 
 from codeloop.agent.moves import is_open
-from codeloop.kit.terminal_output import plain
+from codeloop.kit.text.terminal_output import plain
 from codeloop.model.chat import (
     AssistantTurn,
     CallPiece,

@@ -1,4 +1,4 @@
-"""`codeloop export` and `codeloop import`: a session as JSON."""
+"""`codeloop export` and `codeloop import`: a session as a file; `codeloop share`: as a page for others."""
 
 import re
 import sys
@@ -13,11 +13,12 @@ from codeloop.cli.target.selection import with_session
 from codeloop.cli.target.target import with_client
 from codeloop.client.client import Client
 from codeloop.kit.terminal_text import inert, inert_json, one_line
-from codeloop.schema.api.session_requests import ImportSession, ListMessages
+from codeloop.schema.api.session_reports import ShareableSession
+from codeloop.schema.api.session_requests import ImportSession, ListMessages, SessionId
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import IMPORT_BYTES
 from codeloop.schema.message import Session
-from codeloop.schema.operation import SESSION_IMPORT, SESSION_MESSAGES
+from codeloop.schema.operation import SESSION_IMPORT, SESSION_MESSAGES, SESSION_SHAREABLE
 from codeloop.schema.wire import JSON
 
 
@@ -105,3 +106,30 @@ def _locate(data: bytes, message: str) -> str:
     line = before.count(b"\n") + 1
     column = len(before) - before.rfind(b"\n")
     return f"{message.replace(found[0], '')}, at line {line}, column {column}"
+
+
+@click.command()
+@NAME
+@click.option("-f", "--file", "output", type=FILE, required=True, help="Write the page to this file.")
+def share(name: str | None, output: Path) -> None:
+    """Write a session as one page that opens in any browser, without secrets, to give to others.
+
+    The page needs no other file and asks no server. Keys, tokens and passwords of known forms are hidden, and so are
+    your home directory's name and what only the model was told. Look through it before you give it away.
+
+    NAME: see `codeloop session --help`.
+    """
+    from codeloop.web.shared_page import fill_page
+
+    shared = with_session(name, _read_shareable)
+    try:
+        output.write_bytes(fill_page(msgspec.json.encode(shared)))
+    except OSError as error:
+        raise click.FileError(str(output), hint=error.strerror) from error
+    messages = sum(len(each.messages) for each in shared.sessions)
+    hidden = "1 secret was" if shared.hidden == 1 else f"{shared.hidden} secrets were"
+    click.echo(f"Wrote {inert(str(output))}: {messages} messages; {hidden} hidden.", err=True)
+
+
+async def _read_shareable(client: Client, session: Session) -> ShareableSession:
+    return await client.call(SESSION_SHAREABLE, SessionId(session_id=session.id))

@@ -4,8 +4,9 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.limits import SESSION_SEARCH_TEXT
-from codeloop.schema.message import Tokens
+from codeloop.schema.message import Session, Tokens
 from codeloop.schema.permission import Action, Decision, Grant, Profile
 from codeloop.schema.wire import Wire
 
@@ -74,6 +75,24 @@ class SessionCost(Wire):
     cost: float
     models: list[ModelUse]
     subagents: list[SubagentUse]
+
+
+class SharedSession(Wire):
+    """A session with what a reader sees of it, oldest message first."""
+
+    info: Session
+    messages: list[MessageWithParts]
+
+
+class ShareableSession(Wire):
+    """A session and its subagents' sessions, the session first, as they may be shown to others.
+
+    What was for the model alone is left out, as is what was undone. `[hidden]` stands for each secret (`hidden`: how
+    many there are), `~` for the home directory.
+    """
+
+    sessions: list[SharedSession]
+    hidden: int
 
 
 ContextGroup = Literal["system prompt", "instructions", "tools", "MCP", "conversation"]

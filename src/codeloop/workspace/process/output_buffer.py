@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from codeloop.kit.small_files import write_all
-from codeloop.kit.terminal_output import PlainOutput, plain
-from codeloop.kit.truncate import byte_length, count_lines, cut
+from codeloop.kit.text.terminal_output import PlainOutput, plain
+from codeloop.kit.text.truncate import byte_length, count_lines, cut
 from codeloop.schema.limits import SHELL_FILE, SHELL_OUTPUT, TOOL_OUTPUT_BYTES, TOOL_OUTPUT_LINES
 from codeloop.workspace.files.scratch import create
 from codeloop.workspace.process.condensed_output import condense

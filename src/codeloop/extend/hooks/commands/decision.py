@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from codeloop.extend.hooks.hooks import HookFailed
-from codeloop.kit.terminal_output import plain
+from codeloop.kit.text.terminal_output import plain
 from codeloop.schema.wire import JSON, Wire
 
 _BLOCKS = 2

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeloop.kit.truncate import Keep, byte_length, count_lines, cut
+from codeloop.kit.text.truncate import Keep, byte_length, count_lines, cut
 
 TEXTS = st.text(alphabet=st.sampled_from("ab\nä€😀\r"), max_size=200)
 KEEPS = st.sampled_from(get_args(Keep))

@@ -1,0 +1,176 @@
+"""A session as it may be shown to others: what its reader sees, without secrets."""
+
+import asyncio
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import takewhile
+from typing import TypeVar
+
+import msgspec
+
+from codeloop.app.handlers import handles
+from codeloop.app.project import Project
+from codeloop.kit.text.secrets import SecretHider
+from codeloop.model.credentials.environment import holds_key
+from codeloop.model.errors import ModelUnavailable
+from codeloop.schema import operation
+from codeloop.schema.api.session_inputs import MessageWithParts
+from codeloop.schema.api.session_reports import ShareableSession, SharedSession
+from codeloop.schema.api.session_requests import SessionId
+from codeloop.schema.errors import MessageAbortedError, SessionNotFound, UnknownData, UnknownError, error_message
+from codeloop.schema.message import Message, MessagePath, Session, UserMessage
+from codeloop.schema.part import (
+    CompactionPart,
+    FilePart,
+    Part,
+    PatchPart,
+    ReasoningPart,
+    SubtaskPart,
+    TextPart,
+    ToolPart,
+    ToolState,
+    ToolStateCompleted,
+    ToolStateError,
+    ToolStateRunning,
+    without_notes,
+)
+from codeloop.schema.wire import JSON, Wire, replace
+from codeloop.store.queries import ALL
+
+_PICTURE = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]+")
+_SECRET_NAME = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|_PAT|_PWD)$", re.IGNORECASE)
+"""What the name of a variable with a secret ends with."""
+_METADATA = ("answers", "count", "diff", "exists", "exit", "filediff", "matches", "output", "sessionId")
+"""What the renderer reads of a call's metadata; the rest, such as notes and whole files, stays here."""
+_FILE_DIFF = ("file", "patch", "additions", "deletions")
+_Shown = TypeVar("_Shown", bound=Wire)
+
+
+@handles(operation.SESSION_SHAREABLE)
+async def shareable(project: Project, args: SessionId) -> ShareableSession:
+    """Return a session and those of its subagents. Raises SessionNotFound."""
+    session = project.store.find_session(args.session_id)
+    if session is None:
+        raise SessionNotFound(args.session_id)
+    family = [session]
+    for each in family:
+        family += project.store.sessions(parent=each.id, limit=ALL)
+    held = [(each, _visible(project, each)) for each in family]
+    cleaner = _Cleaner(SecretHider(_list_secrets(project)), project.settings.environment.get("HOME", ""))
+    return await asyncio.to_thread(cleaner.clean, held)
+
+
+def _list_secrets(project: Project) -> set[str]:
+    """Return the keys that we hold, and the values of variables that hold a provider's key or are named as secrets."""
+    environment, shown = project.settings.environment, project.providers.child_environment()
+    found = {
+        value
+        for name, value in environment.items()
+        if _SECRET_NAME.search(name) or (name not in shown and holds_key(name))
+    }
+    with suppress(ModelUnavailable):  # a broken file of keys: what is in it can't be known
+        found |= {entry.key for entry in project.providers.credentials.entries().values()}
+    return found | {str(row.options.get("apiKey") or "") for row in project.settings.config.provider.values()}
+
+
+def _visible(project: Project, session: Session) -> list[MessageWithParts]:
+    """Return the messages that count: those before an undone prompt."""
+    entries = project.store.conversation(session.id).entries
+    end = session.revert.message_id if session.revert is not None else ""
+    return [
+        MessageWithParts(info=entry.info, parts=list(entry.parts))
+        for entry in takewhile(lambda entry: entry.info.id != end, entries)
+    ]
+
+
+class _Cleaner:
+    """Takes out of sessions what is nobody's business. `home`: the home directory, "" for none."""
+
+    def __init__(self, hider: SecretHider, home: str) -> None:
+        self._hider = hider
+        self._home = re.compile(rf"{re.escape(home)}(?![\w.-])") if len(home) > 1 else None
+
+    def clean(self, sessions: list[tuple[Session, list[MessageWithParts]]]) -> ShareableSession:
+        """Return the sessions without secrets. Blocks."""
+        shared = [
+            SharedSession(info=self._hide(_session(session)), messages=[self._message(each) for each in messages])
+            for session, messages in sessions
+        ]
+        return ShareableSession(sessions=shared, hidden=self._hider.count)
+
+    def _message(self, message: MessageWithParts) -> MessageWithParts:
+        parts = [
+            self._hide(replace(part, url="")) if isinstance(part, FilePart) else self._hide(part)
+            for part in _parts(message.parts)
+        ]
+        pictures = {part.id: part.url for part in message.parts if isinstance(part, FilePart)}
+        shown = [
+            replace(part, url=pictures[part.id])
+            if isinstance(part, FilePart) and _PICTURE.fullmatch(pictures[part.id])
+            else part
+            for part in parts
+        ]
+        return MessageWithParts(info=self._hide(_info(message.info)), parts=shown)
+
+    def _hide(self, value: _Shown) -> _Shown:
+        data = msgspec.to_builtins(value)
+        if self._home is not None:
+            data = msgspec.json.decode(self._home.sub("~", msgspec.json.encode(data).decode()))
+        return msgspec.convert(self._hider.hide_all(data), type(value))
+
+
+def _session(session: Session) -> Session:
+    return replace(session, path=None, summary=None, share=None, metadata=None, permission=None, revert=None)
+
+
+def _info(info: Message) -> Message:
+    if isinstance(info, UserMessage):
+        return UserMessage(id=info.id, session_id=info.session_id, time=info.time, agent=info.agent, model=info.model)
+    error = info.error
+    if error is not None and not isinstance(error, MessageAbortedError):
+        error = UnknownError(data=UnknownData(message=error_message(error)))
+    return replace(info, path=MessagePath(cwd="", root=""), structured=None, error=error)
+
+
+def _parts(parts: list[Part]) -> Iterator[Part]:
+    """Yield the parts that are shown, with what is shown of them."""
+    for part in parts:
+        match part:
+            case TextPart() if not (part.synthetic or part.ignored):
+                yield replace(part, metadata=None)
+            case ReasoningPart():
+                yield replace(part, metadata=None)
+            case FilePart():
+                yield replace(part, source=None)
+            case ToolPart():
+                yield replace(part, metadata=None, state=_state(part.state))
+            case PatchPart():
+                yield replace(part, hash="")
+            case SubtaskPart():
+                yield replace(part, prompt="")
+            case CompactionPart():
+                yield part
+            case _:
+                pass
+
+
+def _state(state: ToolState) -> ToolState:
+    match state:
+        case ToolStateCompleted():
+            return replace(state, output=state.for_user, metadata=_metadata(state.metadata), attachments=None)
+        case ToolStateRunning() | ToolStateError():
+            return replace(state, metadata=_metadata(state.metadata or {}))
+        case _:
+            return replace(state, raw="")
+
+
+def _metadata(metadata: JSON) -> JSON:
+    shown = {name: metadata[name] for name in _METADATA if name in metadata}
+    if isinstance(output := shown.get("output"), str):
+        shown["output"] = without_notes(output, metadata)
+    if isinstance(diff := shown.get("filediff"), dict):
+        shown["filediff"] = {name: diff[name] for name in _FILE_DIFF if name in diff}
+        if "patch" in diff:
+            shown.pop("diff", None)
+    return shown

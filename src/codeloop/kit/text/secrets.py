@@ -1,0 +1,163 @@
+"""Keys, tokens and passwords in a text, known by their forms and by their names; what hides them."""
+
+import re
+from collections.abc import Iterable
+from functools import cache
+from typing import Any
+
+from codeloop.kit.jsonc import is_list, is_object
+
+HIDDEN = "[hidden]"
+"""What stands in the place of a secret."""
+SHORTEST = 12
+"""Characters; a shorter known value may stand elsewhere by chance."""
+
+_MIXED = "(?=[a-z_-]*[A-Z0-9])"
+"""What is random has a capital or a digit soon; a name in a program often has not."""
+_FORMS = (
+    # Model services
+    r"sk-(?:proj-|svcacct-|admin-|ant-|or-|lf-)?[A-Za-z0-9_-]{20,}",
+    rf"(?:gsk|xai|hf|r8|fw|csk|tvly|pplx|nvapi|pcsk|lsv2_pt|lsv2_sk|jina|tgp_v1|pa)[_-]{_MIXED}[A-Za-z0-9_-]{{20,}}",
+    r"AIza[A-Za-z0-9_-]{30,}|dapi[0-9a-f]{32}",
+    # Repositories and registries
+    r"gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}",
+    r"gl(?:pat|dt|rt|cbt|ptt|ft|soat|agent|imt|oas|ffct|wt)-[A-Za-z0-9_.-]{16,}",
+    r"AT(?:ATT|BB|CTT)[A-Za-z0-9_=.-]{16,}",
+    r"npm_[A-Za-z0-9]{30,}|pypi-[A-Za-z0-9_-]{40,}|rubygems_[0-9a-f]{40,}|dckr_(?:pat|oat)_[A-Za-z0-9_-]{20,}",
+    r"cio[A-Za-z0-9]{32}|oy2[a-z0-9]{43}",
+    # Clouds
+    r"(?:AKIA|ASIA|ABIA|ACCA|AROA|AIDA|AIPA|ANPA)[A-Z0-9]{16}|ABSK[A-Za-z0-9+/]{60,}={0,2}",
+    r"ya29\.[A-Za-z0-9_.-]{20,}|GOCSPX-[A-Za-z0-9_-]{20,}|1//0[A-Za-z0-9_-]{30,}",
+    r"(?:AccountKey|SharedAccessKey)=[A-Za-z0-9+/=%&.-]{20,}|[A-Za-z0-9_~.-]{3}[78]Q~[A-Za-z0-9_~.-]{31,34}",
+    r"do[opr]_v1_[0-9a-f]{40,}|HRKU-[A-Za-z0-9_-]{30,}|FlyV1 fm\d[A-Za-z0-9+/=_,-]{20,}|fo1_[A-Za-z0-9_-]{20,}",
+    r"nfp_[A-Za-z0-9]{30,}|sbp_[0-9a-f]{30,}|sb_secret_[A-Za-z0-9_-]{20,}|napi_[a-z0-9]{40,}",
+    r"pscale_(?:tkn|pw|oauth)_[A-Za-z0-9_.=-]{20,}|hv[sbr]\.[A-Za-z0-9_-]{20,}|pul-[0-9a-f]{40}",
+    r"[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{40,}|dp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9._-]{30,}",
+    r"LTAI[A-Za-z0-9]{12,}|AKID[A-Za-z0-9]{13,}",
+    # Services that watch
+    r"gls?[ac]_[A-Za-z0-9+/=_]{20,}|NR(?:AK|II|JS|SP)-[A-Za-z0-9_-]{19,}",
+    r"sntry[su]_[A-Za-z0-9+/=_-]{30,}|ph[cx]_[A-Za-z0-9]{30,}",
+    # Messages
+    r"xox[abeoprs](?:\.xox[bp])?-[A-Za-z0-9-]{10,}|xapp-[A-Za-z0-9-]{10,}",
+    r"https://hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9_/-]{20,}",
+    r"https://(?:\w+\.)?discord(?:app)?\.com/api/webhooks/\d+/[\w-]{20,}",
+    r"[MNO][A-Za-z0-9_-]{22,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}|\d{8,10}:AA[A-Za-z0-9_-]{32,}",
+    r"SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}|key-[0-9a-f]{32}|[0-9a-f]{32}-us\d{1,2}|(?:AC|SK)[0-9a-f]{32}",
+    r"xkeysib-[0-9a-f]{40,}[A-Za-z0-9-]*|re_[A-Za-z0-9]{8,}_[A-Za-z0-9]{16,}",
+    # Offices and shops
+    r"(?:secret|ntn)_[A-Za-z0-9]{40,}|lin_(?:api|oauth)_[A-Za-z0-9]{30,}|pat[A-Za-z0-9]{14}\.[0-9a-f]{60,}",
+    r"fig[dour]_[A-Za-z0-9_-]{20,}|PMAK-[0-9a-f]{24}-[0-9a-f]{30,}|sl\.[A-Za-z0-9_-]{60,}",
+    r"shp(?:at|ss|ca|pa|tka)_[0-9A-Fa-f]{30,}|(?:sk|rk|pk)_(?:live|test)_[A-Za-z0-9]{16,}",
+    r"whsec_[A-Za-z0-9+/=]{24,}|EAAA[A-Za-z0-9_-]{40,}|sq0[a-z]{3}-[A-Za-z0-9_-]{22,}",
+    r"access_token\$\w+\$[0-9a-z]{16}\$[0-9a-f]{32}|EZ[AT]K[A-Za-z0-9]{40,}",
+    r"ops_eyJ[A-Za-z0-9_=-]{40,}|AGE-SECRET-KEY-1[A-Z0-9]{50,}",
+    # Whoever makes them
+    r"eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)+",
+    r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|\Z)",
+)
+"""What a key looks like, whatever is around it."""
+_START = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt])|(?<=%[0-9A-F][0-9A-F]))"
+"""What a form may stand behind: no letter, but for that of an escape as programs print it."""
+
+_KINDS = (
+    "api|access|account|admin|auth|client|deploy|encryption|license|master|private|secret|service|session|shared|signing"
+    "|storage|subscription|write"
+)
+_NAMED = (
+    rf"(?P<name>(?i:(?:{_KINDS})[ _.-]?key(?:[_-]?id)?|secret|token|passw(?:or)?d|passphrase|pwd|credentials?|dsn)"
+    r"(?:[_-]?(?i:prod|dev|test|staging|live|value|\d+))?)"
+    r"(?P<sign>\\?[\"'`]?\]?\s{0,4}(?:=>|:=|[=:])\s{0,4})(?P<quote>\\?[\"'`])?"
+    r"(?P<value>[^\s\"'`,;<>(){}\[\]\\|]{6,})"
+)
+"""A name such as `api_key` or `DB_PASSWORD`, and what is given to it."""
+
+_HEADER = (
+    r"(?i)(?<=bearer )[\w+/=.~-]{8,}|(?<=basic )[\w+/=]{8,}|(?<=token )[A-Za-z0-9_=.-]{20,}"
+    r"|(?<=cookie: )[^\r\n\"']{8,}"
+)
+_USER = r"(?<=://)[^\s/@:\"'`<>]*:[^\s/@\"'`<>]+(?=@)|(?<=://)[^\s/@:\"'`<>]{16,}(?=@)"
+_QUERY = (
+    r"(?i)(?<=[?&])([\w-]{0,40}(?:key|token|secret|sig|signature|password|auth|credential|code)[\w-]{0,40}=)"
+    r"[^\s&#\"'<>`]{6,}"
+)
+_OPTION = (
+    r"(?<=\s)((?:-u|--user)[ =][\"']?[^\s:\"']+:)[^\s\"']{4,}"
+    r"|(?<=\s)(--(?:[\w-]{0,40}-)?(?:password|token|secret|api-key|passphrase)[ =][\"']?)[^\s\"'-][^\s\"']{5,}"
+)
+_ESCAPE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
+_EXPRESSION = re.compile(r"(?:\$\{?|%\(|os\.|process\.|self\.|this\.|[*x.…_-]+$|[a-z_]+\.[a-z_.0-9]+$)", re.IGNORECASE)
+_PASSWORD = re.compile(r"passw|passphrase|pwd", re.IGNORECASE)
+
+
+@cache
+def _compile() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
+    """Return what finds forms; what stands around a secret; what stands before it, in a group; names."""
+    forms = "|".join(_FORMS)
+    return (
+        re.compile(f"{_START}(?:{forms})", re.DOTALL),
+        re.compile(f"{_HEADER}|{_USER}"),
+        re.compile(f"{_QUERY}|{_OPTION}"),
+        re.compile(_NAMED),
+    )
+
+
+class SecretHider:
+    """Hides secrets in texts, and counts them. `values`: secrets that are known themselves, such as stored keys."""
+
+    def __init__(self, values: Iterable[str] = ()) -> None:
+        self.count = 0
+        known = sorted({value for value in values if len(value) >= SHORTEST}, key=len, reverse=True)
+        self._values = re.compile("|".join(re.escape(value) for value in known)) if known else None
+
+    def hide(self, text: str) -> str:
+        """Return a text in which `[hidden]` stands for each secret. A terminal's colours are taken out of it."""
+        if len(text) < 6:
+            return text
+        shown = _ESCAPE.sub("", text) if "\x1b" in text else text
+        forms, around, behind, named = _compile()
+        if self._values is not None:
+            shown = self._values.sub(self._replace, shown)
+        shown = around.sub(self._replace, forms.sub(self._replace, shown))
+        return named.sub(self._replace_named, behind.sub(self._replace_end, shown))
+
+    def hide_all(self, value: Any) -> Any:
+        """Return a JSON value with the secrets in its texts hidden, and those that only their key tells."""
+        if isinstance(value, str):
+            return self.hide(value)
+        if is_object(value):
+            return {self.hide(key): self._hide_member(key, inner) for key, inner in value.items()}
+        return [self.hide_all(inner) for inner in value] if is_list(value) else value
+
+    def _hide_member(self, key: str, value: Any) -> Any:
+        start = f"{key}='"
+        if isinstance(value, str) and value and "\n" not in value:
+            return self.hide(start + value).removeprefix(start)
+        return self.hide_all(value)
+
+    def _replace(self, found: re.Match[str]) -> str:
+        self.count += found[0] != HIDDEN
+        return HIDDEN
+
+    def _replace_end(self, found: re.Match[str]) -> str:
+        start = next(group for group in found.groups() if group)
+        self.count += found[0] != start + HIDDEN
+        return start + HIDDEN
+
+    def _replace_named(self, found: re.Match[str]) -> str:
+        if not _is_secret(found):
+            return found[0]
+        self.count += 1
+        return f"{found['name']}{found['sign']}{found['quote'] or ''}{HIDDEN}"
+
+
+def _is_secret(found: re.Match[str]) -> bool:
+    """Say whether what is given to a name is a secret itself, and not an expression that leads to one."""
+    name, value, is_quoted = found["name"], found["value"], bool(found["quote"])
+    if _EXPRESSION.match(value):
+        return False
+    if _PASSWORD.search(name) and (is_quoted or name.isupper()):
+        return True
+    has_letter = any(sign.isalpha() for sign in value)
+    if has_letter and any(sign.isdigit() for sign in value):
+        return len(value) >= 8
+    return (is_quoted or name.isupper()) and has_letter and len(value) >= 12 and "/" not in value

@@ -1,0 +1,87 @@
+"""What is hidden in a text that others will read, and what is not."""
+
+import json
+
+import pytest
+
+from codeloop.kit.text.secrets import HIDDEN, SecretHider
+from tests.support.planted_keys import draw_keys
+from tests.support.programs import ROOT
+
+AROUND = (
+    *("{}", "export X={}", 'key = "{}"', "-{}", "+    '{}',", "see {}."),
+    *("\x1b[32m{}\x1b[0m", "a\\n{}\\nb", "<b>{}</b>", "url?x=%20{}"),
+)
+
+
+@pytest.mark.parametrize("around", AROUND)
+def test_keys_of_known_forms_are_hidden_whatever_is_around_them(around: str) -> None:
+    hider = SecretHider()
+    for text, secret in draw_keys(120):
+        assert secret not in hider.hide(around.format(text)), text
+
+
+def test_a_private_key_is_hidden_also_where_it_was_cut_off() -> None:
+    body = "MIIEpAIBAAKCAQEA7\nabcdef\n"
+    key = f"-----BEGIN RSA PRIVATE KEY-----\n{body}-----END RSA PRIVATE KEY-----"
+    assert SecretHider().hide(f"a {key} b") == f"a {HIDDEN} b"
+    assert body not in SecretHider().hide(f"------BEGIN OPENSSH PRIVATE KEY-----\n{body}")
+
+
+def test_a_secret_that_is_known_is_hidden_though_it_has_no_form() -> None:
+    hider = SecretHider(["correct horse battery", "short"])
+    assert hider.hide("a correct horse battery, short") == f"a {HIDDEN}, short"
+    assert hider.count == 1
+
+
+def test_a_member_that_is_a_secret_by_its_name_is_hidden() -> None:
+    value = {"apiKey": "abcd1234efgh", "rows": [{"password": "geheim!"}], "path": "/a/b1c2", "count": 3}
+    assert SecretHider().hide_all(value) == {
+        "apiKey": HIDDEN,
+        "rows": [{"password": HIDDEN}],
+        "path": "/a/b1c2",
+        "count": 3,
+    }
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "token = get_token(request)",
+        "password: str | None = None",
+        "api_key = os.environ['API_KEY']",
+        "secret: $SECRET_NAME",
+        'headers = {"Authorization": f"Bearer {token}"}',
+        "max_tokens=128000, tokens: 12345678",
+        "a risk-adjusted-return-of-a-task-force-one-desk",
+        "hf_transfer_enabled_by_default_here pa_something_long_and_lower",
+        "commit 3f786850e387550fdab836ed7e6dc881de23001b",
+        "msg_01JD8X4Q7Z3W5V9N2M6K8H0F1G prt_1f88ee7d6003abcdefghijklmn",
+        "sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=",
+        "https://example.com/a/b?page=2&sort=name#part",
+        "password=********",
+    ],
+)
+def test_what_is_no_secret_stays(text: str) -> None:
+    hider = SecretHider()
+    assert hider.hide(text) == text
+    assert hider.count == 0
+
+
+def test_ordinary_documents_are_hardly_touched() -> None:
+    hider = SecretHider()
+    for path in (ROOT / "docs").glob("*.md"):
+        hider.hide(path.read_text())
+    assert hider.count < 12
+    assert json.loads(hider.hide(json.dumps({"name": "x", "list": [1, 2]}))) == {"name": "x", "list": [1, 2]}
+
+
+def test_long_texts_take_time_that_grows_with_their_length() -> None:
+    for text in (
+        "a" * 300_000,
+        "eyJ" * 100_000,
+        "://a:" * 60_000,
+        "?key" * 75_000,
+        "-----BEGIN PRIVATE KEY-----\n" * 5_000,
+    ):
+        SecretHider().hide(text)  # one that grows with its square would not come back
