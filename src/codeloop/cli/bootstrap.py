@@ -18,6 +18,18 @@ RESULT = (
     b'{"type":"result","reason":"interrupted","exitCode":130,"message":"Interrupted.","text":"","cost":0.0,'
     b'"tokens":{"input":0,"output":0,"reasoning":0,"cache":{"read":0,"write":0}},"steps":0,"durationMs":0,"denied":[]}\n'
 )
+STREAM_RESULT = (
+    b'{"type":"result","subtype":"error_during_execution","is_error":true,"duration_ms":0,"duration_api_ms":0,'
+    b'"num_turns":0,"total_cost_usd":0.0,"usage":{"input_tokens":0,"cache_creation_input_tokens":0,'
+    b'"cache_read_input_tokens":0,"output_tokens":0},"modelUsage":{},"permission_denials":[],'
+    b'"errors":["Interrupted."],"session_id":"","uuid":""}\n'
+)
+FORMATS = {
+    "json": ("--format", "json"),
+    "stream-json": ("--output-format", "stream-json"),
+    "result": ("--output-format", "json"),
+}
+"""The JSON formats of `run`, and the option that asks for each."""
 
 
 def list_end_signals() -> list[int]:
@@ -56,8 +68,9 @@ def is_importing(frame: "FrameType | None") -> bool:
 def end(arguments: list[str]) -> None:
     """End the process as interrupted, with the JSON result of a `run` that was asked for JSON."""
     try:
-        if arguments[:1] == ["run"] and wants_json(arguments):
-            os.write(1, RESULT)
+        form = wants_json(arguments) if arguments[:1] == ["run"] else ""
+        if form:
+            os.write(1, RESULT if form == "json" else STREAM_RESULT)
     finally:  # also when nobody can read it
         os._exit(INTERRUPTED)
 
@@ -77,6 +90,10 @@ def leave(code: str | int | None) -> None:
     os._exit(code or 0)
 
 
-def wants_json(arguments: list[str]) -> bool:
-    """Return whether a run that has not parsed its options yet was asked for JSON."""
-    return "--format=json" in arguments or ("--format", "json") in pairwise(arguments)
+def wants_json(arguments: list[str]) -> str:
+    """Return the JSON format that a run was asked for, before its options are parsed; "": none."""
+    pairs = [*pairwise(arguments), *(argument.split("=", 1) for argument in arguments if "=" in argument)]
+    for form, option in reversed(FORMATS.items()):
+        if any((name, value) == option for name, value in pairs):
+            return form
+    return ""

@@ -95,6 +95,11 @@ class Options(Struct, frozen=True, kw_only=True):
     command: str | None = None
     title: str | None = None
     format: str = "text"
+    """`text`, `json`: our JSON Lines, `stream-json`, or `result`: the last line of that alone."""
+    input_format: str = "text"
+    partial: bool = False
+    replay_messages: bool = False
+    permission_tool: str | None = None
     files: tuple[Path, ...] = ()
     schema: Path | None = None
     max_steps: int | None = None

@@ -43,7 +43,7 @@ def begin(context: click.Context, flags: dict[str, Any], *, is_prompt: bool) -> 
     del given["prompt"]
     options = Options(message=tuple(prompt), **given)
     if not has_terminal():
-        from codeloop.cli.run.one_shot import run_once
+        from codeloop.cli.run.start import run_once
 
         return run_once(options)
     if has_screen(options):

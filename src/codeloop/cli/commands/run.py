@@ -30,6 +30,13 @@ from codeloop.cli.options import (
 )
 
 
+def take_format(ctx: click.Context, _parameter: click.Parameter, form: str | None) -> str | None:
+    """Return the format of --output-format, as `Options` has it. Raises UsageError with another --format."""
+    if form is not None and ctx.params.get("format", "text") != "text":
+        raise click.UsageError("--format and --output-format name two formats. Leave one of them out.")
+    return "result" if form == "json" else form
+
+
 class JsonUsageCommand(click.Command):
     """A command whose usage errors are a JSON result if JSON is asked for."""
 
@@ -39,10 +46,10 @@ class JsonUsageCommand(click.Command):
         try:
             return super().parse_args(ctx, args)
         except click.UsageError as error:
-            if wants_json(given):
+            if form := wants_json(given):
                 from codeloop.cli.run.signals import show_result
 
-                show_result("json", error.exit_code, "error", problem_of(error))
+                show_result(form, error.exit_code, "error", problem_of(error))
             raise
 
 
@@ -64,7 +71,31 @@ class JsonUsageCommand(click.Command):
     help="Run this command with MESSAGE as arguments.",
 )
 @click.option("--title", help="Title of the new session.")
-@click.option("--format", type=click.Choice(["text", "json"]), default="text", help="Print text or JSON Lines.")
+@click.option(
+    "--format", type=click.Choice(["text", "json"]), default="text", is_eager=True, help="Print text or JSON Lines."
+)
+@click.option(
+    "--output-format",
+    type=click.Choice(["text", "json", "stream-json"]),
+    callback=take_format,
+    help="Print lines as the SDK of Claude Code reads them; json: the last one only.",
+)
+@click.option(
+    "--input-format",
+    type=click.Choice(["text", "stream-json"]),
+    default="text",
+    help="Read messages from stdin, one a line, until it ends.",
+)
+@click.option("--include-partial-messages", "partial", is_flag=True, help="With stream-json: print deltas, too.")
+@click.option(
+    "--replay-user-messages", "replay_messages", is_flag=True, help="With stream-json: print what stdin says."
+)
+@click.option(
+    "--permission-prompt-tool",
+    "permission_tool",
+    type=click.Choice(["stdio"]),
+    help="With stream-json: ask the program at stdin and stdout for permissions.",
+)
 @click.option("-f", "--file", "files", type=FILE, multiple=True, help="Attach a file; repeatable.")
 @click.option("--schema", type=FILE, help="Print the answer as JSON that matches the JSON Schema in this file.")
 @click.option("--max-steps", type=click.IntRange(min=1), help="Maximum number of requests to the model.")
@@ -88,7 +119,7 @@ class JsonUsageCommand(click.Command):
 @click.option("--record", type=FILE, help="Record the model's answers to this file.")
 @click.option("--force", is_flag=True, help="With --record: replace the file.")
 @click.option("--replay", type=FILE, help="Answer from a recording instead of a model.")
-def run(**flags: Any) -> None:
+def run(*, output_format: str | None, **flags: Any) -> None:
     """Run one task in the current directory, or on a running server, and exit.
 
     MESSAGE is the task. Without it, or with `-` in it, stdin is read.
@@ -96,6 +127,8 @@ def run(**flags: Any) -> None:
     Exit codes: 0 done, 1 error, 2 usage, 3 provider, 4 limit, 5 denied, 6 no output as --schema says,
     124 timeout, 130 interrupted.
     """
-    from codeloop.cli.run.one_shot import run_once
+    from codeloop.cli.run.start import run_once
 
+    if output_format is not None:
+        flags["format"] = output_format
     sys.exit(run_once(Options(**flags)))

@@ -74,11 +74,15 @@ class ViewAbove:
 def view_of(
     form: str, stdout: Output, stderr: Output, session_id: str, *, prompt_id: str | None = None, **more: bool
 ) -> View:
-    """Return the view of a format, `json` or text; `prompt_id`: the message to answer; `more`: how text is shown."""
+    """Return the view of a format, as in `Options`; `prompt_id`: the message to answer; `more`: how text is shown."""
     if form == "json":
         from codeloop.cli.output.json_lines import JsonView
 
         return JsonView(stdout, stderr, session_id)
+    if form in {"stream-json", "result"}:
+        from codeloop.cli.output.stream_json import StreamJsonView
+
+        return StreamJsonView(stdout, stderr, session_id, is_result_only=form == "result")
     from codeloop.cli.output.text import TextView
 
     return TextView(stdout, stderr, prompt_id=prompt_id, **more)

@@ -13,8 +13,8 @@ from codeloop.cli.output.streams import Outlet, has_terminal, standard
 from codeloop.cli.output.view import View, ViewAbove, view_of
 from codeloop.cli.questions.answerer import Answerer
 from codeloop.cli.questions.prompter import QuestionPrompter
-from codeloop.cli.run.message import RunMessage, is_stdin_unread, make_piped_file, message_of, parse_words, parts_of
-from codeloop.cli.run.signals import Signals, to_the_end
+from codeloop.cli.run.message import RunMessage, is_stdin_unread, make_piped_file, parse_words, parts_of
+from codeloop.cli.run.signals import Signals
 from codeloop.cli.run.turn import RunTurn
 from codeloop.cli.target.selection import check_agent, choose_session, model_of, session_of
 from codeloop.cli.target.target import OpenTarget, asks_trust
@@ -34,40 +34,8 @@ from codeloop.schema.ids import new_id
 from codeloop.schema.operation import COMMAND, PROMPT, SESSION_DELETE, SESSION_MESSAGES
 from codeloop.schema.wire import JSON, replace
 
-LOCAL_ONLY = ("trust", "config", "record", "replay", "force")
-"""Options for opening a project, which a server has already done."""
 NO_OUTPUT = "The turn ended without the output that --schema asks for."
 UNREAD = "codeloop: stdout was closed before the answer was read."
-ATTACHED_ONLY = ("username", "password")
-
-
-def check_flags(options: Options) -> None:
-    """Raise UsageProblem if options do not go together, or with where the turn runs."""
-    for name in LOCAL_ONLY if options.attach is not None else ATTACHED_ONLY:
-        if getattr(options, name) and options.attach is not None:
-            raise UsageProblem(f"--{name} does not work with --attach. Leave one of them out.")
-        if getattr(options, name):
-            raise UsageProblem(f"--{name} needs --attach. Add --attach URL, or leave --{name} out.")
-    if options.record is not None and options.replay is not None:
-        raise UsageProblem(
-            "--record and --replay exclude each other, as a replay asks no model. Leave one of them out."
-        )
-    if options.force and options.record is None:
-        raise UsageProblem("--force needs --record. Leave it out.")
-
-
-def run_once(options: Options) -> int:
-    """Run one turn as the options say and return the exit code; how it ended is always shown."""
-
-    def command() -> int:
-        check_flags(options)
-        if options.attach is None:
-            from codeloop.cli.target.local import open_local as open_target
-        else:
-            from codeloop.cli.target.remote import open_remote as open_target
-        return asyncio.run(execute(options, message_of(options), open_target))
-
-    return to_the_end(options.format, command)
 
 
 async def execute(options: Options, message: RunMessage, open_target: OpenTarget) -> int:
@@ -171,9 +139,10 @@ class OneShot:
             else:
                 send = partial(self._command, client, command, arguments, message.piped, attachments)
             outcome = await turn.run(self._prompt_id, send, options.timeout, self._signals)
-            return outcome if self._wanted is None else _with_output(outcome)
+            return outcome if self._wanted is None else check_output(outcome)
         finally:
-            await self._keep(client)
+            if await discard_unused(client, self.session_id):
+                self.session_id = ""
 
     async def _prompt(self, client: Client, message: RunMessage, attachments: list[FilePartInput]) -> MessageWithParts:
         options = self._options
@@ -186,7 +155,7 @@ class OneShot:
             agent=options.agent,
             variant=options.variant,
             format=self._wanted,
-            limits=_limits(options),
+            limits=limits_of(options),
         )
         return await client.call(PROMPT, prompt)
 
@@ -204,18 +173,9 @@ class OneShot:
             agent=options.agent,
             variant=options.variant,
             format=self._wanted,
-            limits=_limits(options),
+            limits=limits_of(options),
         )
         return await client.call(COMMAND, call)
-
-    async def _keep(self, client: Client) -> None:
-        """Delete a session that was created for a prompt that could not be stored."""
-        with suppress(CodeloopError):
-            if self.session_id and not await client.call(
-                SESSION_MESSAGES, ListMessages(session_id=self.session_id, limit=1)
-            ):
-                await client.call(SESSION_DELETE, SessionId(session_id=self.session_id))
-                self.session_id = ""
 
     def _view(self) -> View:
         options = self._options
@@ -230,14 +190,24 @@ class OneShot:
         )
 
 
-def _with_output(outcome: Outcome) -> Outcome:
+async def discard_unused(client: Client, session_id: str) -> bool:
+    """Delete a session that was created for a prompt that could not be stored; return whether it was."""
+    with suppress(CodeloopError):
+        if session_id and not await client.call(SESSION_MESSAGES, ListMessages(session_id=session_id, limit=1)):
+            await client.call(SESSION_DELETE, SessionId(session_id=session_id))
+            return True
+    return False
+
+
+def check_output(outcome: Outcome) -> Outcome:
     """Return an outcome that is not done when the output that was asked for is missing."""
     if outcome.structured is not None or outcome.exit_code != exit_codes.DONE:
         return outcome
     return replace(outcome, reason="error", exit_code=exit_codes.UNSTRUCTURED, message=NO_OUTPUT)
 
 
-def _limits(options: Options) -> RunLimits:
+def limits_of(options: Options) -> RunLimits:
+    """Return what bounds a turn."""
     return RunLimits(
         steps=options.max_steps,
         cost=options.max_cost,

@@ -133,20 +133,20 @@ class RunTurn:
     def _end_if_lost(self, error: BaseException) -> None:
         """End the turn if it can't be shown or a request can't be answered: it would wait for ever."""
         why = str(error) if isinstance(error, CodeloopError) else f"{type(error).__name__}: {error}."
-        self._end("error", f"The turn could not be followed any more: {why}")
+        self.end("error", f"The turn could not be followed any more: {why}")
 
     @contextmanager
     def _endings(self, turn: asyncio.Task[Any], timeout: float | None, signals: Signals) -> Generator[None, None, None]:
         """End the turn on a signal, after the timeout, or when nobody reads stdout any more."""
         self._turn = turn
         before = signals.act
-        self._stdout.gone = lambda: self._end("closed", "Nobody reads stdout any more.")
+        self._stdout.gone = lambda: self.end("closed", "Nobody reads stdout any more.")
         if self._stdout.closed:
             self._stdout.gone()
-        signals.act = lambda: self._end("interrupted", f"Interrupted ({signals.name}).")
+        signals.act = lambda: self.end("interrupted", f"Interrupted ({signals.name}).")
         loop = asyncio.get_running_loop()
         over = f"The time limit of {timeout:g} s was reached." if timeout else ""
-        timer = loop.call_later(timeout, self._end, "timeout", over) if timeout else None
+        timer = loop.call_later(timeout, self.end, "timeout", over) if timeout else None
         try:
             yield
         finally:
@@ -155,8 +155,8 @@ class RunTurn:
             if timer is not None:
                 timer.cancel()
 
-    def _end(self, reason: str, message: str) -> None:
-        """Begin to end the turn; the first reason counts."""
+    def end(self, reason: str, message: str) -> None:
+        """Begin to end the turn, for a reason of `CODES`; the first one counts."""
         if self._ended_by is None:
             self._ended_by = TurnEnd(reason=reason, message=f"{message} Resume with: {self._resume}")
             self._ended.set()

@@ -36,22 +36,24 @@ async def open_standard_lines() -> AsyncGenerator[StandardLines]:
     """Take stdin and stdout for a protocol. Meanwhile descriptor 0 is empty, and descriptor 1 is stderr."""
     source, sink = _take_stdio()
     lines: SimpleQueue[bytes | None] = SimpleQueue()
-    loop = asyncio.get_running_loop()
     writer = threading.Thread(target=_write, args=(sink, lines), daemon=True)
     writer.start()
-
-    def start(take: TakeLine) -> None:
-        def hand_on(line: bytes | None) -> None:
-            if line is None or line.strip():
-                asyncio.run_coroutine_threadsafe(take(line), loop).result()
-
-        threading.Thread(target=_read, args=(source, hand_on), daemon=True).start()
-
     try:
-        yield StandardLines(start, lines.put)
+        yield StandardLines(lambda take: read_lines(source, take), lines.put)
     finally:
         lines.put(None)
         await asyncio.to_thread(writer.join, OUTPUT_READER.seconds)
+
+
+def read_lines(source: int, take: TakeLine) -> None:
+    """Begin to hand on each line of a descriptor, awaited one after the other, and None at its end."""
+    loop = asyncio.get_running_loop()
+
+    def hand_on(line: bytes | None) -> None:
+        if line is None or line.strip():
+            asyncio.run_coroutine_threadsafe(take(line), loop).result()
+
+    threading.Thread(target=_read, args=(source, hand_on), daemon=True).start()
 
 
 def _take_stdio() -> tuple[int, int]:
@@ -75,6 +77,8 @@ def _read(source: int, hand_on: Callable[[bytes | None], None]) -> None:
                 rest = bytearray(last)
                 for line in whole:
                     hand_on(line)
+        if len(rest) <= MCP_MESSAGE.value:
+            hand_on(bytes(rest))  # a last line without its end
     with suppress(RuntimeError, asyncio.CancelledError):
         hand_on(None)
 

@@ -3,6 +3,7 @@
 from codeloop.kit.limit import Limit
 from codeloop.schema import limits
 from codeloop.schema.bounds import (
+    automation,
     browser,
     cloud,
     doctor,
@@ -20,6 +21,7 @@ from codeloop.schema.bounds import (
 _MODULES = (
     *(
         limits,
+        automation,
         browser,
         cloud,
         doctor,

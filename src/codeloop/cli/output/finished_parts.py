@@ -1,0 +1,85 @@
+"""The finished parts of a session's answers, in the order in which a program may read them."""
+
+from typing import NamedTuple
+
+from codeloop.schema.event import Event, MessageUpdated, PartRemoved, PartUpdated
+from codeloop.schema.ids import now_ms
+from codeloop.schema.message import AssistantMessage, UserMessage
+from codeloop.schema.part import (
+    Part,
+    ReasoningPart,
+    StepFinishPart,
+    StepStartPart,
+    TextPart,
+    ToolPart,
+    ToolStateCompleted,
+    ToolStateError,
+)
+
+RETRIED = {"text", "reasoning"}
+"""What a retry starts again."""
+
+
+class FinishedPart(NamedTuple):
+    """A part that does not change any more; `kind` as in JSON Lines, `time` when it was finished (ms)."""
+
+    kind: str
+    part: Part
+    time: int
+
+
+class FinishedParts:
+    """Collects them from events. Text waits until no retry can discard it: until its message goes on or ends."""
+
+    def __init__(self) -> None:
+        self._users: set[str] = set()
+        self._summaries: set[str] = set()
+        self._held: dict[str, FinishedPart] = {}
+        """Text that a retry may still discard, by part."""
+
+    def take(self, event: Event) -> list[FinishedPart]:
+        """Take in an event; return what is finished by it."""
+        match event:
+            case MessageUpdated(properties=p) if isinstance(p.info, UserMessage):
+                self._users.add(p.info.id)
+            case MessageUpdated(properties=p) if isinstance(p.info, AssistantMessage):
+                if p.info.summary:
+                    self._summaries.add(p.info.id)
+                elif p.info.time.completed is not None:
+                    return self.release(p.info.id)
+            case PartRemoved(properties=p):
+                self._held.pop(p.part_id, None)
+            case PartUpdated(properties=p) if p.part.message_id not in self._users:
+                kind = _kind(p.part)
+                if kind in RETRIED and p.part.message_id not in self._summaries:
+                    self._held[p.part.id] = FinishedPart(kind, p.part, now_ms())
+                elif kind is not None:
+                    finished = FinishedPart("compaction" if kind == "text" else kind, p.part, now_ms())
+                    return [*self.release(p.part.message_id), finished]
+            case _:
+                pass
+        return []
+
+    def release(self, message_id: str | None = None) -> list[FinishedPart]:
+        """Return what was held of a message, None: of all: it is final."""
+        found = [each for each in self._held.values() if message_id in {None, each.part.message_id}]
+        for each in found:
+            del self._held[each.part.id]
+        return found
+
+
+def _kind(part: object) -> str | None:
+    """Return the name of a finished part's line, or None while it is not finished."""
+    match part:
+        case StepStartPart():
+            return "step_start"
+        case TextPart(time=time, synthetic=synthetic) if not synthetic and time is not None and time.end is not None:
+            return "text"
+        case ReasoningPart(time=time) if time.end is not None:
+            return "reasoning"
+        case ToolPart(state=ToolStateCompleted() | ToolStateError()):
+            return "tool_use"
+        case StepFinishPart():
+            return "step_finish"
+        case _:
+            return None

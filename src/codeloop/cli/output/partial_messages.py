@@ -1,0 +1,136 @@
+"""An answer while it is written, as the events of a model's stream: `message_start`, `content_block_delta`, ..."""
+
+import msgspec
+from msgspec import Struct
+
+from codeloop.schema.event import Event, MessageUpdated, PartRemoved, PartUpdated
+from codeloop.schema.live_events import PartDelta
+from codeloop.schema.message import AssistantMessage, Tokens
+from codeloop.schema.part import ReasoningPart, TextPart, ToolPart, ToolStatePending
+from codeloop.schema.wire import JSON
+
+STOP_REASONS = {"tool-calls": "tool_use", "length": "max_tokens", "filtered": "refusal"}
+"""The format's words for why a step ended; `end_turn` for every other reason."""
+
+
+class _Block(Struct):
+    """A block of an answer: its place, the name of its delta and of that delta's text, and what was shown of it."""
+
+    message_id: str
+    index: int
+    delta: str
+    field: str
+    shown: int = 0
+    is_open: bool = True
+
+
+class PartialMessages:
+    """Makes those events. A `message_start` with a known id begins that answer anew: a retry discarded it."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, int] = {}
+        """How many blocks each message has, by its id, while it is written."""
+        self._blocks: dict[str, _Block] = {}
+
+    def take(self, event: Event) -> list[JSON]:
+        """Take in an event; return what it adds to the stream."""
+        match event:
+            case MessageUpdated(properties=p) if isinstance(p.info, AssistantMessage) and not p.info.summary:
+                return self._take_message(p.info)
+            case PartUpdated(properties=p) if p.part.message_id in self._counts:
+                return self._take_part(p.part)
+            case PartDelta(properties=p) if p.part_id in self._blocks:
+                return self._grow(p.part_id, p.delta)
+            case PartRemoved(properties=p) if self._blocks.pop(p.part_id, None) and self._counts.get(p.message_id):
+                self._counts[p.message_id] = 0
+                return [_start_of(p.message_id, None)]
+            case _:
+                return []
+
+    def _take_message(self, info: AssistantMessage) -> list[JSON]:
+        if info.time.completed is None:
+            if info.id in self._counts:
+                return []
+            self._counts[info.id] = 0
+            return [_start_of(info.id, info)]
+        if self._counts.pop(info.id, None) is None:
+            return []
+        self._blocks = {name: block for name, block in self._blocks.items() if block.message_id != info.id}
+        reason = STOP_REASONS.get(info.finish or "", "end_turn")
+        ending: JSON = {"stop_reason": reason, "stop_sequence": None}
+        return [{"type": "message_delta", "delta": ending, "usage": usage_of(info.tokens)}, {"type": "message_stop"}]
+
+    def _take_part(self, part: object) -> list[JSON]:
+        match part:
+            case TextPart(synthetic=None | False):
+                events = self._begin(part.id, part.message_id, "text", {"type": "text", "text": ""})
+                return [*events, *self._catch_up(part.id, part.text, is_over=bool(part.time and part.time.end))]
+            case ReasoningPart():
+                empty: JSON = {"type": "thinking", "thinking": "", "signature": ""}
+                events = self._begin(part.id, part.message_id, "thinking", empty)
+                return [*events, *self._catch_up(part.id, part.text, is_over=part.time.end is not None)]
+            case ToolPart():
+                empty = {"type": "tool_use", "id": part.call_id, "name": part.tool, "input": {}}
+                events = self._begin(part.id, part.message_id, "input_json", empty, field="partial_json")
+                if isinstance(part.state, ToolStatePending):
+                    return events
+                arguments = msgspec.json.encode(part.state.input).decode()
+                return [*events, *self._catch_up(part.id, arguments, is_over=True)]
+            case _:
+                return []
+
+    def _begin(self, part_id: str, message_id: str, kind: str, empty: JSON, field: str = "") -> list[JSON]:
+        if part_id in self._blocks:
+            return []
+        index = self._counts[message_id]
+        self._counts[message_id] = index + 1
+        self._blocks[part_id] = _Block(message_id, index, f"{kind}_delta", field or kind)
+        return [{"type": "content_block_start", "index": index, "content_block": empty}]
+
+    def _catch_up(self, part_id: str, text: str, *, is_over: bool) -> list[JSON]:
+        """Show what of a part's text was not shown, and its end."""
+        block = self._blocks[part_id]
+        if not block.is_open:
+            return []
+        events = self._grow(part_id, text[block.shown :])
+        if is_over:
+            block.is_open = False
+            events.append({"type": "content_block_stop", "index": block.index})
+        return events
+
+    def _grow(self, part_id: str, more: str) -> list[JSON]:
+        block = self._blocks[part_id]
+        if not more:
+            return []
+        block.shown += len(more)
+        return [
+            {"type": "content_block_delta", "index": block.index, "delta": {"type": block.delta, block.field: more}}
+        ]
+
+
+def usage_of(tokens: Tokens | None) -> JSON:
+    """Return token counts by the names of the format; None: none are known yet."""
+    return {
+        "input_tokens": tokens.input if tokens else 0,
+        "cache_creation_input_tokens": tokens.cache.write if tokens else 0,
+        "cache_read_input_tokens": tokens.cache.read if tokens else 0,
+        "output_tokens": tokens.output if tokens else 0,
+    }
+
+
+def message_of(message_id: str, info: AssistantMessage | None, content: list[JSON]) -> JSON:
+    """Return a message of the model as the format has it; `info`: None when it is not known."""
+    return {
+        "id": message_id,
+        "type": "message",
+        "role": "assistant",
+        "model": "" if info is None else f"{info.provider_id}/{info.model_id}",
+        "content": content,
+        "stop_reason": None,
+        "stop_sequence": None,
+        "usage": usage_of(None if info is None else info.tokens),
+    }
+
+
+def _start_of(message_id: str, info: AssistantMessage | None) -> JSON:
+    return {"type": "message_start", "message": message_of(message_id, info, [])}

@@ -1,0 +1,218 @@
+"""A run as the lines of `stream-json`, the format that the SDK of Claude Code documents; `docs/cli.md` has them."""
+
+from typing import Any
+from uuid import uuid4
+
+import msgspec
+
+from codeloop.cli.output.finished_parts import FinishedPart, FinishedParts
+from codeloop.cli.output.partial_messages import PartialMessages, message_of, usage_of
+from codeloop.cli.output.result import Outcome
+from codeloop.cli.output.streams import Output
+from codeloop.kit.terminal_text import inert_json
+from codeloop.schema.event import Event, MessageUpdated, PartUpdated, session_of
+from codeloop.schema.ids import now_ms
+from codeloop.schema.live_events import Retry, StatusChanged
+from codeloop.schema.message import AssistantMessage
+from codeloop.schema.part import (
+    CompactionPart,
+    Part,
+    ReasoningPart,
+    StepFinishPart,
+    TextPart,
+    ToolPart,
+    ToolStateCompleted,
+    ToolStateError,
+    ToolStatePending,
+)
+from codeloop.schema.wire import JSON, replace
+
+SUBTYPES = {"done": "success", "idle": "success"}
+"""The subtypes of results, by why the turn ended; `limit` says itself which limit it was."""
+
+
+class StreamJsonView:
+    """Writes each text, thought, call and result as a line, and each turn's end as a `result`.
+
+    `is_result_only`: nothing but the results, as with `--output-format json`. `is_partial`: deltas, too.
+    """
+
+    def __init__(
+        self,
+        answer: Output,
+        progress: Output,
+        session_id: str,
+        *,
+        is_result_only: bool = False,
+        is_partial: bool = False,
+    ) -> None:
+        self.session_id = session_id
+        self.is_live = False
+        self.calls: dict[str, tuple[str, JSON]] = {}
+        """The name and the arguments of each call, by its id."""
+        self._called: set[str] = set()
+        self._answer = answer
+        self._progress = progress
+        self._is_result_only = is_result_only
+        self._partial = PartialMessages() if is_partial else None
+        self._finished = FinishedParts()
+        self._steps = _Steps()
+        self._parents: dict[str, str] = {}
+        """The calls that subagents work for, by the id of their session."""
+
+    def show(self, event: Event) -> None:
+        """Show one event of the session."""
+        self._show(event, None)
+
+    def show_subagent(self, event: Event, title: str) -> None:
+        """Show one event of a subagent's session, as a part of the call that it works for."""
+        del title  # the call has it among its arguments
+        self._show(event, self._parents.get(session_of(event) or ""))
+
+    def tick(self) -> None:
+        """Show nothing."""
+
+    def note(self, text: str) -> None:
+        """Write a line to stderr: stdout holds JSON alone."""
+        self._progress.write(text + "\n")
+
+    def write(self, kind: str, **rest: Any) -> None:
+        """Write a line of the session."""
+        self.write_line({"type": kind, **rest, "session_id": self.session_id, "uuid": str(uuid4())})
+
+    def write_line(self, line: JSON) -> None:
+        """Write an object as a line."""
+        if not self._is_result_only or line["type"] == "result":
+            self._answer.write(inert_json(msgspec.json.encode(line).decode()) + "\n")
+
+    def finish(self, outcome: Outcome) -> None:
+        """Write the result of a turn; the next one starts counting anew."""
+        self._show_parts(self._finished.release(), None)
+        self.session_id = outcome.session_id or self.session_id
+        subtype = SUBTYPES.get(outcome.reason, "error_during_execution")
+        if outcome.reason == "limit":
+            subtype = "error_max_turns" if " step" in outcome.message else "error_max_budget_usd"
+        is_error = outcome.exit_code != 0
+        if is_error and subtype == "success":
+            subtype = "error_during_execution"
+        self.write(
+            "result",
+            subtype=subtype,
+            is_error=is_error,
+            duration_ms=outcome.duration_ms,
+            duration_api_ms=self._steps.measure_model(),
+            num_turns=outcome.steps,
+            total_cost_usd=outcome.cost,
+            usage=usage_of(outcome.tokens),
+            modelUsage=self._steps.sum_models(),
+            permission_denials=self._steps.denied,
+            **({"errors": [outcome.message]} if is_error else {"result": outcome.text}),
+            **({"structured_output": outcome.structured} if outcome.structured is not None else {}),
+        )
+        self._steps = _Steps()
+
+    def _show(self, event: Event, parent: str | None) -> None:
+        self._steps.take(event)
+        self._show_parts(self._finished.take(event), parent)
+        match event:
+            case PartUpdated(properties=p) if isinstance(p.part, ToolPart):
+                self._show_call(p.part, parent)
+            case PartUpdated(properties=p) if isinstance(p.part, CompactionPart):
+                trigger = "auto" if p.part.auto else "manual"
+                before = max((each.tokens.all for each in self._steps.messages.values()), default=0)
+                self.write(
+                    "system", subtype="compact_boundary", compact_metadata={"trigger": trigger, "pre_tokens": before}
+                )
+            case StatusChanged(properties=p) if isinstance(p.status, Retry):
+                wait = max(p.status.next - now_ms(), 0)
+                self.write(
+                    "system", subtype="api_retry", attempt=p.status.attempt, retry_delay_ms=wait, error=p.status.message
+                )
+            case _:
+                pass
+        if self._partial is not None:
+            for partial in self._partial.take(event):
+                self.write("stream_event", event=partial, parent_tool_use_id=parent)
+
+    def _show_parts(self, finished: list[FinishedPart], parent: str | None) -> None:
+        for _, part, time in finished:
+            match part:
+                case TextPart(text=text) if text:
+                    self._show_block(part, {"type": "text", "text": text}, parent, time)
+                case ReasoningPart(text=text) if text:
+                    signature = str((part.metadata or {}).get("signature") or "")
+                    self._show_block(part, {"type": "thinking", "thinking": text, "signature": signature}, parent, time)
+                case _:
+                    pass
+
+    def _show_call(self, part: ToolPart, parent: str | None) -> None:
+        """Show a call once its arguments are complete, and then its result."""
+        state = part.state
+        if isinstance(state, ToolStatePending):
+            return
+        if part.id not in self._called:
+            self._called.add(part.id)
+            self._show_parts(self._finished.release(part.message_id), parent)
+            self.calls[part.call_id] = (part.tool, state.input)
+            block: JSON = {"type": "tool_use", "id": part.call_id, "name": part.tool, "input": state.input}
+            self._show_block(part, block, parent, state.time.start)
+        if isinstance(child := (state.metadata or {}).get("sessionId"), str):
+            self._parents[child] = part.call_id
+        if not isinstance(state, ToolStateCompleted | ToolStateError):
+            return
+        is_error = isinstance(state, ToolStateError)
+        if is_error and (state.metadata or {}).get("denied"):
+            denied = {"tool_name": part.tool, "tool_use_id": part.call_id, "tool_input": state.input}
+            self._steps.denied.append(denied)
+        content = state.error if is_error else state.for_user
+        result = {"type": "tool_result", "tool_use_id": part.call_id, "content": content, "is_error": is_error}
+        self.write("user", message={"role": "user", "content": [result]}, parent_tool_use_id=parent)
+
+    def _show_block(self, part: Part, block: JSON, parent: str | None, time: int) -> None:
+        info = self._steps.messages.get(part.message_id)
+        self._steps.note_answer(part.message_id, time)
+        message = message_of(part.message_id, info, [block])
+        self.write("assistant", message=message, parent_tool_use_id=parent)
+
+
+_USED = ("inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens", "costUSD")
+
+
+class _Steps:
+    """What the steps of a turn have used: its `messages`, by id, and what was `denied`."""
+
+    def __init__(self) -> None:
+        self.messages: dict[str, AssistantMessage] = {}
+        self.denied: list[JSON] = []
+        self._answered: dict[str, int] = {}
+        """When the last of a message came from the model (ms), by its id."""
+
+    def note_answer(self, message_id: str, time: int) -> None:
+        """Note that something came from the model at this time (ms)."""
+        self._answered[message_id] = max(time, self._answered.get(message_id, 0))
+
+    def take(self, event: Event) -> None:
+        """Count an event. What a step used counts with its end: its last text is shown before it is stored again."""
+        match event:
+            case MessageUpdated(properties=p) if isinstance(p.info, AssistantMessage):
+                self.messages[p.info.id] = p.info
+            case PartUpdated(properties=p) if isinstance(p.part, StepFinishPart):
+                if (info := self.messages.get(p.part.message_id)) is not None:
+                    self.messages[info.id] = replace(info, tokens=p.part.tokens)
+            case _:
+                pass
+
+    def measure_model(self) -> int:
+        """Return how long the model has answered, in ms, without the calls that it made."""
+        known = ((self.messages.get(each), time) for each, time in self._answered.items())
+        return sum(max(time - info.time.created, 0) for info, time in known if info is not None)
+
+    def sum_models(self) -> JSON:
+        """Return what each model has used, by `PROVIDER/MODEL`."""
+        sums: JSON = {}
+        for info in self.messages.values():
+            used, row = info.all_tokens, sums.setdefault(f"{info.provider_id}/{info.model_id}", dict.fromkeys(_USED, 0))
+            amounts = (used.input, used.output, used.cache.read, used.cache.write, info.cost)
+            for name, amount in zip(_USED, amounts, strict=True):
+                row[name] = round(row[name] + amount, 10)
+        return sums

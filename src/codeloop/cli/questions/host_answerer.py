@@ -1,0 +1,100 @@
+"""Permissions asked of the program at stdin and stdout, as requests of `stream-json`."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+from uuid import uuid4
+
+from codeloop.cli.output.view import View
+from codeloop.cli.questions.answerer import Answerer
+from codeloop.client.client import Client
+from codeloop.kit.jsonc import is_object
+from codeloop.schema.api.session_inputs import AnswerPermission
+from codeloop.schema.errors import OperationError
+from codeloop.schema.operation import PERMISSION_REPLY
+from codeloop.schema.permission import NOBODY, PermissionRequest, Reply
+from codeloop.schema.wire import JSON
+
+CHANGED = "The program that was asked changed the arguments, which is not supported: call it with those instead."
+
+
+class HostAnswerer(Answerer):
+    """Answers permissions as the program at the other end says; a question of the model has nobody to answer it.
+
+    `write`: sends it a line; `find_call`: the name and arguments of a call, by its id.
+    """
+
+    def __init__(
+        self, write: Callable[[JSON], None], find_call: Callable[[str], tuple[str, JSON] | None], *, auto: bool
+    ) -> None:
+        super().__init__(None, auto=auto)
+        self._is_auto = auto
+        self._write = write
+        self._find_call = find_call
+        self._is_closed = False
+        self._waiting: dict[str, asyncio.Future[JSON | None]] = {}
+
+    async def answer(self, client: Client, view: View, request: PermissionRequest) -> None:
+        """Ask the program, and answer as it says."""
+        if self._is_auto or self._is_closed:
+            await super().answer(client, view, request)
+            return
+        found = self._find_call(request.tool.call_id) if request.tool is not None else None
+        tool, arguments = found or (request.permission, request.metadata)
+        answer = await self._ask(tool, arguments, request)
+        reply, message = _read_answer(answer, arguments)
+        if answer is None:
+            self.refused += 1
+        try:
+            await client.call(PERMISSION_REPLY, AnswerPermission(request_id=request.id, reply=reply, message=message))
+        except OperationError as error:
+            if error.kind != "PermissionNotFoundError":
+                raise
+
+    def settle(self, response: Any) -> None:
+        """Hand the program's answer to the question that waits for it."""
+        number = response.get("request_id") if is_object(response) else None
+        waiting = self._waiting.get(number) if isinstance(number, str) else None
+        if waiting is not None and not waiting.done():
+            answer = response.get("response")
+            is_answer = response.get("subtype") == "success" and is_object(answer)
+            waiting.set_result(answer if is_answer else {"behavior": "deny", "message": str(response.get("error"))})
+
+    def close(self) -> None:
+        """Refuse what still waits, and all that comes: the program is gone."""
+        self._is_closed = True
+        for waiting in self._waiting.values():
+            if not waiting.done():
+                waiting.set_result(None)
+
+    async def _ask(self, tool: str, arguments: JSON, request: PermissionRequest) -> JSON | None:
+        number = str(uuid4())
+        waiting = self._waiting[number] = asyncio.get_running_loop().create_future()
+        asked: JSON = {
+            "subtype": "can_use_tool",
+            "tool_name": tool,
+            "input": arguments,
+            "permission_suggestions": [],
+            **({"tool_use_id": request.tool.call_id} if request.tool is not None else {}),
+        }
+        self._write({"type": "control_request", "request_id": number, "request": asked})
+        self.asked.add(request.id)
+        try:
+            return await waiting
+        except asyncio.CancelledError:
+            self._write({"type": "control_cancel_request", "request_id": number})
+            raise
+        finally:
+            self.asked.discard(request.id)
+            del self._waiting[number]
+
+
+def _read_answer(answer: JSON | None, arguments: JSON) -> tuple[Reply, str | None]:
+    """Return the reply to a request; None: the program is gone."""
+    if answer is None:
+        return "reject", NOBODY
+    if answer.get("behavior") != "allow":
+        return "reject", None if answer.get("interrupt") else str(answer.get("message") or NOBODY)
+    if answer.get("updatedInput", arguments) != arguments:
+        return "reject", CHANGED
+    return "once", None

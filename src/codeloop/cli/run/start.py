@@ -1,0 +1,72 @@
+"""Starts what `codeloop run` was asked for: checks its options, and picks where and in which format it runs."""
+
+import asyncio
+
+from codeloop.cli.options import Options
+from codeloop.cli.run.message import message_of
+from codeloop.cli.run.one_shot import execute
+from codeloop.cli.run.signals import to_the_end
+from codeloop.schema.errors import UsageProblem
+
+LOCAL_ONLY = ("trust", "config", "record", "replay", "force")
+"""Options for opening a project, which a server has already done."""
+STREAMED = {"stream-json", "result"}
+"""The formats that other programs read in the shape of another agent's SDK."""
+ATTACHED_ONLY = ("username", "password")
+
+
+def check_flags(options: Options) -> None:
+    """Raise UsageProblem if options do not go together, or with where the turn runs."""
+    for name in LOCAL_ONLY if options.attach is not None else ATTACHED_ONLY:
+        if getattr(options, name) and options.attach is not None:
+            raise UsageProblem(f"--{name} does not work with --attach. Leave one of them out.")
+        if getattr(options, name):
+            raise UsageProblem(f"--{name} needs --attach. Add --attach URL, or leave --{name} out.")
+    if options.record is not None and options.replay is not None:
+        raise UsageProblem(
+            "--record and --replay exclude each other, as a replay asks no model. Leave one of them out."
+        )
+    check_stream_flags(options)
+    if options.force and options.record is None:
+        raise UsageProblem("--force needs --record. Leave it out.")
+
+
+def check_stream_flags(options: Options) -> None:
+    """Raise UsageProblem if the options of stream-json do not go together."""
+    if options.format != "stream-json":
+        given = {
+            "--input-format stream-json": options.input_format != "text",
+            "--include-partial-messages": options.partial,
+            "--permission-prompt-tool": options.permission_tool is not None,
+        }
+        for name in (name for name, is_given in given.items() if is_given):
+            raise UsageProblem(f"{name} needs --output-format stream-json. Add that, or leave it out.")
+    if options.input_format == "text":
+        for name, is_given in {
+            "--replay-user-messages": options.replay_messages,
+            "--permission-prompt-tool": options.permission_tool is not None,
+        }.items():
+            if is_given:
+                raise UsageProblem(f"{name} needs --input-format stream-json. Add that, or leave it out.")
+    elif options.message or options.command or options.files:
+        raise UsageProblem(
+            "With --input-format stream-json, the messages come from stdin. Leave MESSAGE, --command and --file out."
+        )
+
+
+def run_once(options: Options) -> int:
+    """Run one turn as the options say and return the exit code; how it ended is always shown."""
+
+    def command() -> int:
+        check_flags(options)
+        if options.attach is None:
+            from codeloop.cli.target.local import open_local as open_target
+        else:
+            from codeloop.cli.target.remote import open_remote as open_target
+        if options.format in STREAMED:
+            from codeloop.cli.run.stream_run import execute_stream
+
+            return asyncio.run(execute_stream(options, open_target))
+        return asyncio.run(execute(options, message_of(options), open_target))
+
+    return to_the_end(options.format, command)

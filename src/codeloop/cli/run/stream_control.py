@@ -1,0 +1,97 @@
+"""The requests that a program makes of a run in `stream-json`, and its answers to ours."""
+
+from typing import Any
+
+from codeloop.cli.options import Options
+from codeloop.cli.output.stream_json import StreamJsonView
+from codeloop.cli.questions.answerer import Answerer
+from codeloop.cli.questions.host_answerer import HostAnswerer
+from codeloop.cli.run.turn import RunTurn
+from codeloop.cli.target.selection import model_of, with_profile
+from codeloop.client.client import Client
+from codeloop.kit.jsonc import is_object
+from codeloop.schema.errors import CodeloopError, UsageProblem
+from codeloop.schema.message import Session
+from codeloop.schema.operation import COMMAND_LIST, NoArguments
+from codeloop.schema.permission import Profile
+from codeloop.schema.wire import JSON, replace
+
+PERMISSION_MODES: dict[str, Profile] = {
+    "default": "ask",
+    "acceptEdits": "auto",
+    "plan": "plan",
+    "bypassPermissions": "yolo",
+}
+"""The format's permission modes, and our profiles."""
+BY_REQUEST = "The program that reads this has interrupted the turn."
+
+
+class StreamControls:
+    """Carries out the requests. `client` and `session` are set before the first line is read.
+
+    `options`: those of the next message; `turn`: what runs now; `is_interrupted`: whether that was asked to end.
+    """
+
+    def __init__(self, view: StreamJsonView, answerer: Answerer, options: Options) -> None:
+        self.options = options
+        self.client: Client | None = None
+        self.session: Session | None = None
+        self.turn: RunTurn | None = None
+        self.is_interrupted = False
+        self._view = view
+        self._host = answerer if isinstance(answerer, HostAnswerer) else None
+
+    def opened(self) -> tuple[Client, Session]:
+        """Return the client and the session. Raises UsageProblem before there are any."""
+        if self.client is None or self.session is None:
+            raise UsageProblem("The session is not open yet.")
+        return self.client, self.session
+
+    def end(self) -> None:
+        """Refuse what the program is asked from now on: it has closed stdin."""
+        if self._host is not None:
+            self._host.close()
+
+    async def take(self, given: JSON) -> None:
+        """Carry out a request of the program, or take its answer to one of ours."""
+        if given.get("type") == "control_response" and self._host is not None:
+            self._host.settle(given.get("response"))
+        if given.get("type") != "control_request":
+            return
+        number = given.get("request_id")
+        try:
+            response: JSON = {"subtype": "success", "response": await self._carry_out(given.get("request"))}
+        except CodeloopError as error:
+            response = {"subtype": "error", "error": str(error)}
+        self._view.write_line({"type": "control_response", "response": {**response, "request_id": number}})
+
+    async def _carry_out(self, request: Any) -> JSON:
+        client, session = self.opened()
+        if not is_object(request):
+            raise UsageProblem("`request` is an object with a `subtype`.")
+        match request:
+            case {"subtype": "initialize"} if request.get("hooks"):
+                raise UsageProblem("Hooks of the program are not supported. Write them into the configuration.")
+            case {"subtype": "initialize"}:
+                commands = await client.call(COMMAND_LIST, NoArguments())
+                rows = [
+                    {"name": row.name, "description": row.description or "", "argumentHint": ""} for row in commands
+                ]
+                styles: JSON = {"output_style": "default", "available_output_styles": ["default"]}
+                return {"commands": rows, "models": [], **styles}
+            case {"subtype": "interrupt"}:
+                if self.turn is not None:
+                    self.is_interrupted = True
+                    self.turn.end("interrupted", BY_REQUEST)
+                return {}
+            case {"subtype": "set_model", "model": str() | None as model}:
+                model_of(model)
+                self.options = replace(self.options, model=model)
+                return {}
+            case {"subtype": "set_permission_mode", "mode": str(mode)} if mode in PERMISSION_MODES:
+                self.session = await with_profile(client, session, PERMISSION_MODES[mode])
+                return {"mode": mode}
+            case {"subtype": "set_permission_mode"}:
+                raise UsageProblem(f"`mode` is one of {', '.join(PERMISSION_MODES)}.")
+            case _:
+                raise UsageProblem(f"There is no request {request.get('subtype')!r}.")

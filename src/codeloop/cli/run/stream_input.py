@@ -1,0 +1,103 @@
+"""The lines of `--input-format stream-json`: messages that wait for their turn, and requests answered at once."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any, NamedTuple
+
+import msgspec
+
+from codeloop.client.wire.standard_lines import read_lines
+from codeloop.kit.jsonc import is_list, is_object
+from codeloop.schema.api.session_inputs import FilePartInput, PartInput, TextPartInput
+from codeloop.schema.bounds.automation import STREAM_WAITING
+from codeloop.schema.errors import UsageProblem
+from codeloop.schema.wire import JSON
+
+EXAMPLE = '{"type":"user","message":{"role":"user","content":"fix the failing test"}}'
+
+TakeControl = Callable[[JSON], Coroutine[Any, Any, None]]
+
+
+class StreamMessage(NamedTuple):
+    """What one line says: `parts` of a prompt and the line itself, or why it says nothing."""
+
+    parts: list[PartInput]
+    line: JSON
+    problem: str = ""
+
+
+class StreamInput:
+    """Reads lines; a message waits in `queue` until it is taken, None there is the end.
+
+    `control` takes the lines that are no messages, `ended` is called at the end of stdin.
+    """
+
+    def __init__(self, control: TakeControl, ended: Callable[[], None]) -> None:
+        self.queue: asyncio.Queue[StreamMessage | None] = asyncio.Queue(STREAM_WAITING.value)
+        self._control = control
+        self._ended = ended
+        self._count = 0
+
+    def start(self, source: int) -> None:
+        """Begin to read this descriptor. When too many messages wait, it is not read."""
+        read_lines(source, self._take)
+
+    async def _take(self, line: bytes | None) -> None:
+        if line is None:
+            self._ended()
+            await self.queue.put(None)
+            return
+        self._count += 1
+        try:
+            given = _decode(line)
+            if given.get("type") in {"control_request", "control_response", "control_cancel_request"}:
+                await self._control(given)
+                return
+            if given.get("type") == "keep_alive":
+                return
+            message = StreamMessage(read_parts(given), given)
+        except UsageProblem as error:
+            message = StreamMessage([], {}, f"Message {self._count} of stdin was not sent: {error}")
+        await self.queue.put(message)
+
+
+def _decode(line: bytes) -> JSON:
+    try:
+        given = msgspec.json.decode(line)
+    except msgspec.DecodeError as error:
+        raise UsageProblem(f"the line is not JSON ({error}). A message is one line, as {EXAMPLE}") from None
+    if not is_object(given):
+        raise UsageProblem(f"the line is not an object. A message is one, as {EXAMPLE}")
+    return given
+
+
+def read_parts(given: JSON) -> list[PartInput]:
+    """Return the parts of a prompt that a line of the type `user` has. Raises UsageProblem."""
+    if given.get("type") != "user":
+        raise UsageProblem(f"its type is {given.get('type')!r}. It is `user` for a message, as {EXAMPLE}")
+    message = given.get("message")
+    content = message.get("content") if is_object(message) else None
+    if isinstance(content, str):
+        content = [{"type": "text", "text": content}]
+    if not is_list(content):
+        raise UsageProblem(f"`message.content` is neither a text nor a list of blocks, as in {EXAMPLE}")
+    parts = [_read_block(block, at) for at, block in enumerate(content)]
+    if not any(not isinstance(part, TextPartInput) or part.text.strip() for part in parts):
+        raise UsageProblem("`message.content` is empty. Give it a text.")
+    return parts
+
+
+def _read_block(block: Any, at: int) -> PartInput:
+    what = f"`message.content[{at}]`"
+    kind = block.get("type") if is_object(block) else None
+    if kind == "text" and isinstance(text := block.get("text"), str):
+        return TextPartInput(text=text)
+    if kind not in {"image", "document"}:
+        raise UsageProblem(f"{what} is no block of the type `text`, `image` or `document`.")
+    match block.get("source"):
+        case {"type": "base64", "media_type": str(mime), "data": str(data)}:
+            return FilePartInput(mime=mime, url=f"data:{mime};base64,{data}", filename=block.get("title"))
+        case {"type": "text", "data": str(data)}:
+            return TextPartInput(text=data)
+        case _:
+            raise UsageProblem(f'{what} has no source of the form {{"type":"base64","media_type":"...","data":"..."}}.')

@@ -1,0 +1,228 @@
+"""`codeloop run` in the format of another agent's SDK: a session, and a turn for each message of stdin."""
+
+import asyncio
+import sys
+from functools import partial
+from typing import Any
+
+from codeloop import __version__
+from codeloop.cli import exit_codes
+from codeloop.cli.follow.subagents import Background
+from codeloop.cli.options import Options
+from codeloop.cli.output.result import Outcome, make_unfinished
+from codeloop.cli.output.stream_json import StreamJsonView
+from codeloop.cli.output.streams import Outlet, standard
+from codeloop.cli.questions.answerer import Answerer
+from codeloop.cli.questions.host_answerer import HostAnswerer
+from codeloop.cli.run.message import RunMessage, message_of, parse_words, parts_of
+from codeloop.cli.run.one_shot import check_output, discard_unused, limits_of
+from codeloop.cli.run.signals import Signals
+from codeloop.cli.run.stream_control import PERMISSION_MODES, StreamControls
+from codeloop.cli.run.stream_input import StreamInput, StreamMessage
+from codeloop.cli.run.turn import RunTurn
+from codeloop.cli.target.selection import check_agent, choose_session, model_of, session_of
+from codeloop.cli.target.target import OpenTarget
+from codeloop.client.client import Client
+from codeloop.client.target import Target
+from codeloop.schema.api.providers import UsableProviders
+from codeloop.schema.api.session_inputs import InvokeCommand, MessageWithParts, Prompt, TextPartInput
+from codeloop.schema.api.session_requests import SessionId
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.ids import new_id
+from codeloop.schema.message import Session
+from codeloop.schema.operation import (
+    AGENT_LIST,
+    COMMAND,
+    COMMAND_LIST,
+    CONFIG_GET,
+    CONFIG_PROVIDERS,
+    MCP_STATUS,
+    PROMPT,
+    SESSION_GET,
+    TOOL_IDS,
+    NoArguments,
+)
+from codeloop.schema.permission import PROFILE
+from codeloop.schema.wire import replace
+
+
+async def execute_stream(options: Options, open_target: OpenTarget) -> int:
+    """Run a turn for each message and return the exit code. Each message has a result, whatever happens."""
+    outlet = Outlet(asyncio.get_running_loop())
+    task = asyncio.current_task()
+    signals = Signals(task.cancel if task is not None else lambda: False, outlet.hurry)
+    running = StreamRun(options, open_target, signals, outlet)
+    try:
+        try:
+            await running.serve()
+        except CodeloopError as error:
+            running.finish(make_unfinished("error", exit_codes.of_error(error), str(error)))
+        except asyncio.CancelledError:
+            if not signals.name or signals.is_second:
+                raise
+            running.interrupt(f"Interrupted ({signals.name}).")
+        signals.act = lambda: None  # only waiting for a reader is left
+        await outlet.drain()
+        signals.is_over = True
+        return running.exit_code
+    finally:
+        outlet.abandon()
+
+
+class StreamRun:
+    """The session and its turns. `exit_code`: that of the last turn that failed, interrupts on request aside."""
+
+    def __init__(self, options: Options, open_target: OpenTarget, signals: Signals, outlet: Outlet) -> None:
+        self.exit_code = exit_codes.DONE
+        self._options = options
+        self._open_target = open_target
+        self._signals = signals
+        self._stdout, stderr = standard(outlet)
+        is_alone = options.format == "result"
+        self._view = StreamJsonView(self._stdout, stderr, "", is_result_only=is_alone, is_partial=options.partial)
+        self._answerer = Answerer(None, auto=options.auto)
+        if options.permission_tool is not None:
+            write, find_call = self._view.write_line, self._view.calls.get
+            self._answerer = HostAnswerer(write, find_call, auto=options.auto)
+        self._controls = StreamControls(self._view, self._answerer, options)
+        self._input = StreamInput(self._controls.take, self._controls.end)
+        self._has_result = False
+
+    def finish(self, outcome: Outcome) -> None:
+        """Show the result of a turn."""
+        self._has_result = True
+        self._view.finish(outcome)
+        if outcome.exit_code != exit_codes.DONE and not self._controls.is_interrupted:
+            self.exit_code = outcome.exit_code
+
+    def interrupt(self, message: str) -> None:
+        """Note that a signal ended the run while no turn ran."""
+        if not self._has_result:
+            self.finish(make_unfinished("interrupted", exit_codes.INTERRUPTED, message))
+        self.exit_code = exit_codes.INTERRUPTED
+
+    async def serve(self) -> None:
+        """Open the project and the session, and answer every message. Raises CodeloopError."""
+        options = self._options
+        words = message_of(options) if options.input_format == "text" else None
+        self._stdout.watch(asyncio.get_running_loop())
+        async with self._open_target(options, None) as target:
+            for note in target.notes:
+                self._view.note(note)
+            model_of(options.model)  # refuses an invalid name before a session is made
+            found = await choose_session(target, options)
+            client = target.client if found is None else target.client_of(found)
+            await check_agent(client, options.agent)
+            session = await session_of(client, options, found)
+            self._view.session_id = session.id
+            self._controls.client, self._controls.session = client, session
+            try:
+                await self._introduce(client, session)
+                if words is not None:
+                    await self._answer(target, words)
+                elif sys.stdin is not None:
+                    await self._answer_all(target, sys.stdin.fileno())
+            finally:
+                await discard_unused(client, session.id)
+                for problem in target.problems():
+                    self._view.note(f"codeloop: {problem}")
+
+    async def _answer_all(self, target: Target, source: int) -> None:
+        self._input.start(source)
+        while not (self._signals.name or self._stdout.closed):
+            if (message := await self._input.queue.get()) is None:
+                return
+            await self._answer(target, message)
+
+    async def _answer(self, target: Target, message: StreamMessage | RunMessage) -> None:
+        """Run the turn of a message and show its result."""
+        self._controls.is_interrupted = False
+        if isinstance(message, StreamMessage) and message.problem:
+            self._view.note(f"codeloop: {message.problem}")
+            self.finish(make_unfinished("error", exit_codes.USAGE, message.problem))
+            return
+        if isinstance(message, StreamMessage) and self._options.replay_messages:
+            self._view.write("user", message=message.line["message"], parent_tool_use_id=None, isReplay=True)
+        client, session = self._controls.opened()
+        attached = f" --attach {self._options.attach}" if self._options.attach is not None else ""
+        resume = f"codeloop run{attached} --session {session.id}"
+        background = Background(waits=not self._options.no_wait, on_server=self._options.attach is not None)
+        prompt_id = new_id("msg")
+        self._answerer.refused = 0
+        try:
+            session = await client.call(SESSION_GET, SessionId(session_id=session.id))  # its sums so far
+            turn = RunTurn(client, session, self._view, self._answerer, self._stdout, resume, background)
+            self._controls.turn = turn
+            send = partial(self._send, target, session.id, message, prompt_id)
+            outcome = await turn.run(prompt_id, send, self._options.timeout, self._signals)
+            if self._options.schema is not None:
+                outcome = check_output(outcome)
+        except CodeloopError as error:
+            outcome = make_unfinished("error", exit_codes.of_error(error), str(error), session_id=session.id)
+        finally:
+            self._controls.turn = None
+        self.finish(outcome)
+
+    async def _send(
+        self, target: Target, session_id: str, message: StreamMessage | RunMessage, prompt_id: str
+    ) -> MessageWithParts:
+        options, client = self._controls.options, self._controls.opened()[0]
+        attachments = [target.attachment(path) for path in options.files]
+        schema = None
+        if options.schema is not None:
+            from codeloop.cli.run.schema import read_format
+
+            schema = await read_format(options.schema)
+        if isinstance(message, StreamMessage):
+            parts = message.parts
+            words = parts[0].text if len(parts) == 1 and isinstance(parts[0], TextPartInput) else ""
+            command, arguments = await parse_words(client, replace(options, message=(words,)), words)
+        else:
+            parts = [*await parts_of(client, message, self._view.note), *attachments]
+            command, arguments = await parse_words(client, options, message.words)
+        common: dict[str, Any] = {
+            "session_id": session_id,
+            "message_id": prompt_id,
+            "agent": options.agent,
+            "variant": options.variant,
+            "format": schema,
+            "limits": limits_of(options),
+        }
+        if command is not None:
+            call = InvokeCommand(command=command, arguments=arguments, parts=attachments, model=options.model, **common)
+            return await client.call(COMMAND, call)
+        return await client.call(PROMPT, Prompt(parts=parts, model=model_of(options.model), **common))
+
+    async def _introduce(self, client: Client, session: Session) -> None:
+        """Write the first line: what the session works with."""
+        none = NoArguments()
+        tools, servers, commands, agents, settings, providers = await asyncio.gather(
+            client.call(TOOL_IDS, none),
+            client.call(MCP_STATUS, none),
+            client.call(COMMAND_LIST, none),
+            client.call(AGENT_LIST, none),
+            client.call(CONFIG_GET, none),
+            client.call(CONFIG_PROVIDERS, none),
+        )
+        profile = (session.metadata or {}).get(PROFILE) or settings.get(PROFILE) or "auto"
+        modes = {own: mode for mode, own in PERMISSION_MODES.items()}
+        self._view.write(
+            "system",
+            subtype="init",
+            cwd=session.directory,
+            model=self._options.model or settings.get("model") or _default_model(providers),
+            tools=tools,
+            mcp_servers=[{"name": name, "status": status.status} for name, status in servers.items()],
+            slash_commands=[command.name for command in commands],
+            agents=[agent.name for agent in agents if not agent.hidden],
+            permissionMode="bypassPermissions" if self._options.auto else modes.get(str(profile), "default"),
+            apiKeySource="none",
+            output_style="default",
+            codeloop_version=__version__,
+        )
+
+
+def _default_model(providers: UsableProviders) -> str:
+    """Return the model that is taken where none was chosen; "": there is none."""
+    first = providers.providers[0].id if providers.providers else ""
+    return f"{first}/{providers.default[first]}" if first in providers.default else ""
