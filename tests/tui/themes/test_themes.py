@@ -148,6 +148,19 @@ def test_text_can_be_read_on_every_ground_of_every_theme(name: str, mode: str) -
     assert poor == {}
 
 
+XTERM = {
+    "": "#ffffff", "red": "#cd0000", "green": "#00cd00", "blue": "#0000ee", "magenta": "#cd00cd", "bright_black": "#7f7f7f",
+}  # fmt: skip
+"""Colours that xterm gives the names; "" is the ground."""
+
+
+def test_with_sixteen_colours_text_is_legible_on_white() -> None:
+    colours: dict[str, str] = msgspec.structs.asdict(load("system", "light"))
+    text = {key: XTERM[value.removeprefix("ansi_")] for key, value in colours.items() if value}
+    poor = {key for key, colour in text.items() if contrast(colour, XTERM[""]) < 3.9}
+    assert poor == {"success"}, "a tick or a dot, with words beside it"
+
+
 @pytest.mark.parametrize("mode", ["dark", "light"])
 @pytest.mark.parametrize("name", ["codeloop", "github", "nord", "dracula", "gruvbox"])
 def test_with_256_colours_a_diff_is_legible_and_its_sides_differ(name: str, mode: Literal["dark", "light"]) -> None:

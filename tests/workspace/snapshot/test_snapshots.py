@@ -126,6 +126,18 @@ async def test_ignored_files_are_left_out_as_git_does(tmp_path: Path) -> None:
     assert "sub/other" not in found
 
 
+async def test_folders_of_packages_are_left_out_where_nothing_ignores_them(tmp_path: Path) -> None:
+    root = repository(tmp_path / "work", {"a.txt": "a", "node_modules/own/index.js": "tracked"})
+    write(
+        root, {"node_modules/p/index.js": "", "app/.venv/lib/x.py": "", "src/__pycache__/a.pyc": "", "dist/new.js": ""}
+    )
+    snapshots = snapshots_of(root, tmp_path)
+    assert names_in(snapshots, (await taken(snapshots)).tree) == ["a.txt", "dist/new.js", "node_modules/own/index.js"]
+    write(root, {"node_modules/own/index.js": "changed", "node_modules/q/index.js": "", "b.txt": ""})
+    found = names_in(snapshots, (await taken(snapshots)).tree)
+    assert found == ["a.txt", "b.txt", "dist/new.js", "node_modules/own/index.js"]
+
+
 async def test_named_and_all_ignored_files_are_taken_on_demand(tmp_path: Path) -> None:
     root = repository(tmp_path / "work", {".gitignore": "*.log\nout\n"})
     write(root, {"x.log": "1", "out/deep/y": "2"})

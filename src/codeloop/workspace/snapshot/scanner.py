@@ -39,6 +39,8 @@ _REBUILDABLE = frozenset((
     "node_modules", "target", "vendor", "venv", "zig-cache", "zig-out",
 ))  # fmt: skip
 """Folders whose contents a project makes or fetches again: where git ignores one, snapshots leave it out."""
+_NEVER_SOURCE = _REBUILDABLE - {"Carthage", "Pods", "_build", "build", "coverage", "dist", "target", "vendor"}
+"""Those that nobody writes by hand: left out also where no `.gitignore` names them, but for files that git tracks."""
 
 
 class ScanOptions(msgspec.Struct, frozen=True):
@@ -161,7 +163,7 @@ class Scanner:
         except OSError:
             info = None
         if info is not None and stat.S_ISDIR(info.st_mode):
-            if _is_ignored_build(path, self.table) and not self._repositories.leads_to_tracked(path):
+            if _is_left_out_build(path, self.table) and not self._repositories.leads_to_tracked(path):
                 return
             self._enter(path)
             look.waiting.append(path)
@@ -237,7 +239,7 @@ class Scanner:
         known = self.table.folders.get(here)
         if known is not None and not whole:
             return True
-        ignored = folder.ignored or is_ignored(folder.rules, here, name, is_folder=True)
+        ignored = folder.ignored or name in _NEVER_SOURCE or is_ignored(folder.rules, here, name, is_folder=True)
         left_out = not look.everything or is_rebuildable(here)
         if known is None and ignored and left_out and not self._repositories.leads_to_tracked(here):
             return False
@@ -330,10 +332,12 @@ class Scanner:
         self.skipped.setdefault(path, {})[name] = reason
 
 
-def _is_ignored_build(path: str, table: StatCache) -> bool:
-    """Return whether git ignores a folder that the project can rebuild; so it does below one never seen."""
+def _is_left_out_build(path: str, table: StatCache) -> bool:
+    """Return whether snapshots leave a folder out that the project can rebuild; so they do below one never seen."""
     if not is_rebuildable(path):
         return False
+    if not _NEVER_SOURCE.isdisjoint(path.split("/")):
+        return True
     above = ""
     for name in path.split("/"):
         here, folder = join(above, name), table.folders.get(above)
