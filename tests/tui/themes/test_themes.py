@@ -149,8 +149,13 @@ def test_text_can_be_read_on_every_ground_of_every_theme(name: str, mode: str) -
 
 
 XTERM = {
-    "": "#ffffff", "red": "#cd0000", "green": "#00cd00", "blue": "#0000ee", "magenta": "#cd00cd", "bright_black": "#7f7f7f",
-}  # fmt: skip
+    "": "#ffffff",
+    "red": "#cd0000",
+    "green": "#00cd00",
+    "blue": "#0000ee",
+    "magenta": "#cd00cd",
+    "bright_black": "#7f7f7f",
+}
 """Colours that xterm gives the names; "" is the ground."""
 
 
