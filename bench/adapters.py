@@ -1,14 +1,17 @@
-"""What each protocol's adapter costs: reading the deltas of an answer, and its import over what all of them share."""
+"""What each protocol's adapter costs: a whole answer, reading its deltas, its import over what all of them share."""
 
 import json
 import os
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 from bench.dialects import DIALECTS
 from bench.figures import Bench
-from bench.measure import Failed
+from bench.measure import Command, Failed
+from bench.server import Scenario, Server
+from bench.subject import Place
 from codeloop.model.protocols.anthropic.response import AnthropicReader
 from codeloop.model.protocols.bedrock.event_stream import EventStreamParser
 from codeloop.model.protocols.bedrock.response import BedrockReader
@@ -54,6 +57,26 @@ def adapters(bench: Bench) -> None:
         imports = [_import_adapter(name) for _ in range(bench.rounds)]
         bench.put(place, f"adapter-{name}-import", min(each for each, _ in imports) * 1e3)
         bench.put(place, f"adapter-{name}-memory", min(size for _, size in imports) / 2**20)
+
+
+def answers(bench: Bench) -> None:
+    """Measure whole processes that ask for one answer, a process a protocol in turn, against chat completions."""
+    place = bench.places[0]
+    with Server(Scenario("answer")) as server:
+        found = bench.medians({name: _ask_by(place, name, server.url) for name in READERS})
+    for name in READERS:
+        if name != "chat":
+            bench.put(place, f"adapter-{name}-answer", found[name].cpu / found["chat"].cpu)
+
+
+def _ask_by(place: Place, name: str, url: str) -> Command:
+    """Return the command that asks for one answer by a protocol."""
+    row = ROWS[name]
+    options = {"baseURL": url.removesuffix("/v1") + row.base, "apiKey": "bench", "protocol": row.protocol}
+    provider = {"npm": row.info.npm, "options": options, "models": {"m": {}}}
+    command = place.fill(place.subject.argv)
+    own = {"CODELOOP_CONFIG_CONTENT": json.dumps({"provider": {"bench": provider}, "model": "bench/m"})}
+    return replace(command, environ={**command.environ, **own})
 
 
 def _read_deltas(name: str) -> float:

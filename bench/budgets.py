@@ -36,10 +36,13 @@ def _economy(name: str, what: str) -> tuple[Budget, ...]:
 
 
 def _adapter(name: str, what: str) -> tuple[Budget, ...]:
+    whole = "  the same: one answer, CPU of the whole process against chat completions"
+    answer = () if name == "chat" else (Budget(f"adapter-{name}-answer", None, whole, "times", 1.1),)
     return (
         Budget(f"adapter-{name}", None, f"{what}: CPU of 1,000 deltas", "ms", 12),
         Budget(f"adapter-{name}-import", None, "  the same: its import", "ms", 30),
         Budget(f"adapter-{name}-memory", None, "  the same: memory of its import", "MB", 5),
+        *answer,
     )
 
 

@@ -130,7 +130,7 @@ async def _serve(scenario: Scenario, log: Path, *, bodies: bool) -> None:
 
         def choose(received: Received) -> Answer:
             at = time.perf_counter()
-            answer = (plain if received.path.endswith("/messages") else rendered)(received)
+            answer = (rendered if received.path.endswith("/chat/completions") else plain)(received)
             if b'"tools"' in received.body:
                 body = received.body if bodies else b""
                 file.write(f"{at} {time.perf_counter()} {len(body)}\n".encode() + body)

@@ -150,6 +150,13 @@ def adapters(bench: Bench) -> None:
     measured(bench)
 
 
+def adapter_answers(bench: Bench) -> None:
+    """Measure an answer by each protocol; what this needs is loaded last, as above."""
+    from bench.adapters import answers
+
+    answers(bench)
+
+
 def extensions(bench: Bench) -> None:
     """Measure extensions; what these need is loaded last, as above."""
     from bench.extensions import extensions as measured
@@ -182,6 +189,9 @@ MEASUREMENTS: dict[Callable[[Bench], None], tuple[str, ...]] = {
         f"adapter-{name}{more}"
         for name in ("chat", "responses", "anthropic", "google", "interactions", "bedrock")
         for more in ("", "-import", "-memory")
+    ),
+    adapter_answers: tuple(
+        f"adapter-{name}-answer" for name in ("responses", "anthropic", "google", "interactions", "bedrock")
     ),
     economy.facts: ("facts",),
     tools.permission: ("permission",),
