@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -53,9 +53,14 @@ def resolve_entry(value: Any, folder: Path, environment: Mapping[str, str]) -> A
 
 def write_entry(file: Path, section: str, name: str, entry: JSON | None) -> None:
     """Set the entry `<section>.<name>` of a file; None takes it out. Raises CodeloopError, and nothing is changed."""
+    write_value(file, (section, name), entry)
+
+
+def write_value(file: Path, path: Sequence[str], value: Any) -> None:
+    """Set the value at a path of keys of a file; None takes it out. Raises CodeloopError, and nothing is changed."""
     try:
         before = read_text(file, CONFIG_BYTES.value)
-        text = with_value(before or "", (section, name), entry)
+        text = with_value(before or "", path, value)
         if file.parent.is_dir() and file.exists():
             mode = file.stat().st_mode & 0o777
             write_private(file, text)
@@ -63,7 +68,7 @@ def write_entry(file: Path, section: str, name: str, entry: JSON | None) -> None
         else:
             write_private(file, text)
     except NotPlain as error:
-        raise CodeloopError(f"{file} is not changed: {error}. Edit `{section}` in it by hand.") from error
+        raise CodeloopError(f"{file} is not changed: {error}. Edit `{path[0]}` in it by hand.") from error
     except OSError as error:
         raise CodeloopError(f"{file} can't be written: {reason(error)}. Nothing was changed.") from error
     except ValueError as error:

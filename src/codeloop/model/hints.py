@@ -14,7 +14,7 @@ from codeloop.model.credentials.chains import chain_of
 from codeloop.model.credentials.environment import environment_key
 from codeloop.model.credentials.store import Credentials
 from codeloop.model.errors import ModelUnavailable
-from codeloop.model.provider import Provider, Written, resolve_url
+from codeloop.model.provider import Provider, Written, has_device_sign_in, resolve_url
 from codeloop.model.wire.endpoint import KEY_HEADERS
 from codeloop.net.origin import is_loopback
 
@@ -64,6 +64,8 @@ class ProviderHints(Struct, frozen=True):
             )
         if self._is_stored():
             return f"the stored key ({self.credentials.path})", f"Replace it: `codeloop auth login {name}`."
+        if has_device_sign_in(self.provider, self.credentials):
+            return f"a sign-in ({self.credentials.path})", f"Sign in again: `codeloop auth login {name}`."
         if (chain := chain_of(name)) is not None and (place := chain.find(self.environment)):
             return place, f"Sign in again, or change it there. {chain.advice}"
         return None

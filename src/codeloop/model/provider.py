@@ -178,6 +178,8 @@ def endpoint_of(
         chain = chain_of(provider.id)
         if chain is not None and chain.find(environment):
             signer = chain.open_signer(environment, url)
+        elif has_device_sign_in(provider, credentials):
+            signer = _device_signer(provider, credentials)
         elif provider.env and not provider.configured_url and not is_loopback(urlsplit(url).hostname or ""):
             raise NoKey(_no_key(provider))
     options = provider.config.options
@@ -189,6 +191,23 @@ def endpoint_of(
         first_byte=_seconds(provider.id, "timeout", options.get("timeout"), MODEL_FIRST_BYTE.seconds),
         idle=_seconds(provider.id, "chunkTimeout", options.get("chunkTimeout"), MODEL_IDLE.seconds),
     )
+
+
+def has_device_sign_in(provider: Provider, credentials: Credentials) -> bool:
+    """Return whether somebody signed in at a provider by a code, with the client id that is configured."""
+    if not provider.config.options.get("clientId"):
+        return False
+    from codeloop.model.credentials.device_code import device_sign_in, find_sign_in
+
+    sign_in = device_sign_in(provider.id, provider.config.options)
+    return find_sign_in(sign_in, provider.id, credentials) is not None
+
+
+def _device_signer(provider: Provider, credentials: Credentials) -> "Signer | None":
+    from codeloop.model.credentials.device_code import DeviceSigner, device_sign_in
+
+    sign_in = device_sign_in(provider.id, provider.config.options)
+    return None if sign_in is None else DeviceSigner(sign_in, provider.id, credentials)
 
 
 def _key_helper(provider: Provider, service: Service | None) -> "Signer":

@@ -34,6 +34,7 @@ from codeloop.model.provider import (
     address_of,
     concurrency_of,
     endpoint_of,
+    has_device_sign_in,
     nowhere,
     provider_of,
     settings_of,
@@ -355,7 +356,9 @@ def _with_true_context(model: ChatModel, info: ModelInfo, endpoint: Endpoint) ->
 
 
 def is_signed_in(providers: Providers, provider: Provider) -> bool:
-    """Return whether somebody signed in at a provider with a plugin that sees to its requests."""
+    """Return whether somebody signed in at a provider: by a code, or with a plugin that sees to its requests."""
+    if has_device_sign_in(provider, providers.credentials):
+        return True
     return provider.id in providers.signs_in() and providers.credentials.find_sign_in(provider.id) is not None
 
 

@@ -125,15 +125,15 @@ class Choices:
         model = self.providers.default.get(first)
         return ModelRef(provider_id=first, model_id=model) if model is not None else None
 
-    def needs_setup(self, tab: SessionTab) -> bool:
-        """Return whether no model can be used, or only one of a server on this machine that nobody has chosen yet."""
+    def found_server(self, tab: SessionTab) -> str:
+        """Return the name of the server on this machine that answers a tab's prompts and that nobody chose; or ""."""
         if self.model_of(tab) is not None or self._own_model(tab) is not None or self._configured is not None:
-            return False
+            return ""
         details = self.details(tab)
-        if details is None or self.providers is None:
-            return True
-        is_found = any(each.id == details.provider_id and each.source == "custom" for each in self.providers.providers)
-        return is_found and urlsplit(details.api.url).hostname in _HERE and not self.memory.read().recent
+        if details is None or self.providers is None or urlsplit(details.api.url).hostname not in _HERE:
+            return ""
+        found = (each for each in self.providers.providers if each.id == details.provider_id)
+        return next((each.name for each in found if each.source == "custom"), "")
 
     def usable(self, names: Sequence[str]) -> list[ModelRef]:
         """Return those of some models (`provider/model`) that can be used, each with its last effort."""

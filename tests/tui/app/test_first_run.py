@@ -31,7 +31,7 @@ async def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *local: LocalSer
         yield Rig(project, nothing, "", client)
 
 
-async def test_a_server_of_this_machine_is_tried_and_answers_from_then_on(
+async def test_a_server_of_this_machine_is_used_without_a_question_and_can_be_tried(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     state = tmp_path / "state"
@@ -40,18 +40,20 @@ async def test_a_server_of_this_machine_is_tried_and_answers_from_then_on(
         desk(tmp_path, monkeypatch, LocalServer("ollama", "Ollama", server.url)) as it,
     ):
         async with played(it, state) as ui:
-            await ui.sees(ASKS, "Ollama", "answers")
+            await ui.sees("Ollama answers on this machine, so qwen3-coder:30b is used", "Five keys to begin with")
+            assert ASKS not in ui.screen()
+            await ui.type("/connect", "enter")
+            await ui.sees("Providers", "Ollama", "answers")
             await ui.pilot.press("enter")
-            await ui.sees("Five keys to begin with", "build ollama/qwen3-coder:30b")
+            await ui.sees("build ollama/qwen3-coder:30b")
+            await ui.until(lambda: len(ui.ui.screen_stack) == 1)
             chats = [request for request in server.requests if request.path.endswith("/chat/completions")]
             assert len(chats) == 1
-            await ui.pilot.press("escape")
-            await ui.until(lambda: "Five keys" not in ui.screen())
         async with played(it, state) as ui:
             await ui.sees("build ollama/qwen3-coder:30b")
             await ui.type("hello", "enter")
             await ui.until(lambda: ui.ui.tab.session is not None)
-            assert ASKS not in ui.screen()
+            assert "on this machine, so" not in ui.screen()
             assert "Five keys" not in ui.screen()
 
 

@@ -39,7 +39,7 @@ def login(provider: str | None, *, key_stdin: bool, base_url: str | None) -> Non
         if not interactive:
             raise UsageProblem("Name the provider: codeloop auth login PROVIDER --key-stdin")
         provider = str(click.prompt("Provider (such as anthropic, openai, openrouter)", err=True)).strip()
-    if settings.extensions and not key_stdin and base_url is None:
+    if not key_stdin and base_url is None and (interactive or settings.extensions):
         from codeloop.cli.commands.access.sign_in import sign_in
 
         if sign_in(provider):

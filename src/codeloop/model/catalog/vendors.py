@@ -35,6 +35,28 @@ SETTINGS: dict[str, dict[str, str]] = {
 """By provider: options of the configuration, and the variables of the environment that they stand for."""
 
 
+class AskedSetting(NamedTuple):
+    """A setting that a new user is asked for where it is missing: the variable it stands for, the question, a hint."""
+
+    variable: str
+    question: str
+    example: str
+
+
+_PROJECT = AskedSetting("GOOGLE_VERTEX_PROJECT", "The id of the Google Cloud project", "such as my-project-123456")
+_RESOURCE = "The name of the Azure resource"
+_RESOURCE_EXAMPLE = "what stands before the first dot of its endpoint's host"
+ASKED_SETTINGS: dict[str, dict[str, AskedSetting]] = {
+    "google-vertex": {"project": _PROJECT},
+    "google-vertex-anthropic": {"project": _PROJECT},
+    "azure": {"resourceName": AskedSetting("AZURE_RESOURCE_NAME", _RESOURCE, _RESOURCE_EXAMPLE)},
+    "azure-cognitive-services": {
+        "resourceName": AskedSetting("AZURE_COGNITIVE_SERVICES_RESOURCE_NAME", _RESOURCE, _RESOURCE_EXAMPLE)
+    },
+}
+"""By provider and option."""
+
+
 class LocalServer(NamedTuple):
     """A model server that people run on their own machine, at its default address."""
 

@@ -1,6 +1,9 @@
 """One request to a service that hands out tokens: a cloud's sign-in, or the metadata service of this machine."""
 
+import asyncio
+import time
 from collections.abc import Mapping
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -10,11 +13,12 @@ import msgspec
 from msgspec import Struct
 
 from codeloop.kit.jsonc import is_object
+from codeloop.kit.small_files import lock
 from codeloop.model.errors import ModelUnavailable
 from codeloop.net.http1 import NetworkError
 from codeloop.net.offline import check_reach
 from codeloop.net.tls import service_tls_context
-from codeloop.schema.bounds.cloud import CLOUD_FILE, CLOUD_METADATA, CLOUD_TOKEN
+from codeloop.schema.bounds.cloud import CLOUD_FILE, CLOUD_LOCK, CLOUD_METADATA, CLOUD_TOKEN
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
 
@@ -100,3 +104,17 @@ def read_bytes(path: Path | None) -> bytes:
         return path.read_bytes() if path is not None else b""
     except OSError:
         return b""
+
+
+async def hold_lock(stack: ExitStack, path: Path) -> None:
+    """Take a lock for as long as `stack` lasts; without it when the folder can't be written to, or after a while."""
+    end = time.monotonic() + CLOUD_LOCK.seconds
+    while time.monotonic() < end:
+        try:
+            stack.enter_context(lock(path, 0))
+        except TimeoutError:
+            await asyncio.sleep(0.05)
+        except OSError:
+            return
+        else:
+            return

@@ -109,13 +109,20 @@ class KnownProviders(Wire):
     connected: list[str]
 
 
+API_KEY = "API key"
+"""The label of the method that is a key without more to know of it."""
+
+
 class ProviderAuthMethod(Wire):
     """A way to get at a provider."""
 
     type: Literal["oauth", "api"]
     label: str
     prompts: list[JSON] | None = None
-    """What is to be asked for first: `type` (`text`, `select`), `key`, `message`, perhaps `placeholder`, `options`."""
+    """What is to be asked for first: `type` (`text`, `select`), `key`, `message`, perhaps `placeholder`, `options`.
+
+    Ours may be `hidden`: what is typed is a key.
+    """
 
 
 def is_due(prompt: JSON, answers: Mapping[str, str]) -> bool:

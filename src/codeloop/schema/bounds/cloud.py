@@ -8,5 +8,6 @@ CLOUD_PROCESS = Limit("cloud.process", 60_000, "ms", "a `credential_process` pri
 CLOUD_FILE = Limit("cloud.file", 1024 * 1024, "bytes", "a larger file of a cloud's credentials is not read")
 CLOUD_EARLY = Limit("cloud.early", 300_000, "ms", "before they expire, tokens and roles are asked for again")
 CLOUD_LOCK = Limit("cloud.lock", 20_000, "ms", "another process renews the same sign-in, else it is renewed as well")
+DEVICE_CODE = Limit("cloud.device_code", 900_000, "ms", "a code is typed on the page of a service, else it runs out")
 CLOUD_REREAD = Limit("cloud.reread", 60_000, "ms", "temporary keys of a file are used before it is read again")
 CLOUD_ROLES = Limit("cloud.roles", 8, "count", "profiles that name each other as source; longer chains are an error")

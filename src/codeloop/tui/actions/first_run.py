@@ -4,6 +4,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from codeloop.kit.small_files import make_private, write_atomically
+from codeloop.kit.terminal_text import one_line
 from codeloop.tui.actions.dialogs import ask, make_context
 from codeloop.tui.dialogs.providers.picker import ProviderPicker
 from codeloop.tui.terminal.multiplexer import ask_tmux
@@ -13,6 +14,7 @@ TMUX = """tmux passes shift+enter on as enter: it would send a prompt instead of
 Add this line to ~/.tmux.conf, and start tmux anew:  set -s extended-keys on
 Until then alt+enter and ctrl+j begin a new line. This is said once."""
 TITLE = "Where do your models come from?"
+FOUND = "{server} answers on this machine, so {model} is used. /models chooses another one, /connect another service."
 LATER = "No model can be used yet. /connect sets one up; a prompt that you send before asks for it."
 
 
@@ -22,6 +24,13 @@ async def begin(ui: Ui) -> None:
         ui.say(LATER, "warning")
     else:
         await connect(ui)
+
+
+def name_server(ui: Ui, server: str) -> None:
+    """Say once that a server on this machine answers, which is used because nothing else was chosen."""
+    model = ui.choices.answering(ui.tab)
+    if model is not None and _is_first(ui.launch.state_folder / "local-server"):
+        ui.say(FOUND.format(server=server, model=one_line(model.model_id, 60)))
 
 
 async def connect(ui: Ui) -> bool:

@@ -54,10 +54,14 @@ async def _serve(ui: Ui, target: Target, sessions: OpenSessions) -> None:
 
 async def _welcome(ui: Ui) -> None:
     """Help who is here for the first time to a model, and to the keys that matter."""
-    if ui.choices.needs_setup(ui.tab):
+    if ui.choices.answering(ui.tab) is None:
         from codeloop.tui.actions.first_run import begin
 
         await begin(ui)
+    elif server := ui.choices.found_server(ui.tab):
+        from codeloop.tui.actions.first_run import name_server
+
+        name_server(ui, server)
     if ui.tab.session is None:
         from codeloop.tui.actions.first_run import offer_tour
 

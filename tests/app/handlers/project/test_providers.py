@@ -236,4 +236,5 @@ async def test_a_key_is_asked_for_where_it_is_known_what_it_is_for(tmp_path: Pat
     async with opened(tmp_path) as it:
         methods = await it.client.call(PROVIDER_AUTH, NoArguments())
     assert [(method.type, method.label) for method in methods["anthropic"]] == [("api", "API key")]
-    assert "azure" not in methods
+    assert [[prompt["key"] for prompt in each.prompts or ()] for each in methods["azure"]] == [["resourceName", "key"]]
+    assert "google-vertex" not in methods

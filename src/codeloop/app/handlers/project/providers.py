@@ -6,12 +6,13 @@ from typing import Any
 import msgspec
 
 from codeloop.app.handlers import handles
+from codeloop.app.handlers.project.own_sign_in import OwnSignIns, list_methods
 from codeloop.app.handlers.session.prompt import extensions_ready
 from codeloop.app.models.provider_list import ProviderList
 from codeloop.app.project import Project
 from codeloop.model.credentials.store import is_key
 from codeloop.model.errors import UnknownModel
-from codeloop.model.provider import address_of, why_no_key
+from codeloop.model.provider import Provider, address_of, why_no_key
 from codeloop.schema import operation
 from codeloop.schema.api.providers import (
     ApiAuth,
@@ -27,8 +28,6 @@ from codeloop.schema.api.providers import (
 )
 from codeloop.schema.errors import OperationError
 from codeloop.schema.operation import NoArguments
-
-_BY_KEY = [ProviderAuthMethod(type="api", label="API key")]
 
 
 def _listing(project: Project) -> ProviderList:
@@ -50,15 +49,23 @@ async def list_providers(project: Project, _args: NoArguments) -> KnownProviders
 @handles(operation.PROVIDER_AUTH)
 async def methods(project: Project, _args: NoArguments) -> dict[str, list[ProviderAuthMethod]]:
     """Return how each provider is got at: as a plugin says, or by a key where it is known which address that is for."""
+    environment = project.settings.environment
     by_key = {
-        provider.id: _BY_KEY
+        provider.id: found
         for provider in project.providers.all()
         if provider.env
-        and not why_no_key(provider, project.settings.environment)
         and not project.providers.is_unspoken(provider)
+        and (found := list_methods(provider, environment))
     }
     sign_ins = await _sign_ins(project)
     return by_key if sign_ins is None else by_key | sign_ins.methods()
+
+
+def _find_provider(project: Project, provider_id: str) -> Provider:
+    try:
+        return project.providers.provider(provider_id)
+    except UnknownModel as error:
+        raise OperationError("NotFoundError", str(error)) from error
 
 
 async def _sign_ins(project: Project) -> Any:
@@ -73,10 +80,13 @@ async def _sign_ins(project: Project) -> Any:
 
 @handles(operation.PROVIDER_AUTHORIZE)
 async def authorize(project: Project, args: StartSignIn) -> StartedSignIn:
-    """Start to sign in with a plugin. Raises OperationError: none signs in there, or it could not."""
+    """Start to sign in, with a plugin where one does. Raises OperationError, which says what is missing."""
     sign_ins = await _sign_ins(project)
-    if sign_ins is None:
-        raise OperationError("NotFoundError", f"No plugin signs in at {args.provider_id}.")
+    if sign_ins is None or args.provider_id not in sign_ins.methods():
+        provider = _find_provider(project, args.provider_id)
+        if project.providers.is_unspoken(provider):
+            raise OperationError("BadRequest", f"The protocol of {provider.name} ({provider.npm}) is not spoken yet.")
+        return await project.shared(OwnSignIns).authorize(args)
     return await sign_ins.authorize(args.provider_id, args.method, args.inputs or {})
 
 
@@ -84,8 +94,9 @@ async def authorize(project: Project, args: StartSignIn) -> StartedSignIn:
 async def callback(project: Project, args: FinishSignIn) -> bool:
     """Wait for a sign-in that was started, or end it with its code. Raises OperationError: it failed."""
     sign_ins = await _sign_ins(project)
-    if sign_ins is None:
-        raise OperationError("NotFoundError", f"No plugin signs in at {args.provider_id}.")
+    if sign_ins is None or args.provider_id not in sign_ins.methods():
+        await project.shared(OwnSignIns).callback(args)
+        return True
     await sign_ins.callback(args.provider_id, args.method, args.code or "")
     return True
 
@@ -105,10 +116,7 @@ async def set_auth(project: Project, args: SetAuth) -> bool:
         return True
     if not isinstance(args.auth, ApiAuth):
         raise OperationError("BadRequest", "Only keys are stored, and what plugins sign in with.")
-    try:
-        provider = project.providers.provider(args.provider_id)
-    except UnknownModel as error:
-        raise OperationError("NotFoundError", str(error)) from error
+    provider = _find_provider(project, args.provider_id)
     if project.providers.is_unspoken(provider):
         raise OperationError("BadRequest", f"The protocol of {provider.name} ({provider.npm}) is not spoken yet.")
     environment = project.settings.environment

@@ -1,4 +1,4 @@
-"""Signing in at a provider with a plugin: `codeloop auth login PROVIDER`, where a plugin offers it."""
+"""Signing in at a provider with more than a key: `codeloop auth login PROVIDER`."""
 
 from typing import Any
 
@@ -7,19 +7,22 @@ import click
 from codeloop.cli.target.project import run_with_client
 from codeloop.client.local import LocalClient
 from codeloop.kit.terminal_text import inert
-from codeloop.schema.api.providers import FinishSignIn, ProviderAuthMethod, StartSignIn, is_due
+from codeloop.schema.api.providers import API_KEY, FinishSignIn, ProviderAuthMethod, StartSignIn, is_due
 from codeloop.schema.operation import PROVIDER_AUTH, PROVIDER_AUTHORIZE, PROVIDER_CALLBACK, NoArguments
 
 
 def sign_in(provider: str) -> bool:
-    """Sign in with the plugin for a provider; False: there is none, or the person wants to type a key.
+    """Sign in at a provider by its page, or with what else it needs; False: a key is to be typed.
 
     Raises CodeloopError: it failed.
     """
 
     async def command(client: LocalClient) -> bool:
         methods = (await client.call(PROVIDER_AUTH, NoArguments())).get(provider, [])
-        if not any(method.type == "oauth" for method in methods):
+        if not any(method.type == "oauth" or method.prompts for method in methods):
+            for method in methods:
+                if method.label != API_KEY:  # what kind of key it is
+                    click.echo(inert(method.label), err=True)
             return False
         number = _choose(methods)
         if methods[number].type == "api" and not methods[number].prompts:
@@ -56,6 +59,8 @@ def _inputs(method: ProviderAuthMethod) -> dict[str, str]:
             names = [str(option.get("value", "")) for option in options]
             inputs[key] = str(click.prompt(message, type=click.Choice(names), default=names[0], err=True))
         else:
-            default = "" if prompt.get("conditional") else None
-            inputs[key] = str(click.prompt(message, default=default, show_default=False, err=True)).strip()
+            default, hidden = "" if prompt.get("conditional") else None, prompt.get("hidden") is True
+            about = f"{message} ({prompt['placeholder']})" if prompt.get("placeholder") else message
+            typed = click.prompt(about, default=default, hide_input=hidden, show_default=False, err=True)
+            inputs[key] = str(typed).strip()
     return inputs

@@ -11,13 +11,12 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from codeloop.kit.small_files import lock, write_atomically
+from codeloop.kit.small_files import write_atomically
 from codeloop.model.credentials.aws.files import AwsFiles, Section, home_of
 from codeloop.model.credentials.aws.places import host_of
 from codeloop.model.credentials.aws.signature import AwsKeys
-from codeloop.model.credentials.cloud_request import ask, read_bytes, read_json, read_moment
+from codeloop.model.credentials.cloud_request import ask, hold_lock, read_bytes, read_json, read_moment
 from codeloop.model.errors import ModelUnavailable
-from codeloop.schema.bounds.cloud import CLOUD_LOCK
 from codeloop.schema.wire import JSON
 
 
@@ -57,7 +56,7 @@ async def _renew(cached: Path, region: str, environment: Mapping[str, str]) -> s
     A renewal may end the token that it was asked for with, so what comes has to be kept for the next one.
     """
     with ExitStack() as held_lock:
-        await _lock(held_lock, cached.with_suffix(".lock"))
+        await hold_lock(held_lock, cached.with_suffix(".lock"))
         held = read_json(await asyncio.to_thread(read_bytes, cached))
         if (token := _valid_token(held)) is not None:
             return token
@@ -78,17 +77,3 @@ async def _renew(cached: Path, region: str, environment: Mapping[str, str]) -> s
         with suppress(OSError):  # what can't be stored serves this process
             await asyncio.to_thread(write_atomically, cached, msgspec.json.encode({**held, **renewed}))
         return token
-
-
-async def _lock(stack: ExitStack, path: Path) -> None:
-    """Take a lock for as long as `stack` lasts; without it when the folder can't be written to, or after a while."""
-    end = time.monotonic() + CLOUD_LOCK.seconds
-    while time.monotonic() < end:
-        try:
-            stack.enter_context(lock(path, 0))
-        except TimeoutError:
-            await asyncio.sleep(0.05)
-        except OSError:
-            return
-        else:
-            return

@@ -5,12 +5,14 @@ from functools import partial
 
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.api.providers import (
+    API_KEY,
     ApiAuth,
     KnownProviders,
     ProviderAuthMethod,
     ProviderDetails,
     ProviderId,
     SetAuth,
+    StartSignIn,
 )
 from codeloop.schema.errors import CodeloopError, MessageError, ProviderAuthError, error_message
 from codeloop.schema.message import ModelRef
@@ -18,6 +20,7 @@ from codeloop.schema.operation import (
     AUTH_REMOVE,
     AUTH_SET,
     PROVIDER_AUTH,
+    PROVIDER_AUTHORIZE,
     PROVIDER_LIST,
     NoArguments,
 )
@@ -83,10 +86,10 @@ class ProviderPicker(Picker[ModelRef]):
         can = is_ready or provider.id in self._methods
         known = KNOWN if provider.id in _OFTEN and can else OTHERS
         group = LOCAL if is_local else KEYED if is_ready else known
-        problem = "" if can else f"not usable as it is: codeloop auth login {provider.id} says what it needs"
+        hint = ", ".join(provider.env[:1]) if can else "needs more than a key"
         value = ModelRef(provider_id=provider.id, model_id=self._known.default.get(provider.id, ""))
         also = f"{provider.id} {' '.join(provider.env)}"
-        return Pick(value, provider.name, detail, ", ".join(provider.env[:1]), group, also=also, problem=problem)
+        return Pick(value, provider.name, detail, hint, group, also=also)
 
     def choose(self, value: ModelRef) -> None:
         """Ask for a key where one is needed; then try the provider."""
@@ -137,9 +140,11 @@ class ProviderPicker(Picker[ModelRef]):
         self.is_used = True
         provider = self._provider(model)
         methods = self._methods.get(provider.id, [])
-        if not any(method.type == "oauth" for method in methods):
+        if methods and not any(method.type == "oauth" or method.prompts for method in methods):
             return await self._enter_key(provider, model)
         try:
+            if not methods:  # the answer says what is missing
+                await self._given.client.call(PROVIDER_AUTHORIZE, StartSignIn(provider_id=provider.id, method=0))
             ended = await ProviderSignIn(self._given, provider, methods).sign_in()
         except CodeloopError as error:
             self.notify(one_line(str(error), 400), severity="error", timeout=15, markup=False)
@@ -158,6 +163,9 @@ class ProviderPicker(Picker[ModelRef]):
     async def _enter_key(self, provider: ProviderDetails, model: ModelRef) -> bool:
         """Store a key and try it; one that the service refuses is forgotten again."""
         about = f"The key is stored for {one_line(provider.name, 60)} alone, and tried at once with one short request."
+        methods = self._methods.get(provider.id, [])
+        if len(methods) == 1 and methods[0].label != API_KEY:  # what kind of key it is
+            about = f"{one_line(methods[0].label, 400)}\n\n{about}"
         title = f"Key for {one_line(provider.name, 60)}"
         key = await self._given.ask(TextInput(title, self.colours, about=about, hidden=True))
         if not key:

@@ -86,7 +86,8 @@ class ProviderSignIn:
                 answer = await self._given.ask(Picker(PickSource(message, list_picks), self._given.colours))
             else:
                 about = str(prompt.get("placeholder", ""))
-                answer = await self._given.ask(TextInput(message, self._given.colours, about=about))
+                hidden = prompt.get("hidden") is True
+                answer = await self._given.ask(TextInput(message, self._given.colours, about=about, hidden=hidden))
             if answer is None:
                 return None
             answers[str(prompt.get("key", ""))] = answer.strip()

@@ -1,0 +1,176 @@
+"""Signing in by a code that is typed on a page of the service (RFC 8628), and the token that comes of it.
+
+A service gives such codes to a program that it knows by a client id. codeloop has none of its own there: the id of an
+application that the user, or their organisation, has registered is an option of the provider.
+"""
+
+import asyncio
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
+
+from codeloop.model.credentials.cloud_request import CloudAnswer, ask, hold_lock
+from codeloop.model.credentials.store import Credentials
+from codeloop.model.errors import ModelUnavailable
+from codeloop.schema.bounds.cloud import CLOUD_EARLY, DEVICE_CODE
+from codeloop.schema.wire import JSON
+
+_FORM = {"content-type": "application/x-www-form-urlencoded", "accept": "application/json"}
+_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
+_SLOWER = 5
+"""Seconds between two questions, and by how many they are further apart once the service wants that."""
+_REFUSED = {"access_denied": "it was refused on the page", "expired_token": "the code has run out"}
+CLIENT = "client"
+"""The key of a stored sign-in that tells ours from those of plugins: the client id that it was made with."""
+
+
+class DeviceService(NamedTuple):
+    """A service that signs in by a code: its name, home and paths, and the scope that is asked for."""
+
+    name: str
+    home: str
+    start: str
+    token: str
+    scope: str
+    without: str
+    """What to do where no client id is configured, in sentences."""
+
+
+SERVICES: dict[str, DeviceService] = {
+    "github-copilot": DeviceService(
+        "GitHub",
+        "https://github.com",
+        "/login/device/code",
+        "/login/oauth/access_token",
+        "read:user",
+        "It is a fine-grained token with the permission Copilot Requests. GitHub has no client id for codeloop, so "
+        "signing in on its page needs one of yours: provider.github-copilot.options.clientId.",
+    )
+}
+"""By provider."""
+
+
+class DeviceSignIn(NamedTuple):
+    """How to sign in at a provider: its service, the user's client id, and the service's address."""
+
+    service: DeviceService
+    client_id: str
+    home: str
+
+
+class DeviceCode(NamedTuple):
+    """A code that waits to be typed: on which page, until when (of the monotonic clock), and how often to ask."""
+
+    page: str
+    user_code: str
+    secret: str
+    until: float
+    interval: float
+
+
+def device_sign_in(provider_id: str, options: Mapping[str, Any]) -> DeviceSignIn | None:
+    """Return how to sign in by a code; None: the provider has no such way, or no client id is configured."""
+    service, client_id = SERVICES.get(provider_id), str(options.get("clientId") or "").strip()
+    if service is None or not client_id:
+        return None
+    return DeviceSignIn(service, client_id, str(options.get("signInURL") or service.home).rstrip("/"))
+
+
+def find_sign_in(sign_in: DeviceSignIn | None, provider_id: str, credentials: Credentials) -> JSON | None:
+    """Return what a sign-in by a code stored for this client id; None: nobody signed in."""
+    held = credentials.find_sign_in(provider_id) if sign_in is not None else None
+    return held if held is not None and sign_in is not None and held.get(CLIENT) == sign_in.client_id else None
+
+
+async def start(sign_in: DeviceSignIn) -> DeviceCode:
+    """Ask for a code. Raises `ModelUnavailable`: the service gives none."""
+    answer = await _post(sign_in, sign_in.service.start, {"scope": sign_in.service.scope})
+    match answer.json:
+        case {"device_code": str(secret), "user_code": str(code), "verification_uri": str(page), **more}:
+            lasts = min(float(more.get("expires_in") or DEVICE_CODE.seconds), DEVICE_CODE.seconds)
+            return DeviceCode(page, code, secret, time.monotonic() + lasts, float(more.get("interval") or _SLOWER))
+        case _:
+            raise ModelUnavailable(
+                f"{sign_in.service.name} gives no code for this client id: {answer.reason()}. "
+                "The application needs the device flow enabled."
+            )
+
+
+async def wait(sign_in: DeviceSignIn, code: DeviceCode) -> JSON:
+    """Return what is to be stored, once the code was typed. Raises `ModelUnavailable`: it was refused, or ran out."""
+    interval, form = code.interval, {"device_code": code.secret, "grant_type": _GRANT}
+    while time.monotonic() < code.until:
+        await asyncio.sleep(interval)
+        answer = await _post(sign_in, sign_in.service.token, form)
+        if (found := _read_tokens(sign_in, answer)) is not None:
+            return found
+        match answer.json.get("error"):
+            case "authorization_pending":
+                continue
+            case "slow_down":
+                interval = max(float(answer.json.get("interval") or 0), interval + _SLOWER)
+            case reason:
+                why = _REFUSED.get(str(reason)) or answer.reason()
+                raise ModelUnavailable(f"Nobody is signed in at {sign_in.service.name}: {why}. Sign in again.")
+    raise ModelUnavailable(f"Nobody is signed in at {sign_in.service.name}: {_REFUSED['expired_token']}.")
+
+
+class DeviceSigner:
+    """Signs requests with the token of a sign-in, which is renewed once among all processes where it runs out."""
+
+    def __init__(self, sign_in: DeviceSignIn, provider_id: str, credentials: Credentials) -> None:
+        self._sign_in = sign_in
+        self._provider_id = provider_id
+        self._credentials = credentials
+
+    async def sign(self, url: str, headers: Mapping[str, str], body: bytes) -> dict[str, str]:
+        """Return the headers with the token. Raises `ModelUnavailable`: it ran out and can't be renewed."""
+        del url, headers, body
+        token = _valid_token(self._find()) or await self._renew()
+        return {"authorization": f"Bearer {token}"}
+
+    def _find(self) -> JSON:
+        return find_sign_in(self._sign_in, self._provider_id, self._credentials) or {}
+
+    async def _renew(self) -> str:
+        with ExitStack() as held_lock:
+            await hold_lock(held_lock, self._credentials.path.with_name("auth.renew.lock"))
+            held = self._find()
+            if (token := _valid_token(held)) is not None:  # another process was first
+                return token
+            form = {"grant_type": "refresh_token", "refresh_token": str(held.get("refresh") or "")}
+            answer = await _post(self._sign_in, self._sign_in.service.token, form)
+            found = _read_tokens(self._sign_in, answer)
+            if found is None:
+                raise ModelUnavailable(
+                    f"The sign-in at {self._sign_in.service.name} has run out ({answer.reason()}). "
+                    f"Sign in again: `codeloop auth login {self._provider_id}`."
+                )
+            await asyncio.to_thread(self._credentials.put_signed_in, self._provider_id, found)
+            return str(found["access"])
+
+
+def _valid_token(held: JSON) -> str | None:
+    token, end = str(held.get("access") or ""), float(held.get("expires") or 0) / 1000
+    return token if token and (not end or end > time.time() + CLOUD_EARLY.seconds) else None
+
+
+def _read_tokens(sign_in: DeviceSignIn, answer: CloudAnswer) -> JSON | None:
+    """Return the tokens of an answer as they are stored; None: it has none."""
+    said = answer.json
+    if answer.status != 200 or not isinstance(token := said.get("access_token"), str) or not token:
+        return None
+    lasts = float(said.get("expires_in") or 0)
+    return {
+        "access": token,
+        "refresh": str(said.get("refresh_token") or ""),
+        "expires": int((time.time() + lasts) * 1000) if lasts else 0,
+        CLIENT: sign_in.client_id,
+    }
+
+
+async def _post(sign_in: DeviceSignIn, path: str, form: Mapping[str, str]) -> CloudAnswer:
+    body = urlencode({"client_id": sign_in.client_id, **form}).encode()
+    return await ask("POST", sign_in.home + path, _FORM, body)

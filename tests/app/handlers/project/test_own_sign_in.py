@@ -1,0 +1,193 @@
+"""Signing in without a plugin: by a code that is typed on the service's page, and by what a cloud's address needs."""
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from codeloop.app.app import App
+from codeloop.app.app_client import AppClient
+from codeloop.model.catalog.catalog import Catalog
+from codeloop.model.credentials.store import Credentials
+from codeloop.model.providers import Providers
+from codeloop.schema.api.providers import FinishSignIn, ProviderAuthMethod, StartSignIn
+from codeloop.schema.config import Config
+from codeloop.schema.errors import OperationError
+from codeloop.schema.operation import PROVIDER_AUTH, PROVIDER_AUTHORIZE, PROVIDER_CALLBACK, NoArguments
+from codeloop.schema.wire import replace
+from tests.support.answers import Answer
+from tests.support.cloud import Asked, Reply, serve_cloud
+from tests.support.models import ask, no_proxies
+from tests.support.project import startup
+from tests.support.provider import ModelServer
+
+__all__ = ["no_proxies"]
+COPILOT = "github-copilot"
+GRANT = "urn:ietf:params:oauth:grant-type:device_code"
+
+
+class GitHub:
+    """Hands out one code, and a token once it was typed; each token is good for one renewal."""
+
+    def __init__(self, *waits: str, lasts: int = 0) -> None:
+        self.waits = list(waits)
+        self.lasts = lasts
+        self.renewals = 0
+
+    def answer(self, asked: Asked) -> Reply:
+        assert asked.headers["accept"] == "application/json"
+        form = asked.form
+        assert form.pop("client_id") == "Iv1.ours"
+        if asked.path == "/login/device/code":
+            assert form == {"scope": "read:user"}
+            page = "https://github.example/login/device"
+            code = {"device_code": "dev-1", "user_code": "ABCD-1234", "verification_uri": page}
+            return 200, {**code, "expires_in": 900, "interval": 0.01}
+        assert asked.path == "/login/oauth/access_token"
+        if form == {"device_code": "dev-1", "grant_type": GRANT}:
+            return (200, {"error": self.waits.pop(0)}) if self.waits else (200, self._token())
+        if form != {"grant_type": "refresh_token", "refresh_token": f"ghr_{self.renewals}"}:
+            return 200, {"error": "bad_refresh_token", "error_description": "The refresh token is invalid."}
+        self.renewals += 1
+        return 200, self._token()
+
+    def _token(self) -> dict[str, Any]:
+        token = {"access_token": f"ghu_{self.renewals}", "token_type": "bearer", "scope": "read:user"}
+        return {**token, "expires_in": self.lasts, "refresh_token": f"ghr_{self.renewals}"} if self.lasts else token
+
+
+@asynccontextmanager
+async def opened(tmp_path: Path, options: dict[str, dict[str, str]], **environment: str) -> AsyncGenerator[AppClient]:
+    (tmp_path / "work").mkdir(exist_ok=True)
+    provider = {name: {"options": each} for name, each in options.items()}
+    given = startup(tmp_path / "home", tmp_path / "work", provider=provider)
+    app = App(replace(given, environment={**given.environment, **environment}))
+    try:
+        yield AppClient(app, tmp_path / "work")
+    finally:
+        await app.close()
+
+
+async def methods(client: AppClient, provider: str) -> list[ProviderAuthMethod]:
+    return (await client.call(PROVIDER_AUTH, NoArguments())).get(provider, [])
+
+
+def stored(tmp_path: Path) -> Any:
+    (file,) = (tmp_path / "home").rglob("auth.json")
+    return json.loads(file.read_text())
+
+
+async def sign_in(client: AppClient) -> None:
+    started = await client.call(PROVIDER_AUTHORIZE, StartSignIn(provider_id=COPILOT, method=0))
+    assert (started.url, started.method) == ("https://github.example/login/device", "auto")
+    assert "ABCD-1234" in started.instructions
+    await client.call(PROVIDER_CALLBACK, FinishSignIn(provider_id=COPILOT, method=0))
+
+
+async def test_a_code_is_typed_at_github_and_copilot_answers_with_the_token(tmp_path: Path) -> None:
+    github = GitHub("authorization_pending")
+    async with ModelServer([Answer(text="ready")], key="ghu_0") as server, serve_cloud(github.answer) as cloud:
+        options = {"clientId": "Iv1.ours", "signInURL": cloud.url}
+        async with opened(tmp_path, {COPILOT: options}) as client:
+            by_page, by_key = await methods(client, COPILOT)
+            assert (by_page.type, by_key.type, by_key.label) == ("oauth", "api", "API key")
+            await sign_in(client)
+            held = stored(tmp_path)[COPILOT]
+            assert (held["type"], held["access"], held["expires"], held["client"]) == ("oauth", "ghu_0", 0, "Iv1.ours")
+        row = {"options": {**options, "baseURL": server.url}, "models": {"gpt-6-sol": {}}}
+        found = await ask(open_model(tmp_path, row, "gpt-6-sol"))
+    assert found.text == "ready", found.message
+    sent = server.requests[0].headers
+    assert (sent["authorization"], sent["x-initiator"], sent["openai-intent"]) == (
+        "Bearer ghu_0",
+        "user",
+        "conversation-edits",
+    )
+
+
+def open_model(tmp_path: Path, row: dict[str, Any], name: str) -> Any:
+    config = msgspec.convert({"provider": {COPILOT: row}}, Config)
+    (file,) = (tmp_path / "home").rglob("auth.json")
+    return Providers(config, Catalog(), Credentials(file), {}, ()).open(f"{COPILOT}/{name}")
+
+
+async def test_a_token_that_runs_out_is_renewed_once_for_requests_at_a_time(tmp_path: Path) -> None:
+    github = GitHub(lasts=60)  # less than the time before its end at which it is renewed
+    async with ModelServer([Answer(text="ready")]) as server, serve_cloud(github.answer) as cloud:
+        options = {"clientId": "Iv1.ours", "signInURL": cloud.url}
+        async with opened(tmp_path, {COPILOT: options}) as client:
+            await sign_in(client)
+        github.lasts = 3_600
+        row = {"options": {**options, "baseURL": server.url}, "models": {"a": {}, "b": {}}}
+        models = [open_model(tmp_path, row, name) for name in ("a", "b")]
+        await asyncio.gather(*map(ask, models))
+        assert github.renewals == 1
+        assert {request.headers["authorization"] for request in server.requests} == {"Bearer ghu_1"}
+        (file,) = (tmp_path / "home").rglob("auth.json")
+        late = {**stored(tmp_path)[COPILOT], "expires": int(time.time() * 1000), "refresh": "ghr_gone"}
+        Credentials(file).put_signed_in(COPILOT, late)
+        found = await ask(models[0])
+        assert "codeloop auth login github-copilot" in found.message
+        assert "The refresh token is invalid." in found.message
+
+
+@pytest.mark.parametrize(("says", "words"), [("access_denied", "refused on the page"), ("expired_token", "run out")])
+async def test_a_code_that_is_refused_or_too_late_stores_nothing(tmp_path: Path, says: str, words: str) -> None:
+    async with (
+        serve_cloud(GitHub("authorization_pending", says).answer) as cloud,
+        opened(tmp_path, {COPILOT: {"clientId": "Iv1.ours", "signInURL": cloud.url}}) as client,
+    ):
+        with pytest.raises(OperationError, match=words):
+            await sign_in(client)
+    assert not list((tmp_path / "home").rglob("auth.json"))
+
+
+async def test_without_a_client_id_the_key_says_what_it_is_and_how_to_sign_in(tmp_path: Path) -> None:
+    async with opened(tmp_path, {}) as client:
+        (method,) = await methods(client, COPILOT)
+    assert method.type == "api"
+    assert "Copilot Requests" in method.label
+    assert "provider.github-copilot.options.clientId" in method.label
+
+
+async def test_azure_is_asked_for_its_resource_and_key_which_are_stored(tmp_path: Path) -> None:
+    async with opened(tmp_path, {}) as client:
+        (method,) = await methods(client, "azure")
+        assert [(each["key"], each.get("hidden", False)) for each in method.prompts or ()] == [
+            ("resourceName", False),
+            ("key", True),
+        ]
+        inputs = {"resourceName": " my-resource ", "key": "azure-key-0123456789"}
+        started = await client.call(PROVIDER_AUTHORIZE, StartSignIn(provider_id="azure", method=0, inputs=inputs))
+        assert started.url == ""
+        assert stored(tmp_path)["azure"]["origin"] == "https://my-resource.services.ai.azure.com"
+        (file,) = (tmp_path / "home").rglob("codeloop.json")
+        assert json.loads(file.read_text())["provider"] == {"azure": {"options": {"resourceName": "my-resource"}}}
+        (method,) = await methods(client, "azure")
+        assert not method.prompts
+    async with opened(tmp_path, {"azure": {}}) as client:
+        wrong = StartSignIn(provider_id="azure-cognitive-services", method=0, inputs={"key": "k"})
+        with pytest.raises(OperationError, match="AZURE_COGNITIVE_SERVICES_RESOURCE_NAME"):
+            await client.call(PROVIDER_AUTHORIZE, wrong)
+
+
+async def test_vertex_says_where_its_credentials_come_from_and_then_asks_for_the_project(tmp_path: Path) -> None:
+    async with opened(tmp_path, {}) as client:
+        assert await methods(client, "google-vertex") == []
+        with pytest.raises(OperationError, match="gcloud auth application-default login"):
+            await client.call(PROVIDER_AUTHORIZE, StartSignIn(provider_id="google-vertex", method=0))
+    file = tmp_path / "adc.json"
+    file.write_text(json.dumps({"type": "authorized_user", "client_id": "c", "client_secret": "s"}))
+    async with opened(tmp_path, {}, GOOGLE_APPLICATION_CREDENTIALS=str(file)) as client:
+        (method,) = await methods(client, "google-vertex")
+        assert [each["key"] for each in method.prompts or ()] == ["project"]
+        inputs = {"project": "p-1"}
+        await client.call(PROVIDER_AUTHORIZE, StartSignIn(provider_id="google-vertex", method=0, inputs=inputs))
+        (config,) = (tmp_path / "home").rglob("codeloop.json")
+        assert json.loads(config.read_text())["provider"]["google-vertex"]["options"] == {"project": "p-1"}
