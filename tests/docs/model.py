@@ -29,6 +29,9 @@ FIX = (
 TURNS: dict[str, tuple[Answer, ...]] = {
     "tests fail": FIX,
     "failing test": FIX,
+    "nothing is left": (Answer(text="Nothing is left to do."),),
+    "the page is shorter": (Answer(text="It is shorter now."),),
+    "tests pass": FIX,
     "rename the function add": (bash("sed -i 's/add/plus/g' *.py"), Answer(text="Renamed in two files.")),
     "push the branch": (bash("git push origin main"), Answer(text="A rule forbids it.")),
     "list the branches": (bash("git branch"), Answer(text="There is one.")),

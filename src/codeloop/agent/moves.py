@@ -24,7 +24,7 @@ from codeloop.schema.wire import JSON
 from codeloop.store.conversation import Conversation, Entry, is_final
 from codeloop.tool.tool import ENDED
 
-StopReason = Literal["done", "idle", "error", "length", "filtered", "rejected", "loop", "limit", "aborted"]
+StopReason = Literal["done", "idle", "error", "length", "filtered", "rejected", "loop", "limit", "aborted", "not_done"]
 REJECTED = "rejected"
 """The key in a tool part's metadata that says a person refused the call without a word."""
 

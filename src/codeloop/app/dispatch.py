@@ -27,7 +27,7 @@ MODULES: dict[str, tuple[AnyOperation, ...]] = {
         operation.SESSION_UNSHARE,
     ),
     "app.handlers.session.search": (operation.SESSION_SEARCH,),
-    "app.handlers.session.stats": (operation.SESSION_STATS,),
+    "app.handlers.reports.stats": (operation.SESSION_STATS,),
     "app.handlers.session.import_": (operation.SESSION_IMPORT,),
     "app.handlers.session.find": (operation.SESSION_FIND,),
     "app.handlers.reports.cost": (operation.SESSION_COST,),

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
 from msgspec import Struct
@@ -24,6 +24,22 @@ from codeloop.tool.toolbox import Toolbox
 T = TypeVar("T")
 First = Callable[[], Awaitable[None]]
 """What a turn does before its loop."""
+
+
+class Rounds(Protocol):
+    """Sends the model on until a goal is reached: `agent.answer.goal.rounds.GoalRounds`, which few turns need."""
+
+    async def begin(self, engine: Engine, session_id: str) -> None:
+        """Look at what there is before the work begins."""
+        ...
+
+    def bound(self, engine: Engine, session_id: str) -> Engine:
+        """Return the engine of the next round."""
+        ...
+
+    async def end_round(self, engine: Engine, session_id: str, stop: Stop) -> Stop | None:
+        """Return how the turn ends; None: it goes on."""
+        ...
 
 
 class SessionRun(Struct, weakref=True):
@@ -66,8 +82,12 @@ class Runs:
             run = self._runs[session_id] = SessionRun()
         return run
 
-    def wake(self, session_id: str, policy: Policy, first: First | None = None) -> asyncio.Task[Stop]:
+    def wake(
+        self, session_id: str, policy: Policy, first: First | None = None, rounds: Rounds | None = None
+    ) -> asyncio.Task[Stop]:
         """Return the session's running turn, or start one, which does `first` before anything else.
+
+        `rounds`: the goal that it works for, if it has one.
 
         Where a subagent works on the session, the turn begins after it. Raises OperationError when another process
         works on it, or its files are put back.
@@ -79,7 +99,7 @@ class Runs:
             if run.late is not None:  # a model on this machine answers one request at a time
                 run.late.cancel()
             engine = replace(self._engine, policy=policy, toolbox=self.toolbox_of(session_id))
-            run.turn = self._begin(self._drive(run, session_id, engine, first))
+            run.turn = self._begin(self._drive(run, session_id, engine, first, rounds))
             run.state = "running"
             show_status(self._engine, session_id, Busy())
         return run.turn
@@ -186,14 +206,18 @@ class Runs:
         for session_id in list(self._runs):
             await self.abort(session_id)
 
-    async def _drive(self, run: SessionRun, session_id: str, engine: Engine, first: First | None) -> Stop:
+    async def _drive(
+        self, run: SessionRun, session_id: str, engine: Engine, first: First | None, rounds: Rounds | None
+    ) -> Stop:
         renewing = asyncio.create_task(self._engine.store.leases.keep(session_id))
         try:
             await self._after_subagent(session_id)
             self._title(run, engine, session_id)
             if first is not None:
                 await first()
-            stop = await _turn(engine, session_id)
+            if rounds is not None:
+                await rounds.begin(engine, session_id)
+            stop = await _turn(engine, session_id, rounds)
             if stop.reason not in {"aborted", "error"}:
                 self._title(run, engine, session_id, late=True)
         except asyncio.CancelledError:
@@ -254,15 +278,20 @@ async def _cancel_beside(run: SessionRun) -> None:
         await asyncio.wait([work])
 
 
-async def _turn(engine: Engine, session_id: str) -> Stop:
+async def _turn(engine: Engine, session_id: str, rounds: Rounds | None) -> Stop:
     """Run a turn, and report what it changed, whatever ends it; a prompt that comes meanwhile is answered too."""
     try:
         while True:
-            stop = await engine.hooks.run_turn(run, engine, session_id)
+            bounded = engine if rounds is None else rounds.bound(engine, session_id)
+            stop = await engine.hooks.run_turn(run, bounded, session_id)
             with suppress(CodeloopError):
                 await store_diffs(engine, session_id)
-            if isinstance(next_move(engine.store.context_view(session_id), engine.policy), Stop):
+            if not isinstance(next_move(engine.store.context_view(session_id), bounded.policy), Stop):
+                continue
+            if rounds is None:
                 return stop
+            if (end := await rounds.end_round(engine, session_id, stop)) is not None:
+                return end
     except asyncio.CancelledError:
         with suppress(CodeloopError):
             await store_diffs(engine, session_id)

@@ -19,6 +19,7 @@ PROVIDER = 3
 LIMIT = 4
 DENIED = 5
 UNSTRUCTURED = 6
+NOT_DONE = 7
 TIMEOUT = 124
 INTERRUPTED = 130
 
@@ -30,6 +31,7 @@ OF_REASON = {
     "limit": LIMIT,
     "loop": LIMIT,
     "rejected": DENIED,
+    "not_done": NOT_DONE,
     "aborted": INTERRUPTED,
 }
 

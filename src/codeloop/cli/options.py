@@ -102,6 +102,11 @@ class Options(Struct, frozen=True, kw_only=True):
     permission_tool: str | None = None
     files: tuple[Path, ...] = ()
     schema: Path | None = None
+    goal: str | None = None
+    checks: tuple[str, ...] = ()
+    protect: tuple[str, ...] = ()
+    unprotect: tuple[str, ...] = ()
+    rounds: int | None = None
     max_steps: int | None = None
     max_cost: float | None = None
     max_tokens: int | None = None

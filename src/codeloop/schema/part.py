@@ -166,6 +166,9 @@ class ToolStateCompleted(Wire, tag_field="status", tag="completed"):
 REMINDER = "reminder"
 """In the metadata of a prompt's part: what the model is reminded of, since it ended its turn too early."""
 
+CHECK = "check"
+"""In the metadata of a call: it is a check of a goal, which codeloop ran itself."""
+
 LOOPED = "looped"
 """In the metadata of a call: why the turn ends with it, since it has given the same result again and again."""
 

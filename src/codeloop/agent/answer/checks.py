@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from codeloop.schema.part import Part, ToolPart, ToolStateCompleted
+from codeloop.schema.part import CHECK, Part, ToolPart, ToolStateCompleted
 from codeloop.schema.wire import Wire, replace
 
 _EDITS = frozenset({"edit", "multiedit", "write", "apply_patch"})
@@ -35,6 +35,11 @@ def is_check(command: str) -> bool:
     return any(_CHECK.search(each) and not _LOOKS.match(each) for each in re.split(r"&&|\|\||[;|\n]", command))
 
 
+def is_own_check(part: ToolPart) -> bool:
+    """Return whether a call is a check of a goal that codeloop ran itself."""
+    return isinstance(part.state, ToolStateCompleted) and bool(part.state.metadata.get(CHECK))
+
+
 def list_checks(parts: Iterable[Part]) -> list[CheckRun]:
     """Return the checks among the calls of a turn, oldest first."""
     found: list[CheckRun] = []
@@ -44,7 +49,7 @@ def list_checks(parts: Iterable[Part]) -> list[CheckRun]:
         command = str(part.state.input.get("command"))
         if part.tool in _EDITS and not str(part.state.input.get("filePath")).lower().endswith(_PROSE):
             found = [replace(each, after_last_edit=False) for each in found]
-        elif part.tool == "bash" and "id" not in part.state.metadata and is_check(command):
+        elif part.tool == "bash" and "id" not in part.state.metadata and (is_check(command) or is_own_check(part)):
             code = part.state.metadata.get("exit")
             found.append(CheckRun(command=command, exit_code=code, after_last_edit=True))
     return found

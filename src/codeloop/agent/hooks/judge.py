@@ -72,7 +72,7 @@ class HookJudge:
             ref = self._model(engine, row, session_id, model)
             if row.type == "agent":
                 return await self._subagent(engine, session_id, ref, prompt)
-            return await _verdict(engine, session_id, engine.models.open(ref), prompt)
+            return await ask_verdict(engine, session_id, engine.models.open(ref), prompt)
         except CodeloopError as error:
             raise HookFailed(str(error)) from error
 
@@ -134,7 +134,7 @@ class HookJudge:
             raise HookFailed(f"its subagent gave no verdict: {error}") from error
 
 
-async def _verdict(engine: Engine, session_id: str, model: ChatModel, prompt: str) -> HookVerdict:
+async def ask_verdict(engine: Engine, session_id: str, model: ChatModel, prompt: str) -> HookVerdict:
     """Ask a model for its verdict, once more if the answer has the wrong form. Raises HookFailed."""
     info, shape = model.info, shape_of(VERDICT)
     fields = native_fields(info, quirks_of(info), shape) or {}

@@ -28,6 +28,10 @@ class Supervisor:
         """Return the work of the subagent that has this session, while it goes on."""
         return self._working.get(session_id)
 
+    def list_working(self) -> list[str]:
+        """Return the sessions of the subagents that work or wait for their turn."""
+        return list(self._working)
+
     def begin(self, session_id: str, work: Coroutine[None, None, SubtaskResult]) -> asyncio.Task[SubtaskResult]:
         """Start a subagent's work. Raises ToolFailure when it works already."""
         if session_id in self._working:

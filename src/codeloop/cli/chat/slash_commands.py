@@ -12,11 +12,13 @@ from codeloop.cli.target.selection import check_agent, check_model, find, model_
 from codeloop.client.client import Client
 from codeloop.client.mentions import find_mentions
 from codeloop.client.numbers import dollars, when
+from codeloop.client.slash.goal import ARGUMENTS, parse_goal
 from codeloop.client.slash.names import similar_names
 from codeloop.client.slash.reports import context_lines, cost_lines, permission_lines
 from codeloop.client.undo_redo import redo_last, undo_last
 from codeloop.kit.suggest import near, suggest_names
 from codeloop.kit.terminal_text import inert, one_line
+from codeloop.schema.api.goal import Goal
 from codeloop.schema.api.session_inputs import (
     InvokeCommand,
     MessageWithParts,
@@ -80,17 +82,29 @@ async def take_line(chat: Chat, line: str) -> None:
             )
         )
     elif line.strip():
-        prompt = Prompt(
-            session_id="",
-            parts=[TextPartInput(text=line), *(await find_mentions(chat.client, line, chat.say))],
-            message_id=new_id("msg"),
-            model=chat.model,
-            agent=chat.agent,
-            limits=chat.limits,
-        )
-        await chat.begin(
-            lambda client, session: client.call(PROMPT, replace(prompt, session_id=session)), line, prompt.message_id
-        )
+        await _prompt(chat, line)
+
+
+async def _prompt(chat: Chat, line: str, goal: Goal | None = None) -> None:
+    prompt = Prompt(
+        session_id="",
+        parts=[TextPartInput(text=line), *(await find_mentions(chat.client, line, chat.say))],
+        message_id=new_id("msg"),
+        model=chat.model,
+        agent=chat.agent,
+        limits=chat.limits,
+        goal=goal,
+    )
+    await chat.begin(
+        lambda client, session: client.call(PROMPT, replace(prompt, session_id=session)), line, prompt.message_id
+    )
+
+
+async def _goal(chat: Chat, words: str) -> None:
+    text, goal = parse_goal(words)
+    if chat.is_busy:
+        raise UsageProblem(BUSY)
+    await _prompt(chat, text, goal)
 
 
 async def _slash(chat: Chat, name: str, words: str) -> None:
@@ -308,6 +322,7 @@ COMMANDS: dict[str, SlashCommand] = {
     "agent": SlashCommand("NAME", "set the agent for the next prompts", _agent),
     "model": SlashCommand("PROVIDER/MODEL", "set the model for the next prompts", _model),
     "profile": SlashCommand("[NAME]", "show or set what needs no question: ask, auto, plan, yolo", _profile),
+    "goal": SlashCommand(ARGUMENTS, "work until the checks pass", _goal),
     "undo": SlashCommand("", "undo the last turn and its file changes", _undo),
     "redo": SlashCommand("", "redo what was undone", partial(_undo, change=redo_last)),
     "compact": SlashCommand("", "replace the conversation with a summary", _compact),

@@ -98,6 +98,15 @@ class JsonUsageCommand(click.Command):
 )
 @click.option("-f", "--file", "files", type=FILE, multiple=True, help="Attach a file; repeatable.")
 @click.option("--schema", type=FILE, help="Print the answer as JSON that matches the JSON Schema in this file.")
+@click.option(
+    "--goal", metavar="TEXT", help="Work until this is reached: the checks pass, or what the turn ran proves it."
+)
+@click.option(
+    "--check", "checks", metavar="COMMAND", multiple=True, help="With --goal: has to exit with 0; repeatable."
+)
+@click.option("--protect", metavar="GLOB", multiple=True, help="With --goal: further files that must not change.")
+@click.option("--unprotect", metavar="GLOB", multiple=True, help="With --goal: tests or settings that may change.")
+@click.option("--rounds", type=click.IntRange(min=1), help="With --goal: checks are tried this often. [default: 10]")
 @click.option("--max-steps", type=click.IntRange(min=1), help="Maximum number of requests to the model.")
 @click.option("--max-cost", type=click.FloatRange(min=0), metavar="DOLLARS", help="Stop at this cost.")
 @click.option("--max-tokens", type=click.IntRange(min=1), help="Stop at this number of tokens.")
@@ -125,7 +134,7 @@ def run(*, output_format: str | None, **flags: Any) -> None:
     MESSAGE is the task. Without it, or with `-` in it, stdin is read.
 
     Exit codes: 0 done, 1 error, 2 usage, 3 provider, 4 limit, 5 denied, 6 no output as --schema says,
-    124 timeout, 130 interrupted.
+    7 goal not reached, 124 timeout, 130 interrupted.
     """
     from codeloop.cli.run.start import run_once
 

@@ -4,10 +4,11 @@ from typing import TYPE_CHECKING, Any
 
 from codeloop.client.numbers import count, describe_spending, duration
 from codeloop.kit.terminal_text import one_line
+from codeloop.schema.api.goal import GoalEnd
 from codeloop.schema.event import Event, MessageUpdated, PartRemoved, PartUpdated, SessionUpdated
 from codeloop.schema.message import NO_TOKENS, AssistantMessage, Session, Tokens, UserMessage
-from codeloop.schema.part import REMINDER, TextPart, ToolPart, ToolStateCompleted, ToolStateError
-from codeloop.schema.wire import JSON, Wire
+from codeloop.schema.part import CHECK, REMINDER, TextPart, ToolPart, ToolStateCompleted, ToolStateError
+from codeloop.schema.wire import JSON, Wire, replace
 
 if TYPE_CHECKING:
     from codeloop.agent.answer.checks import CheckRun
@@ -89,6 +90,8 @@ class Outcome(Wire):
     session_id: str = ""
     checks: "list[CheckRun]" = []
     """The tests, linters and builds that the turn ran, oldest first."""
+    goal: GoalEnd | None = None
+    """How far the goal came, when there is one."""
     structured: Any = None
     """The answer as data, when it was asked for as such."""
     context: tuple[int, int] | None = None
@@ -107,6 +110,23 @@ def summary(outcome: Outcome) -> str:
         outcome.session_id,
     ]
     return " · ".join(sums)
+
+
+def with_goal(outcome: Outcome, goal: GoalEnd) -> Outcome:
+    """Return the outcome of a turn that had a goal: only one that is reached is done, and a limit is no reason else."""
+    from codeloop.cli.exit_codes import LIMIT, NOT_DONE, TIMEOUT
+
+    if goal.status == "done":
+        return replace(outcome, goal=goal, reason="done", exit_code=0, message="")
+    if outcome.exit_code not in {LIMIT, TIMEOUT, 0}:
+        return replace(outcome, goal=goal)
+    return replace(
+        outcome,
+        goal=goal,
+        reason="not_done",
+        exit_code=NOT_DONE,
+        message=f"Not done: {'; '.join(goal.left)}. {outcome.message or goal.reason}".rstrip(),
+    )
 
 
 def make_unfinished(
@@ -187,6 +207,11 @@ class Tally:
         """Return the sums, and how it ended."""
         messages = self._messages.values()
         checks = self._list_checks()
+        of_checks = {
+            call.message_id
+            for call in self._calls.values()
+            if isinstance(call.state, ToolStateCompleted) and CHECK in call.state.metadata
+        }
         if reason == "done" and checks and checks[-1].exit_code != 0:
             message = message or f"The last check failed: {one_line(checks[-1].command, _COMMAND)}"
         used = next((info.tokens.all for info in reversed(messages) if info.tokens.all and not info.summary), 0)
@@ -199,7 +224,7 @@ class Tally:
             text=self._answer.text,
             cost=round(self._cost, 10),
             tokens=self._tokens,
-            steps=len(self._messages),
+            steps=len(self._messages.keys() - of_checks),
             duration_ms=int(seconds * 1000),
             denied=self._denied,
             checks=checks,

@@ -54,6 +54,8 @@ def message_of(options: Options) -> RunMessage:
 
     It may be empty only with a file or a command. Raises UsageProblem if there is nothing to do.
     """
+    if options.goal is not None and "-" not in options.message:
+        return RunMessage("\n\n".join(filter(None, (options.goal.strip(), " ".join(options.message).strip()))))
     if options.command is not None and "-" not in options.message:
         return RunMessage(" ".join(map(quote, options.message)))
     words = " ".join(word for word in options.message if word != "-").strip()
@@ -65,6 +67,7 @@ def message_of(options: Options) -> RunMessage:
         if options.files:
             return RunMessage("")
         raise UsageProblem(f"The message is missing. Give a task: {EXAMPLE}, or pipe it to stdin.")
+    words = "\n\n".join(filter(None, ((options.goal or "").strip(), words)))
     message = RunMessage(words, sys.stdin.buffer.read().decode("utf-8", "replace").strip())
     if not message.text and not options.files:
         raise UsageProblem(f"The message is missing: stdin is empty. Give a task: {EXAMPLE}.")
@@ -73,7 +76,7 @@ def message_of(options: Options) -> RunMessage:
 
 def is_stdin_unread(options: Options) -> bool:
     """Return whether stdin is a pipe or a file with content that `message_of` leaves unread."""
-    reads = "-" in options.message or not (options.message or options.command)
+    reads = "-" in options.message or not (options.message or options.command or options.goal)
     if reads or sys.stdin is None:
         return False
     try:

@@ -21,6 +21,7 @@ from codeloop.cli.target.target import OpenTarget, asks_trust
 from codeloop.client.client import Client
 from codeloop.client.target import Target
 from codeloop.extend.commands import COMPACT
+from codeloop.schema.api.goal import Goal
 from codeloop.schema.api.session_inputs import (
     FilePartInput,
     InvokeCommand,
@@ -147,6 +148,14 @@ class OneShot:
     async def _prompt(self, client: Client, message: RunMessage, attachments: list[FilePartInput]) -> MessageWithParts:
         options = self._options
         parts = await parts_of(client, message, lambda text: self.view.note(f"codeloop: {text}"))
+        goal = None
+        if options.goal is not None:
+            goal = Goal(
+                checks=[*options.checks],
+                protect=[*options.protect],
+                unprotect=[*options.unprotect],
+                rounds=options.rounds,
+            )
         prompt = Prompt(
             session_id=self.session_id,
             message_id=self._prompt_id,
@@ -156,6 +165,7 @@ class OneShot:
             variant=options.variant,
             format=self._wanted,
             limits=limits_of(options),
+            goal=goal,
         )
         return await client.call(PROMPT, prompt)
 

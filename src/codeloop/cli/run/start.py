@@ -29,6 +29,14 @@ def check_flags(options: Options) -> None:
     check_stream_flags(options)
     if options.force and options.record is None:
         raise UsageProblem("--force needs --record. Leave it out.")
+    if options.goal is None:
+        for name in ("checks", "protect", "unprotect", "rounds"):
+            if getattr(options, name):
+                raise UsageProblem(f"--{name.removesuffix('s') if name == 'checks' else name} needs --goal TEXT.")
+    elif not options.goal.strip():
+        raise UsageProblem("--goal is empty. Say what is to be reached: --goal 'tests pass' --check 'make test'.")
+    elif options.schema is not None or options.command is not None:
+        raise UsageProblem("--goal does not work with --schema or --command. Leave one of them out.")
 
 
 def check_stream_flags(options: Options) -> None:
@@ -48,7 +56,7 @@ def check_stream_flags(options: Options) -> None:
         }.items():
             if is_given:
                 raise UsageProblem(f"{name} needs --input-format stream-json. Add that, or leave it out.")
-    elif options.message or options.command or options.files:
+    elif options.message or options.command or options.files or options.goal:
         raise UsageProblem(
             "With --input-format stream-json, the messages come from stdin. Leave MESSAGE, --command and --file out."
         )

@@ -9,7 +9,7 @@ from typing import Any
 from codeloop.cli import exit_codes
 from codeloop.cli.follow.follower import Callbacks, RunFollower
 from codeloop.cli.follow.subagents import Background, wait_for
-from codeloop.cli.output.result import Outcome, Tally
+from codeloop.cli.output.result import Outcome, Tally, with_goal
 from codeloop.cli.output.streams import Output
 from codeloop.cli.output.view import View
 from codeloop.cli.questions.answerer import Answerer
@@ -110,9 +110,10 @@ class RunTurn:
         # What ended it counts, unless the turn was over by itself before it could be aborted.
         if ended_by is not None and (is_answered or ended_by.reason == "error" or reason == "aborted"):
             reason, code, message = ended_by.reason, CODES[ended_by.reason], ended_by.message
-        if code == exit_codes.DONE and self._answerer.refused:
+        if code == exit_codes.DONE and self._answerer.refused and (stop is None or stop.goal is None):
             code, message = exit_codes.DENIED, REFUSED
-        return self._outcome(reason, code, message, seconds, stop.context_window if stop else 0)
+        outcome = self._outcome(reason, code, message, seconds, stop.context_window if stop else 0)
+        return outcome if stop is None or stop.goal is None else with_goal(outcome, stop.goal)
 
     def _end_unsent(self, error: CodeloopError, seconds: float) -> Outcome:
         """Return the outcome of a message that was not sent, because of an end or a refusal; else raise the error."""

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from codeloop.schema.api.goal import Goal, GoalEnd
 from codeloop.schema.message import Message, ModelRef
 from codeloop.schema.part import FilePartSource, FilePartSourceText, Part
 from codeloop.schema.permission import Reply
@@ -87,6 +88,7 @@ class Prompt(Wire):
     tools: dict[str, bool] | None = None
     format: JSON | None = None
     limits: RunLimits | None = None
+    goal: Goal | None = None
 
 
 class InvokeCommand(Wire):
@@ -169,11 +171,15 @@ class RejectQuestion(Wire):
 
 
 class TurnEnd(Wire):
-    """Why a turn ended; `message` says it in a line. `context_window`: what the model takes, in tokens; 0: unknown."""
+    """Why a turn ended; `message` says it in a line. `context_window`: what the model takes, in tokens; 0: unknown.
+
+    `goal`: how far it came, when the prompt had one.
+    """
 
     reason: str
     message: str = ""
     context_window: int = 0
+    goal: GoalEnd | None = None
 
 
 class MessageWithParts(Wire):

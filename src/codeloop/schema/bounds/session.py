@@ -4,3 +4,9 @@ from codeloop.kit.limit import Limit
 
 SESSION_FOUND = Limit("session.found", 10_000, "count", "places of a text in one session; more are left out")
 BUDGETS = Limit("session.budgets", 1_000, "count", "shared budgets that a server remembers; the oldest are forgotten")
+GOAL_ROUNDS = Limit("session.goal_rounds", 10, "count", "a model is sent on this often before a goal is not done")
+GOAL_STUCK = Limit(
+    "session.goal_stuck", 3, "count", "rounds that change no file and fail alike, then a goal is not done"
+)
+GOAL_CHECKS = Limit("session.goal_checks", 20, "count", "checks of one goal; with more it is refused")
+GOAL_OUTPUT = Limit("session.goal_output", 4_000, "characters", "of a check's output that a judge is shown")

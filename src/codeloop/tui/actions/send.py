@@ -4,6 +4,8 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 from codeloop.client.client import Client
+from codeloop.client.slash.goal import describe_reached, parse_goal
+from codeloop.schema.api.goal import Goal
 from codeloop.schema.api.session_inputs import (
     FilePartInput,
     InvokeCommand,
@@ -14,7 +16,7 @@ from codeloop.schema.api.session_inputs import (
     TextPartInput,
 )
 from codeloop.schema.api.session_requests import MessageId, SessionId, UpdateSession
-from codeloop.schema.errors import CodeloopError
+from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import Session
 from codeloop.schema.operation import COMMAND, MESSAGE_GET, PROMPT, SESSION_GET, SESSION_SHELL, SESSION_UPDATE
@@ -28,7 +30,16 @@ LIMITS = RunLimits(attended=True)
 UNSENT = "Nothing was sent: no model can be used yet. /connect sets one up, then send the prompt again."
 
 
-async def send(ui: Ui, tab: SessionTab, entry: PromptEntry, delivery: Delivery) -> None:
+async def send_goal(ui: Ui, words: str) -> None:
+    """Have the model work until a goal is reached. Raises CodeloopError."""
+    text, goal = parse_goal(words)
+    tab = ui.tab
+    if tab.view is not None and tab.view.is_busy:
+        raise UsageProblem("A turn is running. Stop it, or wait for its end; then give the goal.")
+    ui.start_task(send(ui, tab, PromptEntry(text), "steer", goal))
+
+
+async def send(ui: Ui, tab: SessionTab, entry: PromptEntry, delivery: Delivery, goal: Goal | None = None) -> None:
     """Send a prompt, or a line for the shell; `queue` holds it while a turn runs. Raises CodeloopError."""
     if delivery == "queue" and tab.view is not None and tab.view.is_busy:
         tab.prompt.queue.hold(entry)
@@ -51,6 +62,7 @@ async def send(ui: Ui, tab: SessionTab, entry: PromptEntry, delivery: Delivery) 
             agent=agent,
             variant=model.variant if model else None,
             limits=LIMITS,
+            goal=goal,
         )
         _tell(ui, await client.call(PROMPT, prompt))
 
@@ -169,5 +181,7 @@ def _client(ui: Ui, session: Session) -> Client:
 def _tell(ui: Ui, answer: MessageWithParts) -> None:
     """Say why a turn ended, unless it is simply done or the conversation shows it."""
     stop = answer.stop
-    if stop is not None and stop.reason not in {"done", "aborted", "error"} and stop.message:
+    if stop is not None and stop.goal is not None and stop.goal.status == "done":
+        ui.say(describe_reached(stop.goal), "success")
+    elif stop is not None and stop.reason not in {"done", "aborted", "error"} and stop.message:
         ui.say(stop.message, "warning")

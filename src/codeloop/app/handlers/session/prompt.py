@@ -17,6 +17,7 @@ from codeloop.kit.jsonc import Path as Keys
 from codeloop.model.errors import UnknownModel
 from codeloop.schema import operation
 from codeloop.schema.agent import Agent
+from codeloop.schema.api.goal import Goal
 from codeloop.schema.api.session_inputs import (
     FilePartInput,
     InvokeCommand,
@@ -60,6 +61,8 @@ async def prompt(project: Project, args: Prompt) -> MessageWithParts:
     A prompt that was stored before, by the same id and with the same text, is the same one, sent again by a client
     that lost its connection: it is not stored twice and gets the answer of the first.
     """
+    if args.goal is not None and not args.no_reply:
+        return await _work_for_goal(project, args, args.goal)
     try:
         message, parts = await _store_or_abort(project, args)
     except OperationError:
@@ -75,6 +78,11 @@ async def prompt(project: Project, args: Prompt) -> MessageWithParts:
 @handles(operation.PROMPT_ASYNC)
 async def prompt_async(project: Project, args: Prompt) -> None:
     """Store a prompt and start the turn. One that is sent again is left as it is, as in `prompt`."""
+    rounds = None
+    if args.goal is not None:
+        from codeloop.app.handlers.session.goal import begin_goal
+
+        rounds = begin_goal(project, args, args.goal, is_sent=find_sent_prompt(project, args) is not None)
     try:
         message, _ = await _store_or_abort(project, args)
     except OperationError:
@@ -82,7 +90,21 @@ async def prompt_async(project: Project, args: Prompt) -> None:
             raise
         return
     if not args.no_reply:
-        project.runs.wake(args.session_id, await make_policy(args.limits, message, project))
+        project.runs.wake(args.session_id, await make_policy(args.limits, message, project), rounds=rounds)
+
+
+async def _work_for_goal(project: Project, args: Prompt, goal: Goal) -> MessageWithParts:
+    """Carry out a prompt that has a goal: its turn goes on until that is reached, or a limit is."""
+    from codeloop.app.handlers.session.goal import begin_goal, with_goal
+
+    sent = find_sent_prompt(project, args)
+    rounds = begin_goal(project, args, goal, is_sent=sent is not None)
+    if sent is not None:
+        return with_goal(await wait_for_answer(project, sent, args), rounds)
+    message, _ = await _store_or_abort(project, args)
+    policy = await make_policy(args.limits, message, project)
+    stop = await asyncio.shield(project.runs.wake(args.session_id, policy, rounds=rounds))
+    return with_goal(_answer(project, args.session_id, stop), rounds)
 
 
 def find_sent_prompt(project: Project, args: Prompt | InvokeCommand) -> Entry | None:
@@ -178,7 +200,12 @@ async def _store(project: Project, args: Prompt) -> tuple[UserMessage, list[Part
     project.models.open(model_ref(model))
     message = user_message(project, session.id, agent.name, model, args.message_id)
     message = replace(message, system=args.system, tools=args.tools, format=wanted)
-    parts = await _make_parts(project, session, agent, message, args.parts)
+    given = args.parts
+    if args.goal is not None:
+        from codeloop.app.handlers.session.goal import goal_part
+
+        given = [*given, goal_part(args.goal)]
+    parts = await _make_parts(project, session, agent, message, given)
     if project.engine.hooks.runner is not None:
         from codeloop.app.handlers.session.hooked_prompt import run_prompt_hooks
 

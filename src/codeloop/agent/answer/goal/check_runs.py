@@ -1,0 +1,118 @@
+"""Checks that codeloop runs itself: in the sandbox, in a shell of their own, recorded as calls of the tool `bash`."""
+
+import asyncio
+from collections.abc import Sequence
+
+from codeloop.agent.engine import Engine
+from codeloop.agent.step import new_message
+from codeloop.agent.tool_context import CallContext
+from codeloop.schema.event import message_updated, part_updated
+from codeloop.schema.ids import new_id, now_ms
+from codeloop.schema.limits import SHELL_TIMEOUT_MAX
+from codeloop.schema.message import AssistantMessage
+from codeloop.schema.part import (
+    CHECK,
+    TextPart,
+    ToolPart,
+    ToolStart,
+    ToolStateCompleted,
+    ToolStateError,
+    ToolStateRunning,
+    ToolTime,
+)
+from codeloop.schema.permission import Need
+from codeloop.schema.wire import JSON, replace
+from codeloop.store.conversation import next_prompt
+from codeloop.tool.builtin.shell.bash import BashParams, bash
+from codeloop.tool.tool import ToolFailure
+from codeloop.tool.truncate import truncate
+
+TOLD = "codeloop ran the checks of the goal itself; the results below are what they printed."
+
+
+class CheckContext(CallContext):
+    """What a check touches: the user gave its command, so nobody is asked.
+
+    Its shell is not that of the session, whose working directory and variables the model may have set.
+    """
+
+    is_recorded = True
+
+    async def ask(self, *_needs: Need) -> bool:
+        """Return that nobody was asked."""
+        return False
+
+    def report(self, *, title: str | None = None, metadata: JSON | None = None) -> None:
+        """Show progress, unless nothing of the run is stored."""
+        if self.is_recorded:
+            super().report(title=title, metadata=metadata)
+
+
+async def run_unrecorded(engine: Engine, session_id: str, agent: str, commands: Sequence[str]) -> list[ToolPart]:
+    """Run checks before the work begins; nothing of them is stored."""
+    parts = [_part(session_id, new_id("msg"), command) for command in commands]
+    return [await _run(engine, agent, part, is_recorded=False) for part in parts]
+
+
+async def run_recorded(engine: Engine, session_id: str, commands: Sequence[str]) -> list[ToolPart]:
+    """Run checks, and store them in an answer of their own that the model sees; a cancel leaves it completed."""
+    message = next_prompt(engine.store.context_view(session_id))
+    words = TextPart(id=new_id("prt"), session_id=session_id, message_id=message.id, text=TOLD, synthetic=True)
+    engine.store.append(message_updated(message), part_updated(words))
+    info = new_message(engine, session_id, message)
+    engine.store.append(message_updated(info))
+    done: list[ToolPart] = []
+    try:
+        for command in commands:
+            part = _part(session_id, info.id, command)
+            engine.store.append(part_updated(part))
+            try:
+                part = await _run(engine, info.agent, part)
+            except asyncio.CancelledError:
+                engine.store.append(part_updated(_complete(part, "", {"exit": None, "interrupted": True})))
+                raise
+            engine.store.append(part_updated(part))
+            done.append(part)
+    finally:
+        engine.store.append(message_updated(_close(info)))
+    return done
+
+
+def _close(info: AssistantMessage) -> AssistantMessage:
+    return replace(info, time=replace(info.time, completed=max(now_ms(), info.time.created)))
+
+
+def _part(session_id: str, message_id: str, command: str) -> ToolPart:
+    state = ToolStateRunning(input={"command": command}, time=ToolStart(start=now_ms()))
+    return ToolPart(
+        id=new_id("prt"), session_id=session_id, message_id=message_id, call_id=new_id("tool"), tool="bash", state=state
+    )
+
+
+async def _run(engine: Engine, agent: str, part: ToolPart, *, is_recorded: bool = True) -> ToolPart:
+    context = CheckContext(engine, engine.agent(agent), part)
+    context.is_recorded = is_recorded
+    context.session_id = f"{part.session_id}.checks"
+    work = engine.workspace
+    command = str(part.state.input["command"])
+    params = BashParams(command=command, timeout=SHELL_TIMEOUT_MAX.value, reset=True, workdir=str(work.directory))
+    try:
+        result = await bash.run(params, context)
+    except ToolFailure as error:
+        time = ToolTime(start=_start_of(part), end=max(now_ms(), _start_of(part)))
+        return replace(part, state=ToolStateError(input=part.state.input, error=str(error), time=time))
+    finally:
+        context.close()
+    result = truncate(result, work.scratch, "tail", lines=engine.output.lines, size=engine.output.bytes)
+    return _complete(part, result.output, result.metadata)
+
+
+def _complete(part: ToolPart, output: str, metadata: JSON) -> ToolPart:
+    time = ToolTime(start=_start_of(part), end=max(now_ms(), _start_of(part)))
+    metadata = {**metadata, CHECK: True}
+    state = ToolStateCompleted(input=part.state.input, output=output, title="", metadata=metadata, time=time)
+    return replace(part, state=state)
+
+
+def _start_of(part: ToolPart) -> int:
+    return part.state.time.start if isinstance(part.state, ToolStateRunning) else now_ms()

@@ -1,0 +1,53 @@
+"""Whether a goal without checks of its own is reached: a small model judges, by what codeloop recorded and no words."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from codeloop.agent.engine import Engine, model_ref
+from codeloop.agent.hooks.judge import ask_verdict
+from codeloop.extend.hooks.hooks import HookFailed
+from codeloop.schema.bounds.session import GOAL_OUTPUT
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.message import UserMessage
+from codeloop.schema.part import PatchPart, ToolPart, ToolStateCompleted
+from codeloop.store.conversation import Entry
+
+CONDITION = """Condition: the goal below is reached, and the runs prove it. They were made after the last edit.
+A run that does not test what the goal asks for proves nothing; if a part of the goal has no run, it is not met.
+
+Goal: {goal}
+
+Event: {evidence}"""
+_FILES = 200
+
+
+async def judge_goal(
+    engine: Engine, session_id: str, goal: str, runs: Sequence[ToolPart], entries: Sequence[Entry]
+) -> str:
+    """Return what is left of a goal, as the small model beside the session's says; "": it is reached.
+
+    `runs`: checks that codeloop ran; `entries`: those of the turn, of which only the changed files are shown.
+    """
+    user = next(entry.info for entry in reversed(entries) if isinstance(entry.info, UserMessage))
+    own = model_ref(user.model)
+    small = engine.models.small(own) or own
+    patches = [part for entry in entries for part in entry.parts if isinstance(part, PatchPart)]
+    files = sorted({file for patch in patches for file in patch.files})
+    shown = [
+        {"command": part.state.input["command"], "exit": part.state.metadata.get("exit"), "output": _end_of(part)}
+        for part in runs
+        if isinstance(part.state, ToolStateCompleted)
+    ]
+    evidence = msgspec.json.encode({"runs": shown, "changedFiles": files[:_FILES]}).decode()
+    prompt = CONDITION.format(goal=goal, evidence=evidence)
+    try:
+        verdict = await ask_verdict(engine, session_id, engine.models.open(small), prompt)
+    except (HookFailed, CodeloopError) as error:
+        return f"the judge gave no verdict: {error}"
+    return "" if verdict.ok else verdict.reason or "the judge says that it is not reached"
+
+
+def _end_of(part: ToolPart) -> str:
+    state = part.state
+    return state.output[-GOAL_OUTPUT.value :] if isinstance(state, ToolStateCompleted) else ""

@@ -1,0 +1,69 @@
+"""How many tests a check says it ran. Pure."""
+
+import re
+
+from msgspec import Struct
+
+_PYTEST = re.compile(r"^=*\s*(\d+ \w+(?:, \d+ \w+)*)\s.*\bin \d[\d.:]*\s?(?:s\b|ms\b|\()", re.MULTILINE)
+_COUNT = re.compile(r"(\d+) (\w+)")
+_UNITTEST = re.compile(r"^Ran (\d+) tests? in", re.MULTILINE)
+_UNITTEST_SKIPPED = re.compile(r"^(?:OK|FAILED) \(.*?skipped=(\d+)", re.MULTILINE)
+_JEST = re.compile(r"^\s*Tests:?\s+(.*\d+ (?:passed|failed|skipped|todo|total).*)$", re.MULTILINE)
+_CARGO = re.compile(r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored", re.MULTILINE)
+_GO = re.compile(r"^(?:ok|FAIL)\s+\S+\s+(?:\(cached\)|[\d.]+s)(.*)$", re.MULTILINE)
+_GO_SKIPPED = re.compile(r"^\s*--- SKIP:", re.MULTILINE)
+_TAP = re.compile(r"^[#\u2139] (pass|fail|skipped|todo) (\d+)$", re.MULTILINE)
+_MOCHA = re.compile(r"^\s+(\d+) (passing|failing|pending)\b", re.MULTILINE)
+_RAN = frozenset(("passed", "failed", "error", "errors", "xfailed", "xpassed", "pass", "fail", "passing", "failing"))
+_SKIPPED = frozenset(("skipped", "deselected", "todo", "pending"))
+
+
+class TestResults(Struct, frozen=True):
+    """Tests that ran, whatever came of them, and tests that were left out."""
+
+    __test__ = False
+    ran: int
+    skipped: int
+
+
+def read_results(output: str) -> TestResults | None:
+    """Return the sums of the summaries that test runners print; None: there is none."""
+    ran = skipped = 0
+    counts: list[tuple[int, str]] = []
+    for line in (*_PYTEST.findall(output), *_JEST.findall(output)):
+        counts += [(int(number), word) for number, word in _COUNT.findall(line)]
+    counts += [(int(number), word) for word, number in _TAP.findall(output)]
+    counts += [(int(number), word) for number, word in _MOCHA.findall(output)]
+    for passed, failed, ignored in _CARGO.findall(output):
+        counts += [(int(passed), "passed"), (int(failed), "failed"), (int(ignored), "skipped")]
+    counts += [(0 if "no tests to run" in rest else 1, "passed") for rest in _GO.findall(output)]
+    counts += [(1, "skipped") for _ in _GO_SKIPPED.findall(output)]
+    counts += [(int(number), "passed") for number in _UNITTEST.findall(output)]
+    for number in _UNITTEST_SKIPPED.findall(output):
+        counts += [(int(number), "skipped"), (-int(number), "passed")]  # unittest counts them among those it ran
+    if "no tests ran" in output:
+        counts.append((0, "passed"))
+    for number, word in counts:
+        ran += number if word in _RAN else 0
+        skipped += number if word in _SKIPPED else 0
+    return TestResults(ran, skipped) if counts else None
+
+
+def find_lost_tests(before: TestResults | None, now: TestResults | None) -> str:
+    """Say why a run that exits with 0 does not count: tests that ran or were counted before no longer are; "": it does.
+
+    `before`: of the run before the work began; None: it printed no results, or there was none.
+    """
+    if now is None:
+        return "" if before is None else "it prints no test results any more"
+    if now.ran == 0:
+        return "it ran no test"
+    if before is not None and now.ran < before.ran:
+        return f"it ran {_count(now.ran)}, and {before.ran} before the work began"
+    if before is not None and now.skipped > before.skipped:
+        return f"it left out {_count(now.skipped)}, and {before.skipped} before the work began"
+    return ""
+
+
+def _count(number: int) -> str:
+    return "1 test" if number == 1 else f"{number} tests"

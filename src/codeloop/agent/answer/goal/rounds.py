@@ -1,0 +1,257 @@
+"""The rounds of a goal: after each end of the model's work, checks run; it is sent on until they pass.
+
+What the model says counts for nothing. A check counts when codeloop has run it after the last edit, it exits with 0,
+the files that it consists of are as they were, and it runs as many tests as before the work began.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from codeloop.agent.answer.checks import is_check, is_own_check, list_checks
+from codeloop.agent.answer.goal.check_runs import run_recorded, run_unrecorded
+from codeloop.agent.answer.goal.judge import judge_goal
+from codeloop.agent.answer.goal.results import TestResults, find_lost_tests, read_results
+from codeloop.agent.engine import Engine
+from codeloop.agent.moves import Stop
+from codeloop.kit.terminal_text import one_line
+from codeloop.schema.api.goal import Goal, GoalCheck, GoalEnd
+from codeloop.schema.bounds.session import GOAL_CHECKS, GOAL_ROUNDS, GOAL_STUCK
+from codeloop.schema.event import message_updated, part_updated
+from codeloop.schema.ids import new_id
+from codeloop.schema.message import AssistantMessage
+from codeloop.schema.part import REMINDER, PatchPart, TextPart, ToolPart, ToolStateCompleted
+from codeloop.schema.wire import replace
+from codeloop.store.conversation import Entry, next_prompt
+from codeloop.store.subagent_state import lineage
+from codeloop.workspace.check_files import compile_patterns, hash_check_files, list_changes
+from codeloop.workspace.process.shells import Shells
+
+_COMMAND = 200  # characters of one that a message names
+_NAMED = 20
+"""Changed files that a message names."""
+_GOES_ON = frozenset(("done", "length"))
+"""Ends of the model's work after which it is sent on."""
+NO_CHECK = "no check was run"
+WORDS = """<system-reminder>Work until this goal is reached; nobody is there to take over what you leave.
+{how} Tests, their configuration and build files are protected: changing one, or leaving tests out, makes the result \
+"not done"{free}. If the goal can't be reached so, say why and end.</system-reminder>"""
+BY_CHECKS = "Each time you end, codeloop itself runs: {commands}. The goal is reached when {they} exit with 0."
+BY_JUDGE = (
+    "Each time you end, codeloop runs the checks again that you ran last, and a judge decides by their results alone."
+)
+NOT_YET = (
+    "<system-reminder>The goal is not reached yet: {left}. Go on, or say why it can't be reached.</system-reminder>"
+)
+
+
+def describe_goal(goal: Goal) -> str:
+    """Return what the model is told of a goal beside the user's words."""
+    commands = ", ".join(f"`{command}`" for command in goal.checks)
+    they = "it" if len(goal.checks) == 1 else "they all"
+    how = BY_CHECKS.format(commands=commands, they=they) if goal.checks else BY_JUDGE
+    if len(goal.checks) == 1:
+        how = how.replace("it exit with", "it exits with")
+    free = f" (but for {', '.join(goal.unprotect)})" if goal.unprotect else ""
+    return WORDS.format(how=how, free=free)
+
+
+def check_goal(goal: Goal, root: Path) -> str:
+    """Return why a goal can't be worked for; "": it can."""
+    if len(goal.checks) > GOAL_CHECKS.value:
+        return f"A goal has at most {GOAL_CHECKS.value} checks: put several into one command."
+    if any(not check.strip() or "\0" in check for check in goal.checks):
+        return "A check is empty or holds a NUL character: give a command line, such as `make test`."
+    try:
+        list(compile_patterns((*goal.protect, *goal.unprotect)))
+    except ValueError as error:
+        return f"protect and unprotect are globs of files below {root}: {error}."
+    return ""
+
+
+class ChecksLook(Struct, frozen=True):
+    """What a look at the checks found: what each gave, and what is missing, a phrase each."""
+
+    checks: list[GoalCheck]
+    left: list[str]
+
+
+class GoalRounds:
+    """The goal of one turn. `end` is what came of it, once it is over."""
+
+    def __init__(self, goal: Goal, words: str) -> None:
+        """`words`: the goal as the user put it."""
+        self.goal = goal
+        self.end: GoalEnd | None = None
+        self._words = words
+        self._rounds = 0
+        self._alike: list[tuple[object, ...]] = []
+        self._files: dict[str, str] = {}
+        self._before: dict[str, TestResults | None] = {}
+        self._began = 0
+        self._last = ChecksLook([], ["its checks did not run after the last edit"])
+
+    async def begin(self, engine: Engine, session_id: str) -> None:
+        """Note the files that the checks consist of, and what the checks say before the work begins."""
+        entries = engine.store.context_view(session_id).entries
+        self._began = entries[-1].info.time.created if entries else 0
+        self._files = await self._hash(engine)
+        agent = entries[-1].info.agent if entries else "build"
+        for part in await run_unrecorded(engine, session_id, agent, self.goal.checks):
+            self._before[str(part.state.input["command"])] = _results_of(part)
+
+    def bound(self, engine: Engine, session_id: str) -> Engine:
+        """Return the engine of the next round: what is left of the steps that all rounds may take together."""
+        if engine.policy.steps is None:
+            return engine
+        left = max(engine.policy.steps - self._count_steps(engine, session_id), 0)
+        return replace(engine, policy=replace(engine.policy, steps=left))
+
+    async def end_round(self, engine: Engine, session_id: str, stop: Stop) -> Stop | None:
+        """Run the checks after the model has ended; return how the turn ends. None: it is sent on."""
+        self._rounds += 1
+        await _end_background(engine, session_id)
+        self._last = await self._look(engine, session_id)
+        if not self._last.left:
+            return self._finish("done", "")
+        reason = self._find_end(engine, session_id, stop)
+        if reason:
+            ended = self._finish("not_done", reason)
+            return ended if stop.reason != "error" else replace(stop, message=f"{stop.message} {ended.message}")
+        self._send_on(engine, session_id)
+        return None
+
+    def give_up(self, reason: str) -> GoalEnd:
+        """Return how far the goal came when the turn was ended from outside."""
+        if self.end is None:
+            self._finish("not_done", reason)
+        assert self.end is not None
+        return self.end
+
+    def _find_end(self, engine: Engine, session_id: str, stop: Stop) -> str:
+        """Return why the work ends though the goal is not reached; "": it goes on."""
+        if stop.reason not in _GOES_ON:
+            return stop.message or f"The turn ended ({stop.reason})."
+        most = self.goal.rounds or GOAL_ROUNDS.value
+        if self._rounds >= most:
+            return f"The limit of {most} {'round' if most == 1 else 'rounds'} is reached."
+        steps = engine.policy.steps
+        if steps is not None and self._count_steps(engine, session_id) >= steps:
+            return f"The limit of {steps} steps is reached."
+        view = engine.store.context_view(session_id)
+        edits = sum(isinstance(part, PatchPart) for entry in view.entries for part in entry.parts)
+        self._alike.append((edits, *self._last.left))
+        latest = self._alike[-GOAL_STUCK.value :]
+        if len(latest) == GOAL_STUCK.value and len(set(latest)) == 1:
+            return f"Nothing changed in {GOAL_STUCK.value} rounds."
+        return ""
+
+    def _finish(self, status: str, reason: str) -> Stop:
+        self.end = GoalEnd(
+            status="done" if status == "done" else "not_done",
+            rounds=self._rounds,
+            checks=self._last.checks,
+            left=self._last.left,
+            reason=reason,
+        )
+        if status == "done":
+            return Stop("done")
+        return Stop("not_done", f"Not done: {'; '.join(self._last.left)}. {reason}".rstrip())
+
+    def _send_on(self, engine: Engine, session_id: str) -> None:
+        words = NOT_YET.format(left="; ".join(self._last.left))
+        message = next_prompt(engine.store.context_view(session_id))
+        part = TextPart(
+            id=new_id("prt"),
+            session_id=session_id,
+            message_id=message.id,
+            text=words,
+            synthetic=True,
+            metadata={REMINDER: words},
+        )
+        engine.store.append(message_updated(message), part_updated(part))
+
+    def _count_steps(self, engine: Engine, session_id: str) -> int:
+        infos = (entry.info for entry in engine.store.context_view(session_id).entries)
+        return sum(
+            isinstance(info, AssistantMessage) and info.time.created > self._began and bool(info.finish or info.error)
+            for info in infos
+        )
+
+    async def _hash(self, engine: Engine) -> dict[str, str]:
+        work, goal = engine.workspace, self.goal
+        path = work.environment.get("PATH")
+        return await asyncio.to_thread(hash_check_files, work.root, goal.checks, path, goal.protect, goal.unprotect)
+
+    async def _look(self, engine: Engine, session_id: str) -> ChecksLook:
+        """Run the checks; return what each gave, and what is left."""
+        changes = list_changes(self._files, await self._hash(engine))
+        commands = self.goal.checks or self._find_own_checks(engine, session_id)
+        parts = await run_recorded(engine, session_id, commands) if commands else []
+        if not changes:  # a check, too, may have changed them
+            changes = list_changes(self._files, await self._hash(engine))
+        checks = [self._judge(part) for part in parts]
+        more = f" and {len(changes) - _NAMED} more" if len(changes) > _NAMED else ""
+        left = [f"protected files changed: {', '.join(changes[:_NAMED])}{more}"] if changes else []
+        left += [f"`{one_line(each.command, _COMMAND)}`: {each.problem}" for each in checks if each.problem]
+        if not checks:
+            left.append(NO_CHECK)
+        if not left and not self.goal.checks:
+            verdict = await judge_goal(engine, session_id, self._words, parts, self._entries(engine, session_id))
+            left += [verdict] if verdict else []
+        return ChecksLook(checks, left)
+
+    def _judge(self, part: ToolPart) -> GoalCheck:
+        command = str(part.state.input["command"])
+        state = part.state
+        if not isinstance(state, ToolStateCompleted):
+            return GoalCheck(command=command, exit_code=None, problem="it could not be run")
+        code = state.metadata.get("exit")
+        if state.metadata.get("timedOut"):
+            problem = "it was ended after its timeout"
+        elif code is None:
+            problem = "it was ended"
+        elif code:
+            problem = f"it exits with {code}"
+        else:
+            problem = find_lost_tests(self._before.get(command), _results_of(part))
+        return GoalCheck(command=command, exit_code=code, problem=problem)
+
+    def _entries(self, engine: Engine, session_id: str) -> list[Entry]:
+        entries = engine.store.context_view(session_id).entries
+        return [entry for entry in entries if entry.info.time.created > self._began]
+
+    def _find_own_checks(self, engine: Engine, session_id: str) -> list[str]:
+        """Return the checks that the model ran, newest first, but for lines that hide an exit code."""
+        parts = [part for entry in self._entries(engine, session_id) for part in entry.parts]
+        own = [part for part in parts if not (isinstance(part, ToolPart) and is_own_check(part))]
+        commands = dict.fromkeys(run.command for run in reversed(list_checks(own)) if _is_plain(run.command))
+        return list(commands)[: GOAL_CHECKS.value]
+
+
+def _is_plain(command: str) -> bool:
+    """Return whether the exit code of a line is that of its check."""
+    return is_check(command) and not any(each in command for each in ("||", ";", "|", "&", "\n", "`", "$("))
+
+
+def _results_of(part: ToolPart) -> TestResults | None:
+    return read_results(part.state.output) if isinstance(part.state, ToolStateCompleted) else None
+
+
+async def _end_background(engine: Engine, session_id: str) -> None:
+    """Wait for the subagents that still work, and end the background commands: nothing changes files under a check."""
+
+    def is_own(other: str) -> bool:
+        return any(session.id == session_id for session in lineage(engine.store, other))
+
+    working: Sequence[asyncio.Task[object]] = [
+        task for each in engine.tasks.list_working() if is_own(each) and (task := engine.tasks.working(each))
+    ]
+    if working:
+        await asyncio.wait(working)
+    shells = engine.workspace.part(Shells)
+    for job in shells.jobs.all() if shells is not None else ():
+        if is_own(job.session):
+            await job.kill()

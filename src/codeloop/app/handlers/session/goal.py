@@ -1,0 +1,42 @@
+"""A prompt that has a goal: the rounds of its turn, and what clients are told at its end."""
+
+from codeloop.agent.answer.goal.rounds import GoalRounds, check_goal, describe_goal
+from codeloop.app.project import Project
+from codeloop.schema.api.goal import Goal
+from codeloop.schema.api.session_inputs import MessageWithParts, PartInput, Prompt, TextPartInput
+from codeloop.schema.errors import OperationError
+from codeloop.schema.wire import replace
+
+
+def begin_goal(project: Project, args: Prompt, goal: Goal, *, is_sent: bool) -> GoalRounds:
+    """Return the rounds of a prompt's goal; those that it has already where it `is_sent` again.
+
+    Raises OperationError: one that can't be used, or a turn runs.
+    """
+    known = project.shared(_keep_goals)
+    if is_sent and args.session_id in known:
+        return known[args.session_id]
+    if problem := check_goal(goal, project.workspace.root):
+        raise OperationError("BadRequest", problem)
+    if project.runs.works_on(args.session_id):
+        raise OperationError("SessionBusyError", f"Session {args.session_id} is busy. Abort its turn first.")
+    words = "\n".join(part.text for part in args.parts if isinstance(part, TextPartInput) and not part.synthetic)
+    known[args.session_id] = GoalRounds(goal, words)
+    return known[args.session_id]
+
+
+def goal_part(goal: Goal) -> PartInput:
+    """Return the part of a prompt that says to the model how its goal is judged."""
+    return TextPartInput(text=describe_goal(goal), synthetic=True)
+
+
+def with_goal(answer: MessageWithParts, rounds: GoalRounds) -> MessageWithParts:
+    """Add to the end of a turn how far its goal came."""
+    if answer.stop is None:
+        return answer
+    return replace(answer, stop=replace(answer.stop, goal=rounds.give_up(answer.stop.message)))
+
+
+def _keep_goals(_project: Project) -> dict[str, GoalRounds]:
+    """Make the table of each session's latest goal in this process."""
+    return {}

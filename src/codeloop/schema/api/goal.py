@@ -1,0 +1,39 @@
+"""A goal that a prompt is to reach, and how far it came."""
+
+from typing import Literal
+
+from codeloop.schema.wire import Count, Wire
+
+
+class Goal(Wire):
+    """What a prompt is to reach: its checks exit with 0, or, without one, a model judges what the turn's checks show.
+
+    Ours, not the reference's. `checks`: command lines. `protect`, `unprotect`: globs of further files that a check
+    consists of, and of those that may be changed. `rounds`: how often the model is sent on at most.
+    """
+
+    checks: list[str] = []
+    protect: list[str] = []
+    unprotect: list[str] = []
+    rounds: Count | None = None
+
+
+class GoalCheck(Wire):
+    """A check as it was run last, after the last edit. `problem`: why it does not count as passed; empty: it did.
+
+    `exit_code`: None for one that was ended.
+    """
+
+    command: str
+    exit_code: int | None
+    problem: str = ""
+
+
+class GoalEnd(Wire):
+    """How far a goal came. `left`: what is missing, a phrase each; `reason`: why the work ended before; in ms."""
+
+    status: Literal["done", "not_done"]
+    rounds: int
+    checks: list[GoalCheck] = []
+    left: list[str] = []
+    reason: str = ""

@@ -1,0 +1,170 @@
+"""The files that a project's checks consist of: tests, their configuration, build files, the scripts that they run."""
+
+import hashlib
+import json
+import os
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from codeloop.kit.glob import compile_glob
+from codeloop.kit.processes import which
+from codeloop.kit.small_files import read_start
+
+TESTS = (
+    "**/{test,tests,spec,specs,__tests__,e2e,testdata,fixtures}/**",
+    "**/{test_*.*,*_test.*,*.test.*,*.spec.*,*_spec.*,*Test.*,*Tests.*}",
+)
+"""Tests that were there when the work began. New ones may be added."""
+SETTINGS = (
+    "**/{conftest.py,pytest.ini,.pytest.ini,tox.ini,setup.cfg,noxfile.py,sitecustomize.py,usercustomize.py}",
+    "**/{Makefile,makefile,GNUmakefile,*.mk,justfile,Justfile,.justfile,Rakefile,.rspec,phpunit.xml*}",
+    "**/{Taskfile.yml,Taskfile.yaml,package.json,pyproject.toml,tsconfig*.json,biome.json,biome.jsonc}",
+    "**/{jest.config.*,vitest.config.*,karma.conf.*,.mocharc*,.eslintrc*,eslint.config.*,.eslintignore,.prettierrc*}",
+    "**/{ruff.toml,.ruff.toml,mypy.ini,.mypy.ini,pyrightconfig.json,.flake8,.pylintrc,.coveragerc,clippy.toml}",
+    "**/{.golangci.yml,.golangci.yaml,.pre-commit-config.yaml,.gitlab-ci.yml}",
+    "**/{.github,.ci,.circleci}/**",
+)
+"""What decides which tests run and how. A new one counts as a change."""
+_SKIPPED = frozenset(
+    (".git", "node_modules", ".venv", "venv", "__pycache__", ".tox", ".nox", ".mypy_cache", ".pytest_cache", "target")
+)
+_ENTRIES = 200_000
+"""The most files that are looked at."""
+_FILE = 16 * 1024 * 1024
+"""Bytes of a file that its hash is of."""
+_SCRIPT = 256 * 1024
+_DEPTH = 3
+"""Scripts that scripts run."""
+_WORD = re.compile(r"[\w./@+-]+")
+_RECIPES = re.compile(r"(?:^|/)(?:(?:GNUm|M|m)akefile|[^/]*\.(?:mk|sh|bash)|\.?[Jj]ustfile|package\.json)$")
+_RUNNERS = ("GNUmakefile", "makefile", "Makefile", "justfile", "package.json")
+_NOT_CHECKS = {
+    "pyproject.toml": ("poetry", "uv", "setuptools"),
+    "package.json": ("dependencies", "devDependencies", "peerDependencies", "optionalDependencies", "version"),
+}
+"""What of these files is not about checks, so that a dependency may be added."""
+
+
+def hash_check_files(
+    root: Path, commands: Sequence[str], path: str | None, protect: Sequence[str] = (), unprotect: Sequence[str] = ()
+) -> dict[str, str]:
+    """Return the files that the checks `commands` consist of below `root`, by relative name, each with its hash.
+
+    `path`: the PATH that programs are found on. `protect`, `unprotect`: globs of further files, and of those that may
+    be changed. Raises ValueError for a glob that is not valid.
+    """
+    kept = compile_patterns((*TESTS, *SETTINGS, *protect))
+    free = compile_patterns(unprotect)
+    names = {name for name in _walk(root) if any(each.fullmatch(name) for each in kept)}
+    names |= _find_scripts(root, commands, path)
+    return {name: _hash(root, name) for name in sorted(names) if not any(each.fullmatch(name) for each in free)}
+
+
+def list_changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    """Return what happened to check files, a phrase each: `tests/test_a.py was changed`."""
+    settings = compile_patterns(SETTINGS)
+    found = [f"{name} was deleted" for name in before.keys() - now.keys()]
+    found += [f"{name} was changed" for name in before.keys() & now.keys() if before[name] != now[name]]
+    added = now.keys() - before.keys()
+    found += [f"{name} was added" for name in added if any(each.fullmatch(name) for each in settings)]
+    return sorted(found)
+
+
+def compile_patterns(patterns: Iterable[str]) -> list[re.Pattern[str]]:
+    """Return the expressions of globs: a plain name is found in any folder, `folder/` stands for all that is in it.
+
+    Raises ValueError for one that is not valid.
+    """
+    found: list[re.Pattern[str]] = []
+    for pattern in patterns:
+        whole = pattern.removeprefix("./")
+        whole += "**" if whole.endswith("/") else ""
+        found.append(compile_glob(whole if "/" in whole else f"**/{whole}"))
+    return found
+
+
+def _walk(root: Path) -> Iterator[str]:
+    """Yield the files below a folder by their relative names, without what tools keep there."""
+    left = _ENTRIES
+    for folder, folders, files in os.walk(root):
+        folders[:] = sorted(each for each in folders if each not in _SKIPPED)
+        for name in files:
+            yield os.path.relpath(f"{folder}/{name}", root)
+        left -= len(files) + len(folders)
+        if left < 0:
+            return
+
+
+def _find_scripts(root: Path, commands: Sequence[str], path: str | None) -> set[str]:
+    """Return the files below `root` that the commands name, or run by scripts, or find as programs on the PATH."""
+    found: set[str] = set()
+    texts = [*commands, *(_read(root / file) for file in _RUNNERS)]
+    for depth in range(_DEPTH):
+        words = dict.fromkeys(word for text in texts for word in _WORD.findall(text))
+        new = {name for word in words if (name := _name_script(root, word, path, is_given=depth == 0)) is not None}
+        texts = [_read(root / name) for name in new - found if _RECIPES.search(name) or _is_shell(root / name)]
+        found |= new
+        if not texts:
+            break
+    for command in commands:  # what is named in the command itself counts whatever it is
+        for word in _WORD.findall(command):
+            if (root / word).is_file() and _is_below(root / word, root):
+                found.add(os.path.relpath(root / word, root))
+    return found
+
+
+def _name_script(root: Path, word: str, path: str | None, *, is_given: bool) -> str | None:
+    """Return the relative name of a script or a program below `root` that a word stands for; None: it is none."""
+    file = root / word
+    if "/" not in word and is_given and not file.is_file():
+        program = which(word, path)
+        file = Path(program) if program is not None else file
+    if not file.is_file() or not _is_below(file, root):
+        return None
+    is_script = _RECIPES.search(str(file)) is not None or os.access(file, os.X_OK)
+    return os.path.relpath(file, root) if is_script else None
+
+
+def _is_below(file: Path, root: Path) -> bool:
+    return Path(os.path.normpath(file)).is_relative_to(root)
+
+
+def _read(file: Path) -> str:
+    try:
+        return read_start(file, _SCRIPT).decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def _is_shell(file: Path) -> bool:
+    first = _read(file)[:80].partition("\n")[0]
+    return first.startswith("#!") and first.rstrip().endswith(("sh", "bash"))
+
+
+def _hash(root: Path, name: str) -> str:
+    """Return the hash of what of a file is about checks; of one that can't be read, that it can't."""
+    try:
+        data = read_start(root / name, _FILE)
+        mode = "x" if os.access(root / name, os.X_OK) else "-"
+    except (OSError, ValueError):
+        return "unreadable"
+    return mode + hashlib.sha256(_about_checks(name, data)).hexdigest()
+
+
+def _about_checks(name: str, data: bytes) -> bytes:
+    file = Path(name).name
+    other: Iterable[str] = _NOT_CHECKS.get(file, ())
+    try:
+        match file:
+            case "package.json":
+                table = json.loads(data)
+            case "pyproject.toml":
+                table = tomllib.loads(data.decode())["tool"]
+            case _:
+                return data
+        kept = {key: value for key, value in table.items() if key not in other}
+        return json.dumps(kept, sort_keys=True, default=str).encode()
+    except (ValueError, KeyError, AttributeError):  # not what it should be: then all of it counts
+        return data
