@@ -31,7 +31,7 @@ RUNNERS = {
     "pytest": _runner(
         r"^=+ test session starts =+$|^=+ .*\b(?:passed|failed|error)\b.* =+$",
         r"\S+(?:::\S.*)? (?:PASSED|SKIPPED|XFAIL)\b.*|\[gw\d+\] \[ *\d+%\] (?:PASSED|SKIPPED) .*"
-        r"|\S+\.py [.sx]+ +\[ *\d+%\]",
+        r"|(?:\S+\.py )?[.sx]+ +\[ *\d+%\]",
     ),
     "unittest": _runner(r"^Ran \d+ tests? in ", r".*\.\.\. (?:ok|skipped\b.*)"),
     "jest": _runner(r"^Tests: +\d+ (?:failed|passed|skipped|todo)", r"\s+(?:\u2713|\u221a|\u25cb) .*|PASS .*"),
@@ -52,14 +52,12 @@ RUNNERS = {
 
 
 def condense(text: str) -> tuple[str, bool]:
-    """Return the text without lines that say that a test passed, nor runs of lines shown above; whether any went."""
+    """Return the text without lines that say that a test passed, nor runs of lines shown above; whether runs went."""
     if len(text) < _SHORT:
         return text, False
-    lines = text.split("\n")
-    counted = _count_passes(text, lines)
+    counted = _count_passes(text, text.split("\n"))
     kept = _drop_repeats(counted)
-    is_shorter = len(kept) < len(lines)
-    return ("\n".join(kept) if is_shorter else text), is_shorter
+    return "\n".join(kept), len(kept) < len(counted)
 
 
 def _count_passes(text: str, lines: Sequence[str]) -> list[str]:

@@ -77,11 +77,11 @@ class OutputBuffer:
         gap = self.total - self._seen - len(self._head) - len(self._tail)
         start = plain(_decode(self._head if gap else self._head + self._tail))
         end = plain(_decode(_whole_lines(self._tail))) if gap else PlainOutput("")
-        begin, is_shorter = condense(start.text)
-        close, is_shorter_too = condense(end.text)
+        begin, has_gaps = condense(start.text)
+        close, has_gaps_too = condense(end.text)
         is_long = len(begin) > SHELL_OUTPUT.value or byte_length(begin) > _BYTES
         is_cut = bool(gap) or is_long or count_lines(begin) > _LINES
-        is_condensed = is_shorter or is_shorter_too
+        is_condensed = has_gaps or has_gaps_too
         is_reduced = start.is_reduced or end.is_reduced or is_condensed
         if (is_cut or is_reduced) and self.path is None and not self._failure:
             self._open()
