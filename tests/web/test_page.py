@@ -17,7 +17,7 @@ from tests.support.programs import CODELOOP
 
 pytestmark = pytest.mark.e2e
 READY = "Open in a browser: "
-PROGRAMS = ("work", "tabs", "audit", "payloads", "long", "restart", "share")
+PROGRAMS = ("work", "tabs", "audit", "payloads", "restart", "share", "speed")
 SECONDS = 240
 
 

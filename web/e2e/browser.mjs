@@ -11,10 +11,10 @@ const SIZES = { desktop: { width: 1280, height: 820 }, wide: { width: 1600, heig
 export const link = process.env.CODELOOP_LINK;
 const pictures = process.env.CODELOOP_PICTURES;
 
-/** Run `work(open)` in a fresh browser; `open(options)` gives a page in a context of its own, or in the given one. */
-export async function inBrowser(work) {
+/** Run `work(open)` in a fresh browser; `open(options)` gives a page of it. `options`: further ones of the browser. */
+export async function inBrowser(work, options = {}) {
   const folder = await mkdtemp(join(tmpdir(), "codeloop-web-"));
-  const browser = await chromium.launchPersistentContext(folder, { executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", headless: true, args: FLAGS, viewport: SIZES.desktop });
+  const browser = await chromium.launchPersistentContext(folder, { executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", headless: true, args: FLAGS, viewport: SIZES.desktop, ...options });
   const errors = [];
   const allowed = [];
   browser.on("page", (page) => watch(page, errors));

@@ -5,6 +5,7 @@ import { loadSessions, reload } from "./state/load";
 import { showAddress } from "./state/route";
 import { place } from "./state/store";
 import { fail } from "./state/ui";
+import { warmUp } from "./text/markdown";
 import { isSignedOut, Refused, signIn } from "./wire/api";
 import { follow } from "./wire/stream";
 import { App } from "./view/app";
@@ -45,6 +46,7 @@ async function begin(): Promise<void> {
   await useLink().catch(fail);
   render(<App onSignedIn={() => void start()} />, document.querySelector("#app")!);
   addEventListener("hashchange", () => void showAddress().catch(fail));
+  warmUp();
   void follow({
     onEvents: applyEvents,
     onResync: () => {

@@ -177,6 +177,14 @@ function addQuestion(request: QuestionRequest): void {
   announce("codeloop has a question.", rootOf(request.sessionID));
 }
 
+const createdAt = (view: MessageView | undefined): number => view?.info.peek().time.created ?? Infinity;
+
+/** Join messages by the time that they were created; older ones come as a page that ends where the others begin. */
+function inOrder(added: MessageView[], held: MessageView[]): MessageView[] {
+  if (createdAt(added.at(-1)) <= createdAt(held[0])) return [...added, ...held];
+  return [...held, ...added].sort((a, b) => createdAt(a) - createdAt(b));
+}
+
 /** Take in a page of messages: older ones, or all that is held anew. */
 export function putMessages(sessionID: string, items: { info: Message; parts: Part[] }[]): void {
   const held = conversationOf(sessionID);
@@ -196,6 +204,6 @@ export function putMessages(sessionID: string, items: { info: Message; parts: Pa
         return part_;
       });
     }
-    if (views.length > 0) held.messages.value = [...views, ...held.messages.value].sort((a, b) => a.info.peek().time.created - b.info.peek().time.created);
+    if (views.length > 0) held.messages.value = inOrder(views, held.messages.value);
   });
 }

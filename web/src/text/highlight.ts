@@ -46,6 +46,33 @@ export function highlight(code: string, language: string): string | null {
   return hljs.highlight(code, { language, ignoreIllegals: true }).value;
 }
 
+/** A piece of coloured code: text, or pieces with the class of what they are. */
+export type Piece = string | { className: string; pieces: Piece[] };
+
+interface Node {
+  scope?: string;
+  children: (Node | string)[];
+}
+
+/** Return code in pieces, for a page that needs no HTML of it; one piece where there is no language for it. */
+export function colour(code: string, language: string): Piece[] {
+  if (code.length > MOST || !language) return [code];
+  if (!hljs.getLanguage(language)) {
+    if (MORE.has(language)) void loadMore();
+    return [code];
+  }
+  const { _emitter } = hljs.highlight(code, { language, ignoreIllegals: true }) as unknown as { _emitter: { rootNode: Node } };
+  return toPieces(_emitter.rootNode);
+}
+
+const toPieces = ({ children }: Node): Piece[] => children.map((child) => (typeof child === "string" ? child : { className: classOf(child.scope ?? ""), pieces: toPieces(child) }));
+
+/** The classes of a scope such as `title.function`, as the style names them. */
+function classOf(scope: string): string {
+  const [first, ...rest] = scope.split(".");
+  return [`hljs-${first}`, ...rest.map((each, depth) => `${each}${"_".repeat(depth + 1)}`)].join(" ");
+}
+
 /** Return the name of a file's language, by its ending. */
 export function languageOf(file: string): string {
   const name = file.slice(file.lastIndexOf("/") + 1).toLowerCase();

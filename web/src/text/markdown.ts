@@ -53,14 +53,59 @@ export interface Block {
   token: Token;
 }
 
-/** Split a text into its blocks. `isLive`: it is still being written, so what is open at its end is closed. */
-export function splitBlocks(text: string, isLive: boolean): Block[] {
-  const tokens = marked.lexer(isLive ? remend(text) : text);
-  return tokens.filter((token) => token.type !== "space").map((token) => ({ raw: token.raw, token }));
+/** Splits a text that grows into its blocks. Only what may still change is read again: the last block. */
+export class BlockSplitter {
+  private settled: Block[] = [];
+  private before = "";
+
+  /** `isLive`: the text is still being written, so what is open at its end is closed. Else it is read as a whole. */
+  split(text: string, isLive: boolean): Block[] {
+    if (!isLive) return toBlocks(marked.lexer(text));
+    if (!text.startsWith(this.before)) {
+      this.settled = [];
+      this.before = "";
+    }
+    const rest = text.slice(this.before.length);
+    const known = this.settled;
+    const fresh = toBlocks(marked.lexer(rest));
+    const last = fresh.at(-1);
+    if (last && fresh.length > 1) {
+      this.settled = [...known, ...fresh.slice(0, -1)];
+      this.before += rest.slice(0, rest.lastIndexOf(last.raw));
+    }
+    return last ? [...known, ...fresh.slice(0, -1), ...toBlocks(marked.lexer(remend(last.raw)))] : [...known];
+  }
 }
+
+const toBlocks = (tokens: Token[]): Block[] => tokens.filter((token) => token.type !== "space").map((token) => ({ raw: token.raw, token }));
 
 /** Return the safe HTML of one block. */
 export const renderBlock = (block: Block): string => sanitise(marked.parser([block.token]));
 
-/** Return the safe HTML of code in a language. */
-export const renderCode = (code: string, language: string): string => sanitise(highlight(code, language) ?? escape(code));
+/** Texts that were drawn lately: scrolling back to one costs nothing. */
+const drawn = new Map<string, string>();
+const MOST_DRAWN = 200;
+
+/** Return the safe HTML of a text that is complete. `key` tells with which languages it was drawn. */
+export function renderText(text: string, key: number): string {
+  const name = `${key} ${text}`;
+  const known = drawn.get(name);
+  if (known !== undefined) return known;
+  const html = sanitise(marked.parser(marked.lexer(text)));
+  drawn.set(name, html);
+  if (drawn.size > MOST_DRAWN) drawn.delete(drawn.keys().next().value!);
+  return html;
+}
+
+const SAMPLES = ["a **b** _c_ `d` [e](https://f) ~~g~~", "# a\n\nb\n===", "- a\n- b\n\n1. c", "> a", "```python\nx = 1\n```", "| a | b |\n|---|---|\n| c | d |", "<b>a</b> \\* https://c.d"];
+
+/** Draw a text of each kind while nothing else is to be done: the browser makes its regular expressions ready then. */
+export function warmUp(): void {
+  const wait = (work: () => void): void => void ("requestIdleCallback" in window ? requestIdleCallback(work, { timeout: 2_000 }) : setTimeout(work, 200));
+  const next = (index: number): void => {
+    if (index === SAMPLES.length) return;
+    sanitise(marked.parser(marked.lexer(SAMPLES[index]!)));
+    wait(() => next(index + 1));
+  };
+  wait(() => next(0));
+}

@@ -1,7 +1,7 @@
 // The conversation: a virtual list, so that ten thousand messages cost no more than those on the screen.
 import { effect, signal, useComputed } from "@preact/signals";
 import { elementScroll, observeElementOffset, observeElementRect, Virtualizer, type VirtualizerOptions } from "@tanstack/virtual-core";
-import { useEffect, useLayoutEffect, useReducer, useRef } from "preact/hooks";
+import { useCallback, useEffect, useLayoutEffect, useReducer, useRef } from "preact/hooks";
 import { redo } from "../state/actions";
 import { loadOlder } from "../state/load";
 import { conversationOf, current, isBusy, place, type MessageView } from "../state/store";
@@ -21,12 +21,15 @@ type List = Virtualizer<HTMLDivElement, HTMLDivElement>;
 /** A virtual list of messages in a scrolling element; draws again when what is seen changes. */
 function useVirtual(views: readonly MessageView[], scroller: { current: HTMLDivElement | null }): List {
   const [, draw] = useReducer((count: number) => count + 1, 0);
+  // The list measures all rows again when this function is another one.
+  const getItemKey = useCallback((index: number) => views[index]!.info.peek().id, [views]);
   const options: VirtualizerOptions<HTMLDivElement, HTMLDivElement> = {
     count: views.length,
     getScrollElement: () => scroller.current,
     estimateSize: () => GUESS,
-    getItemKey: (index) => views[index]!.info.peek().id,
-    overscan: 6,
+    initialOffset: () => views.length * GUESS,
+    getItemKey,
+    overscan: 3,
     observeElementRect,
     observeElementOffset,
     scrollToFn: elementScroll,
@@ -57,10 +60,14 @@ function useFollow(scroller: { current: HTMLDivElement | null }, inner: { curren
     watching.observe(scroller.current!);
     return () => watching.disconnect();
   }, [sessionID]);
+  const top = useRef(0);
   const onScroll = (): void => {
     const box = scroller.current;
     if (!box) return;
-    isAtEnd.current = box.scrollHeight - box.scrollTop - box.clientHeight < NEAR;
+    // What streams in may push the end away faster than this is called: only a move upwards leaves it.
+    const isNear = box.scrollHeight - box.scrollTop - box.clientHeight < NEAR;
+    isAtEnd.current = isNear || (isAtEnd.current && box.scrollTop >= top.current);
+    top.current = box.scrollTop;
     isJumpShown.value = !isAtEnd.current;
   };
   return { onScroll, isJumpShown, toEnd: () => ((isAtEnd.current = true), toEnd()) };
@@ -81,7 +88,8 @@ function useAnchor(views: readonly MessageView[], list: List, scroller: { curren
 function useVisible(): { value: readonly MessageView[] } {
   return useComputed(() => {
     const all = conversationOf(place.value.sessionID).messages.value;
-    const end = all.findIndex((view) => view.info.value.id === current.value?.revert?.messageID);
+    const undone = current.value?.revert?.messageID;
+    const end = undone ? all.findIndex((view) => view.info.peek().id === undone) : -1;
     return end < 0 ? all : all.slice(0, end);
   });
 }

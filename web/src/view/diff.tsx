@@ -1,15 +1,21 @@
-// A file's changes: hunks as the server computed them, in one column or two.
-import { useMemo, useState } from "preact/hooks";
-import { diffStyle } from "../state/ui";
+// A file's changes: hunks as the server computed them, in one column or two. Rows far from the screen are not drawn.
+import type { ComponentChildren } from "preact";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { diffStyle, isReadOnly } from "../state/ui";
 import { showHidden } from "../text/format";
-import { languageOf } from "../text/highlight";
-import { renderCode } from "../text/markdown";
+import { colour, languageOf, languages, type Piece } from "../text/highlight";
 import { pairRows, readHunks, type Hunk, type Row } from "../text/patch";
 
 const FIRST_ROWS = 400;
+const ROWS_AT_ONCE = 60;
+const ROW_HEIGHT = 21;
+const NEAR = "700px";
+
+const Pieces = ({ pieces }: { pieces: Piece[] }) => <>{pieces.map((piece, index) => (typeof piece === "string" ? piece : <span key={index} class={piece.className}><Pieces pieces={piece.pieces} /></span>))}</>;
 
 function Code({ row, language }: { row: Row; language: string }) {
-  const html = useMemo(() => (row.mark ? null : renderCode(showHidden(row.text) || " ", language)), [row, language]);
+  const count = languages.value;
+  const pieces = useMemo(() => (row.mark ? null : colour(showHidden(row.text) || " ", language)), [row, language, count]);
   if (row.mark) {
     const [start, end] = row.mark;
     return (
@@ -20,7 +26,11 @@ function Code({ row, language }: { row: Row; language: string }) {
       </code>
     );
   }
-  return <code dangerouslySetInnerHTML={{ __html: html! }} />;
+  return (
+    <code>
+      <Pieces pieces={pieces!} />
+    </code>
+  );
 }
 
 const SIGNS = { same: " ", add: "+", del: "-" };
@@ -45,24 +55,57 @@ function Side({ row, language, side }: { row: Row | null; language: string; side
   );
 }
 
-function SplitRows({ rows, language }: { rows: Row[]; language: string }) {
+const Pair = ({ pair: [left, right], language }: { pair: [Row | null, Row | null]; language: string }) => (
+  <div class="pair">
+    <Side row={left} language={language} side="before" />
+    <Side row={right} language={language} side="after" />
+  </div>
+);
+
+const waiting = new Map<Element, () => void>();
+const watching = new IntersectionObserver(
+  (entries) => {
+    for (const { target, isIntersecting } of entries) if (isIntersecting) waiting.get(target)?.();
+  },
+  { rootMargin: NEAR, scrollMargin: NEAR } as IntersectionObserverInit,
+);
+
+/** Some rows, drawn when they come near the screen; until then as much room as they need. */
+function Chunk({ count, isFirst, children }: { count: number; isFirst: boolean; children: () => ComponentChildren }) {
+  const [isNear, setNear] = useState(isFirst || isReadOnly.value);
+  const box = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    const element = box.current!;
+    if (isNear) return;
+    waiting.set(element, () => setNear(true));
+    watching.observe(element);
+    return () => {
+      waiting.delete(element);
+      watching.unobserve(element);
+    };
+  }, [isNear]);
   return (
-    <>
-      {pairRows(rows).map(([left, right], index) => (
-        <div class="pair" key={index}>
-          <Side row={left} language={language} side="before" />
-          <Side row={right} language={language} side="after" />
-        </div>
-      ))}
-    </>
+    <div class="rows-chunk" ref={box} style={isNear ? {} : { height: `${count * ROW_HEIGHT}px` }}>
+      {isNear && children()}
+    </div>
   );
+}
+
+function inChunks<T>(items: T[]): T[][] {
+  return Array.from({ length: Math.ceil(items.length / ROWS_AT_ONCE) }, (_, index) => items.slice(index * ROWS_AT_ONCE, (index + 1) * ROWS_AT_ONCE));
+}
+
+function Rows({ rows, language, isSplit }: { rows: Row[]; language: string; isSplit: boolean }) {
+  const chunks = useMemo(() => (isSplit ? { pairs: inChunks(pairRows(rows)) } : { rows: inChunks(rows) }), [rows, isSplit]);
+  if (chunks.pairs) return <>{chunks.pairs.map((pairs, index) => <Chunk key={index} count={pairs.length} isFirst={index === 0}>{() => pairs.map((pair, at) => <Pair key={at} pair={pair} language={language} />)}</Chunk>)}</>;
+  return <>{chunks.rows.map((some, index) => <Chunk key={index} count={some.length} isFirst={index === 0}>{() => some.map((row, at) => <UnifiedRow key={at} row={row} language={language} />)}</Chunk>)}</>;
 }
 
 /** One hunk; `actions` stand in its header. */
 export function HunkView({ hunk, file, actions }: { hunk: Hunk; file: string; actions?: preact.ComponentChildren }) {
   const [isWhole, setWhole] = useState(false);
   const language = languageOf(file);
-  const rows = isWhole ? hunk.rows : hunk.rows.slice(0, FIRST_ROWS);
+  const rows = useMemo(() => (isWhole ? hunk.rows : hunk.rows.slice(0, FIRST_ROWS)), [hunk, isWhole]);
   return (
     <div class="hunk">
       <div class="hunk-header">
@@ -70,7 +113,7 @@ export function HunkView({ hunk, file, actions }: { hunk: Hunk; file: string; ac
         {actions}
       </div>
       <div class={`rows ${diffStyle.value}`} tabindex={0} role="group" aria-label={`Changes of ${file}`}>
-        {diffStyle.value === "split" ? <SplitRows rows={rows} language={language} /> : rows.map((row, index) => <UnifiedRow key={index} row={row} language={language} />)}
+        <Rows rows={rows} language={language} isSplit={diffStyle.value === "split"} />
       </div>
       {rows.length < hunk.rows.length && (
         <button type="button" class="show-more" onClick={() => setWhole(true)}>
