@@ -22,6 +22,7 @@ from codeloop.model.protocols.responses.response import ResponsesReader
 from codeloop.model.providers import ADAPTERS
 from codeloop.model.wire.response import ResponseReader
 from codeloop.net.sse import SseParser
+from codeloop.schema.wire import JSON
 from tests.support.answers import Answer
 from tests.support.rows import ROWS
 
@@ -73,7 +74,7 @@ def _ask_by(place: Place, name: str, url: str) -> Command:
     """Return the command that asks for one answer by a protocol."""
     row = ROWS[name]
     options = {"baseURL": url.removesuffix("/v1") + row.base, "apiKey": "bench", "protocol": row.protocol}
-    provider = {"npm": row.info.npm, "options": options, "models": {"m": {}}}
+    provider: JSON = {"npm": row.info.npm, "options": options, "models": {"m": {}}}
     command = place.fill(place.subject.argv)
     own = {"CODELOOP_CONFIG_CONTENT": json.dumps({"provider": {"bench": provider}, "model": "bench/m"})}
     return replace(command, environ={**command.environ, **own})

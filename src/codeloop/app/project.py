@@ -31,7 +31,6 @@ from codeloop.store.stores import Stores
 from codeloop.tool.tool import Tool
 from codeloop.tool.toolbox import ServerTools
 from codeloop.tool.web.providers import SEARCH_KEYS
-from codeloop.workspace.files.scratch import prune_in_background
 from codeloop.workspace.files.temp_files import clear
 from codeloop.workspace.git.head import Head
 from codeloop.workspace.snapshot.snapshots import Snapshots
@@ -67,8 +66,7 @@ async def open_project(
         on_failure.pop_all()
     for notes in (project.workspace.notes, project.snapshots.notes):
         clear(notes)
-    project.in_background(prune_in_background(project.workspace.scratch))
-    project.in_background(_prune_private(project.workspace.scratch))
+    project.in_background(_prune_scratch(project.workspace.scratch))
     if settings.extensions:
         from codeloop.app.extended.extensions import begin
 
@@ -80,11 +78,13 @@ async def open_project(
     return project
 
 
-async def _prune_private(scratch: Path) -> None:
-    """After a while remove what sandboxed commands wrote to caches and the home, where that is old or large."""
+async def _prune_scratch(scratch: Path) -> None:
+    """After a while remove old outputs, and what sandboxed commands wrote, where that is old or large."""
     await asyncio.sleep(SCRATCH_DELAY.seconds)
+    from codeloop.workspace.files.scratch import prune_in_background
     from codeloop.workspace.sandbox.layers import prune_private
 
+    await prune_in_background(scratch, 0)
     await asyncio.to_thread(prune_private, scratch)
 
 

@@ -78,6 +78,8 @@ class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
     headers: dict[str, str] = {}
     variants: dict[str, JSON] = {}
     """What the configuration says of variants: options by name, `disabled` takes one away."""
+    small: bool | None = None
+    """Whether it gets few tools and a short prompt, as the configuration says; None: see `catalog.vendors.is_small`."""
 
     @property
     def ref(self) -> str:

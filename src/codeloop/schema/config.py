@@ -64,6 +64,7 @@ class ModelConfig(Wire, rename=None):
     options: JSON = {}
     headers: dict[str, str] = {}
     variants: dict[str, JSON] = {}
+    small: bool | None = None
     disabled: bool = False
 
 

@@ -8,6 +8,7 @@ from codeloop.agent.request.image_limits import find_rejected_images, has_images
 from codeloop.agent.request.projection import turns_of
 from codeloop.agent.request.system_prompt import system_prompt
 from codeloop.agent.request.window import Window, last_compaction, window
+from codeloop.model.catalog.vendors import is_small
 from codeloop.model.chat import ModelInfo, ToolSpec, Turn
 from codeloop.schema.agent import Agent
 from codeloop.schema.message import Session
@@ -16,6 +17,14 @@ from codeloop.schema.wire import replace
 from codeloop.store.conversation import Conversation, Entry, index_shown_from
 from codeloop.tool.superseded_outputs import SupersededOutputs
 from codeloop.tool.toolbox import Toolbox
+
+NOT_FOR_SMALL = frozenset(
+    (
+        *("apply_patch", "batch", "list", "lsp", "multiedit", "question", "task", "task_output"),
+        *("todoread", "todowrite", "webfetch"),
+    )
+)
+"""Tools that small models are not offered: what these do, the others do as well, or it is too much for them."""
 
 
 class RequestCache:
@@ -53,10 +62,12 @@ class RequestCache:
         """Return the tools offered under the rules, within the ceilings: other lists that a call must pass."""
         if not info.tool_call:
             return ()
-        under = (info.id, toolbox.tools, rulesets, ceilings)
+        under = (info.id, info.small, toolbox.tools, rulesets, ceilings)
         if self._under != under:
             self._under = under
             offered = toolbox.specs(info.id, *rulesets)
+            if is_small(info):
+                offered = tuple(spec for spec in offered if spec.name not in NOT_FOR_SMALL)
             within = [{spec.name for spec in toolbox.specs(info.id, *rules)} for rules in ceilings]
             allowed = tuple(spec for spec in offered if all(spec.name in names for names in within))
             self._offered = toolbox.fit(allowed, info.limits.context)

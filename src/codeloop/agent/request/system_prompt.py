@@ -5,6 +5,7 @@ from datetime import datetime
 from pathlib import Path
 
 from codeloop.agent.engine import Engine
+from codeloop.model.catalog.vendors import is_small
 from codeloop.model.chat import ModelInfo
 from codeloop.schema.agent import Agent
 from codeloop.schema.message import Session
@@ -21,7 +22,8 @@ def system_prompt(engine: Engine, session: Session, agent: Agent, info: ModelInf
     """Put the prompt together. It depends on nothing that changes during a session but the files it quotes."""
     if agent.native and agent.name == SAMPLING and agent.prompt is None:
         return read_prompt(SAMPLING).strip()
-    base = agent.prompt or read_prompt(agent.name if agent.native and agent.name in OWN_PROMPTS else "build")
+    usual = "small" if is_small(info) else "build"
+    base = agent.prompt or read_prompt(agent.name if agent.native and agent.name in OWN_PROMPTS else usual)
     blocks = [base.strip(), read_prompt("shared").strip(), environment_block(engine, session, info)]
     blocks += [f"Instructions from {path}:\n{text.strip()}" for path, text in engine.instructions()]
     return "\n\n".join(blocks)

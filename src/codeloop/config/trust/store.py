@@ -11,7 +11,6 @@ from msgspec import Struct
 from codeloop.config.files import reason, write_private
 from codeloop.config.paths import Paths
 from codeloop.config.trust.contents import TooManyFiles, TrustedContents, encode_path, is_in_view, read_contents
-from codeloop.config.trust.copies import forget_copies, keep_copies
 from codeloop.kit.small_files import lock, make_private, read_start
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CONFIG_BYTES, TRUST_LOCK
@@ -82,7 +81,7 @@ def trust(paths: Paths, root: Path, directory: Path | None = None) -> None:
             for path, digest in ((old and old.files) or {}).items()
             if not is_in_view(path, place, directory or place)
         }
-        keep_copies(paths, found)
+        _keep_copies(paths, found)
         now = int(time.time() * 1000)
         directories[str(place)] = TrustedDirectory(time=now, files={**elsewhere, **found.digests()})
 
@@ -94,7 +93,7 @@ def adopt(paths: Paths, root: Path, directory: Path) -> None:
     with _changing(paths) as directories:
         old = directories.get(str(place))
         if old is not None and old.files is None:
-            keep_copies(paths, found)
+            _keep_copies(paths, found)
             directories[str(place)] = TrustedDirectory(time=old.time, files=found.digests())
 
 
@@ -110,7 +109,7 @@ def amend(paths: Paths, root: Path, directory: Path, file: Path) -> None:
     with _changing(paths) as directories:
         old = directories.get(str(place))
         if old is not None and old.files is not None:
-            keep_copies(paths, found)
+            _keep_copies(paths, found)
             own = {path: digests[path] for path in (key, *found.named.get(key, ())) if path in digests}
             directories[str(place)] = TrustedDirectory(time=old.time, files={**old.files, **own})
 
@@ -129,6 +128,12 @@ def distrust(paths: Paths, root: Path) -> bool:
     """Take trust back; return whether there was any. The directory need not exist. Raises CodeloopError."""
     with _changing(paths) as directories:
         return directories.pop(str(root.resolve()), None) is not None
+
+
+def _keep_copies(paths: Paths, found: TrustedContents) -> None:
+    from codeloop.config.trust.copies import keep_copies  # most runs change nothing that is trusted
+
+    keep_copies(paths, found)
 
 
 def _resolve(root: Path) -> Path:
@@ -150,6 +155,8 @@ def _changing(paths: Paths) -> Generator[dict[str, TrustedDirectory]]:
         with lock(paths.trust.parent, TRUST_LOCK.seconds):
             directories = dict(read_trust(paths).directories)
             yield directories
+            from codeloop.config.trust.copies import forget_copies
+
             forget_copies(paths, {digest for each in directories.values() for digest in (each.files or {}).values()})
             text = msgspec.json.encode(_File(directories=directories))
             write_private(paths.trust, msgspec.json.format(text, indent=2).decode() + "\n")

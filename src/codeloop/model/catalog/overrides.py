@@ -68,6 +68,7 @@ def _model(model: ModelInfo, name: str, row: ModelConfig) -> ModelInfo:
         options={**model.options, **row.options},
         headers={**model.headers, **row.headers},
         variants={**model.variants, **row.variants},
+        small=_either(row.small, model.small),
     )
 
 

@@ -1,6 +1,10 @@
 """What the catalog does not say of providers, as rows of data: addresses, local servers, preferences."""
 
+import re
 from typing import NamedTuple
+
+from codeloop.kit.wildcard import matches
+from codeloop.model.chat import ModelInfo
 
 BASE_URLS: dict[str, str] = {
     "aihubmix": "https://aihubmix.com/v1",
@@ -183,3 +187,19 @@ LOCAL_MODELS = (
 
 NOT_FOR_CHAT = ("*embed*", "*rerank*", "*whisper*", "*tts*", "*bge-*", "*minilm*", "*clip*", "*guard*")
 """Models of a local server that can't hold a conversation."""
+
+SMALL_SIZE = 9.0
+"""Billions of parameters up to which a model is small."""
+SMALL_FAMILIES = ("*gemma-3n*", "*gemma3n*", "*phi-3-mini*", "*phi-4-mini*", "*phi4-mini*", "*smollm*", "*tinyllama*")
+"""Wildcards over names that say no size."""
+_BILLIONS = re.compile(r"(?<![a-z0-9.])(\d{1,4}(?:\.\d+)?)b(?![a-z0-9])")
+"""The size in a name, such as `qwen3:4b`; not how much of it is active, such as `a3b`."""
+
+
+def is_small(info: ModelInfo) -> bool:
+    """Return whether a model is small: as the configuration says, else by what its name says of its size."""
+    if info.small is not None:
+        return info.small
+    name = (info.api_id or info.id).lower()
+    sizes = [float(size) for size in _BILLIONS.findall(name)]
+    return max(sizes) <= SMALL_SIZE if sizes else any(matches(name, pattern) for pattern in SMALL_FAMILIES)

@@ -13,7 +13,6 @@ from pathlib import Path
 
 from codeloop.kit.small_files import make_private
 from codeloop.kit.terminal_text import inert
-from codeloop.kit.text.secrets import HIDDEN, SecretHider
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import SERVER_LOG, SERVER_LOG_LINE
 
@@ -32,6 +31,8 @@ _EXPECTED = (CodeloopError, CancelledError, KeyboardInterrupt, SystemExit, Gener
 
 def _without_secrets(text: str) -> str:
     """Return a text without what looks like a key, a user in an address, or the values of its query."""
+    from codeloop.kit.text.secrets import HIDDEN, SecretHider
+
     text = re.sub(_HIDDEN, lambda found: f"{found[2] or ''}{HIDDEN}", SecretHider().hide(text))
     return re.sub(_USER_IN_URL, lambda found: f"{found[1] or ''}[hidden]" + ("" if found[1] else "@"), text)
 
