@@ -38,6 +38,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "web": ("commands.serve:web", "Show your sessions in the browser."),
     "acp": ("commands.acp:acp", "Serve an editor over the Agent Client Protocol."),
     "attach": ("commands.attach:attach", "Start a conversation on a running server."),
+    "schedule": ("commands.automation.schedule:schedule", "Run prompts at set times, by the system's own timers."),
     "models": ("commands.models:models", "List models with their limits and prices."),
     "auth": ("commands.auth:auth", "Store, list and remove API keys."),
     "session": ("commands.session:session", "List, show, search, fork, archive and delete sessions."),

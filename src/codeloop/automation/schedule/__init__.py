@@ -1,0 +1,1 @@
+"""Prompts that the system's own timers run: `codeloop schedule`."""

@@ -1,0 +1,127 @@
+"""Makes the runs that are due, one after the other, as `codeloop run` in a process of its own."""
+
+import os
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from codeloop.automation.schedule.cron import local_now
+from codeloop.automation.schedule.store import Schedule, ScheduledRun, ScheduleStore
+from codeloop.automation.schedule.timers import PROGRAM
+from codeloop.kit.processes import which, with_absolute_path
+from codeloop.kit.small_files import lock
+from codeloop.kit.terminal_text import one_line
+from codeloop.schema.bounds.automation import SCHEDULE_GRACE, SCHEDULE_NOTIFY, SCHEDULE_TEXT
+from codeloop.schema.errors import CodeloopError
+
+
+class _Result(Struct):
+    """What is read of the last line of `codeloop run`."""
+
+    is_error: bool
+    session_id: str = ""
+    result: str = ""
+    errors: list[str] = []
+    total_cost_usd: float = 0.0
+    num_turns: int = 0
+
+
+def run_due(store: ScheduleStore) -> list[tuple[Schedule, ScheduledRun]]:
+    """Run what is due, one after the other, and return how each ended. Where another process does that, nothing."""
+    ended: list[tuple[Schedule, ScheduledRun]] = []
+    while any(each.due(local_now()) is not None for each in store.list_all()):
+        try:
+            with lock(store.run_lock, 0):
+                while (schedule := store.begin(local_now())) is not None:
+                    ended.append((schedule, _run(store, schedule)))
+        except TimeoutError:
+            return ended  # whoever holds it runs that, too
+    return ended
+
+
+def run_now(store: ScheduleStore, schedule_id: str) -> ScheduledRun:
+    """Run one, due or not; that it is due later stays as it is. Raises CodeloopError if something runs."""
+    store.find(schedule_id)
+    try:
+        with lock(store.run_lock, 0):
+            schedule = store.begin(local_now(), schedule_id)
+            if schedule is None:
+                raise CodeloopError(f"{schedule_id} was removed.")
+            return _run(store, schedule)
+    except TimeoutError:
+        raise CodeloopError("A scheduled run is going on, and one runs at a time. Try again later.") from None
+
+
+def _run(store: ScheduleStore, schedule: Schedule) -> ScheduledRun:
+    begun, start = schedule.runs[-1], time.monotonic()
+    result = _start(schedule)
+    ended = msgspec.structs.replace(
+        begun,
+        state="failed" if result.is_error else "done",
+        session_id=result.session_id,
+        text=(result.result or "\n".join(result.errors))[: SCHEDULE_TEXT.value],
+        cost=result.total_cost_usd,
+        steps=result.num_turns,
+        duration_ms=int((time.monotonic() - start) * 1000),
+    )
+    store.end(schedule.id, ended)
+    notify(
+        f"codeloop: {schedule.id} {'failed' if result.is_error else 'is done'}",
+        one_line(ended.text, 200),
+        schedule.environment,
+    )
+    return ended
+
+
+def _start(schedule: Schedule) -> _Result:
+    """Run the prompt and return how it ended. It is ended when it goes on for longer than its own timeout."""
+    if not Path(schedule.directory).is_dir():
+        return _Result(is_error=True, errors=[f"The directory {schedule.directory} is gone."])
+    limits = ["--timeout", f"{schedule.timeout:g}", "--dir", schedule.directory, "--title", f"Scheduled: {schedule.id}"]
+    command = [*PROGRAM, "run", "--output-format", "json", *limits, *schedule.flags, "--", schedule.prompt]
+    environment = with_absolute_path({**os.environ, **schedule.environment})
+    with subprocess.Popen(
+        command, cwd="/", env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as process:
+        try:
+            output, _ = process.communicate(timeout=schedule.timeout + SCHEDULE_GRACE.seconds)
+        except subprocess.TimeoutExpired:
+            process.terminate()
+            with suppress(subprocess.TimeoutExpired):
+                process.communicate(timeout=SCHEDULE_GRACE.seconds)
+            process.kill()
+            return _Result(is_error=True, errors=[f"It went on for longer than {schedule.timeout:g} s and was ended."])
+    try:
+        return msgspec.json.decode(output.splitlines()[-1], type=_Result)
+    except (IndexError, msgspec.DecodeError):
+        return _Result(is_error=True, errors=[f"It ended without a result (exit code {process.returncode})."])
+
+
+def notify(title: str, text: str, environment: dict[str, str]) -> None:
+    """Show a notification on the user's desktop, if there is one."""
+    environment = with_absolute_path({**os.environ, **environment})
+    if sys.platform == "darwin":
+        words = [each.replace("\\", "").replace('"', "'") for each in (text, title)]
+        command = ["osascript", "-e", f'display notification "{words[0]}" with title "{words[1]}"']
+    else:
+        bus = Path(f"/run/user/{os.getuid()}/bus")  # a timer's run is not told of it
+        if "DBUS_SESSION_BUS_ADDRESS" not in environment and bus.exists():
+            environment["DBUS_SESSION_BUS_ADDRESS"] = f"unix:path={bus}"
+        command = ["notify-send", "--app-name=codeloop", "--", title, text]
+    if (found := which(command[0], environment["PATH"])) is None:
+        return
+    with suppress(OSError, subprocess.TimeoutExpired):
+        subprocess.run(
+            [found, *command[1:]],
+            cwd="/",
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+            timeout=SCHEDULE_NOTIFY.seconds,
+        )

@@ -1,0 +1,161 @@
+"""What is scheduled, in one file of the user's data folder, and what came of each run."""
+
+import shutil
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from codeloop.automation.schedule.cron import local_time, parse_cron
+from codeloop.kit.small_files import lock, make_private, write_atomically
+from codeloop.schema.bounds.automation import SCHEDULE_RESULTS, SCHEDULE_WAIT
+from codeloop.schema.errors import CodeloopError, UsageProblem
+from codeloop.schema.ids import now_ms
+
+RUNNING = "running"
+
+
+class ScheduledRun(Struct, frozen=True, kw_only=True):
+    """One run. `state`: `running`, `done` or `failed`; times in ms since the epoch; `cost` in dollars."""
+
+    due: int
+    started: int
+    state: str = RUNNING
+    session_id: str = ""
+    text: str = ""
+    cost: float = 0.0
+    steps: int = 0
+    duration_ms: int = 0
+
+
+class Schedule(Struct, frozen=True, kw_only=True):
+    """A prompt and when it runs. `flags`: those of `codeloop run`; `timeout` in seconds.
+
+    `last_due`: the due time (ms since the epoch) up to which everything has been run. `environment`: what a timer's run
+    gets.
+    """
+
+    id: str
+    when: str
+    prompt: str
+    directory: str
+    flags: list[str]
+    timeout: float
+    timer: str
+    environment: dict[str, str]
+    last_due: int
+    runs: list[ScheduledRun] = []
+
+    def due(self, now: datetime) -> int | None:
+        """Return the latest due time that was not run, in ms since the epoch; None: nothing is due."""
+        found = parse_cron(self.when).latest_due(local_time(self.last_due), now)
+        return int(found.timestamp() * 1000) if found is not None else None
+
+    def next_due(self, now: datetime) -> datetime:
+        """Return when it runs next."""
+        return parse_cron(self.when).next_due(now)
+
+
+class ScheduleStore:
+    """The file, changed under a lock by any number of processes. It is gone when nothing is scheduled."""
+
+    def __init__(self, data: Path) -> None:
+        self.folder = data / "schedule"
+        self.run_lock = self.folder / "run.lock"
+        """Held by the process that makes the runs."""
+        self._file = self.folder / "schedules.json"
+
+    def list_all(self) -> list[Schedule]:
+        """Return what is scheduled, oldest first. Raises CodeloopError."""
+        try:
+            return msgspec.json.decode(self._file.read_bytes(), type=list[Schedule])
+        except FileNotFoundError:
+            return []
+        except (OSError, msgspec.DecodeError) as error:
+            raise CodeloopError(f"What is scheduled can't be read: {self._file}: {error}. Repair the file.") from None
+
+    def find(self, wanted: str) -> Schedule:
+        """Return the one with this id. Raises UsageProblem."""
+        found = next((each for each in self.list_all() if each.id == wanted), None)
+        if found is None:
+            raise UsageProblem(f"Nothing is scheduled as {wanted}. `codeloop schedule list` shows what is.")
+        return found
+
+    def add(self, schedule: Schedule) -> None:
+        """Add one. Raises UsageProblem if its id is taken."""
+
+        def append(schedules: list[Schedule]) -> list[Schedule]:
+            if any(each.id == schedule.id for each in schedules):
+                raise UsageProblem(f"{schedule.id} is scheduled already. Choose another --name, or remove it first.")
+            return [*schedules, schedule]
+
+        make_private(self.folder)
+        self._change(append)
+
+    def remove(self, wanted: str) -> None:
+        """Remove one; with the last one, the folder, unless something runs."""
+        left = self._change(lambda schedules: [each for each in schedules if each.id != wanted])
+        if not left:
+            with suppress(TimeoutError, FileNotFoundError), lock(self.run_lock, 0):
+                shutil.rmtree(self.folder)
+
+    def begin(self, now: datetime, wanted: str | None = None) -> Schedule | None:
+        """Note that the run of something that is due begins, and return it; None: nothing is due.
+
+        What was missed several times is run once. `wanted`: only this one, due or not. Raises UsageProblem.
+        """
+        begun: list[Schedule] = []
+
+        def note(schedules: list[Schedule]) -> list[Schedule]:
+            changed: list[Schedule] = []
+            for each in schedules:
+                is_wanted = each.id == wanted if wanted else each.due(now) is not None
+                if begun or not is_wanted:
+                    changed.append(each)
+                    continue
+                due = now_ms() if wanted else each.due(now) or 0
+                runs = [*each.runs, ScheduledRun(due=due, started=now_ms())][-SCHEDULE_RESULTS.value :]
+                last = each.last_due if wanted else due
+                begun.append(msgspec.structs.replace(each, runs=runs, last_due=last))
+                changed.append(begun[0])
+            return changed
+
+        self._change(note)
+        return begun[0] if begun else None
+
+    def end(self, wanted: str, run: ScheduledRun) -> None:
+        """Store how the run that began last has ended; nothing, if it was removed meanwhile."""
+
+        def note(schedules: list[Schedule]) -> list[Schedule]:
+            return [
+                msgspec.structs.replace(each, runs=[*each.runs[:-1], run]) if each.id == wanted and each.runs else each
+                for each in schedules
+            ]
+
+        self._change(note)
+
+    def is_running(self) -> bool:
+        """Return whether a process makes runs at this moment."""
+        if not self.run_lock.exists():
+            return False
+        try:
+            with lock(self.run_lock, 0):
+                return False
+        except TimeoutError:
+            return True
+
+    def _change(self, change: Callable[[list[Schedule]], list[Schedule]]) -> list[Schedule]:
+        if not self.folder.exists():
+            return []
+        try:
+            with lock(self.folder, SCHEDULE_WAIT.seconds):
+                changed = change(self.list_all())
+                write_atomically(self._file, msgspec.json.encode(changed), sync=True)
+                return changed
+        except TimeoutError:
+            raise CodeloopError("Another process holds the list of what is scheduled. Try again.") from None
+        except OSError as error:
+            raise CodeloopError(f"What is scheduled can't be stored: {error}.") from None

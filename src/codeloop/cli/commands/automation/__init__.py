@@ -1,0 +1,1 @@
+"""Commands that run codeloop without a person at it."""

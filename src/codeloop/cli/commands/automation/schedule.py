@@ -1,0 +1,207 @@
+"""`codeloop schedule`: prompts that the system's own timers run."""
+
+import os
+import re
+import sys
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+
+import click
+
+from codeloop.automation.schedule.cron import local_now, local_time, parse_cron
+from codeloop.automation.schedule.runs import run_due, run_now
+from codeloop.automation.schedule.store import RUNNING, Schedule, ScheduledRun, ScheduleStore
+from codeloop.automation.schedule.timers import choose_timers, keep_environment, open_timers
+from codeloop.cli.options import AGENT, AUTO, DIR, JSON, MODEL, PROFILE, TRUST
+from codeloop.cli.output.style import columns, print_json
+from codeloop.client.numbers import duration
+from codeloop.config.paths import find_paths
+from codeloop.kit.terminal_text import inert, one_line
+from codeloop.schema.bounds.automation import SCHEDULE_STEPS, SCHEDULE_TIME
+from codeloop.schema.errors import CodeloopError, UsageProblem
+from codeloop.schema.ids import now_ms
+
+DOLLARS = 1.0
+"""What a scheduled run may cost, unless --max-cost says otherwise."""
+NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
+NOTHING = 'Nothing is scheduled. `codeloop schedule add "0 7 * * 1-5" PROMPT` schedules a prompt.'
+
+
+@click.group()
+def schedule() -> None:
+    """Run prompts at set times, by the system's own timers."""
+
+
+@schedule.command()
+@click.argument("when")
+@click.argument("prompt", nargs=-1, required=True)
+@click.option("--name", metavar="NAME", help="What to call it. [default: made of PROMPT]")
+@DIR
+@MODEL
+@AGENT
+@PROFILE
+@AUTO
+@TRUST
+@click.option("--max-cost", type=click.FloatRange(min=0), default=DOLLARS, show_default=True, help="Dollars of a run.")
+@click.option("--max-steps", type=click.IntRange(min=1), default=SCHEDULE_STEPS.value, show_default=True)
+@click.option("--timeout", type=click.FloatRange(min=1), default=SCHEDULE_TIME.seconds, show_default=True)
+def add(when: str, prompt: tuple[str, ...], name: str | None, directory: Path | None, **flags: object) -> None:
+    """Run PROMPT in this directory at the times of WHEN, as cron writes them: "0 7 * * 1-5"."""
+    text, times = " ".join(prompt).strip(), parse_cron(when)
+    folder = (directory or Path.cwd()).resolve()
+    if not text:
+        raise UsageProblem("The prompt is empty. Say what is to be done.")
+    if not folder.is_dir():
+        raise UsageProblem(f"{folder} is no directory.")
+    store = _store()
+    found = Schedule(
+        id=_name_of(name, text, {each.id for each in store.list_all()}),
+        when=times.text,
+        prompt=text,
+        directory=str(folder),
+        flags=[word for key, value in flags.items() if key != "timeout" for word in _flag(key, value)],
+        timeout=float(str(flags["timeout"])),
+        timer=choose_timers(),
+        environment=keep_environment(),
+        last_due=now_ms(),
+    )
+    store.add(found)
+    try:
+        open_timers(found.timer).install(found)
+    except CodeloopError:
+        with suppress(CodeloopError):
+            open_timers(found.timer).remove(found.id)
+        store.remove(found.id)
+        raise
+    click.echo(f"{found.id} runs next at {_time(found.next_due(local_now()))}, by {found.timer}.")
+    linger = Path("/var/lib/systemd/linger") / (os.environ.get("USER") or "")
+    if found.timer == "systemd" and not linger.is_file():
+        click.echo("It waits while you are logged out; `loginctl enable-linger` lets it run then, too.", err=True)
+
+
+@schedule.command("list")
+@JSON
+def list_schedules(*, as_json: bool) -> None:
+    """List what is scheduled, when it runs next, and how its last run ended."""
+    store = _store()
+    found = store.list_all()
+    if as_json:
+        print_json(found)
+        return
+    if not found:
+        click.echo(NOTHING, err=True)
+        return
+    is_running = store.is_running()
+    rows = [["id", "when", "next", "last", "cost", "prompt"]]
+    for each in found:
+        last = each.runs[-1] if each.runs else None
+        ended = "" if last is None else f"{_time_of(last.started)} {_state(last, is_running=is_running)}"
+        cost = "" if last is None else f"${last.cost:.2f}"
+        rows.append([each.id, each.when, _time(each.next_due(local_now())), ended, cost, one_line(each.prompt, 50)])
+    click.echo(columns(rows))
+
+
+@schedule.command()
+@click.argument("schedule_id", metavar="ID")
+@JSON
+def show(schedule_id: str, *, as_json: bool) -> None:
+    """Show one, its last answer, and the sessions of its runs."""
+    store = _store()
+    found = store.find(schedule_id)
+    if as_json:
+        print_json(found)
+        return
+    rows = [
+        ["when", found.when],
+        ["next", _time(found.next_due(local_now()))],
+        ["timer", found.timer],
+        ["directory", found.directory],
+        ["limits", " ".join([*found.flags, "--timeout", f"{found.timeout:g}"])],
+        ["prompt", one_line(found.prompt, 400)],
+    ]
+    click.echo(columns(rows))
+    if not found.runs:
+        click.echo("\nIt has not run yet.")
+        return
+    is_running = store.is_running()
+    runs = [["run", "due", "state", "cost", "steps", "time", "session"]]
+    runs += [_row(run, is_running=is_running) for run in reversed(found.runs)]
+    click.echo(f"\n{columns(runs)}")
+    last = found.runs[-1]
+    if last.text:
+        click.echo(f"\n{inert(last.text)}")
+    if last.session_id:
+        click.echo(f"\nAll of it: codeloop session show {last.session_id}")
+
+
+@schedule.command()
+@click.argument("schedule_id", metavar="ID", required=False)
+@click.option("--due", is_flag=True, help="Run what is due and was not run yet, as the timers do.")
+def run(schedule_id: str | None, *, due: bool) -> None:
+    """Run one now, whether it is due or not."""
+    store = _store()
+    if due == (schedule_id is not None):
+        raise UsageProblem("Give an ID or --due. `codeloop schedule list` shows the ids.")
+    if schedule_id is not None:
+        ended = run_now(store, schedule_id)
+        click.echo(inert(ended.text))
+        click.echo(_sums(ended), err=True)
+        sys.exit(ended.state == "failed")
+    for each, ended in run_due(store):
+        click.echo(f"{each.id}: {ended.state} · {_sums(ended)}")
+
+
+@schedule.command()
+@click.argument("schedule_id", metavar="ID")
+def remove(schedule_id: str) -> None:
+    """Remove one, its timer and its results. Its sessions stay."""
+    store = _store()
+    found = store.find(schedule_id)
+    open_timers(found.timer).remove(found.id)
+    store.remove(found.id)
+    click.echo(f"{found.id} is removed.")
+
+
+def _store() -> ScheduleStore:
+    return ScheduleStore(find_paths(os.environ).data)
+
+
+def _name_of(name: str | None, text: str, taken: set[str]) -> str:
+    if name is not None:
+        if not NAME.fullmatch(name):
+            raise UsageProblem(f"{name!r} is no name: use small letters, digits and dashes, at most 40.")
+        return name
+    words = re.findall(r"[a-z0-9]+", text.lower())
+    made = "-".join(words)[:24].strip("-") or "prompt"
+    return next(each for each in (made, *(f"{made}-{count}" for count in range(2, 10_000))) if each not in taken)
+
+
+def _flag(name: str, value: object) -> list[str]:
+    """Return an option as words of a command line."""
+    if value is None or value is False:
+        return []
+    option = f"--{name.replace('_', '-')}"
+    return [option] if value is True else [option, f"{value:g}" if isinstance(value, float) else str(value)]
+
+
+def _time(when: datetime) -> str:
+    return when.strftime("%a %Y-%m-%d %H:%M")
+
+
+def _time_of(ms: int) -> str:
+    return _time(local_time(ms))
+
+
+def _state(run: ScheduledRun, *, is_running: bool) -> str:
+    return "interrupted" if run.state == RUNNING and not is_running else run.state
+
+
+def _row(run: ScheduledRun, *, is_running: bool) -> list[str]:
+    due = _time_of(run.due)
+    figures = [f"${run.cost:.2f}", str(run.steps), duration(run.duration_ms)]
+    return [_time_of(run.started), due, _state(run, is_running=is_running), *figures, run.session_id]
+
+
+def _sums(run: ScheduledRun) -> str:
+    return " · ".join([f"{run.steps} steps", f"${run.cost:.2f}", duration(run.duration_ms), run.session_id])
