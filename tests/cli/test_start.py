@@ -84,7 +84,7 @@ AT_IMPORT = {"of the module": "os.kill(os.getpid(), signal.SIGINT)", "in a callb
         ("uvicorn", ["serve", "--port", "0"]),
         ("textual", []),
         ("codeloop.cli.chat.conversation", ["--plain"]),
-        ("codeloop.cli.commands.session", ["session", "list"]),
+        ("codeloop.cli.commands.sessions.session", ["session", "list"]),
     ],
 )
 def test_ctrl_c_while_a_module_is_imported_ends_it_silently(

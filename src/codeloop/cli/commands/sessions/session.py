@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import click
 
-from codeloop.cli.commands.export import export_json
+from codeloop.cli.commands.sessions.export import export_json
 from codeloop.cli.group import Group
 from codeloop.cli.options import AT, JSON, NAME, THINKING, make_completion
 from codeloop.cli.output.result import measure_growth

@@ -1,0 +1,1 @@
+"""Commands about sessions: list, show, export, undo, count."""
