@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from codeloop.agent.compaction import learnt_room
 from codeloop.agent.request.window import room_of, window
 from codeloop.model.chat import Limits, ModelInfo, TextPiece, ToolTurn, UserTurn
@@ -77,6 +79,7 @@ async def test_a_second_refusal_right_after_a_summary_ends_the_turn(tmp_path: Pa
         assert len(it.model.requests) == 3
 
 
+@pytest.mark.slow
 async def test_old_outputs_are_left_out_before_anything_is_summarised(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
     (tmp_path / "work" / "big.txt").write_text("word " * 9_000)

@@ -77,6 +77,7 @@ def provider(url: str) -> dict[str, Any]:
     return {"npm": "@ai-sdk/openai-compatible", "options": {"baseURL": url, "apiKey": "k"}, "models": models}
 
 
+@pytest.mark.slow
 def test_the_turn_goes_on_with_the_next_model_and_says_so(tmp_path: Path) -> None:
     desk = Desk(tmp_path, limits={"MODEL_BACKOFF": 1})
     step = Answer(text="Looking.", calls=(Call("bash", '{"command": "echo seen"}'),))

@@ -138,6 +138,7 @@ ENTRIES = st.lists(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @given(entries=ENTRIES, more=ENTRIES, steps=st.one_of(st.none(), st.integers(0, 5)))
 def test_what_came_before_a_finished_turn_does_not_count(
     entries: list[Entry], more: list[Entry], steps: int | None

@@ -173,6 +173,7 @@ async def test_an_answer_of_which_nothing_came_is_not_sent(tmp_path: Path, parts
         check_turns(turns)
 
 
+@pytest.mark.slow
 async def test_a_process_killed_in_a_call_never_runs_it_twice(tmp_path: Path) -> None:
     victim = subprocess.Popen(
         [sys.executable, "-c", VICTIM, str(tmp_path)], cwd=ROOT, stdout=subprocess.PIPE, text=True
@@ -195,6 +196,7 @@ async def test_a_process_killed_in_a_call_never_runs_it_twice(tmp_path: Path) ->
     assert not (work / "later").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.fuzz
 @pytest.mark.parametrize("seed", range(examples(4)))
 async def test_a_turn_killed_at_any_time_goes_on_and_nothing_is_done_twice(tmp_path: Path, seed: int) -> None:

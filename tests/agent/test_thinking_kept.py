@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.cli.program import Desk, serving
 from tests.support.answers import Answer
 
@@ -64,6 +66,7 @@ def make_desk(folder: Path, url: str) -> Desk:
     return desk
 
 
+@pytest.mark.slow
 def test_thinking_and_calls_go_back_in_the_order_in_which_they_came(tmp_path: Path) -> None:
     answers = [Answer(events=list_events(BLOCKS)), Answer(text="Done."), Answer(text="Again."), Answer(text="There.")]
     (tmp_path / "other").mkdir()

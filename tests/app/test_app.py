@@ -105,6 +105,7 @@ async def test_a_session_of_a_project_that_is_not_open_is_found(tmp_path: Path) 
         await again.close()
 
 
+@pytest.mark.slow
 async def test_a_directory_that_is_read_anew_lets_its_turns_end_and_reaches_them(tmp_path: Path) -> None:
     async with app(tmp_path, [SLOW, DONE, SLOW, DONE]) as it:
         work = tmp_path / "work"
@@ -128,6 +129,7 @@ async def test_a_directory_that_is_read_anew_lets_its_turns_end_and_reaches_them
         assert (await within(second, 20)).stop.reason == "aborted"
 
 
+@pytest.mark.slow
 async def test_no_more_directories_stay_open_than_may_and_all_are_answered(tmp_path: Path) -> None:
     async with app(tmp_path) as it:
         directories = [tmp_path / f"work/{number}" for number in range(PROJECTS.value + 20)]
@@ -138,6 +140,7 @@ async def test_no_more_directories_stay_open_than_may_and_all_are_answered(tmp_p
         assert len(it.projects) == PROJECTS.value
 
 
+@pytest.mark.slow
 async def test_a_directory_is_refused_while_as_many_as_may_be_are_at_work(tmp_path: Path) -> None:
     async with app(tmp_path) as it:
         with ExitStack() as working:

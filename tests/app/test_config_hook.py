@@ -68,6 +68,7 @@ async def test_what_extensions_change_counts_once_it_is_known_and_is_asked_once(
     assert log.read_text() == "asked\n"
 
 
+@pytest.mark.slow
 async def test_the_first_turn_goes_with_what_extensions_change(tmp_path: Path) -> None:
     """Of two that are both unknown each is asked, over HTTP too; and what the first project had to say is not lost."""
     log = written(tmp_path, "allow")
@@ -90,6 +91,7 @@ async def warned(client: Client) -> str:
     raise AssertionError("it goes on for ever")
 
 
+@pytest.mark.slow
 async def test_a_project_that_is_opened_for_a_turn_waits_for_an_answer_a_while(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from codeloop.app.extended.settled import open_settled
 from tests.app.test_extensions import DONE, OPEN, hosts, own
 from tests.support.javascript import host_command
@@ -52,6 +54,7 @@ export const Asking = async ({ client }) => {
 """
 
 
+@pytest.mark.slow
 async def test_a_turn_loads_of_the_known_ones_those_that_it_asks(tmp_path: Path) -> None:
     for name, hook, policy in (
         ("turn", "chat.params", False),
@@ -73,6 +76,7 @@ async def test_a_turn_loads_of_the_known_ones_those_that_it_asks(tmp_path: Path)
         assert (it.work / "loaded-call").exists()
 
 
+@pytest.mark.slow
 async def test_what_follows_events_has_them_from_the_first_to_the_last_however_late_it_is(tmp_path: Path) -> None:
     own(tmp_path, "plugin/follower.py", SLOW_FOLLOWER)
     async with rig(tmp_path, [DONE], **OPEN) as it:
@@ -88,6 +92,7 @@ async def test_what_follows_events_has_them_from_the_first_to_the_last_however_l
     assert told[-1] == "session.idle"
 
 
+@pytest.mark.slow
 async def test_what_is_known_of_one_does_not_wait_until_another_is_loaded(tmp_path: Path) -> None:
     own(tmp_path, "plugin/waiting.py", WAITING)
     async with rig(tmp_path, [DONE], **OPEN) as it:

@@ -56,6 +56,7 @@ def offered(it: Rig) -> dict[str, str]:
     return {spec.name: spec.description for spec in it.model.requests[-1].tools}
 
 
+@pytest.mark.slow
 async def test_a_known_tool_is_offered_before_any_host_is_started(tmp_path: Path) -> None:
     own(tmp_path, "tool/word.py", WORD)
     async with rig(tmp_path, [DONE], **OPEN) as it:
@@ -72,6 +73,7 @@ async def test_a_known_tool_is_offered_before_any_host_is_started(tmp_path: Path
         assert log.exists()
 
 
+@pytest.mark.slow
 async def test_a_changed_tool_is_loaded_anew_between_turns(tmp_path: Path) -> None:
     file = own(tmp_path, "tool/word.py", WORD)
     (tmp_path / "work").mkdir()
@@ -140,6 +142,7 @@ async def test_a_plugin_hears_of_events_and_one_that_hangs_is_left_behind(tmp_pa
         assert told == ["The extension host python does not keep up with events: some are left out."]
 
 
+@pytest.mark.slow
 async def test_a_plugin_hears_of_events_again_when_its_host_has_died(tmp_path: Path) -> None:
     own(tmp_path, "plugin/follower.py", FOLLOWER)
     own(tmp_path, "tool/die.py", "import os\n\ndef die() -> str:\n    os._exit(5)\n")

@@ -48,6 +48,7 @@ def test_an_image_that_fits_is_kept_as_it_is(workspace: Workspace) -> None:
     assert (from_file.filename, from_file.message_id) == ("a.png", MESSAGE.id)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_inline", [False, True])
 def test_an_image_that_is_too_large_is_scaled_down(workspace: Workspace, *, is_inline: bool) -> None:
     data = encoded(noise(READ_PIXELS.value + 400, 900), "PNG")

@@ -53,6 +53,7 @@ from tests.support.project import Rig, call, calls, result, rig, startup, until,
 SLOW = call("bash", command="touch begun; while [ ! -e go ]; do sleep 0.02; done")
 
 
+@pytest.mark.slow
 async def test_a_turn_that_is_aborted_at_any_moment_has_an_end_that_is_told(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
     hello = ScriptedAnswer(text="Hello. " * 500, deltas=500)

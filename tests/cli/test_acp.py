@@ -141,6 +141,7 @@ def text(words: str) -> list[dict[str, str]]:
     return [{"type": "text", "text": words}]
 
 
+@pytest.mark.slow
 def test_a_piece_of_work_is_shown_and_asked_about(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     (desk.work / "a.txt").write_text(OLD)
@@ -200,6 +201,7 @@ def _is_the_same_elsewhere(desk: Desk, before: Editor, session_id: str) -> None:
         assert len(editor.ask("session/list")["sessions"]) == 1
 
 
+@pytest.mark.slow
 def test_a_refusal_is_the_users_and_nothing_is_written(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with serving(steps(call("write", filePath="a.txt", content="x"), Answer(text="Well."))) as model:
@@ -211,6 +213,7 @@ def test_a_refusal_is_the_users_and_nothing_is_written(tmp_path: Path) -> None:
     assert not (desk.work / "a.txt").exists()
 
 
+@pytest.mark.slow
 def test_a_cancelled_prompt_stops_what_runs(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with serving(steps(bash("echo $$ > pid; exec sleep 60"))) as model:
@@ -224,6 +227,7 @@ def test_a_cancelled_prompt_stops_what_runs(tmp_path: Path) -> None:
             assert not lives(pid)
 
 
+@pytest.mark.slow
 def test_a_cancelled_prompt_takes_its_question_back(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with serving(steps(call("write", filePath="a.txt", content="x"))) as model:
@@ -238,6 +242,7 @@ def test_a_cancelled_prompt_takes_its_question_back(tmp_path: Path) -> None:
     assert not (desk.work / "a.txt").exists()
 
 
+@pytest.mark.slow
 def test_an_editor_that_dies_leaves_nothing_running(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with serving(steps(bash("echo $$ > pid; exec sleep 60"))) as model:
@@ -252,6 +257,7 @@ def test_an_editor_that_dies_leaves_nothing_running(tmp_path: Path) -> None:
         assert not lives(pid)
 
 
+@pytest.mark.slow
 def test_bad_input_is_refused_in_words_and_the_next_request_is_answered(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with editing(desk) as editor:
@@ -274,6 +280,7 @@ def test_bad_input_is_refused_in_words_and_the_next_request_is_answered(tmp_path
         assert "build" not in str(editor.ask("session/set_mode", sessionId=session_id, modeId="nobody").get("data"))
 
 
+@pytest.mark.slow
 def test_agent_model_and_profile_are_chosen_and_told_to_the_editor(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with serving(steps(Answer(text="Planned."))) as model:
@@ -293,6 +300,7 @@ def test_agent_model_and_profile_are_chosen_and_told_to_the_editor(tmp_path: Pat
         assert b"plan" in model.requests[-1].body
 
 
+@pytest.mark.slow
 def test_the_models_question_is_a_form_where_the_editor_has_forms_and_a_choice_where_not(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     options = [{"label": "Half even", "description": "as banks"}, {"label": "Half up", "description": "as shops"}]
@@ -314,6 +322,7 @@ def test_the_models_question_is_a_form_where_the_editor_has_forms_and_a_choice_w
         assert b"Half even" in model.requests[-1].body.rpartition(b'"role":"tool"')[2]
 
 
+@pytest.mark.slow
 def test_pictures_files_and_unsaved_text_reach_the_model(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     (desk.work / "b.txt").write_text("on the disk\n")
@@ -333,6 +342,7 @@ def test_pictures_files_and_unsaved_text_reach_the_model(tmp_path: Path) -> None
     assert b"not saved yet" in body
 
 
+@pytest.mark.slow
 def test_commands_run_by_name_and_unknown_ones_are_said_to_be(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     folder = desk.home / "config" / "command"
@@ -356,6 +366,7 @@ def test_commands_run_by_name_and_unknown_ones_are_said_to_be(tmp_path: Path) ->
             assert "Undone: “/greet Ann”" in editor.texts()
 
 
+@pytest.mark.slow
 def test_what_another_client_says_in_the_session_is_shown(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with serving(steps(Answer(text="Well."))) as model:

@@ -86,6 +86,7 @@ def test_a_command_that_is_not_there_makes_no_session(tmp_path: Path) -> None:
     assert codeloop(tmp_path, "session", "list").stdout == ""
 
 
+@pytest.mark.slow
 def test_headless_a_shell_line_that_has_to_be_asked_for_is_denied(tmp_path: Path) -> None:
     write(tmp_path, "home/config/command/make.md", "!`touch made`")
     write(tmp_path, "home/config/codeloop.json", '{"permission": {"bash": "ask"}}')

@@ -61,6 +61,7 @@ def kinds(stdout: str) -> list[str]:
     return [line["type"] for line in events(stdout)]
 
 
+@pytest.mark.slow
 def test_a_turn_on_a_server_is_told_as_one_of_this_process(tmp_path: Path) -> None:
     with stage(tmp_path, steps(bash("echo hi > made; cat made"), DONE)) as it:
         there = it.desk.run("run", *it.there, "--format", "json", "hello")
@@ -94,6 +95,7 @@ def test_a_session_decides_its_directory_and_a_fork_leaves_it_alone(tmp_path: Pa
         assert (refused.returncode, "no session in this directory" in refused.stderr) == (2, True)
 
 
+@pytest.mark.slow
 def test_files_are_sent_with_their_content(tmp_path: Path) -> None:
     with stage(tmp_path, steps(DONE)) as it:
         (it.desk.work / "notes.json").write_text('{"the needle": 1}')
@@ -139,6 +141,7 @@ def test_the_password_is_found_or_given_or_asked_for(tmp_path: Path) -> None:
             assert (known.returncode, known.stdout) == (0, "Everything is done.\n")
 
 
+@pytest.mark.slow
 def test_an_interrupt_ends_the_turn_on_the_server(tmp_path: Path) -> None:
     with stage(tmp_path, steps(WAIT, DONE), **UNCONFINED) as it:
         running = it.desk.start("run", *it.there, "--format", "json", "go")
@@ -151,6 +154,7 @@ def test_an_interrupt_ends_the_turn_on_the_server(tmp_path: Path) -> None:
         assert not lives(shell)
 
 
+@pytest.mark.slow
 def test_each_line_of_a_pipe_is_a_prompt(tmp_path: Path) -> None:
     def choose(received: Any) -> Answer:
         prompts = [m["content"] for m in received.json["messages"] if m["role"] == "user"]
@@ -170,6 +174,7 @@ def test_each_line_of_a_pipe_is_a_prompt(tmp_path: Path) -> None:
         assert "Unknown command: /nothing" in again.stderr
 
 
+@pytest.mark.slow
 def test_without_a_terminal_what_is_asked_is_refused(tmp_path: Path) -> None:
     with stage(tmp_path, steps(bash("ls"), DONE), permission={"bash": "ask"}) as it:
         done = it.desk.run("attach", it.url, stdin="go\n")
@@ -177,6 +182,7 @@ def test_without_a_terminal_what_is_asked_is_refused(tmp_path: Path) -> None:
         assert "nobody can be asked" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_conversation_in_a_terminal(tmp_path: Path) -> None:
     """A question is asked, prompts queue and can be changed, others' prompts and the server's commands are shown."""
 
@@ -226,6 +232,7 @@ def test_a_conversation_in_a_terminal(tmp_path: Path) -> None:
         assert f"--session ses_{session}" in terminal.shown
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_the_turn_and_then_the_conversation(tmp_path: Path) -> None:
     with stage(tmp_path, steps(WAIT, DONE), **UNCONFINED) as it:
         terminal = Terminal(it.desk, "attach", it.url, "--plain", term="xterm")

@@ -105,6 +105,7 @@ def test_a_project_can_not_send_a_stored_key_elsewhere(tmp_path: Path) -> None:
     assert "provider" in done.stderr
 
 
+@pytest.mark.slow
 def test_in_a_terminal_the_key_is_asked_for_and_not_echoed(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
     main, side = pty.openpty()

@@ -77,6 +77,7 @@ def test_a_turn_that_is_left_is_stopped_and_said_to_be(tmp_path: Path) -> None:
         assert "Interrupted" in desk.run("session", "show").stdout
 
 
+@pytest.mark.slow
 def test_without_a_terminal_the_words_or_stdin_are_one_turn(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with serving(steps(DONE)) as server:

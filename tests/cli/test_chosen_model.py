@@ -69,6 +69,7 @@ def test_by_an_agent_file_which_is_named(tmp_path: Path) -> None:
     assert str(file) in done.stderr
 
 
+@pytest.mark.slow
 def test_by_clients_of_a_server_and_in_a_conversation(tmp_path: Path) -> None:
     with desk_with(tmp_path) as desk:
         server = desk.start("serve", "--port", "0", "--password", "p")

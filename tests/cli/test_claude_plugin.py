@@ -63,6 +63,7 @@ def desk(tmp_path: Path) -> Desk:
     return desk
 
 
+@pytest.mark.slow
 def test_each_part_of_a_claude_code_plugin_reaches_the_model(desk: Desk) -> None:
     calls = (call("read", filePath="note.txt"), call("oven_echo", text="hot"), call("skill", name="kneading"))
     with serving(steps(*calls, Answer(text="Done."))) as model:

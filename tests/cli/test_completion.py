@@ -62,6 +62,7 @@ def test_bash_is_offered_commands_options_and_names(tmp_path: Path) -> None:
     assert completed(desk, "codeloop session unarchive ")[0] == [first]
 
 
+@pytest.mark.slow
 def test_a_model_with_a_colon_is_completed_from_the_colon_on(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     models = {"qwen:8b": {"tool_call": True}, "qwen:14b": {"tool_call": True}}
@@ -72,6 +73,7 @@ def test_a_model_with_a_colon_is_completed_from_the_colon_on(tmp_path: Path) -> 
 HOSTILE = ["$(touch pwned)", "`touch pwned`", "a;touch pwned", "a b", "-x", "*", "é\x1b[2J"]
 
 
+@pytest.mark.slow
 def test_names_that_a_shell_would_act_on_are_not_offered(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     agents = {name: {"mode": "primary", "description": "x\ny\x1b[2J"} for name in [*HOSTILE, "zed"]}
@@ -84,6 +86,7 @@ def test_names_that_a_shell_would_act_on_are_not_offered(tmp_path: Path) -> None
     assert not (desk.work / "pwned").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["{", "[]", '{"agent": 3}', "\x00\xff", "[" * 100_000])
 def test_nothing_is_said_when_the_configuration_is_broken(tmp_path: Path, text: str) -> None:
     desk = Desk(tmp_path)
@@ -93,6 +96,7 @@ def test_nothing_is_said_when_the_configuration_is_broken(tmp_path: Path, text: 
         assert errors == "", line
 
 
+@pytest.mark.slow
 def test_a_store_that_is_broken_offers_nothing(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with serving(steps(Answer(text="Done."))) as server:
@@ -136,6 +140,7 @@ def test_names_of_sessions_are_read_from_the_store_alone(tmp_path: Path) -> None
     assert "codeloop.app" not in done.stderr
 
 
+@pytest.mark.slow
 def test_what_is_always_allowed_is_offered_to_revoke(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with serving(steps(Answer(text="Done."))) as server:

@@ -20,6 +20,7 @@ def explained(desk: Desk, *arguments: str, permission: str = "bash") -> dict[str
     return found
 
 
+@pytest.mark.slow
 def test_it_names_the_rule_its_place_and_what_always_would_remember(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     desk.configure(permission=RULES)
@@ -74,6 +75,7 @@ def test_it_says_what_a_run_then_does_and_leaves_no_trace(tmp_path: Path) -> Non
     assert [each["action"] for each in log] == ["deny" if said[x] != "allow" else "allow" for x in said]
 
 
+@pytest.mark.slow
 def test_it_says_what_the_sandbox_would_allow(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     desk.git("init", "-q")
@@ -103,6 +105,7 @@ def test_it_says_what_the_sandbox_would_allow(tmp_path: Path) -> None:
     assert "no sandbox: it is turned off" in desk.run("debug", "permission", "ls").stdout
 
 
+@pytest.mark.slow
 def test_it_says_which_denies_the_kernel_keeps(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     desk.configure(permission={"read": {"notes/*": "deny"}, "bash": {"rm *": "deny"}})

@@ -22,6 +22,7 @@ def findings(desk: Desk, *arguments: str, **environment: str) -> tuple[int, dict
     return done.returncode, {each["name"]: each for each in json.loads(done.stdout)}
 
 
+@pytest.mark.slow
 def test_what_works_is_ok_and_nothing_is_sent(desk: Desk) -> None:
     with serving([Answer(text="ready")]) as server:
         desk.use(server)

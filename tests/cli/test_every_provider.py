@@ -25,6 +25,7 @@ PROVIDERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROVIDERS)
 def test_a_key_is_stored_and_used(tmp_path: Path, name: str) -> None:
     model, path = PROVIDERS[name]

@@ -65,6 +65,7 @@ def told(server: Any) -> list[str]:
     return [str(each["content"]) for each in server.requests[-1].json["messages"] if each["role"] == "tool"]
 
 
+@pytest.mark.slow
 def test_a_project_s_tool_is_offered_called_and_takes_a_built_in_one_s_place(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     project(desk, tool__weather=WEATHER)
@@ -106,6 +107,7 @@ def test_nothing_of_a_project_without_trust_runs(tmp_path: Path, arguments: tupl
         assert "plugin" in line
 
 
+@pytest.mark.slow
 def test_a_policy_refuses_and_a_hook_that_fails_is_named_and_passed_over(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     project(desk, plugin__guard=GUARD)
@@ -128,6 +130,7 @@ def test_a_policy_refuses_and_a_hook_that_fails_is_named_and_passed_over(tmp_pat
     assert [rows["tool.execute.after"][at] for at in (1, 6, 7)] == ["1", "1", "0"]
 
 
+@pytest.mark.slow
 def test_a_plugin_that_runs_leaves_its_project_trusted_and_its_source_counts(tmp_path: Path) -> None:
     """No compiled code is written beside it, and what somebody put there is not run in the place of it."""
     desk = Desk(tmp_path)
@@ -159,6 +162,7 @@ def small(input, output):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chosen", [None, "local/own"])
 def test_a_plugin_chooses_the_small_model_where_the_person_did_not(tmp_path: Path, chosen: str | None) -> None:
     desk = Desk(tmp_path)
@@ -238,6 +242,7 @@ def judge(input, output):
 """
 
 
+@pytest.mark.slow
 def test_extensions_that_misbehave_in_every_way_stop_nobody(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     project(desk, tool__bad=BAD, plugin__garbage=GARBAGE)
@@ -273,6 +278,7 @@ def test_a_policy_that_hangs_refuses(tmp_path: Path) -> None:
     assert [row[1], *row[-2:]] == ["1", "1", "1"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not is_sandboxed(), reason="no sandbox can be had here")
 def test_a_project_s_tool_runs_in_the_sandbox_of_commands(tmp_path: Path) -> None:
     desk = Desk(tmp_path)

@@ -5,6 +5,8 @@ import shutil
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.cli.program import Desk, call, events, serving, steps
 from tests.support.answers import Answer, Call
 from tests.support.sandboxed import is_sandboxed
@@ -25,6 +27,7 @@ def project(folder: Path, settings: str = "[tool.ruff]\n") -> Desk:
     return desk
 
 
+@pytest.mark.slow
 def test_what_a_formatter_changes_is_part_of_the_edit_and_of_its_undo(tmp_path: Path) -> None:
     desk = project(tmp_path)
     before = (desk.work / "a.py").read_text()
@@ -57,6 +60,7 @@ def test_an_untrusted_project_has_no_formatter(tmp_path: Path) -> None:
     assert not (desk.work / "run").exists()
 
 
+@pytest.mark.slow
 def test_one_of_the_person_s_own_formats_a_patch_in_the_sandbox_and_one_that_fails_is_named(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     failing = 'echo half > "$0"; echo no such style >&2; exit 3'

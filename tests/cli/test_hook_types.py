@@ -126,6 +126,7 @@ def judging(received: Received) -> Answer:
     return steps(bash("git push", "c1"), bash("echo hi", "c2"), bash("ls", "c3"), DONE)(received)
 
 
+@pytest.mark.slow
 def test_a_model_or_a_subagent_judges_and_its_cost_is_the_sessions(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     (desk.work / "rules.txt").write_text("No listing of files.\n")
@@ -156,6 +157,7 @@ def test_a_model_or_a_subagent_judges_and_its_cost_is_the_sessions(tmp_path: Pat
     assert "read" in [each["tool_name"].lower() for each in noted(log)]
 
 
+@pytest.mark.slow
 def test_rows_say_what_is_wrong_with_them(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     wrongs: list[tuple[dict[str, Any], str]] = [
@@ -227,6 +229,7 @@ def test_a_hook_that_ends_the_turn_counts_more_than_one_that_sends_the_model_on(
         assert "go on" not in json.dumps([each.json for each in server.requests])
 
 
+@pytest.mark.slow
 def test_scripts_read_the_transcript_of_the_session(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     log, copy = tmp_path / "log", tmp_path / "copy"

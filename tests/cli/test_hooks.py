@@ -71,6 +71,7 @@ def test_a_settings_file_of_claude_code_is_used_as_it_is(tmp_path: Path) -> None
     assert len({each["session_id"] for each in noted(log)}) == 1
 
 
+@pytest.mark.slow
 def test_hooks_speak_to_the_model_and_send_it_on(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     context = json.dumps({"hookSpecificOutput": {"additionalContext": "the branch is green"}})
@@ -94,6 +95,7 @@ def test_hooks_speak_to_the_model_and_send_it_on(tmp_path: Path) -> None:
         assert "resumed" in str(server.requests[-1].json["messages"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("event", "output", "says", "exit_code"),
     [
@@ -129,6 +131,7 @@ def test_a_decision_is_json_on_stdout(
         assert says in (results(server) or [done.stdout])[0]
 
 
+@pytest.mark.slow
 def test_a_hook_that_fails_is_named_and_passed_over_unless_it_is_a_policy(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     for policy in (False, True):
@@ -158,6 +161,7 @@ def test_a_hook_that_takes_too_long_is_ended_with_what_it_started(tmp_path: Path
     assert not Path(f"/proc/{pid}").exists() or "Z" in Path(f"/proc/{pid}/stat").read_text().split()[2]
 
 
+@pytest.mark.slow
 def test_a_projects_hooks_run_once_it_is_trusted_and_never_changed(tmp_path: Path) -> None:
     """Neither its configuration, nor the settings file that it names, nor a script of a command may change unseen."""
     desk = Desk(tmp_path)
@@ -224,6 +228,7 @@ def test_tools_of_mcp_servers_are_known_by_the_names_of_scripts(tmp_path: Path) 
     assert [each["tool_input"] for each in noted(log)] == [{"text": "hi"}] * 4
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not is_sandboxed(), reason="no sandbox can be had here")
 def test_hooks_of_a_project_are_sandboxed_as_commands_are_and_the_users_in_their_own(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
@@ -243,6 +248,7 @@ def test_hooks_of_a_project_are_sandboxed_as_commands_are_and_the_users_in_their
         assert ("my-token" in told, "another-token" in told) == (True, False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sandbox", [True, False])
 def test_what_lies_in_a_project_stands_in_for_nothing_that_a_hook_of_the_users_runs(
     tmp_path: Path, *, sandbox: bool

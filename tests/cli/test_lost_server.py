@@ -71,6 +71,7 @@ def test_a_prompt_that_was_typed_meanwhile_is_sent_once_wherever_the_server_is_b
         assert prompts(desk) == ["one", "two", "three"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format_", ["json", "text"])
 def test_a_turn_that_the_server_did_not_live_to_end_is_no_success_and_not_begun_again(
     tmp_path: Path, format_: str
@@ -93,6 +94,7 @@ def test_a_turn_that_the_server_did_not_live_to_end_is_no_success_and_not_begun_
         assert prompts(desk) == ["go"]
 
 
+@pytest.mark.slow
 def test_a_server_that_stays_away_ends_it_with_the_sessions_name(tmp_path: Path) -> None:
     desk = Desk(tmp_path, limits={"CLIENT_GONE": 300})
     with serving(steps(WAIT, DONE)) as model:
@@ -107,6 +109,7 @@ def test_a_server_that_stays_away_ends_it_with_the_sessions_name(tmp_path: Path)
     assert f"codeloop run --attach {url} --session ses_" in stderr
 
 
+@pytest.mark.slow
 def test_a_conversation_gives_a_lost_server_up_and_says_how_to_go_on(tmp_path: Path) -> None:
     desk = Desk(tmp_path, limits={"CLIENT_GONE": 300})
     with serving(steps(DONE)) as model:
@@ -152,6 +155,7 @@ def wait_for(path: Path, running: "subprocess.Popen[Any]") -> None:
             continue
 
 
+@pytest.mark.slow
 def test_lines_of_a_pipe_give_a_lost_server_up_once_and_are_told_how_to_resume(tmp_path: Path) -> None:
     desk = Desk(tmp_path, limits={"CLIENT_GONE": 300})
     with serving(steps(DONE)) as model:

@@ -48,6 +48,7 @@ def outputs(stdout: str, tool: str) -> list[str]:
     return [part["state"]["output"] for part in parts if part.get("tool") == tool]
 
 
+@pytest.mark.slow
 def test_a_run_sees_the_errors_that_its_edits_bring(tmp_path: Path) -> None:
     desk = trusted(tmp_path)
     (desk.work / "first.x").touch()
@@ -67,6 +68,7 @@ def test_a_run_sees_the_errors_that_its_edits_bring(tmp_path: Path) -> None:
     assert (row["state"], row["files"]) == ("found", [".x"])
 
 
+@pytest.mark.slow
 def test_a_server_runs_in_the_sandbox(tmp_path: Path) -> None:
     desk = trusted(tmp_path)
     with serving(steps(write("fine\n"), write("bad1\n", 2), DONE)) as server:
@@ -112,6 +114,7 @@ def test_switched_off_nothing_starts(tmp_path: Path) -> None:
     assert started(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_an_untrusted_project_starts_no_server_of_its_own(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     (desk.work / "codeloop.json").write_text(json.dumps({"lsp": scripted(tmp_path)}))
@@ -134,6 +137,7 @@ def test_an_untrusted_project_starts_no_server_of_its_own(tmp_path: Path) -> Non
     assert (desk.work / "owned").exists(), "trusted, it is run"
 
 
+@pytest.mark.slow
 def test_no_server_outlives_a_program_that_is_killed(tmp_path: Path) -> None:
     desk = trusted(tmp_path)
     with serving(steps(write("fine\n"), Answer(text="slow", hang=30))) as server:
@@ -173,6 +177,7 @@ def test_the_list_starts_what_it_found_and_says_why_one_can_not_be_started(tmp_p
     assert len(started(tmp_path)) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["auto", "off"])
 def test_the_list_marks_what_runs_without_a_sandbox(tmp_path: Path, mode: str) -> None:
     desk = trusted(tmp_path)
@@ -183,6 +188,7 @@ def test_the_list_marks_what_runs_without_a_sandbox(tmp_path: Path, mode: str) -
     assert ("(without a sandbox)" in shown["mine"]) is (mode == "off")
 
 
+@pytest.mark.slow
 def test_a_project_lets_none_of_its_servers_and_formatters_out_of_the_sandbox(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     server = {**scripted(tmp_path)["mine"], "sandbox": False}

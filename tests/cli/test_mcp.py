@@ -116,6 +116,7 @@ def test_of_five_processes_that_renew_at_once_one_does(tmp_path: Path, oauth: tu
     assert len(renewed.read_text()) - before == 1
 
 
+@pytest.mark.slow
 def test_a_server_that_does_not_work_is_not_written(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     done = desk.run("mcp", "add", "bad", "--", "sh", "-c", "echo my reason >&2; exit 7")
@@ -151,6 +152,7 @@ def test_what_people_paste_is_taken(tmp_path: Path) -> None:
     assert "For an address there is --header" in added(desk, "a", "https://b", "--env", "A=b", code=2)
 
 
+@pytest.mark.slow
 def test_a_variable_is_put_in_when_a_server_is_tried(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     desk.configure(share="disabled")

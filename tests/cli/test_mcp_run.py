@@ -91,6 +91,7 @@ def test_a_server_that_hangs_ends_with_the_program(tmp_path: Path) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sandbox", [False, True])
 def test_a_kill_of_the_program_ends_its_servers(tmp_path: Path, *, sandbox: bool) -> None:
     desk = Desk(tmp_path)

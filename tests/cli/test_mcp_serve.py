@@ -30,6 +30,7 @@ def message(method: str, number: int | None = None, **params: Any) -> str:
     return json.dumps(head | {"params": params}) + "\n"
 
 
+@pytest.mark.slow
 async def test_another_program_prompts_a_session_and_is_asked(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     asked: list[str] = []

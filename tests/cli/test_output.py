@@ -43,6 +43,7 @@ def cutting(*answers: Answer) -> Any:
     return choose
 
 
+@pytest.mark.slow
 def test_what_is_said_before_a_call_is_no_answer(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with serving(steps(NARRATED, DONE)) as server:
@@ -59,6 +60,7 @@ def test_what_is_said_before_a_call_is_no_answer(tmp_path: Path) -> None:
         assert "I look first." in limited.stderr
 
 
+@pytest.mark.slow
 def test_a_summary_in_the_middle_is_a_notice(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with serving(compacting) as server:
@@ -113,6 +115,7 @@ def test_a_terminal_marks_what_a_retry_takes_back(tmp_path: Path) -> None:
         assert terminal.end() == 0
 
 
+@pytest.mark.slow
 def test_half_an_answer_that_failed_is_no_answer(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with serving(cutting(Answer(text="Half.", events=None, finish="length"))) as server:
@@ -127,6 +130,7 @@ def test_half_an_answer_that_failed_is_no_answer(tmp_path: Path) -> None:
         assert "I look first." in failed.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["text", "json"])
 def test_a_turn_whose_reader_is_gone_ends_at_once(tmp_path: Path, form: str) -> None:
     desk = Desk(tmp_path)
@@ -177,6 +181,7 @@ def test_a_terminal_and_a_pipe_get_each_what_is_theirs(tmp_path: Path) -> None:
         assert "\x1b[1m" not in quiet
 
 
+@pytest.mark.slow
 def test_nothing_that_the_model_says_steers_the_terminal(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     bad = "**\x1b]0;title\x07** `\x1b[2J`\n```\n\x1b[31m\n```\n| \x1b[1m | b |\n|---|---|\n| 日本 | \u202e |\n"
@@ -307,6 +312,7 @@ def until_said(child: subprocess.Popen[str], words: str) -> str:
     raise AssertionError(f"{words!r} was never said: {said}")
 
 
+@pytest.mark.slow
 def test_a_subagent_in_the_background_is_waited_for(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with serving(delegating) as server:
@@ -341,6 +347,7 @@ def test_a_subagent_that_is_not_waited_for_is_told_to_be_stopped(tmp_path: Path)
     assert not (desk.work / "counted").exists()
 
 
+@pytest.mark.slow
 def test_a_background_that_does_not_end_is_waited_for_up_to_a_limit(tmp_path: Path) -> None:
     desk = Desk(tmp_path, limits={"BACKGROUND_WAIT": 600})
     with serving(delegating) as server:
@@ -353,6 +360,7 @@ def test_a_background_that_does_not_end_is_waited_for_up_to_a_limit(tmp_path: Pa
     assert not (desk.work / "counted").exists()
 
 
+@pytest.mark.slow
 def test_a_subagent_on_a_server_goes_on_when_nobody_waits(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with serving(delegating) as server:

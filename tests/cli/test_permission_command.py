@@ -32,6 +32,7 @@ def always(desk: Desk, *arguments: str) -> None:
         assert terminal.end() == 0, terminal.shown
 
 
+@pytest.mark.slow
 def test_always_is_remembered_listed_and_revoked(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     always(desk)
@@ -52,6 +53,7 @@ def test_always_is_remembered_listed_and_revoked(tmp_path: Path) -> None:
     assert sorted(path.name for path in desk.work.iterdir() if path.is_file()) == ["one", "two"]
 
 
+@pytest.mark.slow
 def test_always_does_not_hold_in_another_directory_of_the_project(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     other = desk.work / "sub"
@@ -61,6 +63,7 @@ def test_always_does_not_hold_in_another_directory_of_the_project(tmp_path: Path
     assert not (other / "two").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", ["touch two > log", "touch two && rm -f one", "env touch two", 'touch "$x"'])
 def test_always_carries_no_write_no_other_command_no_wrapper_and_nothing_uncertain(tmp_path: Path, line: str) -> None:
     desk = Desk(tmp_path)
@@ -69,6 +72,7 @@ def test_always_carries_no_write_no_other_command_no_wrapper_and_nothing_uncerta
     assert sorted(path.name for path in desk.work.iterdir() if path.is_file()) == ["one"]
 
 
+@pytest.mark.slow
 def test_always_does_not_hold_where_a_command_runs_elsewhere(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     (desk.work / "sub").mkdir()
@@ -77,6 +81,7 @@ def test_always_does_not_hold_where_a_command_runs_elsewhere(tmp_path: Path) -> 
     assert not list((desk.work / "sub").iterdir())
 
 
+@pytest.mark.slow
 def test_the_log_says_what_was_decided_by_which_rule_written_where(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     work = [call("read", filePath="calc.py"), bash("touch one", "b"), bash("rm one", "c"), DONE]
@@ -115,6 +120,7 @@ def test_a_profile_decides_about_edits(tmp_path: Path, profile: str, code: int, 
     assert (desk.work / "w.txt").exists() == written
 
 
+@pytest.mark.slow
 def test_plan_runs_only_what_reads_whatever_is_allowed_and_the_session_keeps_it(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     allow = {"bash": "allow", "edit": "allow"}
@@ -134,6 +140,7 @@ def test_plan_runs_only_what_reads_whatever_is_allowed_and_the_session_keeps_it(
     assert {path.name for path in desk.work.iterdir()} <= {".git"}
 
 
+@pytest.mark.slow
 def test_the_agent_plan_runs_only_what_reads_unless_a_rule_of_its_own_allows_more(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     plan = ("--agent", "plan")
@@ -144,6 +151,7 @@ def test_the_agent_plan_runs_only_what_reads_unless_a_rule_of_its_own_allows_mor
     assert (desk.work / "one").exists()
 
 
+@pytest.mark.slow
 def test_yolo_asks_nothing_and_keeps_what_is_denied(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with serving(steps(bash("touch one"), bash("rm one", "b"), DONE)) as server:
@@ -156,6 +164,7 @@ def test_yolo_asks_nothing_and_keeps_what_is_denied(tmp_path: Path) -> None:
     assert found == [("allow", "profile yolo"), ("deny", "rule")]
 
 
+@pytest.mark.slow
 def test_an_untrusted_project_chooses_only_a_stricter_profile(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     for chosen, code in (("yolo", 5), ("auto", 5), ("ask", 5), ("plan", 5)):

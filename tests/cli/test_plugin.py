@@ -92,6 +92,7 @@ def test_a_package_of_pypi_is_installed_seen_and_locked(tmp_path: Path) -> None:
     assert not list((desk.home / "data" / "plugins").iterdir())
 
 
+@pytest.mark.slow
 def test_what_runs_without_a_sandbox_is_marked(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     file = desk.home / "config" / "tool" / "word.py"

@@ -84,6 +84,7 @@ def masked(desk: Desk, name: str, text: str) -> None:
     plugin.write_text(text)
 
 
+@pytest.mark.slow
 def test_what_one_brought_is_known_only_with_the_settings_that_it_found(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     masked(desk, "mask.py", MASK)
@@ -116,6 +117,7 @@ def test_one_that_brings_nothing_is_said_to_and_loaded_again(tmp_path: Path) -> 
     assert not is_sent(desk)
 
 
+@pytest.mark.slow
 def test_one_that_is_marked_as_a_policy_and_brings_nothing_refuses(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     own = desk.home / "config" / "mask.py"
@@ -128,6 +130,7 @@ def test_one_that_is_marked_as_a_policy_and_brings_nothing_refuses(tmp_path: Pat
     assert not is_sent(desk, plugin=[[str(desk.folder / "gone.py"), {"policy": True}]])
 
 
+@pytest.mark.slow
 def test_one_that_was_a_policy_and_breaks_refuses(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     guard = desk.home / "config" / "plugin" / "guard.py"

@@ -47,6 +47,7 @@ def test_a_refused_key_of_the_configuration_is_named_by_file_and_line(
     assert "global configuration" in said
 
 
+@pytest.mark.slow
 def test_a_refused_key_from_a_variable_or_a_file_of_the_configuration_is_named_as_that(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with serving([REFUSED]) as server:
@@ -80,6 +81,7 @@ def test_a_refused_key_of_a_trusted_project_is_named_as_the_projects(tmp_path: P
     assert "this project's configuration" in said
 
 
+@pytest.mark.slow
 def test_a_refused_key_of_the_environment_or_of_the_store_is_named_as_that(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with serving([REFUSED]) as server:

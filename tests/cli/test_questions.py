@@ -129,6 +129,7 @@ def test_a_question_says_what_will_happen_once(tmp_path: Path, answer: Answer, l
     assert DENY in shown
 
 
+@pytest.mark.slow
 def test_the_third_same_call_is_shown_with_what_it_is(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     same = [bash("echo hi", f"c{number}") for number in range(3)]
@@ -250,6 +251,7 @@ def test_ctrl_c_at_a_question_ends_the_run(tmp_path: Path) -> None:
     assert not (desk.work / "made").exists()
 
 
+@pytest.mark.slow
 def test_output_that_comes_leaves_the_question_last(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     (desk.work / ".env").write_text("KEY=1\n")
@@ -295,6 +297,7 @@ def test_a_permission_to_leave_plan_mode_is_asked_in_words(tmp_path: Path) -> No
         terminal.end()
 
 
+@pytest.mark.slow
 def test_a_run_on_a_server_asks_in_the_same_words(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with serving(steps(bash("touch made"), DONE)) as server:
@@ -346,6 +349,7 @@ def test_questions_of_the_model_take_numbers_words_and_several(tmp_path: Path) -
     assert '"What name?" = "8080"' in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [(), ("attach",)], ids=["conversation", "attach"])
 def test_a_conversation_asks_in_the_same_words(tmp_path: Path, command: tuple[str, ...]) -> None:
     desk = Desk(tmp_path)
@@ -389,6 +393,7 @@ def test_lines_that_come_at_once_are_one_prompt(tmp_path: Path) -> None:
         assert "queued" not in terminal.shown
 
 
+@pytest.mark.slow
 def test_a_command_is_no_answer_and_runs_where_there_are_commands(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with serving(steps(bash("git push"), DONE)) as server:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import pytest
 
 from tests.cli.program import Desk, bash, serving, steps
 from tests.support.answers import Answer
@@ -64,6 +65,7 @@ def until(is_so: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 def test_a_rule_that_changes_while_a_turn_runs_holds_for_its_next_call(tmp_path: Path) -> None:
     with running(tmp_path, steps(WAIT, NEXT, DONE)) as it:
         it.write()  # what appears while a sandboxed command runs counts as its own
@@ -80,6 +82,7 @@ def test_a_rule_that_changes_while_a_turn_runs_holds_for_its_next_call(tmp_path:
         assert "The configuration has changed" in it.log()
 
 
+@pytest.mark.slow
 def test_the_next_turn_uses_the_new_configuration(tmp_path: Path) -> None:
     with running(tmp_path, lambda _: DONE) as it:
         it.say()
@@ -97,6 +100,7 @@ def test_the_next_turn_uses_the_new_configuration(tmp_path: Path) -> None:
         )
 
 
+@pytest.mark.slow
 def test_a_file_that_the_configuration_names_is_noticed_when_it_changes(tmp_path: Path) -> None:
     with running(tmp_path, lambda _: DONE) as it:
         named = tmp_path / "secrets" / "model.txt"
@@ -115,6 +119,7 @@ def test_a_file_that_the_configuration_names_is_noticed_when_it_changes(tmp_path
         assert f"the file {named} of" in it.log()
 
 
+@pytest.mark.slow
 def test_a_configuration_that_can_t_be_used_leaves_the_old_one_and_is_told_with_its_line(tmp_path: Path) -> None:
     with running(tmp_path, lambda _: DONE) as it:
         file = it.write(permission={"bash": "ask"})
@@ -127,6 +132,7 @@ def test_a_configuration_that_can_t_be_used_leaves_the_old_one_and_is_told_with_
         assert it.say().status_code == 200
 
 
+@pytest.mark.slow
 def test_attach_shows_what_is_ignored_and_what_does_nothing_yet(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     desk.work.joinpath("codeloop.json").write_text(json.dumps({"provider": {"x": {}}, "shell": "/bin/evil"}))

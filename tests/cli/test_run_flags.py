@@ -48,6 +48,7 @@ def test_dir_is_where_the_tools_work(tmp_path: Path) -> None:
     assert (desk.work / "inner" / "made.txt").read_text() == "x"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("flags", "word"),
     [
@@ -144,6 +145,7 @@ def test_a_recording_that_can_not_be_written_is_said_before_the_model_is_asked(t
     assert "nowhere/tape.jsonl" in result(done)["message"]
 
 
+@pytest.mark.slow
 def test_the_message_comes_from_words_stdin_or_both(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     big = "".join(f"line {number} of a long log\n" for number in range(50_000))

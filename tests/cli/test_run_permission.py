@@ -18,6 +18,7 @@ def told(body: bytes) -> str:
     return "\n".join(str(each["content"]) for each in json.loads(body)["messages"] if each["role"] == "tool")
 
 
+@pytest.mark.slow
 def test_yes_once_always_and_no_with_words(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     work = [bash(f"mkdir {word}", f"c{word}") for word in ("one", "two", "three")]
@@ -45,6 +46,7 @@ def test_yes_once_always_and_no_with_words(tmp_path: Path) -> None:
     assert "+x" in terminal.shown, "the change is shown before it is allowed"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answer", ["n", "\x04"])
 def test_no_ends_the_turn_with_5(tmp_path: Path, answer: str) -> None:
     desk = Desk(tmp_path)
@@ -72,6 +74,7 @@ def test_an_unread_answer_and_an_empty_line_ask_again(tmp_path: Path) -> None:
     assert (desk.work / "log").read_text() == "one\n"
 
 
+@pytest.mark.slow
 def test_without_a_terminal_it_is_refused_told_and_5(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with serving(steps(bash("echo one >> log"), DONE)) as server:
@@ -160,6 +163,7 @@ def test_answering_every_question_changes_no_tool_that_is_offered(
     assert ("question" in {tool["function"]["name"] for tool in plain}) is is_attended
 
 
+@pytest.mark.slow
 def test_the_model_can_not_lift_its_own_rules_nor_read_what_another_directory_printed(tmp_path: Path) -> None:
     other, desk = Desk(tmp_path / "other"), Desk(tmp_path)
     other.folder.mkdir()

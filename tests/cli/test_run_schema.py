@@ -47,6 +47,7 @@ def test_stdout_is_the_json_and_nothing_else(tmp_path: Path) -> None:
     assert ended["structured"] == GOOD
 
 
+@pytest.mark.slow
 def test_a_model_that_never_gives_it_is_exit_code_6(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     (desk.work / "schema.json").write_text(SCHEMA)
@@ -61,6 +62,7 @@ def test_a_model_that_never_gives_it_is_exit_code_6(tmp_path: Path) -> None:
     assert "structured" not in ended
 
 
+@pytest.mark.slow
 def test_a_schema_that_is_wrong_is_refused_with_line_and_reason(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     for text, said in (

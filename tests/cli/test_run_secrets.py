@@ -17,6 +17,7 @@ EVIL = "a\x1b]52;c;aGk=\x07b\x1b[2Jc\u202ed\u200be\x9bf\rg\x08h"
 FORBIDDEN = [char.encode() for char in "\x1b\x07\u202e\u200b\x9b\r\x08"]
 
 
+@pytest.mark.slow
 def test_no_key_is_in_anything_but_its_own_request(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     look = "env; tr '\\0' ' ' < /proc/$PPID/cmdline"
@@ -60,6 +61,7 @@ def test_no_key_is_in_anything_but_its_own_request(tmp_path: Path) -> None:
         assert holding == {STORED: ["auth.json"], KEY: ["codeloop.json"]}.get(key, [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["text", "json"])
 def test_control_characters_are_inert_everywhere(tmp_path: Path, form: str) -> None:
     desk = Desk(tmp_path)
@@ -89,6 +91,7 @@ def test_control_characters_are_inert_everywhere(tmp_path: Path, form: str) -> N
         assert (desk.work / name).read_bytes().decode().startswith("a\x1b]52")
 
 
+@pytest.mark.slow
 def test_what_a_wrong_call_echoes_is_inert(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     for arguments in (
@@ -103,6 +106,7 @@ def test_what_a_wrong_call_echoes_is_inert(tmp_path: Path) -> None:
         assert [char for char in FORBIDDEN if char in done.stdout + done.stderr] == [], done.stderr
 
 
+@pytest.mark.slow
 def test_a_command_can_not_read_the_environment_of_the_program_itself(tmp_path: Path) -> None:
     desk = Desk(tmp_path, {"OPENAI_API_KEY": KEY, "ANTHROPIC_API_KEY": KEY}, without_ptrace())
     above = "p=$PPID; while [ $p -gt 1 ]; do echo $p >> above; cat /proc/$p/environ >> seen; "

@@ -77,6 +77,7 @@ def test_no_other_command_runs_any_of_it(tmp_path: Path, command: list[str]) -> 
     assert not (tmp_path / "owned").exists()
 
 
+@pytest.mark.slow
 def test_a_stored_key_never_goes_to_another_origin(tmp_path: Path) -> None:
     with serving([DONE]) as evil:
         desk = cloned(tmp_path, evil.url)
@@ -89,6 +90,7 @@ def test_a_stored_key_never_goes_to_another_origin(tmp_path: Path) -> None:
         assert all(STORED not in str(received.headers) + received.body.decode() for received in evil.requests)
 
 
+@pytest.mark.slow
 def test_trust_once_by_a_flag_and_for_good_by_the_command(tmp_path: Path) -> None:
     with serving(steps(bash("echo one >> log"), DONE)) as server:
         desk = Desk(tmp_path)

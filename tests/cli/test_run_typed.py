@@ -24,6 +24,7 @@ def sent(desk: Desk, *words: str, stdin: str = "") -> tuple[str, str, int]:
     return asked, done.stderr, done.returncode
 
 
+@pytest.mark.slow
 def test_a_command_and_a_mention_do_what_they_do_in_a_conversation(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     (desk.work / "calc.py").write_text("SECRET = 1\n")
@@ -75,6 +76,7 @@ def test_a_recording_is_replaced_only_when_that_is_asked_for(tmp_path: Path) -> 
     assert [path.name for path in desk.work.iterdir()] == ["tape.jsonl"]
 
 
+@pytest.mark.slow
 def test_a_session_or_configured_agent_is_suggested_when_it_is_near_in_spelling(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     assert sent(desk, "--title", "Mend the parser", "hello")[2] == 0
@@ -105,6 +107,7 @@ def test_a_mention_is_an_agent_an_image_or_said_to_be_no_file(tmp_path: Path) ->
     assert "@later is" not in said
 
 
+@pytest.mark.slow
 def test_a_replay_says_what_of_the_recording_does_not_fit(tmp_path: Path) -> None:
     desk, elsewhere = Desk(tmp_path), tmp_path / "elsewhere"
     elsewhere.mkdir()
@@ -176,6 +179,7 @@ def test_a_mention_of_a_secret_or_of_what_lies_outside_is_asked_about(
         assert SECRET in str(server.requests[-1].json["messages"][1:]), "a yes attaches it"
 
 
+@pytest.mark.slow
 def test_mentions_are_looked_for_in_nothing_that_was_expanded(hidden: Desk) -> None:
     """The body of a commit, what a line prints, what a file holds, a task that a model writes: none attaches a file."""
     hidden.git("init", "-q")

@@ -36,6 +36,7 @@ def repository(folder: Path) -> Desk:
     return desk
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", ["openai", "anthropic"])
 def test_a_failing_test_is_repaired_and_shown_as_text(tmp_path: Path, protocol: Protocol) -> None:
     desk = repository(tmp_path)
@@ -58,6 +59,7 @@ def test_a_failing_test_is_repaired_and_shown_as_text(tmp_path: Path, protocol: 
     assert "all good" in str(last)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", ["openai", "anthropic"])
 def test_a_failing_test_is_repaired_and_told_as_json(tmp_path: Path, protocol: Protocol) -> None:
     desk = repository(tmp_path)
@@ -117,6 +119,7 @@ def test_a_stored_session_is_shown_exported_gone_on_with_and_deleted(tmp_path: P
         assert database.execute("SELECT count(*) FROM part WHERE session_id = ?", (first,)).fetchone() == (0,)
 
 
+@pytest.mark.slow
 def test_two_runs_at_once_in_one_project_both_work(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with serving(steps(bash("sleep 0.1; echo one >> log"), Answer(text="Done."))) as server:
@@ -133,6 +136,7 @@ def test_two_runs_at_once_in_one_project_both_work(tmp_path: Path) -> None:
     assert len(json.loads(desk.run("session", "list", "--json").stdout)) == 3
 
 
+@pytest.mark.slow
 def test_hidden_lines_are_counted_in_the_whole_output(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with serving(steps(bash("seq 1 20000"), Answer(text="Counted."))) as server:

@@ -46,6 +46,7 @@ def test_a_fork_bomb_and_a_memory_hog_are_ended_and_the_model_is_told(tmp_path: 
     assert subprocess.run(["pgrep", "-f", f"{desk.work}/bomb.py"], check=False).returncode
 
 
+@pytest.mark.slow
 def test_a_secret_file_is_written_when_that_was_allowed_and_stays_hidden_else(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     (desk.work / ".env").write_text("A=the-secret\n")
@@ -59,6 +60,7 @@ def test_a_secret_file_is_written_when_that_was_allowed_and_stays_hidden_else(tm
         assert "blocked: read of" in told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["codeloop.json", ".opencode/agent/mine.md"])
 @pytest.mark.parametrize("is_kept", [True, False])
 def test_what_a_person_makes_meanwhile_is_kept_when_they_say_so_and_never_lost(

@@ -28,6 +28,7 @@ def listed(desk: Desk, *flags: str) -> list[dict[str, object]]:
     return json.loads(shown(desk, "session", "list", "--json", *flags))
 
 
+@pytest.mark.slow
 def test_sessions_are_listed_renamed_searched_forked_and_deleted(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with serving(steps(bash("echo hi"), Answer(text="It is a zebra."))) as server:
@@ -57,6 +58,7 @@ def test_sessions_are_listed_renamed_searched_forked_and_deleted(tmp_path: Path)
         assert [each["id"] for each in listed(desk)] == [session]
 
 
+@pytest.mark.slow
 def test_run_goes_on_with_a_copy(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with serving(steps(Answer(text="Done."))) as server:
@@ -87,6 +89,7 @@ def test_a_copy_of_nothing_is_a_wrong_call(tmp_path: Path, flags: tuple[str, ...
     assert Desk(tmp_path).run("session", "list").stdout == ""
 
 
+@pytest.mark.slow
 def test_an_export_is_imported_elsewhere_and_again(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
@@ -128,6 +131,7 @@ def test_a_broken_file_is_told_with_its_place(tmp_path: Path, text: str, told: s
     assert len(done.stderr) < 400
 
 
+@pytest.mark.slow
 def test_sums_are_shown_for_people_and_programs(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     assert "codeloop stats --all" in desk.run("stats").stderr

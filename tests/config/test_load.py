@@ -343,6 +343,7 @@ TREES = st.dictionaries(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(TREES, max_size=4))
 def test_provenance_names_the_layer_that_holds_each_value(trees: list[dict[str, Any]]) -> None:
     layers = [Layer(str(n), str(n), Path("/"), Document(json.dumps(tree), tree)) for n, tree in enumerate(trees)]

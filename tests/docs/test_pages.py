@@ -88,6 +88,7 @@ def test_every_exception_is_needed_and_no_block_consists_of_them() -> None:
     assert [block.place for block in shell if not any(is_run(line) for line in block.lines() if line.strip())] == []
 
 
+@pytest.mark.slow
 def test_the_project_can_be_installed_as_the_pages_say(tmp_path: Path) -> None:
     installs = [words for page in PAGES for words in commands(page) if "install" in words]
     assert {tuple(words[-2:]) for words in installs} == {("install", ".")}

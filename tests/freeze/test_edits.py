@@ -72,6 +72,7 @@ async def write_and_read(ctx: TestContext, content: str) -> None:
     await answer(ctx, "read", {"filePath": "f.txt"})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EDITS)
 async def test_the_loop_turns_during_an_edit_of(name: str, tmp_path: Path) -> None:
     content, old, new, every = EDITS[name]()

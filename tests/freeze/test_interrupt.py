@@ -35,6 +35,7 @@ def hostile_rules(desk: Desk) -> Answer:
     return call("bash", command="ab" * 2_000, description="x")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prepare", [hostile_ignore_file, hostile_edit, hostile_rules])
 def test_ctrl_c_works_with_a(prepare: Callable[[Desk], Answer], tmp_path: Path) -> None:
     desk = Desk(tmp_path)

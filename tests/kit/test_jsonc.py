@@ -30,6 +30,7 @@ def noisy(value: Any, draw: Any) -> str:
     return gap() + json.dumps(value) + gap()
 
 
+@pytest.mark.slow
 @given(values, st.booleans(), st.sampled_from([None, 1, 4]))
 def test_plain_json_is_read_as_the_standard_library_reads_it(value: Any, is_ascii: bool, indent: int | None) -> None:
     text = json.dumps(value, ensure_ascii=is_ascii, indent=indent)
@@ -37,6 +38,7 @@ def test_plain_json_is_read_as_the_standard_library_reads_it(value: Any, is_asci
     assert _Scanner(text, 128).document() == json.loads(text)
 
 
+@pytest.mark.slow
 @given(values, st.data())
 def test_comments_and_trailing_commas_change_no_value(value: Any, data: st.DataObject) -> None:
     assert parse(noisy(value, data.draw)).value == value

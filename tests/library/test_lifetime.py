@@ -74,6 +74,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.slow
 def test_a_function_that_raises_prints_nothing(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", SILENT, tmp_path], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False

@@ -96,6 +96,7 @@ async def test_what_the_type_itself_refuses_is_an_error_with_the_answer(opened: 
         assert caught.value.answer.reason == "done"
 
 
+@pytest.mark.slow
 async def test_what_never_fits_is_a_failed_turn(opened: Open) -> None:
     async with opened([answer(summary=3)] * 9) as project:
         with pytest.raises(codeloop.TurnFailed) as caught:

@@ -257,6 +257,7 @@ async def test_a_server_that_never_greets_delays_nothing(tmp_path: Path, monkeyp
             assert it.seconds < HANGS
 
 
+@pytest.mark.slow
 async def test_hundreds_of_thousands_of_diagnostics_hurt_nobody(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -133,6 +133,7 @@ async def test_one_process_serves_many_roots_where_a_server_can(tmp_path: Path) 
         assert [each["name"] for each in greeting["workspaceFolders"]] == [*"abcdefg"]
 
 
+@pytest.mark.slow
 async def test_a_server_of_one_root_has_five_processes_at_most(tmp_path: Path) -> None:
     async with world(tmp_path, roots=["mark"]) as it:
         for name in "abcdefg":

@@ -115,6 +115,7 @@ def test_what_a_server_names_is_read_only_where_it_is_a_file(tmp_path: Path) -> 
     assert path_of("file:a/b") is None
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_edits_are_made_in_one_go() -> None:
     text, client = "a\n" * 100_000, Mock(encoding="utf-16")
     place = [{"line": line, "character": 0} for line in range(100_000)]

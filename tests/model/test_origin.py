@@ -10,6 +10,7 @@ from codeloop.model.origin import origin
 HOSTS = st.from_regex(r"[a-z][a-z0-9-]{0,20}(\.[a-z]{2,5}){1,2}", fullmatch=True)
 
 
+@pytest.mark.slow
 @given(HOSTS, st.integers(1, 65535), st.sampled_from(["http", "https"]), st.sampled_from(["", "/", "/v1", "/a?b=c"]))
 def test_an_origin_is_its_own_origin_and_forgets_the_path(host: str, port: int, scheme: str, path: str) -> None:
     once = origin(f"{scheme}://{host}:{port}{path}")
@@ -17,6 +18,7 @@ def test_an_origin_is_its_own_origin_and_forgets_the_path(host: str, port: int, 
     assert origin(f"{scheme.upper()}://{host.upper()}:{port}") == once
 
 
+@pytest.mark.slow
 @given(HOSTS, HOSTS)
 def test_different_hosts_have_different_origins(one: str, other: str) -> None:
     assert (origin(f"https://{one}/x") == origin(f"https://{other}/x")) == (one == other)

@@ -324,6 +324,7 @@ async def test_with_nothing_at_all_three_lines_say_how_to_go_on(world: World) ->
     assert "codeloop auth login" in NO_MODEL
 
 
+@pytest.mark.slow
 async def test_a_default_can_be_opened_for_every_provider_with_a_key(world: World) -> None:
     for row in CATALOG.providers():
         world.environment = {name: "https://x.example" if name.endswith("_URL") else "value" for name in row.env}

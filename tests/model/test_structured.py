@@ -141,6 +141,7 @@ async def test_the_bodies_are_exactly_these(openai: Any, anthropic: Any, asking:
     assert config in second.body.decode()
 
 
+@pytest.mark.slow
 def test_a_run_has_its_answer_from_the_service_itself_after_a_tool(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     (desk.work / "schema.json").write_text('{"properties": {"a": {"type": "string"}}}')

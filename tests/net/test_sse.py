@@ -27,6 +27,7 @@ def feed(*chunks: bytes) -> list[bytes]:
     return [data for chunk in chunks for data in stream.feed(chunk)]
 
 
+@pytest.mark.slow
 @given(st.lists(st.lists(LINES, min_size=1, max_size=3), max_size=5), st.sampled_from(["\n", "\r", "\r\n"]), st.data())
 def test_any_split_and_any_line_end_give_the_same_events(
     events: list[list[str]], end: str, data: st.DataObject

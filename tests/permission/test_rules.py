@@ -68,6 +68,7 @@ def test_home_is_expanded_in_patterns() -> None:
     assert decide(wanted, (rule("external_directory", "~/x/*", "allow"),)).action == "allow"
 
 
+@pytest.mark.slow
 @given(NEEDS, RULESETS, RULES)
 def test_a_rule_for_everything_at_the_end_decides(wanted: Need, rules: Ruleset, last: PermissionRule) -> None:
     blanket = rule("*", "*", last.action)

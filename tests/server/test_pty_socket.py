@@ -283,6 +283,7 @@ def program(tmp_path: Path) -> Any:
             child.kill()
 
 
+@pytest.mark.slow
 def test_nothing_outlives_a_killed_server(tmp_path: Path) -> None:
     left = (
         "sleep 600 & echo $! >> pids; setsid sh -c 'echo $$ >> pids; exec sleep 600' & "

@@ -76,6 +76,7 @@ def log_of(desk: Desk) -> str:
     return (desk.home / "data" / "log" / "server.log").read_text()
 
 
+@pytest.mark.slow
 def test_it_says_where_it_listens_and_keeps_the_password_to_its_owner(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with running(desk) as server:
@@ -103,6 +104,7 @@ def test_every_flag_is_explained(tmp_path: Path) -> None:
     assert "--cors" in flags
 
 
+@pytest.mark.slow
 def test_it_is_started_as_other_launchers_start_it(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     content = json.dumps({"logLevel": "DEBUG", "username": "from the environment"})
@@ -146,6 +148,7 @@ def test_configuration_can_not_open_it_to_other_machines_either(tmp_path: Path) 
         assert server.ask("GET", "/session", basic("a long one")).status == 200
 
 
+@pytest.mark.slow
 def test_an_untrusted_project_configures_nothing_of_it(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     wanted = {"hostname": "0.0.0.0", "port": 1, "cors": ["https://evil.example"]}
@@ -158,6 +161,7 @@ def test_an_untrusted_project_configures_nothing_of_it(tmp_path: Path) -> None:
     assert desk.run("serve", "--port=0", "--trust").returncode == 2, "trusted: it counts, and needs a password"
 
 
+@pytest.mark.slow
 def test_trust_given_at_the_start_holds_for_its_own_directory_only(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     other = tmp_path / "other"
@@ -170,6 +174,7 @@ def test_trust_given_at_the_start_holds_for_its_own_directory_only(tmp_path: Pat
         assert elsewhere.get("username") != "of other"
 
 
+@pytest.mark.slow
 def test_pages_are_configured_by_flag_and_by_configuration(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     desk.configure(server={"cors": ["https://one.example", "*"]})
@@ -225,6 +230,7 @@ def test_the_usual_port_gives_way_a_named_one_does_not(tmp_path: Path) -> None:
         assert server.ask("GET", "/session", server.own()).status == 200
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_turn_stream_and_child_and_the_exit_code_is_zero(tmp_path: Path, number: signal.Signals) -> None:
     desk = Desk(tmp_path)
@@ -247,6 +253,7 @@ def test_a_signal_ends_turn_stream_and_child_and_the_exit_code_is_zero(tmp_path:
             assert stream.wait(30) == 0, "the stream ended as a whole answer"
 
 
+@pytest.mark.slow
 def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with serving(lambda _: bash("echo $$ > pid; trap '' TERM; while :; do sleep 0.1; done")) as model:
@@ -268,6 +275,7 @@ def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
             assert credentials(desk) == []
 
 
+@pytest.mark.slow
 def test_one_signal_that_arrives_twice_is_one(tmp_path: Path) -> None:
     with running(Desk(tmp_path)) as server:
         server.process.send_signal(signal.SIGTERM)
@@ -284,6 +292,7 @@ def wait_for_number(file: Path) -> int:
     return int(file.read_text())
 
 
+@pytest.mark.slow
 def test_it_works_without_standard_streams(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     process = subprocess.Popen(
@@ -309,6 +318,7 @@ def test_it_works_without_standard_streams(tmp_path: Path) -> None:
         process.wait(60)
 
 
+@pytest.mark.slow
 def test_a_launcher_that_goes_away_does_not_end_it(tmp_path: Path) -> None:
     with running(Desk(tmp_path)) as server:
         assert server.process.stdout is not None
@@ -322,6 +332,7 @@ def test_a_launcher_that_goes_away_does_not_end_it(tmp_path: Path) -> None:
         server.process.stdout = server.process.stderr = None
 
 
+@pytest.mark.slow
 def test_the_log_says_who_was_refused_and_holds_no_secret(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with running(desk, "--password", "our-own-secret") as server:
@@ -340,6 +351,7 @@ def test_the_log_says_who_was_refused_and_holds_no_secret(tmp_path: Path) -> Non
     assert stat.S_IMODE((desk.home / "data" / "log" / "server.log").stat().st_mode) == 0o600
 
 
+@pytest.mark.slow
 def test_a_log_that_can_not_be_written_stops_nothing(tmp_path: Path) -> None:
     desk = Desk(tmp_path, wrapper=without_privileges())
     folder = desk.home / "data" / "log"
@@ -354,6 +366,7 @@ def test_a_log_that_can_not_be_written_stops_nothing(tmp_path: Path) -> None:
     assert list(folder.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_random_password_that_can_not_be_told_is_none(tmp_path: Path) -> None:
     desk = Desk(tmp_path, wrapper=without_privileges())
     (desk.home / "state").mkdir(parents=True)
@@ -365,6 +378,7 @@ def test_a_random_password_that_can_not_be_told_is_none(tmp_path: Path) -> None:
         assert server.ask("GET", "/session", basic("mine")).status == 200
 
 
+@pytest.mark.slow
 def test_commands_of_the_agent_do_not_see_the_password(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with serving(lambda _: bash("env > seen; echo done > pid; sleep 0")) as model:
@@ -399,6 +413,7 @@ def listening(pid: int) -> list[str]:
     return rows
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
 def test_a_run_opens_no_port_and_a_server_one(tmp_path: Path) -> None:
     desk = Desk(tmp_path)

@@ -152,6 +152,7 @@ def is_answer(info: Event, session: str) -> bool:
     return info["role"] == "assistant" and info["sessionID"] == session
 
 
+@pytest.mark.slow
 async def test_a_command_line_of_a_person(tmp_path: Path) -> None:
     async with served(tmp_path) as it, hearing(it) as heard:
         session = (await it.post("/session", {"title": "T"}))["id"]
@@ -333,6 +334,7 @@ async def test_fields_of_a_prompt_do_what_they_say(tmp_path: Path) -> None:
         assert "bash" not in [tool.name for tool in second.tools]  # it stays
 
 
+@pytest.mark.slow
 async def test_another_process_that_works_on_the_session_is_the_only_writer(tmp_path: Path) -> None:
     script = tmp_path / "slow.jsonl"
     waits = {"command": "until [ -e go ]; do sleep 0.05; done"}

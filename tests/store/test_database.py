@@ -286,6 +286,7 @@ def test_what_a_killed_process_had_acknowledged_is_there(path: Path, seed: int) 
     store.append(created(session()))
 
 
+@pytest.mark.slow
 def test_many_processes_may_open_a_new_database_at_once(path: Path) -> None:
     processes = [subprocess.Popen(script(OPENER, path), stderr=subprocess.PIPE, text=True, cwd=ROOT) for _ in range(5)]
     errors = [process.communicate(timeout=60)[1] for process in processes]

@@ -138,6 +138,7 @@ async def test_a_slow_follower_loses_only_live_events(path: Path) -> None:
     store.close()
 
 
+@pytest.mark.slow
 async def test_who_asks_for_events_that_are_no_longer_kept_is_told_so(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -236,6 +237,7 @@ ACTIONS = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(40))
 @given(actions=ACTIONS)
 async def test_every_follower_sees_every_stored_event_once_and_in_order(

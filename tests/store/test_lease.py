@@ -226,6 +226,7 @@ def test_a_living_holder_here_keeps_its_lease_whatever_the_clock_says(path: Path
             store.leases.take("ses_1")
 
 
+@pytest.mark.slow
 def test_one_of_many_that_want_it_at_once_gets_it(path: Path) -> None:
     Store(path).append(created(session("ses_1")))
     processes = [started(WANTER, path) for _ in range(4)]

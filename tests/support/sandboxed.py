@@ -9,10 +9,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.process.shells import Shells
 from codeloop.workspace.sandbox.policy import PolicyInput
-from codeloop.workspace.sandbox.sandbox import SandboxRefused
+from codeloop.workspace.sandbox.sandbox import Backend, SandboxRefused
 
 
 @cache
@@ -20,6 +22,12 @@ def sandbox_here() -> str:
     """Return what enforces the sandbox here, "" where none can be had; tried once in a process."""
     with ThreadPoolExecutor(1) as thread:  # a test may run in a loop of its own
         return thread.submit(asyncio.run, _entered()).result()
+
+
+def each_sandbox(*kinds: Backend) -> list[Any]:
+    """Return `kinds` as parameters of a test: that which commands get here, and the others for `make slow`."""
+    here = sandbox_here()
+    return [pytest.param(kind, marks=() if kind == here else pytest.mark.slow) for kind in kinds]
 
 
 def is_sandboxed() -> bool:

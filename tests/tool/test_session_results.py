@@ -181,6 +181,7 @@ FETCHED: tuple[JSON, ...] = (
 )
 
 
+@pytest.mark.slow
 async def test_a_model_reads_exactly_this_of_a_page(tmp_path: Path) -> None:
     ctx = small_project(tmp_path)
     pieces: list[str] = []

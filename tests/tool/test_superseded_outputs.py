@@ -165,6 +165,7 @@ def made(number: int, call: Any) -> ToolPart:
             raise AssertionError(call)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(WAITS, st.lists(CALLS, min_size=1, max_size=3)), min_size=1, max_size=12))
 def test_whatever_was_called_and_when(steps: list[tuple[int, list[Any]]]) -> None:
     """Warm: each request begins with the one before. After a restart: the same. Left out: superseded, and for good."""

@@ -41,6 +41,7 @@ def test_the_tail_is_kept_with_the_note_in_the_first_line(tmp_path: Path) -> Non
     assert result.metadata["outputPath"] in result.output.splitlines()[0]
 
 
+@pytest.mark.slow
 def test_one_line_of_50_mb_is_cut(tmp_path: Path) -> None:
     result = truncate(ToolResult("t", "x" * 50_000_000), tmp_path)
     assert len(result.output) <= TOOL_OUTPUT_BYTES.value

@@ -70,6 +70,7 @@ async def test_the_third_equal_result_is_told_and_the_eighth_ends_the_turn(tmp_p
     assert "3 times" in results[4]
 
 
+@pytest.mark.slow
 async def test_an_edit_in_between_is_work_that_goes_on(tmp_path: Path) -> None:
     check = calls(call("bash", command="true"))
     steps = [step for n in range(9) for step in (calls(call("write", filePath=f"{n}.txt", content="x")), check)]

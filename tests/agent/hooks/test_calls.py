@@ -152,6 +152,7 @@ async def test_a_call_is_asked_about_where_an_extension_wants_it(tmp_path: Path)
         assert not (it.work / "a").exists()
 
 
+@pytest.mark.slow
 async def test_every_way_to_a_call_passes_the_same_hooks(tmp_path: Path) -> None:
     """By the model, in a batch, by a subagent, and in a session that another process goes on with."""
     handler = Hearing({BEFORE: nothing, AFTER: nothing})

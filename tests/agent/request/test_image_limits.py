@@ -3,6 +3,7 @@
 import base64
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -33,6 +34,7 @@ def pictures(turns: tuple[Turn, ...]) -> list[ImagePiece]:
     return [p for turn in turns if isinstance(turn, UserTurn) for p in turn.content if isinstance(p, ImagePiece)]
 
 
+@pytest.mark.slow
 @given(turns=TURNS, more=TURNS, count=st.integers(0, 6), size=st.integers(0, 30))
 def test_a_request_is_bounded_and_a_longer_one_begins_with_the_shorter(
     turns: list[Turn], more: list[Turn], count: int, size: int
@@ -46,6 +48,7 @@ def test_a_request_is_bounded_and_a_longer_one_begins_with_the_shorter(
         assert short == tuple(turns)
 
 
+@pytest.mark.slow
 async def test_three_hundred_images_in_one_step_leave_a_session_that_goes_on(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
     (tmp_path / "work" / "a.png").write_bytes(encoded(plain(4, 4), "PNG"))

@@ -125,6 +125,7 @@ def test_a_longer_conversation_only_adds_turns(entries: list[Entry], more: list[
     assert project([*entries, *more], SEEING)[: len(short)] == short
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(50))
 @given(entries=st.lists(st.one_of(ASKED, DONE), min_size=1, max_size=6), more=st.lists(DONE, max_size=3))
 def test_a_prefix_gives_the_same_objects_for_what_has_not_changed(entries: list[Entry], more: list[Entry]) -> None:

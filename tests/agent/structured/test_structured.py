@@ -41,6 +41,7 @@ def of(answer: Any) -> AssistantMessage:
     return answer.info
 
 
+@pytest.mark.slow
 async def test_tools_work_before_the_answer_which_a_tool_takes(tmp_path: Path) -> None:
     answers = [calls(call("glob", pattern="*"), text="I look."), structured(**GOOD)]
     async with rig(tmp_path, answers) as it:
@@ -57,6 +58,7 @@ async def test_tools_work_before_the_answer_which_a_tool_takes(tmp_path: Path) -
     assert second.tools == first.tools
 
 
+@pytest.mark.slow
 async def test_an_answer_that_is_wrong_is_corrected_by_the_model_who_reads_why(tmp_path: Path) -> None:
     answers = [structured(name="a", count=0), text("I am done."), structured(**GOOD)]
     async with rig(tmp_path, answers) as it:
@@ -72,6 +74,7 @@ async def test_an_answer_that_is_wrong_is_corrected_by_the_model_who_reads_why(t
     assert "StructuredOutput" in last
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrong", [structured(name=1), text("no"), text({"name": "a"}), text("")])
 async def test_it_fails_clearly_after_so_many_corrections(tmp_path: Path, wrong: ScriptedAnswer) -> None:
     async with rig(tmp_path, [wrong, wrong, structured(**GOOD)]) as it:
@@ -86,6 +89,7 @@ async def test_it_fails_clearly_after_so_many_corrections(tmp_path: Path, wrong:
     assert answer.stop.reason == "error"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("said", [json.dumps(GOOD), f"```json\n{json.dumps(GOOD)}\n```", f"\n {json.dumps(GOOD)}\n"])
 @pytest.mark.parametrize("info", [SCRIPTED, NATIVE, replace(SCRIPTED, tool_call=False)])
 async def test_text_that_is_the_json_counts_whatever_was_asked_for(tmp_path: Path, said: str, info: ModelInfo) -> None:
@@ -96,6 +100,7 @@ async def test_text_that_is_the_json_counts_whatever_was_asked_for(tmp_path: Pat
     assert ("StructuredOutput" in [tool.name for tool in asked.tools]) == (info is SCRIPTED)
 
 
+@pytest.mark.slow
 async def test_a_service_that_refuses_the_format_is_asked_by_a_tool(tmp_path: Path) -> None:
     refused = APIError(data=APIErrorData(message="unknown field", is_retryable=False, status_code=400))
     answers = [ScriptedAnswer(error=refused), calls(call("glob", pattern="*")), structured(**GOOD)]
@@ -105,6 +110,7 @@ async def test_a_service_that_refuses_the_format_is_asked_by_a_tool(tmp_path: Pa
     assert bodies == [["response_format"], ["tool_choice"], ["tool_choice"]]
 
 
+@pytest.mark.slow
 async def test_an_answer_that_is_no_object_comes_in_one(tmp_path: Path) -> None:
     schema = {"type": "array", "items": {"$ref": "#/$defs/row"}, "$defs": {"row": {"type": "integer"}}}
     async with rig(tmp_path, [structured(result=[1, "2"]), structured(result=[1, 2])]) as it:
@@ -114,6 +120,7 @@ async def test_an_answer_that_is_no_object_comes_in_one(tmp_path: Path) -> None:
     assert "`[1]`: '2' is not of type 'integer'" in told
 
 
+@pytest.mark.slow
 async def test_prompts_after_it_are_answered_as_text_and_subagents_too(tmp_path: Path) -> None:
     task = call("task", description="d", prompt="look", subagent_type="general")
     answers = [calls(task), text("from the child"), structured(**GOOD), text("plain")]
@@ -124,6 +131,7 @@ async def test_prompts_after_it_are_answered_as_text_and_subagents_too(tmp_path:
     assert offered == [True, False, True, False]
 
 
+@pytest.mark.slow
 async def test_it_outlives_compaction_and_a_prompt_that_comes_meanwhile(tmp_path: Path) -> None:
     small = replace(SCRIPTED, limits=Limits(context=8_000, output=1_000))
     full = calls(call("glob", pattern="*"))
@@ -146,6 +154,7 @@ async def test_it_outlives_compaction_and_a_prompt_that_comes_meanwhile(tmp_path
     assert offered == ["StructuredOutput"] * 5
 
 
+@pytest.mark.slow
 async def test_a_limit_and_an_abort_end_it_as_they_end_others(tmp_path: Path) -> None:
     answers = [text("no"), text("no"), ScriptedAnswer(text="slow " * 50, delay_ms=500), text("plain")]
     async with rig(tmp_path, answers) as it:
@@ -160,6 +169,7 @@ async def test_a_limit_and_an_abort_end_it_as_they_end_others(tmp_path: Path) ->
     assert (after.structured, after.error) == (None, None)
 
 
+@pytest.mark.slow
 async def test_no_rule_takes_away_the_tool_that_takes_the_answer(tmp_path: Path) -> None:
     async with rig(tmp_path, [structured(**GOOD)]) as it:
         answer = await it.prompt("count", format=FORMAT, tools={"*": False})
@@ -184,6 +194,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 ]
 
 
+@pytest.mark.slow
 async def test_a_format_that_is_wrong_is_refused(tmp_path: Path) -> None:
     async with rig(tmp_path, []) as it:
         for wrong, said in WRONG:

@@ -105,6 +105,7 @@ async def test_a_child_that_a_person_aborts_is_an_error_for_its_parent_which_goe
         assert "cancelled" in made.state.error
 
 
+@pytest.mark.slow
 async def test_a_task_that_was_at_work_when_its_process_was_killed_is_cancelled(tmp_path: Path) -> None:
     victim = await asyncio.to_thread(
         subprocess.Popen,

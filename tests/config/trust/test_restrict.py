@@ -51,6 +51,7 @@ def test_an_overlap_matches_what_both_match_and_nothing_else(one: str, other: st
         assert any(matches(text, part) for part in both) == (matches(text, one) and matches(text, other)), text
 
 
+@pytest.mark.slow
 @given(RULES, RULES, st.sampled_from(["a", "b", "ab"]), st.text(alphabet="ab ", max_size=6))
 @settings(max_examples=examples(300))
 def test_the_verdict_is_the_stricter_of_both(

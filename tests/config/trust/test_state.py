@@ -186,6 +186,7 @@ def test_another_work_tree_of_the_repository_is_another_directory(paths: Paths, 
     assert not state(paths, tmp_path / "second").trusted
 
 
+@pytest.mark.slow
 def test_processes_that_trust_at_once_keep_what_both_saw(paths: Paths, root: Path, tmp_path: Path) -> None:
     for name in "abcd":
         write(root / name / "opencode.json", f'{{"username": "{name}"}}')

@@ -254,6 +254,7 @@ async def test_a_cancelled_call_is_ended_in_the_host(tmp_path: Path) -> None:
         assert not world.warned
 
 
+@pytest.mark.slow
 async def test_a_host_that_dies_is_started_again_with_growing_pauses(tmp_path: Path) -> None:
     async with host_world(tmp_path) as world:
         tools = world.write("weather.py", TOOLS)

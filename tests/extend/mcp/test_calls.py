@@ -119,6 +119,7 @@ async def test_progress_for_ever_does_not_keep_a_call_open(tmp_path: Path, monke
                 await it.call("slow", steps=4_000, seconds=0.01)
 
 
+@pytest.mark.slow
 async def test_a_flood_of_changed_lists_is_taken_up_together(tmp_path: Path) -> None:
     async with world(tmp_path) as it:
         assert (await it.call("new_tool", times=3_000)).output == "one more"
@@ -169,6 +170,7 @@ async def test_a_server_that_closes_its_output_is_gone(tmp_path: Path) -> None:
             await it.call("closes")
 
 
+@pytest.mark.slow
 async def test_an_endless_answer_ends_the_connection_and_not_us(tmp_path: Path) -> None:
     async with world(tmp_path) as it:
         await it.server().connect()

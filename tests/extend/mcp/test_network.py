@@ -90,6 +90,7 @@ async def test_a_proxy_of_the_environment_is_used_unless_the_host_is_excepted(
         assert seen == []
 
 
+@pytest.mark.slow
 async def test_an_authority_of_the_environment_is_trusted_also_through_a_proxy(
     tmp_path: Path, server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

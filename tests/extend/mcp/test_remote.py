@@ -198,6 +198,7 @@ async def test_a_configured_header_that_is_refused_is_named(tmp_path: Path, oaut
         assert it.server().status.state == "failed"
 
 
+@pytest.mark.slow
 async def test_a_sign_in_that_fails_while_nobody_waits_prints_nothing() -> None:
     printed: list[Any] = []
     asyncio.get_running_loop().set_exception_handler(lambda _loop, context: printed.append(context))

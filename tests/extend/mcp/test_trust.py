@@ -153,6 +153,7 @@ async def test_what_is_remembered_lies_where_no_command_may_read(tmp_path: Path)
         await it.server().connect()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["unsandboxed", "none can be had", "the user's own"])
 async def test_a_server_that_runs_code_of_the_project_as_you_is_asked_about_when_any_file_changed(
     tmp_path: Path, way: str

@@ -29,6 +29,7 @@ async def read(it: World, uri: str) -> str:
     return (await tool.run(ResourceParams(server="p", uri=uri), it.ctx)).output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", NEWEST])
 async def test_a_server_of_each_version_is_spoken_to(tmp_path: Path, version: str) -> None:
     async with world(tmp_path, {"p": server(tmp_path, version)}) as it:
@@ -53,6 +54,7 @@ async def test_a_server_of_each_version_is_spoken_to(tmp_path: Path, version: st
         await until(lambda: it.server().pending or len((it.server().listing or listing).tools) > before)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", ["2024-11-05", "2025-06-18", "2025-11-25"])
 async def test_the_version_that_the_configuration_names_is_spoken_while_it_is_named(
     tmp_path: Path, version: str

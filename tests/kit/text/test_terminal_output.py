@@ -114,6 +114,7 @@ def test_control_sequences_change_nothing(lines: list[str], inserted: list[tuple
     assert plain(printed).text == plain(text).text
 
 
+@pytest.mark.slow
 @given(st.lists(st.lists(WORDS, min_size=1, max_size=6), min_size=1, max_size=12))
 def test_the_last_state_of_every_line_stays(states: list[list[str]]) -> None:
     found = plain("\n".join("\r".join(line) for line in states))

@@ -138,6 +138,7 @@ def test_the_script_refuses_wrong_arguments() -> None:
 PRICES = st.floats(min_value=0, max_value=1000, allow_nan=False)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(40))
 @given(
     st.lists(

@@ -106,6 +106,7 @@ ANSWERS = st.builds(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(150))
 @given(answers=st.lists(ANSWERS, min_size=1, max_size=3))
 async def test_a_recording_played_in_the_same_place_says_the_same(

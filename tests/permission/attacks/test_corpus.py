@@ -95,6 +95,7 @@ async def run(attack: Attack, ctx: RuledContext) -> str | None:
         return None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RULESETS)
 async def test_nothing_of_the_corpus_gets_through(name: str, template: Path, tmp_path: Path) -> None:
     ruleset, kinds = RULESETS[name]

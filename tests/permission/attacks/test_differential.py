@@ -26,6 +26,7 @@ def is_allowed(ran: Ran) -> bool:
             return False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("first", ["ask", "deny"])
 def test_bash_runs_nothing_but_what_was_allowed(tmp_path: Path, part: int, first: Action) -> None:

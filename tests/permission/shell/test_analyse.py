@@ -169,6 +169,7 @@ PIECES = st.sampled_from(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(150), suppress_health_check=SHARES_A_FIXTURE)
 @given(st.lists(PIECES, min_size=2, max_size=9).map("".join))
 def test_what_is_allowed_does_not_run_the_denied_program_in_a_real_shell(tmp_path: Path, line: str) -> None:

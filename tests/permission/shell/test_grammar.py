@@ -212,6 +212,7 @@ def _fits(words: list[str], patterns: list[re.Pattern[str]]) -> bool:
 BASH = which("bash", os.environ.get("PATH")) or ""
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not BASH, reason="there is no bash here to compare with")
 @pytest.mark.parametrize("seed", range(5))
 def test_words_are_those_that_bash_makes(tmp_path: Path, seed: int) -> None:

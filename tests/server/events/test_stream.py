@@ -6,6 +6,8 @@ import subprocess
 from pathlib import Path
 from typing import Any, get_args
 
+import pytest
+
 from codeloop.app.models.open_models import OneModel
 from codeloop.app.project import open_project
 from codeloop.client.local import LocalClient
@@ -203,6 +205,7 @@ async def test_a_server_that_stops_ends_its_streams(tmp_path: Path) -> None:
             assert isinstance((await asyncio.gather(task, return_exceptions=True))[0], EOFError)
 
 
+@pytest.mark.slow
 async def test_no_more_than_so_many_streams_are_open(tmp_path: Path) -> None:
     async with served(tmp_path) as it:
         streams = [await connected(it, "/global/event") for _ in range(SERVER_STREAMS.value)]

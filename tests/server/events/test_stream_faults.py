@@ -153,6 +153,7 @@ async def test_a_project_opened_while_a_client_was_away_is_told_to_it_from_its_o
             assert event["payload"]["properties"]["sessionID"] == session["id"]
 
 
+@pytest.mark.slow
 async def test_a_client_that_reads_nothing_is_dropped_and_nobody_else_notices(tmp_path: Path) -> None:
     count = 25_000
     async with served(tmp_path, [DONE]) as it:
@@ -242,6 +243,7 @@ async def test_what_comes_before_a_stream_is_first_read_comes_once(tmp_path: Pat
         assert re.findall(r"id: (\d+)", text) == [str(seq) for seq in range(before, store.last_seq() + 1)]
 
 
+@pytest.mark.slow
 @ROUTES
 async def test_who_comes_too_late_is_told_to_read_the_state_again(tmp_path: Path, path: str) -> None:
     async with served(tmp_path, [DONE]) as it:
@@ -335,6 +337,7 @@ async def test_text_that_is_not_unicode_does_not_end_the_stream(tmp_path: Path) 
             assert event.get("payload", event)["properties"]["sessionID"] == session_id
 
 
+@pytest.mark.slow
 @pytest.mark.fuzz
 @pytest.mark.parametrize("seed", range(examples(3)))
 async def test_clients_with_bad_connections_all_come_to_hold_what_the_store_holds(tmp_path: Path, seed: int) -> None:

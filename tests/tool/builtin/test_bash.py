@@ -176,6 +176,7 @@ async def test_cancelling_reports_what_there_was(tmp_path: Path) -> None:
     assert int(shown.split()[0]) not in {row.pid for row in processes()}
 
 
+@pytest.mark.slow
 async def test_long_output_is_cut_and_the_file_named(tmp_path: Path) -> None:
     result = await run(make_context(tmp_path), "seq 100000")
     assert result.metadata["truncated"] is True

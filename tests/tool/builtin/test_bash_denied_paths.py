@@ -71,6 +71,7 @@ ATTACKS = (
 )
 
 
+@pytest.mark.slow
 async def test_a_denied_path_is_not_changed_by_any_name(ctx: TestContext) -> None:
     root = ctx.workspace.root
     (root / "attack.py").write_text(
@@ -88,6 +89,7 @@ async def test_a_denied_path_is_not_changed_by_any_name(ctx: TestContext) -> Non
         assert not (root / "new").exists(), attack
 
 
+@pytest.mark.slow
 async def test_what_may_not_be_read_is_not_there_by_any_name(ctx: TestContext) -> None:
     root = ctx.workspace.root
     (root / "attack.sh").write_text(

@@ -181,6 +181,7 @@ async def test_an_image_comes_as_an_attachment(tmp_path: Path) -> None:
     assert "3 x 2 pixels" in result.output
 
 
+@pytest.mark.slow
 async def test_an_image_that_is_too_large_is_scaled_down(tmp_path: Path) -> None:
     ctx = make(tmp_path, encoded(noise(2600, 1300), "PNG"), "a.png")
     result = await run(ctx, "a.png")
@@ -279,6 +280,7 @@ async def test_a_denied_file_is_not_read(tmp_path: Path) -> None:
             await run(ctx, path)
 
 
+@pytest.mark.slow
 async def test_a_line_of_fifty_megabytes_costs_no_memory(tmp_path: Path) -> None:
     ctx = make_context(tmp_path)
     file = ctx.workspace.root / "f"

@@ -51,6 +51,7 @@ async def test_a_body_of_exactly_the_limit_is_whole_and_one_byte_more_is_cut() -
     assert await read_body(chunks(gzip.compress(b"x" * 5000)), "gzip", 5000) == Body(b"x" * 5000)
 
 
+@pytest.mark.slow
 async def test_a_bomb_is_cut_without_being_unpacked() -> None:
     import tracemalloc
 

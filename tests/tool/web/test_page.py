@@ -125,6 +125,7 @@ async def test_a_pdf_becomes_the_text_of_its_pages() -> None:
     assert (page.kind, page.note) == ("application/pdf", "")
 
 
+@pytest.mark.slow
 async def test_only_the_first_pages_of_a_long_pdf_are_read() -> None:
     page = await shown(pdf(*(f"page {number}" for number in range(1, 204))), "application/pdf")
     assert page.note == "200 of 203 pages were read"
@@ -144,6 +145,7 @@ async def test_a_pdf_that_has_no_text_to_give_says_why(data: bytes, why: str) ->
         await shown(data, "application/pdf")
 
 
+@pytest.mark.slow
 async def test_an_encrypted_pdf_says_so_unless_its_password_is_empty() -> None:
     with pytest.raises(ToolFailure, match="encrypted with a password"):
         await shown(locked_pdf("hunter2"), "application/pdf")

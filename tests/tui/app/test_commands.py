@@ -41,6 +41,7 @@ async def test_words_after_a_command_are_understood_or_refused(tmp_path: Path) -
         assert not ui.ui.tab.prompt.entry.text
 
 
+@pytest.mark.slow
 async def test_the_tab_of_a_session_that_is_deleted_elsewhere_closes(tmp_path: Path) -> None:
     async with rig(tmp_path, []) as desk, played(desk, tmp_path / "state", size=(100, 24)) as ui:
         made = [await desk.client.call(SESSION_CREATE, CreateSession(title=f"Title {n}")) for n in range(3)]

@@ -37,6 +37,7 @@ async def test_a_prompt_is_answered_and_the_session_goes_on(tmp_path: Path) -> N
         await ui.until(lambda: "(why)" not in ui.screen())
 
 
+@pytest.mark.slow
 async def test_a_session_that_is_resumed_is_shown_at_its_end(tmp_path: Path) -> None:
     async with rig(tmp_path, [ScriptedAnswer(text=f"Answer {n}.\n\n" + "line\n\n" * 6) for n in range(12)]) as desk:
         for n in range(12):
@@ -56,6 +57,7 @@ async def test_a_session_that_is_resumed_is_shown_at_its_end(tmp_path: Path) -> 
             await ui.until(lambda: "Switch session" not in ui.screen())
 
 
+@pytest.mark.slow
 async def test_a_question_is_answered_on_the_screen_and_what_was_done_is_undone(tmp_path: Path) -> None:
     answers = [calls(call("write", filePath="new.txt", content="one\n")), ScriptedAnswer(text="Written.")]
     async with rig(tmp_path, answers, permission={"edit": "ask"}) as desk, played(desk, tmp_path / "state") as ui:
@@ -226,6 +228,7 @@ async def test_what_is_selected_with_the_mouse_is_copied(tmp_path: Path) -> None
         await ui.until(lambda: ui.ui.clipboard == "answer of ")
 
 
+@pytest.mark.slow
 async def test_what_is_folded_opens_at_a_key_and_at_a_click(tmp_path: Path) -> None:
     async with rig(tmp_path, [ScriptedAnswer(text="An answer.")]) as desk, played(desk, tmp_path / "state") as ui:
         ui.ui.tab.prompt.insert("\n".join(f"said {number}" for number in range(40)))

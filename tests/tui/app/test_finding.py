@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from codeloop.model.testing.script import ScriptedAnswer
 from tests.support.project import call, calls, rig
 from tests.tui.app.played import played
@@ -9,6 +11,7 @@ from tests.tui.app.played import played
 OUTPUT = "seq 1 40; echo 'here is a nee''dle'; seq 41 90"
 
 
+@pytest.mark.slow
 async def test_places_are_shown_opened_counted_and_left_again(tmp_path: Path) -> None:
     answers = [calls(call("bash", command=OUTPUT)), ScriptedAnswer(text="It was the first.")]
     async with rig(tmp_path, answers) as desk, played(desk, tmp_path / "state", session=None) as ui:

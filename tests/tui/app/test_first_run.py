@@ -57,6 +57,7 @@ async def test_a_server_of_this_machine_is_used_without_a_question_and_can_be_tr
             assert "Five keys" not in ui.screen()
 
 
+@pytest.mark.slow
 async def test_a_prompt_without_a_model_is_kept_and_sent_once_there_is_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -137,6 +138,7 @@ async def test_the_model_chosen_before_is_one_key_away_and_the_next_session_begi
             await ui.sees("build ollama/qwen3-coder:30b")
 
 
+@pytest.mark.slow
 async def test_the_history_of_another_project_is_not_offered(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     answers = [ScriptedAnswer(text="Yes.")]

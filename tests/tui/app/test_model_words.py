@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from codeloop.agent.recovery import CHECK
 from codeloop.cli.output.tool_call import lines
 from codeloop.client.export.html import as_html
@@ -29,6 +31,7 @@ FOR_THE_MODEL = (
 )
 
 
+@pytest.mark.slow
 async def test_words_for_the_model_are_shown_to_nobody(tmp_path: Path) -> None:
     made = calls(
         call("bash", "c1", command="touch denied"),

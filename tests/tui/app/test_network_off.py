@@ -16,6 +16,7 @@ from tests.tui.app.played import played
 NOTE = "blocked: the network, which is off for sandboxed commands."
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not is_sandboxed(), reason="no sandbox can be had here")
 async def test_a_command_without_the_network_says_so_in_every_interface(tmp_path: Path) -> None:
     line = "python3 -c 'import socket; socket.getaddrinfo(\"example.com\", 443)'"

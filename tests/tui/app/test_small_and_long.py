@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.event import message_updated, part_updated
@@ -51,6 +53,7 @@ async def test_the_first_message_of_a_long_session_is_there_before_those_between
             assert "prompt 0." in ui.screen()
 
 
+@pytest.mark.slow
 async def test_each_choice_of_a_question_can_be_reached_on_a_small_screen(tmp_path: Path) -> None:
     answers = [calls(call("question", questions=[QUESTION])), ScriptedAnswer(text="Taken.")]
     async with rig(tmp_path, answers) as desk, played(desk, tmp_path / "state", size=(40, 12)) as ui:
@@ -64,6 +67,7 @@ async def test_each_choice_of_a_question_can_be_reached_on_a_small_screen(tmp_pa
         await ui.sees("Taken.")
 
 
+@pytest.mark.slow
 async def test_dialogs_show_their_rows_and_keys_on_a_small_screen(tmp_path: Path) -> None:
     async with rig(tmp_path, []) as desk, played(desk, tmp_path / "state", size=(40, 12)) as ui:
         await ui.type("/themes", "enter")

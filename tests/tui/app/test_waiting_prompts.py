@@ -58,6 +58,7 @@ async def test_a_prompt_for_after_the_turn_waits_for_its_end(tmp_path: Path) -> 
         assert said == ["write it", "and mind the tests", "Written.", "then the notes"]
 
 
+@pytest.mark.slow
 async def test_what_was_typed_for_a_new_session_is_back_after_a_crash(tmp_path: Path) -> None:
     async with rig(tmp_path, [ScriptedAnswer(text="Hello.")]) as desk:
         async with played(desk, tmp_path / "state") as ui:

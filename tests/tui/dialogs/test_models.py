@@ -198,6 +198,7 @@ ROWS = [
 ]
 
 
+@pytest.mark.slow
 async def test_the_palette_runs_what_can_be_run_and_help_lists_all_keys() -> None:
     app = Stage()
     async with staged(app) as pilot:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 
+import pytest
 from rich.segment import Segment
 from textual import events
 
@@ -193,6 +194,7 @@ async def test_a_choice_right_after_typing_is_among_what_was_typed() -> None:
         assert app.results == [1]
 
 
+@pytest.mark.slow
 async def test_enter_before_the_rows_have_come_chooses_when_they_do() -> None:
     app, came = Stage(), asyncio.Event()
 

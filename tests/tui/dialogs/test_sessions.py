@@ -112,6 +112,7 @@ async def test_which_session_waits_for_an_answer_is_told(tmp_path: Path) -> None
         await turn
 
 
+@pytest.mark.slow
 async def test_subagents_are_listed_below_their_parents(tmp_path: Path) -> None:
     app = Stage()
     async with stored(tmp_path) as (it, _), staged(app) as pilot:
@@ -126,6 +127,7 @@ async def test_subagents_are_listed_below_their_parents(tmp_path: Path) -> None:
         assert app.results == [None, child.id]
 
 
+@pytest.mark.slow
 async def test_the_timeline_jumps_copies_forks_and_undoes_with_the_files(tmp_path: Path) -> None:
     app = Stage()
     async with stored(tmp_path) as (it, _), staged(app, WIDE) as pilot:

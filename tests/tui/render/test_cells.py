@@ -58,6 +58,7 @@ def test_tabs_end_at_multiples_of_four_cells() -> None:
 CHARS = st.sampled_from(["a", " ", "検", FAMILY, FLAG, THUMB, ACCENT, "\u0628"])
 
 
+@pytest.mark.slow
 @given(st.lists(CHARS, max_size=60), st.integers(4, 20))
 def test_nothing_is_lost_or_too_wide(chars: list[str], width: int) -> None:
     text = "".join(chars)

@@ -179,6 +179,7 @@ async def questions(it: Stored, album: Album) -> None:
 PARTS = (*(pytest.param(part, marks=pytest.mark.slow) for part in (conversation, typing, dialogs)), questions)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", PARTS)
 async def test_every_screen_is_as_it_was_when_somebody_looked_at_it(
     tmp_path: Path, part: Callable[[Stored, Album], Awaitable[None]]

@@ -24,6 +24,7 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
         yield desk
 
 
+@pytest.mark.slow
 def test_it_ends_with_a_terminal_that_is_gone_although_nobody_tells_it(desk: Desk) -> None:
     deaf = ["/bin/sh", "-c", 'trap "" HUP; exec "$@"', "sh", *desk.command]
     terminal = ScreenTerminal(desk, command=deaf)
@@ -32,6 +33,7 @@ def test_it_ends_with_a_terminal_that_is_gone_although_nobody_tells_it(desk: Des
     terminal.child.wait(timeout=60)
 
 
+@pytest.mark.slow
 def test_answers_of_the_terminal_are_no_keys_and_a_megabyte_is_pasted(desk: Desk) -> None:
     terminal = ScreenTerminal(desk)
     terminal.wait_for(READY)
@@ -57,6 +59,7 @@ def test_who_looks_elsewhere_is_called_by_the_desktop_and_the_bell(desk: Desk) -
     assert terminal.end() == 0
 
 
+@pytest.mark.slow
 def test_an_editor_that_is_interrupted_and_fails_gives_the_terminal_back(desk: Desk) -> None:
     editor = desk.home / "editor"
     editor.write_text("#!/bin/sh\ntrap '' INT\nkill -INT 0\nexit 3\n")

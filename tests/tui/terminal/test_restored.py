@@ -35,6 +35,7 @@ def until(ready: Callable[[], object], terminal: ScreenTerminal, seconds: float 
         terminal.read(0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_a_signal_ends_it_and_restores_the_terminal(desk: Desk, number: signal.Signals) -> None:
     terminal = ScreenTerminal(desk)
@@ -45,6 +46,7 @@ def test_a_signal_ends_it_and_restores_the_terminal(desk: Desk, number: signal.S
     assert terminal.lost() == ""
 
 
+@pytest.mark.slow
 def test_a_killed_one_is_cleaned_up_after_and_its_draft_comes_back(desk: Desk) -> None:
     terminal = ScreenTerminal(desk)
     terminal.wait_for(READY)
@@ -59,6 +61,7 @@ def test_a_killed_one_is_cleaned_up_after_and_its_draft_comes_back(desk: Desk) -
     assert again.end() == 0
 
 
+@pytest.mark.slow
 def test_enter_sends_also_what_was_typed_before_the_start(desk: Desk) -> None:
     terminal = ScreenTerminal(desk)
     terminal.type("count\r")
@@ -67,6 +70,7 @@ def test_enter_sends_also_what_was_typed_before_the_start(desk: Desk) -> None:
     assert terminal.end() == 0
 
 
+@pytest.mark.slow
 def test_a_closed_terminal_ends_it(desk: Desk) -> None:
     terminal = ScreenTerminal(desk)
     terminal.wait_for(READY)
@@ -74,6 +78,7 @@ def test_a_closed_terminal_ends_it(desk: Desk) -> None:
     terminal.child.wait(timeout=60)
 
 
+@pytest.mark.slow
 def test_a_signal_stops_the_turn_which_is_stored(desk: Desk) -> None:
     terminal = ScreenTerminal(desk, "count to a thousand")
     terminal.wait_for("word")
@@ -88,6 +93,7 @@ def test_a_signal_stops_the_turn_which_is_stored(desk: Desk) -> None:
     assert answer["time"]["completed"]
 
 
+@pytest.mark.slow
 def test_it_has_the_terminal_again_after_an_editor_that_fails_and_after_any_stop(desk: Desk) -> None:
     wrapped = ["/bin/sh", "-c", JOB, "sh", "/bin/sh", "-c", '"$@"; exit 0', "sh", *desk.command]
     terminal = ScreenTerminal(desk, command=wrapped, VISUAL="/bin/false")
@@ -104,6 +110,7 @@ def test_it_has_the_terminal_again_after_an_editor_that_fails_and_after_any_stop
     assert terminal.lost() == ""
 
 
+@pytest.mark.slow
 def test_what_can_not_be_opened_is_said_with_exit_code_one(desk: Desk) -> None:
     terminal = ScreenTerminal(desk, "--session", "ses_none")
     assert terminal.end() == 1
@@ -122,6 +129,7 @@ def test_a_terminal_that_reads_nothing_keeps_it_from_nothing(desk: Desk) -> None
     until(lambda: terminal.lost() == "", terminal)
 
 
+@pytest.mark.slow
 def test_an_error_while_drawing_restores_the_terminal(desk: Desk) -> None:
     code = "from codeloop.tui.widgets.status_bar import StatusBar; StatusBar.render_line = lambda *_: 1 / 0"
     broken = ["-c", f"{code}; from codeloop.cli.main import main; main()"]

@@ -62,6 +62,7 @@ def test_what_is_read_and_set_is_there() -> None:
     assert "_vertical_scrollbar" in inspect.getsource(Widget.vertical_scrollbar.fget or Widget)
 
 
+@pytest.mark.slow
 def test_private_modules_are_imported_in_one_file() -> None:
     found = {
         f"{path.relative_to(ROOM)}: {name}"

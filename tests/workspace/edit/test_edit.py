@@ -62,6 +62,7 @@ def test_no_other_byte_changes(data: st.DataObject) -> None:
     assert landed.replace("\r\n", "\n") == replacement
 
 
+@pytest.mark.slow
 @given(st.lists(line, min_size=3, max_size=8), st.integers(1, 8))
 def test_a_shifted_block_lands_with_the_files_indentation(lines: list[str], depth: int) -> None:
     body = ["start_of_it:", *[("    " + text).rstrip() for text in lines], "end_of_it"]

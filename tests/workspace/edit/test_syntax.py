@@ -93,6 +93,7 @@ def test_what_a_grammar_takes_or_can_not_know_is_no_news(name: str, before: str,
     assert found is None or name == "deep.js"
 
 
+@pytest.mark.slow
 def test_a_grammar_is_loaded_by_the_first_edit_of_its_language() -> None:
     program = "import sys, pathlib; from codeloop.workspace.edit.syntax import find_new_problem as f; "
     program += "n = lambda: sorted(m for m in sys.modules if m.startswith('tree_sitter') and '.' not in m); "

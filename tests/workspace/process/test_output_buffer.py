@@ -4,6 +4,7 @@ import itertools
 import tracemalloc
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -36,6 +37,7 @@ def test_what_was_written_over_is_kept_whole_in_the_file_that_is_named(tmp_path:
     assert not found.is_cut
 
 
+@pytest.mark.slow
 def test_long_output_keeps_head_and_tail_and_counts_what_is_between(tmp_path: Path) -> None:
     printed = b"".join(b"\x1b[1mline %d\x1b[0m\n" % n for n in range(300_000))
     found = taken(tmp_path, *(printed[at : at + 65536] for at in range(0, len(printed), 65536)))
@@ -46,6 +48,7 @@ def test_long_output_keeps_head_and_tail_and_counts_what_is_between(tmp_path: Pa
     assert found.path.read_bytes() == printed
 
 
+@pytest.mark.slow
 def test_memory_stays_flat(tmp_path: Path) -> None:
     buffer = OutputBuffer(tmp_path)
     chunk = b"".join(b"%d%% of it\r" % n for n in range(5_000))

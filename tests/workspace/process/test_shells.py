@@ -248,6 +248,7 @@ async def test_output_is_shown_while_it_comes_and_throttled(shells: Shells, plac
     assert all(later - earlier > SHELL_REPORT.seconds * 0.9 for (earlier, _), (later, _) in pairwise(heard))
 
 
+@pytest.mark.slow
 async def test_long_output_keeps_head_and_tail_and_a_private_file_with_the_whole(
     shells: Shells, place: ShellContext
 ) -> None:
@@ -276,6 +277,7 @@ async def test_the_file_is_whole_at_every_size(shells: Shells, place: ShellConte
         assert f"{size - 29_999} bytes left out" in outcome.output or f"{size - 30_000} bytes" in outcome.output
 
 
+@pytest.mark.slow
 async def test_an_unwritable_scratch_folder_is_said_and_nothing_is_lost_but_the_file(
     shells: Shells, place: ShellContext, tmp_path: Path
 ) -> None:
@@ -396,6 +398,7 @@ async def test_a_job_starts_where_the_session_stands_and_changes_nothing_for_it(
     assert (await run(shells, place, "pwd")).output == f"{place.directory}/d\n"
 
 
+@pytest.mark.slow
 async def test_too_many_jobs_are_refused(shells: Shells, place: ShellContext) -> None:
     for _ in range(16):
         await shells.start(place, ShellCommand("sleep 900", 0))

@@ -13,6 +13,7 @@ from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, Shells
 from codeloop.workspace.sandbox.policy import PolicyInput, SandboxGrants
 from codeloop.workspace.sandbox.sandbox import BACKENDS, Backend, Sandboxes, SandboxRefused
+from tests.support.sandboxed import each_sandbox
 
 SECRET = "the-secret-of-this-test"
 
@@ -43,7 +44,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / ".git"
 
 
-@pytest.fixture(params=BACKENDS)
+@pytest.fixture(params=each_sandbox(*BACKENDS))
 async def it(request: pytest.FixtureRequest, tmp_path: Path, repository: Path) -> AsyncIterator[Attacked]:
     root, home = tmp_path / "work", tmp_path / "home"
     own = home / ".local/share/codeloop"

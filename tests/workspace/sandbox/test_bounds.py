@@ -12,6 +12,7 @@ from codeloop.workspace.process.shells import CommandResult, ShellCommand, Shell
 from codeloop.workspace.sandbox.launcher.usage import Bounds
 from codeloop.workspace.sandbox.policy import PolicyInput, SandboxPolicy
 from codeloop.workspace.sandbox.sandbox import BACKENDS, Backend, Sandboxes, SandboxRefused, least_of
+from tests.support.sandboxed import each_sandbox
 
 BOMB = """
 import os, time
@@ -59,7 +60,7 @@ class Bounded:
         return await self.shells.run(self.context, ShellCommand(text, timeout, None, self.policy), lambda _: None)
 
 
-@pytest.fixture(params=BACKENDS)
+@pytest.fixture(params=each_sandbox(*BACKENDS))
 async def it(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Bounded]:
     shells = Shells()
     shells.sandboxes = Sandboxes(shells.launcher, (request.param,), BOUNDS)
@@ -94,6 +95,7 @@ def _is_there(program: Path) -> bool:
     return not subprocess.run(["pgrep", "-f", program], stdout=subprocess.DEVNULL, check=False).returncode
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("session", ["", "  os.setsid()\n"])
 async def test_a_bomb_whose_processes_come_and_go_is_ended(it: Bounded, session: str) -> None:
     if session and it.backend == "landlock":
@@ -118,6 +120,7 @@ def test_a_container_s_limits_bound_what_a_command_may_use(tmp_path: Path) -> No
     assert least_of([*paths, str(tmp_path / "less")], 500) == 100
 
 
+@pytest.mark.slow
 async def test_what_takes_too_much_memory_is_ended(it: Bounded) -> None:
     hog = "import time; x = bytearray(400_000_000); time.sleep(20)"
     outcome = await it.run(f"python3 -c '{hog}'")
@@ -127,12 +130,14 @@ async def test_what_takes_too_much_memory_is_ended(it: Bounded) -> None:
     assert outcome.signal == "SIGKILL"
 
 
+@pytest.mark.slow
 async def test_many_that_take_too_much_memory_together_are_ended(it: Bounded) -> None:
     hog = "import time; x = bytearray(40_000_000); time.sleep(20)"
     outcome = await it.run(f"for i in 1 2 3 4 5 6; do python3 -c '{hog}' & done; wait")
     assert "150 MB of memory" in outcome.notes[0]
 
 
+@pytest.mark.slow
 async def test_memory_that_processes_share_counts_once(it: Bounded) -> None:
     code = "import os, time\nx = bytearray(70_000_000)\nfor i in range(6):\n if not os.fork(): break\ntime.sleep(1.5)\n"
     (it.root / "share.py").write_text(code)

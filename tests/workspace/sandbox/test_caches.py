@@ -49,6 +49,7 @@ LAST = (
 )
 
 
+@pytest.mark.slow
 async def test_no_cache_of_the_user_is_changed(caches: Attacked) -> None:
     it = caches
     files = {attack: [f"{it.home / name}.{at}" for name in CACHES] for at, attack in enumerate(ATTACKS)}
@@ -80,6 +81,7 @@ def anew(it: Attacked) -> Attacked:
     return it._replace(shells=shells)
 
 
+@pytest.mark.slow
 async def test_what_a_command_puts_into_a_cache_is_there_for_the_next_one_and_the_next_session(
     caches: Attacked,
 ) -> None:
@@ -120,6 +122,7 @@ async def test_variables_lead_tools_where_caches_can_not_be_layered(caches: Atta
     assert not (caches.home / ".cache/uv/a").exists()
 
 
+@pytest.mark.slow
 async def test_two_processes_of_one_project_have_layers_of_their_own(caches: Attacked) -> None:
     if caches.backend == "landlock":
         pytest.skip("nothing is layered")

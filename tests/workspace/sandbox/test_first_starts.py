@@ -21,6 +21,7 @@ from tests.workspace.sandbox.conftest import Attacked
 _AT_ONCE = 6
 
 
+@pytest.mark.slow
 async def test_commands_that_start_at_once_where_there_is_no_sandbox_yet_all_run(it: Attacked) -> None:
     for config in (SandboxConfig(), SandboxConfig(network="off")):
         await it.shells.sandboxes.close()

@@ -54,6 +54,7 @@ def make_trees(it: Attacked) -> list[Path]:
     return [it.root, it.root / "inner", it.root / "module"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_there", [True, False])
 @pytest.mark.parametrize("name", [by_home, by_include_in_home, by_include, by_work_tree, by_repository])
 async def test_hooks_lie_wherever_settings_say_and_no_command_makes_or_changes_one(

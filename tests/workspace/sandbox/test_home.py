@@ -88,6 +88,7 @@ async def run(
     return await it.shells.run(context, ShellCommand(text, 30, None, policy), lambda _: None)
 
 
+@pytest.mark.slow
 async def test_no_secret_of_a_home_is_read_wherever_it_lies(it: Attacked) -> None:
     for name in SECRETS:
         put(it.home, name)
@@ -177,6 +178,7 @@ async def test_with_the_home_as_the_project_secrets_are_hidden_by_name(it: Attac
     assert (it.home / "made").exists()
 
 
+@pytest.mark.slow
 async def test_a_virtual_environment_anywhere_is_whole(it: Attacked, tmp_path: Path) -> None:
     for folder in (tmp_path / "somewhere/venv", it.home / "work/other/.venv", it.home / "envs/a b"):
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)

@@ -99,6 +99,7 @@ async def test_a_tool_that_is_installed_anywhere_runs(it: Attacked, name: str) -
     assert SECRET not in outcome.output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("named", ["PATH", "VIRTUAL_ENV"])
 async def test_a_virtual_environment_anywhere_is_the_one_that_runs(it: Attacked, tmp_path: Path, named: str) -> None:
     environment = tmp_path / "elsewhere/env"
@@ -125,6 +126,7 @@ LEADING_OUT = """
 """
 
 
+@pytest.mark.slow
 async def test_no_link_of_the_project_shows_or_opens_what_it_leads_to(it: Attacked) -> None:
     documents = it.home / "Documents"
     for name in ("letter.txt", "bin/tool", "bin/note"):

@@ -165,6 +165,7 @@ async def test_the_users_own_repositories_stay_as_they_are(it: Attacked, evil: P
     assert [path.read_text().strip() for path in pointers] == ["../..", str(it.home / "tree/.git")]
 
 
+@pytest.mark.slow
 async def test_a_repository_that_the_user_just_made_is_protected_from_the_next_command(
     it: Attacked, evil: Path
 ) -> None:
@@ -212,6 +213,7 @@ async def test_what_the_users_configuration_names_in_the_project_is_only_read(it
         assert (it.root / name).read_text() == "# mine", name
 
 
+@pytest.mark.slow
 async def test_everyday_git_works_and_is_left_alone(it: Attacked, evil: Path) -> None:
     outcome = await it.run(
         f"git init -q sub && cd sub && echo 1 > a && git add a && git {IDENTITY} commit -qm a && cd .. &&"

@@ -27,6 +27,7 @@ def victim(it: Attacked) -> Path:
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "attack",
     [

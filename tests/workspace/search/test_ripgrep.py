@@ -139,6 +139,7 @@ def test_any_name_can_be_shown_and_stored(raw: bytes) -> None:
     assert shown.encode()
 
 
+@pytest.mark.slow
 async def test_long_lines_are_cut_and_a_50_mb_line_is_no_burden(tree: Path) -> None:
     (tree / "long.txt").write_text("needle " + "x" * 50_000_000 + "\n")
     found = await Ripgrep().grep(tree, Query("needle", include="long.txt"), ENVIRONMENT)

@@ -140,6 +140,7 @@ SECRETS: dict[str, Any] = {
 }
 
 
+@pytest.mark.slow
 async def test_no_key_is_in_any_answer_wherever_it_stands(tmp_path: Path) -> None:
     work = tmp_path / "work"
     work.mkdir()

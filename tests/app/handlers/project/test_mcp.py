@@ -42,6 +42,7 @@ WORKS = {"type": "local", "command": [sys.executable, str(PLAIN)]}
 FAILS = {"type": "local", "command": ["false"]}
 
 
+@pytest.mark.slow
 async def test_servers_are_shown_switched_on_and_off(tmp_path: Path) -> None:
     servers = {"p": WORKS, "off": {**WORKS, "enabled": False}, "bad": {"type": "local"}, "fails": FAILS}
     async with rig(tmp_path, [], mcp=servers) as it:
@@ -116,6 +117,7 @@ async def test_an_unknown_mcp_server_is_named_as_such(tmp_path: Path, action: st
     }
 
 
+@pytest.mark.slow
 async def test_a_servers_prompt_is_a_command(tmp_path: Path) -> None:
     async with rig(tmp_path, [], mcp={"p": WORKS}) as it:
         await it.client.call(MCP_CONNECT, McpName(name="p"))
@@ -166,6 +168,7 @@ async def test_arguments_of_prompts_are_completed(tmp_path: Path, monkeypatch: p
             assert found == expected, typed
 
 
+@pytest.mark.slow
 async def test_typing_starts_no_server_unless_that_is_asked_for(tmp_path: Path) -> None:
     async with rig(tmp_path, [], mcp={"p": WORKS}) as it:
         await it.client.call(MCP_CONNECT, McpName(name="p"))

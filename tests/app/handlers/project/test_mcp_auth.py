@@ -57,6 +57,7 @@ async def begun(it: Served) -> str:
     return address
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["the code", "the address"])
 async def test_a_person_elsewhere_signs_in_with_what_the_browser_shows(
     tmp_path: Path, oauth: tuple[str, Path], how: str
@@ -138,6 +139,7 @@ async def test_what_is_refused_says_why(tmp_path: Path, oauth: tuple[str, Path])
         assert (await it.http.delete("/mcp/p/auth")).json() == {"success": True}
 
 
+@pytest.mark.slow
 async def test_a_server_that_registers_nobody_says_what_to_configure(tmp_path: Path, closed: tuple[str, int]) -> None:
     async with served(tmp_path, mcp=remote(closed[0])) as it:
         assert await it.post("/mcp/p/connect") is False

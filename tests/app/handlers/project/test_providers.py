@@ -93,6 +93,7 @@ async def test_without_a_key_nothing_is_usable_and_everything_is_known(tmp_path:
     assert (model.capabilities.toolcall, model.capabilities.input.text, model.status) == (True, True, "active")
 
 
+@pytest.mark.slow
 async def test_a_key_makes_its_provider_usable_and_is_not_shown(tmp_path: Path) -> None:
     acme = {
         "options": {"baseURL": "https://acme.example/v1", "apiKey": KEY, "timeout": 5, "headers": {"x-key": KEY}},
@@ -140,6 +141,7 @@ async def test_the_provider_of_the_model_that_is_used_by_default_comes_first(tmp
         assert usable.default["xai"] == other[0]
 
 
+@pytest.mark.slow
 async def test_a_model_that_stands_in_for_all_is_listed_first(tmp_path: Path) -> None:
     async with opened(tmp_path, OneModel(ScriptedModel([])), OPENAI_API_KEY=KEY) as it:
         usable = await it.usable()
@@ -160,6 +162,7 @@ async def test_a_client_can_drive_a_scripted_server_with_what_is_listed(tmp_path
         assert (answer["info"]["modelID"], answer["parts"][1]["text"]) == ("script", "Done.")
 
 
+@pytest.mark.slow
 async def test_a_server_on_this_machine_is_listed_when_it_answers(tmp_path: Path) -> None:
     body = json.dumps({"data": [{"id": "nomic-embed"}, {"id": "qwen3-coder:30b"}]}).encode()
     async with serving(http(body)) as (url, _):

@@ -181,6 +181,7 @@ async def test_what_can_not_be_run_is_refused_before_anything_is_stored(tmp_path
         assert len(it.view().entries) == 2
 
 
+@pytest.mark.slow
 async def test_long_output_keeps_its_end_and_the_whole_in_a_file(tmp_path: Path) -> None:
     async with rig(tmp_path, []) as it:
         done = state(await run(it, "seq 30000"))

@@ -99,6 +99,7 @@ async def test_a_renewed_sign_in_is_stored_for_the_next_renewal(tmp_path: Path) 
     assert file.stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.slow
 async def test_processes_that_start_at_once_renew_once(tmp_path: Path) -> None:
     portal = Portal()
     async with serve_cloud(portal.answer) as server:

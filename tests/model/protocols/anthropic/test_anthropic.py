@@ -326,6 +326,7 @@ def conversations(draw: st.DrawFn) -> tuple[Turn, ...]:
     return tuple(turns)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(60))
 @given(conversations())
 def test_each_request_continues_the_one_before_but_for_the_cache_marks(turns: tuple[Turn, ...]) -> None:

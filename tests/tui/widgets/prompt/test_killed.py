@@ -9,6 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 from select import select
 
+import pytest
+
 from codeloop.tui.widgets.prompt.history.prompt_store import PromptStore
 
 PROGRAM = """
@@ -26,6 +28,7 @@ def drain(terminal: int, wait: float) -> bytes:
     return b""
 
 
+@pytest.mark.slow
 def test_what_was_typed_survives_kill_9(tmp_path: Path) -> None:
     process, terminal = pty.fork()
     if process == 0:

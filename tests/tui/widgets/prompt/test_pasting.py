@@ -36,6 +36,7 @@ async def test_a_path_of_nobody_is_text(tmp_path: Path) -> None:
         assert hand.screen() == "▌ ~nobody-is-called-so/a.png"
 
 
+@pytest.mark.slow
 async def test_a_long_text_is_a_chip_that_moves_and_goes_as_one(tmp_path: Path) -> None:
     async with prompting(tmp_path) as hand:
         await paste(hand, "short\r\ntext ")

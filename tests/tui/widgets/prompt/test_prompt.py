@@ -336,6 +336,7 @@ async def test_a_prompt_that_was_sent_is_edited_again_with_its_images(tmp_path: 
         assert [file.url for file in sent.entry.files] == [image.url, loose.url]
 
 
+@pytest.mark.slow
 async def test_drafts_are_kept_by_session_and_come_back(tmp_path: Path) -> None:
     async with prompting(tmp_path) as hand:
         keeping = hand.app.prompt.draft_keeper

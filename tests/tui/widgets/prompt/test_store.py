@@ -30,6 +30,7 @@ def test_history_is_shared_by_all_processes_of_a_project(tmp_path: Path) -> None
     assert other.history()[1].mode == "shell"
 
 
+@pytest.mark.slow
 def test_two_processes_that_write_at_once_lose_nothing(tmp_path: Path) -> None:
     program = (
         "import sys; from pathlib import Path\n"

@@ -83,6 +83,7 @@ async def finished(task: asyncio.Task[MessageWithParts]) -> str:
         return "".join(getattr(part, "text", "") for part in (await task).parts)
 
 
+@pytest.mark.slow
 async def test_each_answer_to_a_command_does_what_it_says(tmp_path: Path) -> None:
     lines = ["touch a.txt", "touch b.txt", "touch bc.txt", "touch d.txt"]
     made = [calls(call("bash", command=line, description="writes")) for line in lines]
@@ -220,6 +221,7 @@ async def test_a_command_is_no_answer_and_goes_to_the_prompt(tmp_path: Path, lin
         assert app.answers == [FormAnswer("reject", "use")]
 
 
+@pytest.mark.slow
 async def test_a_command_for_the_model_to_read_goes_to_the_prompt_too(tmp_path: Path) -> None:
     async with rig(tmp_path, []) as it, asked() as (app, pilot):
         await show(app, command("git push"), it)
@@ -268,6 +270,7 @@ async def test_an_edited_pattern_that_is_wider_is_told_and_sent_as_such(tmp_path
         assert app.answers == [FormAnswer("always", always=("git *",), wider=True)]
 
 
+@pytest.mark.slow
 async def test_all_of_a_long_command_can_be_read_and_the_choices_stay(tmp_path: Path) -> None:
     long = "\n".join(f"echo line {number}" for number in range(60))
     async with rig(tmp_path, []) as it, asked() as (app, pilot):
@@ -299,6 +302,7 @@ async def test_what_stands_behind_many_blanks_is_announced(tmp_path: Path) -> No
             assert "rows are shown: pgdn scrolls" in app.shown()
 
 
+@pytest.mark.slow
 async def test_what_was_answered_elsewhere_closes(tmp_path: Path) -> None:
     async with rig(tmp_path, []) as it, asked() as (app, pilot):
         await show(app, command("git push"), it)
@@ -350,6 +354,7 @@ QUESTIONS = [
 ]
 
 
+@pytest.mark.slow
 async def test_questions_of_the_model_are_answered_one_after_the_other(tmp_path: Path) -> None:
     script = [calls(call("question", questions=QUESTIONS)), ScriptedAnswer(text="All done.")]
     async with rig(tmp_path, script) as it, asked() as (app, pilot):

@@ -13,6 +13,7 @@ from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, Shells
 from codeloop.workspace.sandbox.policy import PolicyInput
 from codeloop.workspace.sandbox.sandbox import Sandboxes, SandboxRefused
+from tests.support.sandboxed import each_sandbox
 
 GET = """
 import sys, urllib.request
@@ -38,7 +39,7 @@ except OSError as error:
 """
 
 
-@pytest.fixture(params=["namespaces", "bubblewrap"], autouse=True)
+@pytest.fixture(params=each_sandbox("namespaces", "bubblewrap"), autouse=True)
 def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Have each test run in each kind of sandbox that has a network of its own."""
     monkeypatch.setattr(Sandboxes.__init__, "__defaults__", ((request.param,), None))
@@ -95,6 +96,7 @@ async def service() -> AsyncGenerator[int]:
         server.close()
 
 
+@pytest.mark.slow
 async def test_the_model_is_told_which_host_was_refused(tmp_path: Path) -> None:
     async with session(tmp_path) as commands:
         for url in ("https://evil.example/", "http://evil.example:8080/"):
@@ -106,6 +108,7 @@ async def test_the_model_is_told_which_host_was_refused(tmp_path: Path) -> None:
         assert (await commands.run("true")).notes == ()
 
 
+@pytest.mark.slow
 async def test_the_machine_is_not_reached_around_the_proxy(tmp_path: Path) -> None:
     async with service() as port, session(tmp_path) as commands:
         got = await commands.program(DIRECTLY, "127.0.0.1", str(port))
