@@ -9,7 +9,8 @@ from codeloop.cli.output.markdown import Markdown
 from codeloop.client.permission_text import EVERYTHING, Asking, in_words
 from codeloop.config.trust.restrict import restricting
 from codeloop.extend import template
-from codeloop.kit import diff, frontmatter, glob, suggest, terminal_output, terminal_text, wildcard
+from codeloop.kit import diff, frontmatter, glob, suggest, terminal_text, wildcard
+from codeloop.kit.text import terminal_output
 from codeloop.net.sse import SseParser
 from codeloop.permission.defaults import base_rules
 from codeloop.schema.permission import PermissionRequest, PermissionRule
