@@ -54,6 +54,7 @@ QUESTION = {
         }
     ]
 }
+CLOCK = "for n in $(seq 1 500); do echo tick-$n; sleep 0.2; done"
 TODOS = [
     {"content": "Find out why the total is wrong", "status": "completed", "priority": "high"},
     {"content": "Mend cart.py", "status": "in_progress", "priority": "high"},
@@ -87,6 +88,10 @@ WORK: dict[str, tuple[Answer, ...]] = {
         Answer(text="Then it is rounded **half up**.", deltas=0),
     ),
     "tell a story": (Answer(text=" ".join(f"word-{n}" for n in range(1, 61)), deltas=0, delay=SLOW),),
+    "watch the clock": (
+        Answer(calls=(call("bash", command=CLOCK, description="Tick", run_in_background=True),)),
+        Answer(text="It ticks in the background."),
+    ),
     "say one word": (Answer(text="Certainly."),),
 }
 """What is answered to a prompt that holds these words: the first answer, then one after each step's results."""

@@ -7,25 +7,40 @@ import socket
 import subprocess
 import sys
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.desk import end_to_end
-from tests.support.programs import CODELOOP
+from tests.e2e.desk import EndToEnd, end_to_end
+from tests.extend.mcp.remote import serving
+from tests.extend.mcp.world import PLAIN
+from tests.support.programs import CODELOOP, configure
 
 pytestmark = pytest.mark.e2e
 READY = "Open in a browser: "
-PROGRAMS = ("work", "tabs", "audit", "payloads", "restart", "share", "speed")
+PROGRAMS = ("work", "tabs", "audit", "payloads", "restart", "share", "speed", "settings")
 SECONDS = 240
 
 
 @contextmanager
-def visit(folder: Path) -> Generator[dict[str, str]]:
+def configured(folder: Path, *, has_servers: bool) -> Generator[EndToEnd]:
+    """Yield a project; with two MCP servers where they are wanted: a program, and one that users sign in at."""
+    with ExitStack() as stack:
+        desk = stack.enter_context(end_to_end(folder))
+        if has_servers:
+            (folder / "oauth").mkdir()
+            url = stack.enter_context(serving("oauth", str(folder / "oauth")))
+            notes = {"type": "local", "command": [sys.executable, str(PLAIN)]}
+            configure(desk.home, desk.config | {"mcp": {"notes": notes, "cloud": {"type": "remote", "url": url}}})
+        yield desk
+
+
+@contextmanager
+def visit(folder: Path, *, has_servers: bool = False) -> Generator[dict[str, str]]:
     """Run `codeloop web` and yield what a program needs to visit it."""
     with (
-        end_to_end(folder) as desk,
+        configured(folder, has_servers=has_servers) as desk,
         subprocess.Popen(
             [str(CODELOOP), "web", "--no-open", "--port", "0"],
             cwd=desk.project,
@@ -65,7 +80,8 @@ def chromium() -> str:
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_visit(program: str, source: Path, chromium: str, tmp_path: Path) -> None:
-    with (visit_with_restarts if program == "restart" else visit)(tmp_path) as given:
+    here = visit_with_restarts(tmp_path) if program == "restart" else visit(tmp_path, has_servers=program == "settings")
+    with here as given:
         done = subprocess.run(
             ["node", f"e2e/{program}.mjs"],
             cwd=source,

@@ -1,9 +1,10 @@
 // What the user can do in a session; each is one request of the server's contract.
 import { post, ask, get } from "../wire/api";
-import type { FileOutcome, ModelRef, Part, Session } from "../wire/types";
+import type { FileOutcome, ModelRef, Part, Pty, Session } from "../wire/types";
 import { go } from "./route";
 import { changed, conversationOf, current, offers, place, sessions } from "./store";
-import { attempt, chosenAgent, chosenModel, fail, tell } from "./ui";
+import { sendThreads } from "./threads";
+import { attempt, chosenAgent, chosenModel, fail, isTerminalOpen, tell, wantedTerminal } from "./ui";
 
 export interface Attachment {
   filename: string;
@@ -53,8 +54,8 @@ function mentions(text: string, files: ReadonlySet<string>, directory: string): 
   return parts;
 }
 
-/** Send what was typed: a prompt, a /command or a !shell line. Throws Refused; then nothing was sent. */
-export async function send(text: string, attachments: readonly Attachment[], files: ReadonlySet<string>): Promise<void> {
+/** Send what was typed: a prompt, a /command or a !shell line. Returns the prompt's id, "" for others. Throws Refused; then nothing was sent. */
+export async function send(text: string, attachments: readonly Attachment[], files: ReadonlySet<string>): Promise<string> {
   const { id, directory } = await ensureSession();
   const model = currentModel();
   const agent = currentAgent();
@@ -68,8 +69,17 @@ export async function send(text: string, attachments: readonly Attachment[], fil
     void attempt(() => post(`/session/${id}/command`, { command: command[1], arguments: command[2], agent: agent || undefined, parts: attached, ...named }, directory));
   } else {
     const parts = [{ type: "text", text }, ...mentions(text, files, directory), ...attached];
-    await post(`/session/${id}/prompt_async`, { messageID: newMessageID(), parts, ...chosen }, directory);
+    const messageID = newMessageID();
+    await post(`/session/${id}/prompt_async`, { messageID, parts, ...chosen }, directory);
+    return messageID;
   }
+  return "";
+}
+
+/** Send the comments that were not sent yet as one prompt. */
+export async function sendComments(): Promise<void> {
+  const isDone = await attempt(() => sendThreads((text, files) => send(text, [], files)));
+  if (isDone) tell("Your comments are sent");
 }
 
 const at = (): { id: string; directory: string } => ({ id: place.value.sessionID, directory: place.value.directory });
@@ -153,6 +163,16 @@ export async function answerQuestion(request: { id: string; sessionID: string },
 
 export async function rejectQuestion(request: { id: string; sessionID: string }): Promise<void> {
   await attempt(() => post(`/question/${request.id}/reject`, {}, directoryOf(request.sessionID)));
+}
+
+/** Show what a background command prints in a terminal: all of it, and what comes. */
+export async function watchOutput(path: string, title: string): Promise<void> {
+  const { directory } = at();
+  await attempt(async () => {
+    const made = await post<Pty>("/pty", { command: "tail", args: ["-n", "+1", "-F", path], title: title.slice(0, 60) }, directory);
+    wantedTerminal.value = made.id;
+    isTerminalOpen.value = true;
+  });
 }
 
 /** Paths below the directory that fit what was typed, best first. */

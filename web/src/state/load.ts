@@ -1,9 +1,9 @@
 // Reads what the page shows: at its start, when a place is opened, and again after events were missed.
 import { batch } from "@preact/signals";
 import { get, getPage } from "../wire/api";
-import type { Agent, Command, MessageWithParts, PermissionRequest, Provider, QuestionRequest, Session, Status, Todo } from "../wire/types";
+import type { Agent, Command, MessageWithParts, PermissionRequest, Project, Provider, QuestionRequest, Session, Status, Todo } from "../wire/types";
 import { putMessages } from "./events";
-import { areSessionsLoaded, changed, conversationOf, heldConversation, keepOnly, NO_OFFERS, offers, outcomes, permissions, place, questions, sessions, statuses } from "./store";
+import { areSessionsLoaded, changed, conversationOf, heldConversation, keepOnly, NO_OFFERS, offers, outcomes, permissions, place, projects, questions, sessions, statuses } from "./store";
 
 const PAGE = 100;
 const OLDER = 200;
@@ -20,7 +20,12 @@ export const findDirectory = async (): Promise<string> => (await get<Paths>("/pa
 
 /** Read the sessions of all projects, and those of a directory, which may be too old to be among them. */
 export async function loadSessions(directory: string): Promise<void> {
-  const [everywhere, here] = await Promise.all([get<Session[]>("/session/everything", directory, { limit: SESSIONS }), get<Session[]>("/session", directory, { limit: SESSIONS, scope: "project" })]);
+  const [known, everywhere, here] = await Promise.all([
+    get<Project[]>("/project", directory),
+    get<Session[]>("/session/everything", directory, { limit: SESSIONS }),
+    get<Session[]>("/session", directory, { limit: SESSIONS, scope: "project" }),
+  ]);
+  projects.value = new Map(known.map((project) => [project.id, project]));
   sessions.value = new Map([...everywhere, ...here].map((session) => [session.id, session]));
   areSessionsLoaded.value = true;
 }

@@ -1,6 +1,6 @@
 // What the page knows, as signals. Only `events.ts` (what the server tells) and `load.ts` (what it is asked) write here.
 import { computed, signal, type Signal } from "@preact/signals";
-import type { Agent, Command, Message, Part, PermissionRequest, Provider, QuestionRequest, Session, Status, Todo } from "../wire/types";
+import type { Agent, Command, Message, Part, PermissionRequest, Project, Provider, QuestionRequest, Session, Status, Todo } from "../wire/types";
 
 /** A message on the screen. Parts are signals of their own: a streamed word redraws one part. */
 export interface MessageView {
@@ -47,6 +47,8 @@ export const untilPlaced = (): Promise<void> =>
     const stop = place.subscribe(() => isPlaced() && (resolve(), queueMicrotask(() => stop())));
   });
 export const sessions = signal<ReadonlyMap<string, Session>>(new Map());
+/** Projects that have a repository, by id. */
+export const projects = signal<ReadonlyMap<string, Project>>(new Map());
 export const areSessionsLoaded = signal(false);
 export const statuses = signal<ReadonlyMap<string, Status>>(new Map());
 /** Sessions whose last turn failed, or ended while another session was on the screen. */

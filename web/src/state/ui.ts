@@ -4,7 +4,7 @@ import { keep, readKept, writeKept } from "./kept";
 
 export type Theme = "system" | "light" | "dark";
 export type Panel = "none" | "review";
-export type Dialog = "help" | "models" | "agents" | "sessions" | "commands" | "context" | "pair" | "undo" | "find" | "timeline" | "share";
+export type Dialog = "help" | "models" | "agents" | "sessions" | "commands" | "context" | "pair" | "undo" | "find" | "timeline" | "share" | "settings";
 
 export const theme = keep<Theme>("theme", "system");
 export const diffStyle = keep<"unified" | "split">("diff", "unified");
@@ -14,6 +14,8 @@ export const isReadOnly = signal(false);
 export const isSidebarOpen = signal(false);
 export const panel = signal<Panel>("none");
 export const isTerminalOpen = signal(false);
+/** The terminal that something else on the page wants to be shown. */
+export const wantedTerminal = signal("");
 export const dialog = signal<Dialog | null>(null);
 export const chosenAgent = signal("");
 export const chosenModel = signal("");

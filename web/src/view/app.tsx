@@ -11,6 +11,7 @@ import { Asks } from "./asks";
 import { ConversationView } from "./conversation";
 import { AgentDialog, CommandDialog, FindDialog, ModelDialog, SessionDialog, TimelineDialog } from "./dialogs/choosers";
 import { ContextDialog, HelpDialog, PairDialog } from "./dialogs/info";
+import { SettingsDialog } from "./dialogs/settings";
 import { ShareDialog } from "./dialogs/share";
 import { UndoDialog } from "./dialogs/undo";
 import { Header } from "./header";
@@ -32,6 +33,7 @@ const DIALOGS: Record<Dialog, () => preact.JSX.Element> = {
   pair: PairDialog,
   undo: UndoDialog,
   share: ShareDialog,
+  settings: SettingsDialog,
   find: FindDialog,
   timeline: TimelineDialog,
 };

@@ -20,6 +20,7 @@ const PATHS = {
   redo: "M15 7l5 5-5 5M20 12H10a6 6 0 0 0-6 6",
   diff: "M12 4v10M7 9h10M7 20h10",
   theme: "M12 3a9 9 0 1 0 0 18zM12 3a9 9 0 0 1 0 18",
+  settings: "M4 7h9M17 7h3M4 17h3M11 17h9M15 4.500v5M9 14.500v5",
   phone: "M7 2h10v20H7zM11 18h2",
   share: "M12 15V4M8 7.500l4-4 4 4M5 12v8h14v-8",
   copy: "M8 8h12v12H8zM16 8V4H4v12h4",

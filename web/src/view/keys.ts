@@ -60,6 +60,7 @@ const actions = {
   sidebar: { title: "Show or hide the sidebar", key: "b", run: () => (isSidebarOpen.value = !isSidebarOpen.value) },
   theme: { title: "Switch theme", key: "t", slash: "theme", run: switchTheme },
   notifications: { title: "Notifications on or off", slash: "notifications", run: () => void toggleNotifications().then(() => tell("Notifications changed")) },
+  settings: { title: "Settings and MCP servers", key: ",", slash: "settings", run: open("settings") },
   pair: { title: "Use on another device", slash: "pair", run: open("pair") },
   help: { title: "Keys and help", slash: "help", run: open("help") },
 } satisfies Record<string, Action>;

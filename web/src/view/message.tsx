@@ -7,6 +7,7 @@ import { copy, dialog, isReadOnly, panel } from "../state/ui";
 import { formatCost, formatCount, formatDuration, formatNumber, shortenPath } from "../text/format";
 import type { Message, Part } from "../wire/types";
 import { undoTarget } from "./dialogs/undo";
+import { Diff } from "./diff";
 import { Icon, IconButton } from "./icons";
 import { Markdown } from "./markdown";
 import { ToolCall } from "./tool";
@@ -84,6 +85,22 @@ export function MessageRow({ view, isLast, next }: { view: MessageView; isLast: 
   return <AssistantMessage view={view} isLast={isLast} isTurnEnd={isTurnEnd} />;
 }
 
+const FENCE = /```(\w*)\n([\s\S]*?)\n```/;
+
+/** What the user wrote, as it is: code between fences in its own letters, changes as changes. */
+function UserText({ text }: { text: string }) {
+  const pieces = text.split(FENCE); // text, language, code, text, ...
+  return (
+    <>
+      {pieces.map((piece, index) => {
+        if (index % 3 === 1) return null;
+        if (index % 3 === 0) return piece.trim() && <p class="user-text">{piece.trim()}</p>;
+        return pieces[index - 1] === "diff" ? <Diff key={index} patch={piece} file="" /> : <pre class="output" key={index} tabindex={0}>{piece}</pre>;
+      })}
+    </>
+  );
+}
+
 function UserMessage({ view }: { view: MessageView }) {
   const parts = view.parts.value.map((part) => part.value);
   const words = textOf(parts);
@@ -97,7 +114,7 @@ function UserMessage({ view }: { view: MessageView }) {
   return (
     <div class="user-turn">
       <div class="user-message">
-        {words && <p class="user-text">{words}</p>}
+        {words && <UserText text={words} />}
         {extra.length > 0 && (
           <div class="chips">
             {extra.map((part) => (

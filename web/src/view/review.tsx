@@ -1,18 +1,23 @@
 // Review of changed files: of the whole session, of the last turn, or of the work tree; hunks can be commented on.
-import { useSignal, useSignalEffect, type Signal } from "@preact/signals";
+import { useSignal, useSignalEffect } from "@preact/signals";
 import { useMemo } from "preact/hooks";
-import { lastPrompt } from "../state/actions";
-import { changes, current, place } from "../state/store";
-import { attempt, copy, diffStyle, fail, insertion, isSidebarOpen, panel, tell } from "../state/ui";
+import { lastPrompt, sendComments } from "../state/actions";
+import { editorAddress } from "../state/editor";
+import { changes, current, offers, place } from "../state/store";
+import { addThread, threads, unsent } from "../state/threads";
+import { attempt, copy, diffStyle, fail, isSidebarOpen, panel, tell } from "../state/ui";
+import { isViewed, toggleViewed } from "../state/viewed";
 import { baseName, formatNumber, showHidden } from "../text/format";
 import { readHunks, reverseHunk, type Hunk } from "../text/patch";
 import { get, post } from "../wire/api";
 import type { FileDiff, FileOutcome } from "../wire/types";
 import { Counts, HunkView } from "./diff";
 import { Icon, IconButton } from "./icons";
+import { CommentForm, ThreadView } from "./threads";
 
 type Scope = "session" | "turn" | "tree";
 
+const MOST_EXCERPT = 40;
 const SCOPES: Record<Scope, string> = { session: "Session", turn: "Last turn", tree: "Work tree" };
 
 function readDiffs(scope: Scope): Promise<FileDiff[]> {
@@ -42,35 +47,9 @@ async function undoHunk(hunk: Hunk, file: string): Promise<void> {
   });
 }
 
-function Comment({ file, hunk, onClose }: { file: string; hunk: Hunk; onClose: () => void }) {
-  const text = useSignal("");
-  const line = hunk.rows.find((row) => row.after !== null)?.after ?? 1;
-  return (
-    <form
-      class="comment"
-      onSubmit={(event) => {
-        event.preventDefault();
-        if (!text.value.trim()) return;
-        insertion.value = `About @${file} line ${line}:\n\`\`\`diff\n${hunk.source.split("\n").slice(0, 40).join("\n")}\n\`\`\`\n${text.value.trim()}`;
-        tell("The comment is in the prompt box");
-        onClose();
-      }}
-    >
-      <textarea class="field" rows={2} aria-label="Comment" placeholder="What should be different here?" ref={(node) => node?.focus()} onInput={(event) => (text.value = event.currentTarget.value)} />
-      <div class="ask-actions">
-        <button type="submit" class="button primary">
-          Add to the prompt
-        </button>
-        <button type="button" class="button" onClick={onClose}>
-          Cancel
-        </button>
-      </div>
-    </form>
-  );
-}
-
 function ReviewHunk({ hunk, file, canUndo }: { hunk: Hunk; file: string; canUndo: boolean }) {
   const isCommenting = useSignal(false);
+  const line = hunk.rows.find((row) => row.kind !== "same" && row.after !== null)?.after ?? hunk.rows.find((row) => row.after !== null)?.after ?? 1;
   return (
     <>
       <HunkView
@@ -81,6 +60,7 @@ function ReviewHunk({ hunk, file, canUndo }: { hunk: Hunk; file: string; canUndo
             <button type="button" class="link" onClick={() => (isCommenting.value = !isCommenting.value)}>
               Comment
             </button>
+            <EditorLink file={file} line={line} />
             {canUndo && (
               <button type="button" class="link" onClick={() => void undoHunk(hunk, file)}>
                 Undo
@@ -89,24 +69,43 @@ function ReviewHunk({ hunk, file, canUndo }: { hunk: Hunk; file: string; canUndo
           </span>
         }
       />
-      {isCommenting.value && <Comment file={file} hunk={hunk} onClose={() => (isCommenting.value = false)} />}
+      {threads.value.filter((thread) => thread.file === file && isWithin(thread.line, hunk)).map((thread) => <ThreadView key={thread.id} thread={thread} />)}
+      {isCommenting.value && (
+        <CommentForm
+          label="Comment"
+          placeholder="What should be different here?"
+          onClose={() => (isCommenting.value = false)}
+          onSubmit={(text) => addThread(file, line, hunk.source.split("\n").slice(0, MOST_EXCERPT).join("\n"), text)}
+        />
+      )}
     </>
   );
 }
 
-function FileReview({ diff, scope, viewed }: { diff: FileDiff; scope: Scope; viewed: Signal<ReadonlyMap<string, string>> }) {
+/** Whether a line of the file stands in a hunk, as it is after the change. */
+function isWithin(line: number, hunk: Hunk): boolean {
+  const lines = hunk.rows.flatMap((row) => row.after ?? []);
+  return line >= (lines[0] ?? 0) && line <= (lines.at(-1) ?? 0);
+}
+
+/** Opens a file in the editor that was chosen; nothing where none was. */
+function EditorLink({ file, line }: { file: string; line: number }) {
+  const address = editorAddress(`${offers.value.worktree || place.value.directory}/${file}`, line);
+  return address ? (
+    <a class="link" href={address}>
+      Open
+    </a>
+  ) : null;
+}
+
+function FileReview({ diff, scope }: { diff: FileDiff; scope: Scope }) {
   const file = diff.file ?? "";
   const patch = diff.patch ?? "";
-  const isViewed = viewed.value.get(file) === patch;
+  const wasViewed = isViewed(file, patch);
   const hunks = useMemo(() => readHunks(patch), [patch]);
-  const toggle = (): void => {
-    const next = new Map(viewed.value);
-    if (isViewed) next.delete(file);
-    else next.set(file, patch);
-    viewed.value = next;
-  };
+  const loose = threads.value.filter((thread) => thread.file === file && !hunks.some((hunk) => isWithin(thread.line, hunk)));
   return (
-    <section class={`review-file ${isViewed ? "viewed" : ""}`} id={`file-${file}`} aria-label={file}>
+    <section class={`review-file ${wasViewed ? "viewed" : ""}`} id={`file-${file}`} aria-label={file}>
       <header>
         <span class="review-name" title={file}>
           {showHidden(file)}
@@ -120,10 +119,11 @@ function FileReview({ diff, scope, viewed }: { diff: FileDiff; scope: Scope; vie
         )}
         <IconButton name="copy" label={`Copy the patch of ${file}`} onClick={() => void copy(patch)} />
         <label class="viewed-mark">
-          <input type="checkbox" checked={isViewed} onChange={toggle} /> Viewed
+          <input type="checkbox" checked={wasViewed} onChange={() => toggleViewed(file, patch)} /> Viewed
         </label>
       </header>
-      {!isViewed && (hunks.length > 0 ? hunks.map((hunk) => <ReviewHunk key={hunk.source} hunk={hunk} file={file} canUndo={scope === "tree" && diff.status === "modified"} />) : <p class="quiet">No lines to show.</p>)}
+      {!wasViewed && loose.map((thread) => <ThreadView key={thread.id} thread={thread} />)}
+      {!wasViewed && (hunks.length > 0 ? hunks.map((hunk) => <ReviewHunk key={hunk.source} hunk={hunk} file={file} canUndo={scope === "tree" && diff.status === "modified"} />) : <p class="quiet">No lines to show.</p>)}
     </section>
   );
 }
@@ -131,7 +131,6 @@ function FileReview({ diff, scope, viewed }: { diff: FileDiff; scope: Scope; vie
 export function Review() {
   const scope = useSignal<Scope>(place.value.sessionID ? "session" : "tree");
   const diffs = useSignal<readonly FileDiff[] | null>(null);
-  const viewed = useSignal<ReadonlyMap<string, string>>(new Map());
   useSignalEffect(() => {
     void changes.value;
     void place.value;
@@ -139,7 +138,8 @@ export function Review() {
     readDiffs(asked).then((found) => asked === scope.peek() && (diffs.value = found), fail);
   });
   const found = diffs.value ?? [];
-  const seen = found.filter((diff) => viewed.value.get(diff.file ?? "") === (diff.patch ?? "")).length;
+  const elsewhere = diffs.value ? threads.value.filter((thread) => !found.some((diff) => diff.file === thread.file)) : [];
+  const seen = found.filter((diff) => isViewed(diff.file ?? "", diff.patch ?? "")).length;
   return (
     <aside class="review" aria-label="Review">
       <header class="review-top">
@@ -167,9 +167,28 @@ export function Review() {
         )}
         {found.length > 1 && <FileTree diffs={found} />}
         {found.map((diff) => (
-          <FileReview key={diff.file} diff={diff} scope={scope.value} viewed={viewed} />
+          <FileReview key={diff.file} diff={diff} scope={scope.value} />
         ))}
+        {elsewhere.length > 0 && (
+          <section class="review-file" aria-label="Comments on other files">
+            <header>
+              <span class="review-name">Comments on files that are not among these changes</span>
+            </header>
+            {elsewhere.map((thread) => (
+              <ThreadView key={thread.id} thread={thread} isNamed />
+            ))}
+          </section>
+        )}
       </div>
+      {unsent.value.length > 0 && (
+        <footer class="review-send">
+          <span>{formatNumber(unsent.value.length, "comment")} not sent yet</span>
+          <span class="spring" />
+          <button type="button" class="button primary" onClick={() => void sendComments()}>
+            Send as a prompt
+          </button>
+        </footer>
+      )}
     </aside>
   );
 }

@@ -3,7 +3,7 @@ import { signal, useComputed, useSignal } from "@preact/signals";
 import { newSession } from "../state/actions";
 import { readKept, writeKept } from "../state/kept";
 import { addressOf } from "../state/route";
-import { areSessionsLoaded, moodOf, place, rootOf, sessions, type Mood } from "../state/store";
+import { areSessionsLoaded, moodOf, place, projects, rootOf, sessions, type Mood } from "../state/store";
 import { dialog, isSidebarOpen, switchTheme, theme } from "../state/ui";
 import { baseName, formatAge, showHidden } from "../text/format";
 import type { Session } from "../wire/types";
@@ -31,25 +31,36 @@ export function togglePinned(id: string): void {
 
 export const isPinned = (id: string): boolean => pinned.value.includes(id);
 
+/** A project's sessions, by work tree: `name` of a tree is "" where the project has only one. */
 interface Group {
+  key: string;
   name: string;
   title: string;
-  items: Session[];
+  trees: { name: string; directory: string; items: Session[] }[];
 }
+
+const NO_PROJECT = "global";
 
 function groupSessions(query: string): Group[] {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
-  const fits = (session: Session): boolean => words.every((word) => `${session.title} ${session.directory}`.toLowerCase().includes(word));
+  const nameOf = (session: Session): string => projects.value.get(session.projectID)?.name ?? "";
+  const fits = (session: Session): boolean => words.every((word) => `${session.title} ${session.directory} ${nameOf(session)}`.toLowerCase().includes(word));
   const roots = [...sessions.value.values()].filter((session) => !session.parentID && !session.time.archived && fits(session)).sort((a, b) => b.time.updated - a.time.updated);
   const groups = new Map<string, Group>();
   const first = roots.filter((session) => isPinned(session.id));
-  if (first.length > 0) groups.set("", { name: "Pinned", title: "Pinned", items: first });
+  if (first.length > 0) groups.set("", { key: "", name: "Pinned", title: "Pinned", trees: [{ name: "", directory: "", items: first }] });
   for (const session of roots) {
     if (isPinned(session.id)) continue;
-    const group = groups.get(session.directory) ?? { name: baseName(session.directory), title: session.directory, items: [] };
-    group.items.push(session);
-    groups.set(session.directory, group);
+    const project = session.projectID === NO_PROJECT ? undefined : projects.value.get(session.projectID);
+    const key = project ? session.projectID : session.directory;
+    const title = project?.worktree ?? session.directory;
+    const group = groups.get(key) ?? { key, name: project?.name || baseName(title), title, trees: [] };
+    let tree = group.trees.find((each) => each.directory === session.directory);
+    if (!tree) group.trees.push((tree = { name: baseName(session.directory), directory: session.directory, items: [] }));
+    tree.items.push(session);
+    groups.set(key, group);
   }
+  for (const group of groups.values()) if (group.trees.length === 1) group.trees[0]!.name = "";
   return [...groups.values()];
 }
 
@@ -66,14 +77,19 @@ function SessionLink({ session }: { session: Session }) {
   );
 }
 
-function GroupView({ group }: { group: Group }) {
+function TreeView({ tree: { name, directory, items } }: { tree: Group["trees"][number] }) {
   const count = useSignal(FIRST);
-  const rest = group.items.length - count.value;
+  const rest = items.length - count.value;
   return (
-    <section class="group" aria-label={group.title}>
-      <h2 title={group.title}>{group.name}</h2>
+    <>
+      {name && (
+        <h3 class="tree" title={directory}>
+          <Icon name="fork" size={12} /> <span>{name}</span>
+          <IconButton name="plus" label={`New session in ${name}`} onClick={() => newSession(directory)} />
+        </h3>
+      )}
       <ul>
-        {group.items.slice(0, count.value).map((session) => (
+        {items.slice(0, count.value).map((session) => (
           <li key={session.id}>
             <SessionLink session={session} />
           </li>
@@ -84,9 +100,18 @@ function GroupView({ group }: { group: Group }) {
           Show {Math.min(rest, 200)} more
         </button>
       )}
-    </section>
+    </>
   );
 }
+
+const GroupView = ({ group }: { group: Group }) => (
+  <section class={`group ${group.trees.length > 1 ? "has-trees" : ""}`} aria-label={group.title}>
+    <h2 title={group.title}>{group.name}</h2>
+    {group.trees.map((tree) => (
+      <TreeView key={tree.directory} tree={tree} />
+    ))}
+  </section>
+);
 
 export function Sidebar() {
   const query = useSignal("");
@@ -103,14 +128,15 @@ export function Sidebar() {
       </label>
       <div class="sidebar-list" tabindex={-1}>
         {groups.value.map((group) => (
-          <GroupView key={group.title} group={group} />
+          <GroupView key={group.key} group={group} />
         ))}
         {areSessionsLoaded.value && groups.value.length === 0 && <p class="quiet empty">{query.value ? "No session has these words in its title." : "No sessions yet."}</p>}
       </div>
       <div class="sidebar-bottom">
-        <button type="button" class="ghost" onClick={switchTheme}>
-          <Icon name="theme" /> <span>Theme: {theme.value}</span>
+        <button type="button" class="ghost" onClick={() => (dialog.value = "settings")}>
+          <Icon name="settings" /> <span>Settings</span>
         </button>
+        <IconButton name="theme" label={`Theme: ${theme.value}`} onClick={switchTheme} />
         <IconButton name="phone" label="Use on another device" onClick={() => (dialog.value = "pair")} />
         <IconButton name="question" label="Keys and help" onClick={() => (dialog.value = "help")} />
       </div>

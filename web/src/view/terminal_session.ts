@@ -1,5 +1,7 @@
 // A terminal emulator on one of the server's terminals: output with replay, input, size; connected again when cut off.
 import { FitAddon } from "@xterm/addon-fit";
+import { SearchAddon } from "@xterm/addon-search";
+import { WebLinksAddon } from "@xterm/addon-web-links";
 import { Terminal } from "@xterm/xterm";
 import { ask, Refused } from "../wire/api";
 import type { Pty } from "../wire/types";
@@ -36,12 +38,28 @@ function colours(box: HTMLElement): Record<string, string> {
   return { background: value("--code"), foreground: value("--ink"), cursor: value("--accent"), selectionBackground: value("--select"), ...(Object.fromEntries(palette) as Record<string, string>) };
 }
 
-/** Show a terminal in an element. `say` tells how the connection is, "" for well. Returns what ends it. */
-export async function openTerminal(box: HTMLElement, pty: Pty, directory: string, say: (words: string) => void): Promise<() => void> {
+/** A terminal on the screen. `find` looks for a text from where the last one was found, and says whether there is one. */
+export interface OpenTerminal {
+  find(text: string, isBackwards: boolean): boolean;
+  focus(): void;
+  end(): void;
+}
+
+/** Show a terminal in an element. `say` tells how the connection is, "" for well; `onFind`: the user wants to look for a text. */
+export async function openTerminal(box: HTMLElement, pty: Pty, directory: string, say: (words: string) => void, onFind: () => void): Promise<OpenTerminal> {
   await loadStyle();
   const terminal = new Terminal({ fontFamily: "ui-monospace, SFMono-Regular, Menlo, Consolas, monospace", fontSize: 13, scrollback: 20_000, theme: colours(box), screenReaderMode: true, allowProposedApi: false });
   const fit = new FitAddon();
+  const search = new SearchAddon();
   terminal.loadAddon(fit);
+  terminal.loadAddon(search);
+  terminal.loadAddon(new WebLinksAddon((_event, url) => void window.open(url, "_blank", "noopener,noreferrer")));
+  terminal.attachCustomKeyEventHandler((event) => {
+    if (!((event.ctrlKey && event.shiftKey) || event.metaKey) || event.key.toLowerCase() !== "f") return true;
+    event.preventDefault();
+    if (event.type === "keydown") onFind();
+    return false;
+  });
   terminal.open(box);
   let socket: WebSocket | null = null;
   let cursor = 0;
@@ -86,11 +104,15 @@ export async function openTerminal(box: HTMLElement, pty: Pty, directory: string
   watching.observe(box);
   await connect();
   terminal.focus();
-  return () => {
-    isOver = true;
-    watching.disconnect();
-    socket?.close();
-    terminal.dispose();
+  return {
+    find: (text, isBackwards) => (isBackwards ? search.findPrevious(text) : search.findNext(text)),
+    focus: () => terminal.focus(),
+    end: () => {
+      isOver = true;
+      watching.disconnect();
+      socket?.close();
+      terminal.dispose();
+    },
   };
 }
 

@@ -2,9 +2,10 @@
 import type { Signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
+import { watchOutput } from "../state/actions";
 import { addressOf } from "../state/route";
 import { place, statuses } from "../state/store";
-import { hasDetails } from "../state/ui";
+import { hasDetails, isReadOnly } from "../state/ui";
 import { formatDuration, formatNumber, plainOutput, shortenPath, showHidden } from "../text/format";
 import type { Part, Todo, ToolState } from "../wire/types";
 import { Counts, Diff } from "./diff";
@@ -147,6 +148,7 @@ export function ToolCall({ part }: { part: Signal<Part> }) {
   if (!state) return null;
   const { icon, verb, subject, note } = describe(tool, state);
   const isRunning = state.status === "running" || state.status === "pending";
+  const log = tool === "bash" && state.input["run_in_background"] === true ? text(state.metadata?.["outputPath"]) : "";
   const child = text(state.metadata?.["sessionId"]);
   const open = isOpen ?? (hasDetails.value === "yes" || (tool === "edit" && !!fileDiff(state)));
   const took = state.time?.end ? state.time.end - state.time.start : 0;
@@ -169,6 +171,11 @@ export function ToolCall({ part }: { part: Signal<Part> }) {
         <a class="tool-child" href={addressOf({ directory: place.value.directory, sessionID: child })}>
           {statuses.value.has(child) ? "Watch the subagent" : "Open the subagent's session"}
         </a>
+      )}
+      {log && !isReadOnly.value && (
+        <button type="button" class="tool-child" onClick={() => void watchOutput(log, subject)}>
+          Watch its output
+        </button>
       )}
       {open && (
         <div class="tool-body">

@@ -23,8 +23,15 @@ export interface Session {
   cost?: number;
   tokens?: Tokens;
   summary?: { additions: number; deletions: number; files: number };
+  metadata?: Record<string, unknown>;
   time: { created: number; updated: number; archived?: number };
   revert?: { messageID: string; partID?: string; diff?: string };
+}
+
+export interface Project {
+  id: string;
+  worktree: string;
+  name?: string;
 }
 
 export interface MessageError {

@@ -1,0 +1,116 @@
+// MCP servers: what each is doing, and connecting, disconnecting, signing in and out.
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { place } from "../../state/store";
+import { attempt, fail, tell } from "../../state/ui";
+import { ask, get, post } from "../../wire/api";
+
+interface Status {
+  status: "connected" | "disabled" | "failed" | "needs_auth" | "needs_client_registration";
+  error?: string;
+  state?: "configured" | "known" | "starting";
+}
+
+const WORDS: Record<Status["status"], string> = { connected: "connected", disabled: "not connected", failed: "failed", needs_auth: "asks you to sign in", needs_client_registration: "asks for a client id" };
+const STATES: Record<NonNullable<Status["state"]>, string> = { configured: "not started yet", known: "starts with its first call", starting: "starting…" };
+
+const wordsOf = ({ status, state }: Status): string => (state && status !== "failed" ? STATES[state] : WORDS[status]);
+
+function Server({ name, status, isRemote, onChange }: { name: string; status: Status; isRemote: boolean; onChange: () => void }) {
+  const isWorking = useSignal(false);
+  const signIn = useSignal("");
+  const code = useSignal("");
+  const { directory } = place.value;
+  const path = `/mcp/${encodeURIComponent(name)}`;
+  const work = (step: () => Promise<unknown>): void => {
+    isWorking.value = true;
+    void attempt(step).then(() => {
+      isWorking.value = false;
+      onChange();
+    });
+  };
+  const begin = async (): Promise<void> => {
+    const { authorizationUrl } = await post<{ authorizationUrl: string }>(`${path}/auth`, {}, directory);
+    if (!/^https?:/i.test(authorizationUrl)) throw new Error("The server's address for signing in is none of the web.");
+    signIn.value = authorizationUrl;
+  };
+  const finish = async (): Promise<void> => {
+    const now = await post<Status>(`${path}/auth/callback`, { code: code.value.trim() }, directory);
+    if (now.status === "connected") signIn.value = "";
+    else throw new Error(now.error ?? `${name} is ${WORDS[now.status]}`);
+  };
+  const isConnected = status.status === "connected" && status.state === undefined;
+  return (
+    <li class={`mcp ${status.status}`}>
+      <div class="mcp-line">
+        <code>{name}</code>
+        <span class="mcp-state">{isWorking.value ? "working…" : wordsOf(status)}</span>
+        <span class="spring" />
+        {status.status === "needs_auth" && !signIn.value && (
+          <button type="button" class="button primary" disabled={isWorking.value} onClick={() => work(begin)}>
+            Sign in
+          </button>
+        )}
+        {isConnected ? (
+          <button type="button" class="button" disabled={isWorking.value} onClick={() => work(() => post(`${path}/disconnect`, {}, directory))}>
+            Disconnect
+          </button>
+        ) : (
+          <button type="button" class="button" disabled={isWorking.value} onClick={() => work(() => post(`${path}/connect`, {}, directory))}>
+            Connect
+          </button>
+        )}
+        {isRemote && status.status !== "needs_auth" && (
+          <button type="button" class="button" disabled={isWorking.value} title="Forget the sign-in at this server" onClick={() => work(() => ask("DELETE", `${path}/auth`, { directory }).then(() => tell(`You are signed out of ${name}`)))}>
+            Sign out
+          </button>
+        )}
+      </div>
+      {status.error && <p class="mcp-error">{status.error}</p>}
+      {signIn.value && (
+        <form
+          class="mcp-sign-in"
+          onSubmit={(event) => {
+            event.preventDefault();
+            work(finish);
+          }}
+        >
+          <p>
+            <a href={signIn.value} target="_blank" rel="noopener noreferrer">
+              Open the sign-in page
+            </a>
+            . Where this browser runs on the server's machine, that is all. Else copy the address at which it ends, with its code, here:
+          </p>
+          <div class="setting-buttons">
+            <input class="field" aria-label="Code or address" value={code.value} onInput={(event) => (code.value = event.currentTarget.value)} />
+            <button type="submit" class="button" disabled={!code.value.trim()}>
+              Finish
+            </button>
+          </div>
+        </form>
+      )}
+    </li>
+  );
+}
+
+export function McpServers({ configured }: { configured: Record<string, { type?: string }> }) {
+  const list = useSignal<Record<string, Status> | null>(null);
+  const load = (): Promise<void> => get<Record<string, Status>>("/mcp", place.value.directory).then((found) => void (list.value = found), fail);
+  useEffect(() => {
+    void load();
+    const timer = setInterval(() => void load(), 3_000);
+    return () => clearInterval(timer);
+  }, []);
+  const rows = Object.entries(list.value ?? {});
+  return (
+    <section>
+      <h3>MCP servers</h3>
+      {list.value && rows.length === 0 && <p class="quiet">None is configured: <code>codeloop mcp add</code> adds one.</p>}
+      <ul class="mcp-list">
+        {rows.map(([name, status]) => (
+          <Server key={name} name={name} status={status} isRemote={configured[name]?.type === "remote"} onChange={() => void load()} />
+        ))}
+      </ul>
+    </section>
+  );
+}
