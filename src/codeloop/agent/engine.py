@@ -1,5 +1,6 @@
 """The frozen bundle of everything that the loop runs on."""
 
+import os
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -18,6 +19,7 @@ from codeloop.permission.gate import CallRules, Gate
 from codeloop.permission.rules import RuleLayer, RuleLayers
 from codeloop.schema.agent import Agent
 from codeloop.schema.api.session_requests import BudgetUse
+from codeloop.schema.config import SubagentsConfig
 from codeloop.schema.errors import OperationError, SessionNotFound
 from codeloop.schema.limits import TOOL_OUTPUT_BYTES, TOOL_OUTPUT_LINES
 from codeloop.schema.message import AssistantMessage, ModelRef, Session, UserMessage
@@ -68,7 +70,7 @@ class Policy(Struct, frozen=True):
     tokens: int | None = None
     tokens_before: int = 0
     budget: SharedBudget | None = None
-    """What other sessions spend, too; None: nothing is shared."""
+    """What other sessions spend, too, and what the session with its subagents may ever spend; None: anything."""
     room: int | None = None
     """Tokens that a request may hold before the conversation is compacted; None: not known."""
     compact: bool = True
@@ -190,6 +192,9 @@ class Engine(Struct, frozen=True):
     policy: Policy = Policy()
     output: OutputLimits = OutputLimits()
     hooks: TurnHooks = NO_HOOKS
+    subagents: SubagentsConfig = SubagentsConfig()
+    stop_file: Path = Path(os.devnull)
+    """Its change asks everything that runs to stop."""
     tasks: Supervisor = struct_field(default_factory=Supervisor)
     """The subagents at work; whoever closes the project ends them."""
 

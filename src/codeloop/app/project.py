@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Generator
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
 from contextlib import AsyncExitStack, ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar
 
 from msgspec import Struct
 
-from codeloop.agent.engine import NO_HOOKS, Engine, OutputLimits
+from codeloop.agent.engine import NO_HOOKS, Engine, OutputLimits, model_ref
 from codeloop.agent.subagent.spawn import spawn
 from codeloop.app.models.open_models import Source, source_of
 from codeloop.app.runs import Runs
@@ -23,6 +23,7 @@ from codeloop.extend.skills import skill_tool
 from codeloop.model.catalog.catalog import Catalog
 from codeloop.model.providers import Providers
 from codeloop.permission.gate import Gate
+from codeloop.schema.agent import Agent
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CATALOG_DELAY, SCRATCH_DELAY, TOOL_OUTPUT_BYTES, TOOL_OUTPUT_LINES
 from codeloop.schema.live_events import Branch, BranchUpdated, LiveEvent, Toast, ToastShown
@@ -139,6 +140,7 @@ class Project:
             place.root, place.directory, scratch, environment, settings.config.sandbox, settings.paths.own
         )
         workspace.announce("Languages", partial(_make_languages, settings, workspace, self.tell))
+        workspace.announce("FanOut", partial(_make_fan_out, settings, agents))
         workspace.announce("AfterEdit", partial(_make_after_edit, settings, workspace))
         more, servers = _tools(settings), None
         if settings.config.mcp:
@@ -164,6 +166,8 @@ class Project:
             refresh=self.refresh,
             snapshots=self.snapshots if settings.config.snapshot else None,
             hooks=hooks,
+            subagents=settings.config.subagents,
+            stop_file=settings.paths.stop_file,
             output=OutputLimits(cut.max_lines or TOOL_OUTPUT_LINES.value, cut.max_bytes or TOOL_OUTPUT_BYTES.value),
         )
 
@@ -327,6 +331,18 @@ def _make_after_edit(settings: ProjectSettings, workspace: Workspace) -> object:
     from codeloop.app.language.after_edit import after_edit
 
     return after_edit(settings, workspace)
+
+
+def _make_fan_out(settings: ProjectSettings, agents: Mapping[str, Agent]) -> object:
+    from codeloop.tool.builtin.session.fan_out import FanOut
+
+    config = settings.config.subagents
+
+    def model_of(name: str) -> str | None:
+        agent = agents.get(name)
+        return model_ref(agent.model) if agent is not None and agent.model is not None else config.model
+
+    return FanOut(config.ask, model_of)
 
 
 def _watch_of(project: Project) -> Any:

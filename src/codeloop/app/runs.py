@@ -19,6 +19,7 @@ from codeloop.agent.turn_diffs import store_diffs
 from codeloop.schema.errors import CodeloopError, OperationError, UnknownData, UnknownError
 from codeloop.schema.live_events import Busy, Idle, SessionIdle, SessionRef
 from codeloop.schema.wire import replace
+from codeloop.store.stop_request import wait_for_stop
 from codeloop.tool.toolbox import Toolbox
 
 T = TypeVar("T")
@@ -210,6 +211,7 @@ class Runs:
         self, run: SessionRun, session_id: str, engine: Engine, first: First | None, rounds: Rounds | None
     ) -> Stop:
         renewing = asyncio.create_task(self._engine.store.leases.keep(session_id))
+        stopping = self._begin(self._stop_when_asked(session_id))
         try:
             await self._after_subagent(session_id)
             self._title(run, engine, session_id)
@@ -231,11 +233,16 @@ class Runs:
         finally:
             run.state, run.turn = "idle", None
             renewing.cancel()
+            stopping.cancel()
             with suppress(CodeloopError):
                 self._engine.store.leases.drop(session_id)
             show_status(self._engine, session_id, Idle())
             self._engine.store.publish_live(SessionIdle(properties=SessionRef(session_id=session_id)))
             self._ended()
+
+    async def _stop_when_asked(self, session_id: str) -> None:
+        await wait_for_stop(self._engine.stop_file)
+        await self.abort(session_id)
 
     async def _after_subagent(self, session_id: str) -> None:
         """Wait for a subagent that works on the session; what it does not take up is left to the turn."""

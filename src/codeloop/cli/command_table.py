@@ -42,6 +42,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "models": ("commands.models:models", "List models with their limits and prices."),
     "auth": ("commands.auth:auth", "Store, list and remove API keys."),
     "session": ("commands.sessions.session:session", "List, show, search, fork, archive and delete sessions."),
+    "stop": ("commands.sessions.stop:stop", "Stop everything that is worked on, in every project."),
     "stats": ("commands.sessions.stats:stats", "Show cost and tokens by day, model and project."),
     "agent": ("commands.extend.extensions:agent", "List and create agents."),
     "command": ("commands.extend.extensions:command", "List commands: prompts that you run by name."),

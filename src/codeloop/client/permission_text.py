@@ -12,7 +12,7 @@ from typing import cast
 import msgspec
 from msgspec import Struct
 
-from codeloop.client.numbers import Look, width_of
+from codeloop.client.numbers import Look, dollars, width_of
 from codeloop.kit.terminal_text import inert, one_line
 from codeloop.schema.permission import PermissionRequest
 from codeloop.schema.wire import JSON
@@ -291,6 +291,15 @@ def _repeat(request: PermissionRequest, _asking: Asking) -> str:
     return f"Repeat the same call a third time: {one_line(what, LABEL)}"
 
 
+def _fan_out(request: PermissionRequest, _asking: Asking) -> str:
+    """Return how many subagents are to start, and what that may cost."""
+    given = request.metadata
+    models = _list_names([str(each) for each in cast("list[object]", given.get("models") or [])])
+    cost = given.get("cost")
+    price = f"about {dollars(cost)}" if isinstance(cost, int | float) else "cost not known yet"
+    return f"Start {given.get('more')} more subagents after the first {given.get('started')}, with {models}; {price}"
+
+
 def _ask_about_server(request: PermissionRequest, _asking: Asking) -> str:
     return f"Use the MCP server {_list_patterns(request)}, which is not what you agreed to"
 
@@ -323,6 +332,7 @@ _TITLES: dict[str, Callable[[PermissionRequest, Asking], str]] = {
     "task": _task,
     "skill": _saying("Load the skill"),
     "doom_loop": _repeat,
+    "subagents": _fan_out,
     "mcp_changed": _ask_about_server,
     "mcp_sampling": _sampling,
     "todowrite": _saying("Update the todo list", named=False),

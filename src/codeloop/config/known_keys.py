@@ -25,6 +25,7 @@ from codeloop.schema.config import (
     SearchConfig,
     ServerConfig,
     SpendingConfig,
+    SubagentsConfig,
     ToolOutputConfig,
     WatcherConfig,
 )
@@ -54,6 +55,7 @@ _PERMISSIONS = frozenset(
             "mcp_resource",
             "mcp_sampling",
             "doom_loop",
+            "subagents",
             "question",
             "plan_enter",
             "plan_exit",
@@ -78,6 +80,7 @@ _SECTIONS: dict[type[msgspec.Struct], tuple[tuple[str, type[msgspec.Struct], boo
         ("sandbox", SandboxConfig, False),
         ("compaction", CompactionConfig, False),
         ("budget", SpendingConfig, False),
+        ("subagents", SubagentsConfig, False),
         ("tool_output", ToolOutputConfig, False),
         ("formatter", FormatterConfig, True),
         ("watcher", WatcherConfig, False),

@@ -37,6 +37,11 @@ class Paths(Struct, frozen=True):
         return self.state / "trust.json"
 
     @property
+    def stop_file(self) -> Path:
+        """The file whose change asks everything that runs to stop."""
+        return self.state / "stop"
+
+    @property
     def log(self) -> Path:
         """The folder of log files."""
         return self.data / "log"

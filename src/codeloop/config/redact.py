@@ -298,7 +298,7 @@ _SHOWN: dict[str, Callable[[Any, set[str]], Any]] = {
             *("model", "small_model", "fallback", "default_agent", "username", "shell", "share"),
             *("snapshot", "autoupdate"),
             *("instructions", "enabled_providers", "disabled_providers", "command", "watcher", "server"),
-            *("compaction", "tool_output", "budget"),
+            *("compaction", "tool_output", "budget", "subagents"),
         ),
         _as_is,
     ),

@@ -60,6 +60,7 @@ def base_rules(profile: Profile, scratch: Path, *readable: Path) -> Ruleset:
     return (
         *_STARTS[profile],
         *_rules("doom_loop", "ask"),
+        *_rules("subagents", "ask"),
         *_rules("external_directory", "ask"),
         *_rules("external_directory", "allow", *_inside((scratch, *readable))),
         *_rules("question", "deny"),
@@ -87,7 +88,7 @@ def firm_rules(profile: Profile) -> Ruleset:
     """Return the rules of a profile that hold whatever a user's rules allow."""
     match profile:
         case "plan":
-            elsewhere = "external_directory webfetch_private doom_loop question plan_enter plan_exit"
+            elsewhere = "external_directory webfetch_private doom_loop subagents question plan_enter plan_exit"
             return (*_STARTS["plan"], *_each("allow", elsewhere), *_FIRM["plan"])
         case "yolo":
             return (*_rules("*", "allow"), *_rules("sandbox", "deny"))

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from codeloop.schema.permission import PermissionRule, Profile
-from codeloop.schema.wire import JSON, Wire
+from codeloop.schema.wire import JSON, Natural, Wire
 
 
 class ModelLimitConfig(Wire):
@@ -151,6 +151,18 @@ class SpendingConfig(Wire):
     day: Dollars | None = None
     month: Dollars | None = None
     project: ProjectSpendingConfig = ProjectSpendingConfig()
+
+
+class SubagentsConfig(Wire):
+    """`subagents`. `model`: of those whose agent names none. `ask`: more than so many in one turn are asked about.
+
+    `most`, `cost`: subagents, and dollars with its own, that a session and those below it may ever use.
+    """
+
+    model: str | None = None
+    ask: Natural = 4
+    most: Natural | None = None
+    cost: Dollars | None = None
 
 
 class SearchConfig(Wire, rename={"base_url": "baseURL", "api_key": "apiKey"}):
@@ -301,6 +313,7 @@ class Config(Wire, rename=None):
     server: ServerConfig = ServerConfig()
     compaction: CompactionConfig = CompactionConfig()
     budget: SpendingConfig = SpendingConfig()
+    subagents: SubagentsConfig = SubagentsConfig()
     tool_output: ToolOutputConfig = ToolOutputConfig()
     sandbox: SandboxConfig = SandboxConfig()
     experimental: JSON = {}

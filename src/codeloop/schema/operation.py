@@ -88,6 +88,7 @@ from codeloop.schema.api.session_reports import (
     SessionContext,
     SessionCost,
     ShareableSession,
+    StoppedSessions,
     TextMatches,
 )
 from codeloop.schema.api.session_requests import (
@@ -175,6 +176,7 @@ SESSION_STATUS = Operation("session.status", "GET", "/session/status", NoArgumen
 SESSION_SEARCH = Operation("session.search", "GET", "/session/search", SearchSessions, SearchResult)
 SESSION_EVERYTHING = Operation("session.everything", "GET", "/session/everything", ListAllSessions, list[Session])
 SESSION_STATS = Operation("session.stats", "GET", "/session/stats", StatsQuery, Stats)
+STOP_ALL = Operation("session.stopAll", "POST", "/session/stop-all", NoArguments, StoppedSessions)
 SESSION_IMPORT = Operation("session.import", "POST", "/session/import", ImportSession, ImportedSession)
 SESSION_GET = Operation("session.get", "GET", "/session/{sessionID}", SessionId, Session)
 SESSION_UPDATE = Operation("session.update", "PATCH", "/session/{sessionID}", UpdateSession, Session)

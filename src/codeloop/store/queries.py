@@ -13,6 +13,7 @@ from codeloop.schema.part import Part, TextPart
 from codeloop.schema.wire import Wire
 from codeloop.store.conversation import Entry
 from codeloop.store.database import MIGRATIONS, Database, StoreError
+from codeloop.store.lease import Leases
 from codeloop.store.permission_records import PermissionRecords
 
 _session = msgspec.json.Decoder(Session).decode
@@ -128,6 +129,11 @@ class Queries:
         found = (_session(row[0]) for row in self._db.all(sql, *values, limit))
         folded = search.casefold()
         return list(islice((each for each in found if folded in each.title.casefold()), wanted.limit))
+
+    def list_working(self) -> list[str]:
+        """Return the sessions that a living process works on."""
+        leases = Leases(self._db)
+        return [row[0] for row in self._db.all("SELECT session_id FROM lease") if leases.is_held(row[0])]
 
     def session(self, session_id: str) -> Session | None:
         """Return one session, or None."""

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeGuard
 
 from msgspec import Struct
 
@@ -21,7 +21,7 @@ from codeloop.schema.event import (
 )
 from codeloop.schema.ids import new_id
 from codeloop.schema.live_events import FileEdited, FilePath, Toast, ToastShown
-from codeloop.schema.message import Session, Todo
+from codeloop.schema.message import Session, Todo, UserMessage
 from codeloop.schema.part import TextPart, ToolPart, ToolStateCompleted
 from codeloop.schema.permission import Action, Need, QuestionTool
 from codeloop.schema.question import QuestionInfo, QuestionRequest
@@ -175,6 +175,20 @@ class CallSession:
         """Return the sessions of the subagents, newest first."""
         return self._store.sessions(parent=self._id)
 
+    def list_task_calls(self) -> tuple[str, list[ToolPart]]:
+        """Return the user's latest prompt by its id, and the calls of `task` since then that start a subagent."""
+        calls: list[ToolPart] = []
+        for entry in reversed(self._store.context_view(self._id).entries):
+            if isinstance(entry.info, UserMessage) and not all(_is_synthetic(part) for part in entry.parts):
+                return entry.info.id, calls[::-1]
+            calls += [part for part in reversed(entry.parts) if _starts_subagent(part)]
+        return "", calls[::-1]
+
+    def mean_subagent_cost(self) -> float | None:
+        """Return the dollars that a subagent of this session has cost so far, on average; None: none has ended yet."""
+        costs = [session.cost for session in self.subagents() if session.cost]
+        return sum(costs) / len(costs) if costs else None
+
     def subagent(self, session_id: str) -> SubagentReport | None:
         """Return a subagent's state; None when this session has no such subagent."""
         session = self._store.find_session(session_id)
@@ -218,6 +232,14 @@ class CallSession:
                 refusal = QuestionRefusal(session_id=self._id, request_id=request.id)
                 self._store.append(QuestionRejected(properties=refusal))
         raise AssertionError("a follower ends only by being closed")
+
+
+def _is_synthetic(part: object) -> bool:
+    return isinstance(part, TextPart) and bool(part.synthetic)
+
+
+def _starts_subagent(part: object) -> TypeGuard[ToolPart]:
+    return isinstance(part, ToolPart) and part.tool == "task" and not part.state.input.get("task_id")
 
 
 def _lines_of(state: ToolStateCompleted, path: str) -> dict[int, str]:

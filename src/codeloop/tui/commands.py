@@ -56,6 +56,9 @@ COMMANDS: tuple[UiCommand, ...] = (
     UiCommand("session_export", "Export the session", SESSION, "actions.dialogs:export_to_file", "<leader>x", "export"),
     UiCommand("session_delete", "Delete the session", SESSION, "actions.dialogs:delete_session"),
     UiCommand("session_interrupt", "Stop the turn", SESSION, "actions.session:interrupt", "escape"),
+    UiCommand(
+        "session_stop_all", "Stop all sessions of this machine", SESSION, "actions.session:stop_all", slash="stop-all"
+    ),
     UiCommand("session_child_first", "Show a subagent", SESSION, "actions.dialogs:choose_child", "<leader>down"),
     UiCommand("session_child_cycle", "Next subagent", SESSION, "actions.tabs:show_next_child", "ctrl+alt+down"),
     UiCommand(

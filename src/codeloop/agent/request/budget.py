@@ -18,11 +18,14 @@ class SharedBudget:
     What a model's call costs is known once one has ended; until then that one runs alone.
     """
 
-    def __init__(self, cost: float) -> None:
+    def __init__(self, cost: float, *, spent: float = 0.0, name: str = "shared budget") -> None:
+        """`spent`: dollars that were spent of it before; `name`: what a refusal calls it."""
         self.cost = cost
-        self.spent = 0.0
-        self.refusal = ""
-        """Why no further call is started; "": there is room."""
+        self.spent = spent
+        self._name = name
+        self.above: SharedBudget | None = None
+        """A further budget that every call has to fit; None: there is none."""
+        self._refusal = ""
         self._lock = Lock()
         self._held: dict[str, tuple[str, float]] = {}
         """The calls in flight by session: the model, and the dollars that are kept for it."""
@@ -30,9 +33,23 @@ class SharedBudget:
         """What the dearest call of each model has cost."""
         self._waiting: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
 
+    @property
+    def refusal(self) -> str:
+        """Why no further call is started; "": there is room."""
+        return self._refusal or (self.above.refusal if self.above is not None else "")
+
     @asynccontextmanager
     async def hold(self, session_id: str, model: str) -> AsyncGenerator[bool]:
         """Wait until there is room for a call, and keep it until the call ends. Yields False: there never will be."""
+        if self.above is None:
+            async with self._hold(session_id, model) as is_affordable:
+                yield is_affordable
+            return
+        async with self.above.hold(session_id, model) as above, self._hold(session_id, model) as own:
+            yield above and own
+
+    @asynccontextmanager
+    async def _hold(self, session_id: str, model: str) -> AsyncGenerator[bool]:
         found = self._take(session_id, model)
         while found is None:
             freed = asyncio.Event()
@@ -44,15 +61,22 @@ class SharedBudget:
         try:
             yield found
         finally:
-            self.end_call(session_id)
+            self._end_call(session_id)
 
     def pay(self, cost: float) -> None:
         """Add dollars to what was spent."""
         with self._lock:
             self.spent += cost
+        if self.above is not None:
+            self.above.pay(cost)
 
     def end_call(self, session_id: str, cost: float | None = None) -> None:
         """Release the dollars held for a session's call, if it is still in flight. `cost`: its whole cost."""
+        if self.above is not None:
+            self.above.end_call(session_id, cost)
+        self._end_call(session_id, cost)
+
+    def _end_call(self, session_id: str, cost: float | None = None) -> None:
         with self._lock:
             call = self._held.pop(session_id, None)
             if call is None:
@@ -70,13 +94,13 @@ class SharedBudget:
             need = self._dearest.get(model, math.inf)
             used = self.spent + sum(kept for _, kept in self._held.values())
             is_first = math.isinf(need) and not self._held and self.spent < self.cost
-            if not self.refusal and (is_first or used + need <= self.cost + _ROUNDING):
+            if not self._refusal and (is_first or used + need <= self.cost + _ROUNDING):
                 self._held[session_id] = (model, need)
                 return True
-            if not self.refusal and self._held:
+            if not self._refusal and self._held:
                 return None
             dear = "" if math.isinf(need) else f", and a call has cost up to {dollars(need)}"
-            self.refusal = f"The shared budget of {dollars(self.cost)} is used up: {dollars(self.spent)} spent{dear}."
+            self._refusal = f"The {self._name} of {dollars(self.cost)} is used up: {dollars(self.spent)} spent{dear}."
             return False
 
 

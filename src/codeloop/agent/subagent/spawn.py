@@ -11,7 +11,9 @@ from codeloop.agent.moves import Stop, count_used_tokens
 from codeloop.agent.step import show_status
 from codeloop.agent.subagent.ceilings import Ceiling, with_ceilings
 from codeloop.agent.subagent.supervisor import overdue
+from codeloop.extend.agents import parse_ref
 from codeloop.schema.agent import Agent
+from codeloop.schema.bounds.session import TREE_SUBAGENTS
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.event import message_updated, part_updated, session_created
 from codeloop.schema.ids import new_id, now_ms
@@ -22,7 +24,8 @@ from codeloop.schema.part import Part, TextPart, ToolPart
 from codeloop.schema.permission import PermissionRule
 from codeloop.schema.wire import JSON, replace
 from codeloop.store.conversation import next_created
-from codeloop.store.subagent_state import note, report_of
+from codeloop.store.stop_request import wait_for_stop
+from codeloop.store.subagent_state import lineage, note, report_of
 from codeloop.tool.tool import Subtask, SubtaskResult, ToolFailure
 
 NO_NESTING = PermissionRule(permission="task", pattern="*", action="deny")
@@ -120,15 +123,16 @@ async def _run_bounded(engine: Engine, session_id: str) -> Stop:
     """Run a child until it stops, or is stopped because it works for too long or shows nothing."""
     running = asyncio.create_task(engine.hooks.run_turn(run, engine, session_id))
     watching = asyncio.create_task(overdue(engine.store, session_id))
+    stopping = asyncio.create_task(wait_for_stop(engine.stop_file))
     try:
-        await asyncio.wait([running, watching], return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait([running, watching, stopping], return_when=asyncio.FIRST_COMPLETED)
         if running.done():
             return running.result()
-        return Stop("limit", watching.result())
+        return Stop("limit", watching.result()) if watching.done() else Stop("aborted", "Everything was stopped.")
     finally:
-        watching.cancel()
-        running.cancel()
-        await asyncio.wait([running, watching])
+        for task in (watching, stopping, running):
+            task.cancel()
+        await asyncio.wait([running, watching, stopping])
 
 
 def _within(engine: Engine, call: ToolPart) -> tuple[Ceiling, ...]:
@@ -147,6 +151,7 @@ def _child(engine: Engine, parent: Session, agent: Agent, task: Subtask, within:
             )
         called = with_ceilings(found.metadata, within)
         return engine.store.update_session(found.id, lambda now: replace(now, metadata=called))
+    _check_tree(engine, parent)
     own = _own_model(engine, agent, task)
     model = SessionModel(id=own.model_id, provider_id=own.provider_id, variant=own.variant) if own else parent.model
     now = now_ms()
@@ -171,8 +176,29 @@ def _child(engine: Engine, parent: Session, agent: Agent, task: Subtask, within:
     return child
 
 
+def _check_tree(engine: Engine, parent: Session) -> None:
+    """Refuse one more subagent than a session and those below it may ever start; stored, so a restart counts on."""
+    *_, root = lineage(engine.store, parent.id)
+    most = TREE_SUBAGENTS.value if engine.subagents.most is None else engine.subagents.most
+    started, waiting = 0, [root.id]
+    while waiting:
+        below = engine.store.sessions(parent=waiting.pop())
+        started += len(below)
+        waiting += [session.id for session in below]
+    if started >= most:
+        raise ToolFailure(
+            f"The limit of {most} subagents of a session is reached (`subagents.most` of the configuration).",
+            advice="Do the rest yourself, or continue an earlier subagent by its task_id.",
+        )
+
+
 def _own_model(engine: Engine, agent: Agent, task: Subtask) -> ModelRef | None:
-    """Return the model of a subagent that is not its parent's: the task's, else the agent's with its variant."""
+    """Return the model of a subagent that is not its parent's: the task's, else the agent's with its variant.
+
+    Where neither names one, it is that of `subagents.model`.
+    """
+    if task.model is None and agent.model is None and engine.subagents.model is not None:
+        return parse_ref(engine.subagents.model)
     if task.model is not None or agent.model is None or agent.variant is None:
         return task.model or agent.model
     try:

@@ -59,7 +59,9 @@ def build_rules(
     return (*rules, *restricting((*base, *rules), (*config.restrictions, *own.restrictions), overlaps))
 
 
-_NO_TOOLS = ["external_directory", "webfetch_private", "sandbox", "mcp_changed", "mcp_sampling", "doom_loop"]
+_NO_TOOLS = [
+    *("external_directory", "webfetch_private", "sandbox", "mcp_changed", "mcp_sampling", "doom_loop", "subagents")
+]
 """Permissions that calls of any tool may need besides the tool's own."""
 
 

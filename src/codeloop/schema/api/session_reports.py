@@ -150,6 +150,21 @@ class PermissionsInForce(Wire):
     decisions: list[Decision]
 
 
+class StoppedSession(Wire):
+    """A session that was worked on."""
+
+    id: str
+    title: str
+    directory: str
+
+
+class StoppedSessions(Wire):
+    """What has stopped, and what was still being worked on some seconds later."""
+
+    stopped: list[StoppedSession]
+    left: list[StoppedSession]
+
+
 class RevokeGrant(Wire):
     """Takes an answer "always" back, by its id."""
 

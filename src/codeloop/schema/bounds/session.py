@@ -4,6 +4,13 @@ from codeloop.kit.limit import Limit
 
 SESSION_FOUND = Limit("session.found", 10_000, "count", "places of a text in one session; more are left out")
 BUDGETS = Limit("session.budgets", 1_000, "count", "shared budgets that a server remembers; the oldest are forgotten")
+STOP_LOOK = Limit("session.stop_look", 200, "ms", "how often a turn looks whether everything is to stop")
+STOP_ALL = Limit("session.stop_all", 5_000, "ms", "waiting until everything has stopped, then what has not is named")
+FAN_OUT_SETTLE = Limit(
+    "session.fan_out_settle", 300, "ms", "without a further call of `task`, then all are asked about"
+)
+FAN_OUT_WAIT = Limit("session.fan_out_wait", 30_000, "ms", "waiting for further calls of `task`, then it is asked")
+TREE_SUBAGENTS = Limit("session.tree_subagents", 200, "count", "subagents that a session may start, unless configured")
 GOAL_ROUNDS = Limit("session.goal_rounds", 10, "count", "a model is sent on this often before a goal is not done")
 GOAL_STUCK = Limit(
     "session.goal_stuck", 3, "count", "rounds that change no file and fail alike, then a goal is not done"

@@ -1,15 +1,18 @@
 """Commands that do something to the session that is shown."""
 
 from codeloop.client.undo_redo import redo_last, undo_last
+from codeloop.kit.terminal_text import one_line
 from codeloop.schema.api.session_inputs import Summarize
 from codeloop.schema.api.session_requests import ForkSession, SessionId
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.message import AssistantMessage, Session
-from codeloop.schema.operation import ABORT, SESSION_FORK, SESSION_GET, SUMMARIZE
+from codeloop.schema.operation import ABORT, SESSION_FORK, SESSION_GET, STOP_ALL, SUMMARIZE, NoArguments
 from codeloop.schema.part import TextPart
 from codeloop.tui.actions.dialogs import go_back
 from codeloop.tui.ui import Ui
 from codeloop.tui.widgets.prompt.entry import PromptEntry
+
+_TITLE = 40  # characters of one that a message names
 
 
 async def interrupt(ui: Ui, _words: str) -> None:
@@ -31,6 +34,20 @@ async def interrupt(ui: Ui, _words: str) -> None:
         await ui.client.call(ABORT, SessionId(session_id=view.session.id))
         unheard = [message for message in waiting if not view.log.turn(message.info.id)]
         await prompt.queue.give_back(unheard, to_editor=not prompt.entry.text)
+
+
+async def stop_all(ui: Ui, _words: str) -> None:
+    """Stop what every server, terminal and run of this user works on."""
+    found = await ui.client.call(STOP_ALL, NoArguments())
+    if found.left:
+        names = ", ".join(one_line(each.title, _TITLE) for each in found.left)
+        ui.say(f"{_count(len(found.stopped))} stopped. Still running: {names}", "warning")
+    else:
+        ui.say(f"{_count(len(found.stopped))} stopped." if found.stopped else "Nothing was running.", "success")
+
+
+def _count(sessions: int) -> str:
+    return "1 session" if sessions == 1 else f"{sessions} sessions"
 
 
 async def undo(ui: Ui, _words: str) -> None:

@@ -5,13 +5,15 @@ from contextlib import suppress
 
 from codeloop.agent.engine import Policy, model_ref
 from codeloop.agent.moves import count_used_tokens
+from codeloop.agent.request.budget import SharedBudget
 from codeloop.agent.request.window import room_of
 from codeloop.app.project import Project
 from codeloop.schema.api.session_inputs import RunLimits
 from codeloop.schema.api.session_requests import BudgetUse
 from codeloop.schema.config import SpendingConfig
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.message import UserMessage
+from codeloop.schema.message import Session, UserMessage
+from codeloop.store.subagent_state import lineage
 
 
 async def make_policy(limits: RunLimits | None, message: UserMessage, project: Project) -> Policy:
@@ -29,12 +31,31 @@ async def make_policy(limits: RunLimits | None, message: UserMessage, project: P
         cost_before=session.cost or 0.0,
         tokens=limits.tokens,
         tokens_before=count_used_tokens(session),
-        budget=None if limits.budget is None else project.settings.startup.budgets.find(limits.budget),
+        budget=_find_budget(project, session, limits),
         room=room_of(info, compaction.reserved),
         compact=compaction.auto and limits.compact,
         fallback=_usable_models(project, agent.fallback or ()),
         attended=limits.attended,
     )
+
+
+def _find_budget(project: Project, session: Session, limits: RunLimits) -> SharedBudget | None:
+    """Return what the calls of a turn have to fit: what the client shares, and what its tree of sessions may spend."""
+    shared = None if limits.budget is None else project.settings.startup.budgets.find(limits.budget)
+    most = project.settings.config.subagents.cost
+    if most is None:
+        return shared
+    *_, root = lineage(project.store, session.id)
+    trees = project.shared(_keep_trees)
+    tree = trees.setdefault(root.id, SharedBudget(most, name="limit of a session with its subagents (subagents.cost)"))
+    tree.spent = max(tree.spent, root.cost or 0.0)  # stored, so that a restart spends no more
+    tree.above = shared
+    return tree
+
+
+def _keep_trees(_project: Project) -> dict[str, SharedBudget]:
+    """Make the table of what trees of sessions may spend, by the session at the top."""
+    return {}
 
 
 async def _find_tightest_budget(project: Project) -> BudgetUse | None:
