@@ -37,6 +37,7 @@ def test_the_ranges_name_the_changed_lines_of_the_new_text() -> None:
     assert unified_diff("x", before, after).where == "lines 3, 28-30; lines removed after 19"
     assert unified_diff("x", before, before.removeprefix("1\n")).where == "lines removed at the top"
     assert unified_diff("x", "", "a\n").where == "line 1"
+    assert unified_diff("x", "a\n" * 30, "a\n").where == "lines removed after 1; 29 lines fewer"
     every = "".join(f"{n}\n" + ("x\n" if n % 4 == 0 else "") for n in range(200))
     assert unified_diff("x", "".join(f"{n}\n" for n in range(200)), every).where.endswith(" and 30 more places")
 

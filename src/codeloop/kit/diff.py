@@ -12,6 +12,7 @@ Edit = tuple[str, int, int, int, int]
 _CONTEXT = 3
 _NEAR = 2  # unchanged lines between two changes that are named as one range
 _NAMED = 20  # ranges that are named one by one
+_LOSS = 20  # lines that a text has to lose for their number to be said: what nobody meant to remove is seen by it
 _WORK = 300_000  # comparisons of lines; what they do not suffice for is shown as one replacement
 
 
@@ -35,6 +36,8 @@ class Diff(Struct, frozen=True):
         word = "line" if len(shown) == 1 and shown[0].isdigit() else "lines"
         texts = [f"{word} {_some(shown)}"] if shown else []
         texts += [f"lines removed {_some(gone)}"] if gone else []
+        fewer = self.deletions - self.additions
+        texts += [f"{fewer} lines fewer"] if fewer >= _LOSS else []
         return "; ".join(texts)
 
 

@@ -70,6 +70,35 @@ async def test_the_third_equal_result_is_told_and_the_eighth_ends_the_turn(tmp_p
     assert "3 times" in results[4]
 
 
+async def test_an_edit_before_them_all_hides_no_loop(tmp_path: Path) -> None:
+    edit, again = (calls(call("write", filePath=f"{name}.txt", content="x")) for name in ("a", "b"))
+    one, two = (calls(call("bash", command=f"echo {word}")) for word in ("ab", "cd"))
+    async with rig(tmp_path, [edit, one, two, one, two, one, again, one, DONE]) as it:
+        await it.prompt()
+        assert ["same result" in text for text in it.results()] == [*[False] * 5, True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_asked"),
+    [
+        ("I will look at the code first.", True),
+        ("The parser is wrong. Let me fix it:", True),
+        ("Done. Now I\u2019ll run the tests\u2026", True),
+        ("First, let me start by reading the files.", True),
+        ("It is fixed. Let me know if you want more.", False),
+        ("I will not change the rest.", False),
+        ("I'll read it. It holds 3 lines.", False),
+        ("Users say: let me in!\n\nThat works now", False),
+        ("Done.", False),
+    ],
+)
+async def test_where_nobody_is_there_an_announced_step_is_asked_for(tmp_path: Path, text: str, is_asked: bool) -> None:
+    async with rig(tmp_path, [ScriptedAnswer(text=text), DONE]) as it:
+        await it.prompt(limits=RunLimits(attended=False))
+        words = reminders(it)
+    assert [("announced" in each) for each in words] == [True] * is_asked
+
+
 @pytest.mark.slow
 async def test_an_edit_in_between_is_work_that_goes_on(tmp_path: Path) -> None:
     check = calls(call("bash", command="true"))

@@ -1,5 +1,6 @@
 """Ends of a turn that come too early: the model is asked once to go on, or to say why it stops."""
 
+import re
 from collections.abc import Sequence
 
 from codeloop.agent.answer.checks import list_checks
@@ -7,7 +8,7 @@ from codeloop.agent.engine import Engine
 from codeloop.schema.event import message_updated, part_updated
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import AssistantMessage, Todo, UserMessage
-from codeloop.schema.part import REMINDER, TextPart, ToolPart
+from codeloop.schema.part import REMINDER, Part, TextPart, ToolPart
 from codeloop.store.conversation import Entry, next_prompt
 
 EMPTY = (
@@ -15,6 +16,14 @@ EMPTY = (
     "</system-reminder>"
 )
 UNFINISHED = "<system-reminder>You ended, but {what}. Go on, or say why you stop.</system-reminder>"
+_ANNOUNCED = re.compile(
+    r"(?:^|[.!:\n]\s*)(?:(?:first|next|now|then|so)\b[, ]*)?"
+    r"(?:i['\u2019]?ll|i will|i['\u2019]m going to|i am going to|let me)\s+"
+    r"(?:(?:now|first|then|also|next|start by|begin by)\s+)*(?!(?:know|not|be|leave|stop|wait)\b)"
+    r"[a-z][^.!?\n]*[.:!\u2026]*\s*$",
+    re.IGNORECASE,
+)
+"""A last sentence that says what comes next, where nothing comes: weak models end so."""
 _NAMED = 100  # characters of a todo or a command
 
 
@@ -47,7 +56,7 @@ def find_reminder(entries: Sequence[Entry], todos: Sequence[Todo], *, attended: 
         return EMPTY if EMPTY not in given else None
     if attended or any(each != EMPTY for each in given):
         return None
-    left = _list_left(turn, todos)
+    left = [*_list_announced(last.parts), *_list_left(turn, todos)]
     return UNFINISHED.format(what="; ".join(left)) if left else None
 
 
@@ -68,6 +77,12 @@ def _turn(entries: Sequence[Entry]) -> tuple[list[Entry], list[str]]:
 def reminder_in(part: object) -> object:
     """Return the words of a part that is a reminder; None for any other."""
     return (part.metadata or {}).get(REMINDER) if isinstance(part, TextPart) else None
+
+
+def _list_announced(parts: Sequence[Part]) -> list[str]:
+    """Return a phrase where an answer ends with a step that it announces."""
+    text = next((part.text for part in reversed(parts) if isinstance(part, TextPart)), "")
+    return ["the step that you announced has no call"] if _ANNOUNCED.search(text[-_NAMED * 3 :]) else []
 
 
 def _list_left(turn: Sequence[Entry], todos: Sequence[Todo]) -> list[str]:

@@ -20,21 +20,24 @@ _EDITS = frozenset({"edit", "multiedit", "write", "apply_patch"})
 def count_equal(entries: Sequence[Entry], part: ToolPart, output: str) -> tuple[int, int]:
     """Return how often the call gave this output: among the last eight calls, and among all since the work went on.
 
-    `part` counts, too, with its arguments. An edit that was not made before is work that goes on; so is a new prompt.
+    `part` counts, too, with its arguments. An edit that is made once is work that goes on, as is a new prompt: what was
+    called before it does not count.
     """
+    before = list(islice(_calls_before(entries, part), _WINDOW))
+    edits = [key_of(each) for each in before if _is_edit(each)]
     recent = every = 1
     known = _key(part, output)
-    edits: list[tuple[object, ...]] = []
-    for number, other in enumerate(islice(_calls_before(entries, part), _WINDOW), 2):
-        if other is None:
-            break
+    for number, other in enumerate(before, 2):
         if (key := key_of(other)) == known:
             every += 1
             recent += number <= _RECENT
-        elif other.tool in _EDITS and isinstance(other.state, ToolStateCompleted):
-            edits.append(key)
-    is_progress = part.tool not in _EDITS and any(edits.count(each) == 1 for each in edits)
-    return (1, 1) if is_progress else (recent, every)
+        elif part.tool not in _EDITS and edits.count(key) == 1:
+            break
+    return recent, every
+
+
+def _is_edit(part: ToolPart) -> bool:
+    return part.tool in _EDITS and isinstance(part.state, ToolStateCompleted)
 
 
 def note_on(recent: int) -> str:
@@ -47,14 +50,12 @@ def ends_turn(every: int) -> bool:
     return every >= LOOPED_CALLS.value
 
 
-def _calls_before(entries: Sequence[Entry], part: ToolPart) -> Iterator[ToolPart | None]:
-    """Yield the calls that were made before `part`, the last first; None for a prompt."""
+def _calls_before(entries: Sequence[Entry], part: ToolPart) -> Iterator[ToolPart]:
+    """Yield the calls that were made before `part` since the last prompt, the last first."""
     for entry in reversed(entries):
         if isinstance(entry.info, UserMessage):
-            yield None
-        for other in reversed(entry.parts):
-            if isinstance(other, ToolPart) and other.id < part.id:
-                yield other
+            return
+        yield from (each for each in reversed(entry.parts) if isinstance(each, ToolPart) and each.id < part.id)
 
 
 def key_of(part: ToolPart) -> tuple[object, ...]:
