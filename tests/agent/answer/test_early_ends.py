@@ -72,7 +72,7 @@ async def test_the_third_equal_result_is_told_and_the_eighth_ends_the_turn(tmp_p
 
 async def test_an_edit_before_them_all_hides_no_loop(tmp_path: Path) -> None:
     edit, again = (calls(call("write", filePath=f"{name}.txt", content="x")) for name in ("a", "b"))
-    one, two = (calls(call("bash", command=f"echo {word}")) for word in ("ab", "cd"))
+    one, two = (calls(call("bash", command=f"echo {word} in 0.$RANDOM s")) for word in ("ab", "cd"))
     async with rig(tmp_path, [edit, one, two, one, two, one, again, one, DONE]) as it:
         await it.prompt()
         assert ["same result" in text for text in it.results()] == [*[False] * 5, True, False, False]
@@ -93,10 +93,11 @@ async def test_an_edit_before_them_all_hides_no_loop(tmp_path: Path) -> None:
     ],
 )
 async def test_where_nobody_is_there_an_announced_step_is_asked_for(tmp_path: Path, text: str, is_asked: bool) -> None:
-    async with rig(tmp_path, [ScriptedAnswer(text=text), DONE]) as it:
+    async with rig(tmp_path, [ScriptedAnswer(text=text), FAILS, ScriptedAnswer(text=text), DONE, DONE]) as it:
+        (tmp_path / "work" / "test.sh").write_text("exit 3\n")
         await it.prompt(limits=RunLimits(attended=False))
         words = reminders(it)
-    assert [("announced" in each) for each in words] == [True] * is_asked
+    assert ["announced" in each for each in words] == [True, False] * is_asked, "what is left is said, too"
 
 
 @pytest.mark.slow

@@ -15,7 +15,12 @@ EMPTY = (
     "<system-reminder>Your answer was empty. Go on with the task, or say what you did and what is left."
     "</system-reminder>"
 )
+ANNOUNCED = (
+    "<system-reminder>You ended with a step that you announced, without its call. Make it, or say why you stop."
+    "</system-reminder>"
+)
 UNFINISHED = "<system-reminder>You ended, but {what}. Go on, or say why you stop.</system-reminder>"
+_END = 300  # characters of an answer's end that are looked at
 _ANNOUNCED = re.compile(
     r"(?:^|[.!:\n]\s*)(?:(?:first|next|now|then|so)\b[, ]*)?"
     r"(?:i['\u2019]?ll|i will|i['\u2019]m going to|i am going to|let me)\s+"
@@ -54,9 +59,13 @@ def find_reminder(entries: Sequence[Entry], todos: Sequence[Todo], *, attended: 
     turn, given = _turn(entries)
     if not any(isinstance(p, ToolPart) or (isinstance(p, TextPart) and p.text.strip()) for p in last.parts):
         return EMPTY if EMPTY not in given else None
-    if attended or any(each != EMPTY for each in given):
+    if attended:
         return None
-    left = [*_list_announced(last.parts), *_list_left(turn, todos)]
+    if ANNOUNCED not in given and _is_announcement(last.parts):
+        return ANNOUNCED
+    if any(each not in {EMPTY, ANNOUNCED} for each in given):
+        return None
+    left = _list_left(turn, todos)
     return UNFINISHED.format(what="; ".join(left)) if left else None
 
 
@@ -79,10 +88,10 @@ def reminder_in(part: object) -> object:
     return (part.metadata or {}).get(REMINDER) if isinstance(part, TextPart) else None
 
 
-def _list_announced(parts: Sequence[Part]) -> list[str]:
-    """Return a phrase where an answer ends with a step that it announces."""
+def _is_announcement(parts: Sequence[Part]) -> bool:
+    """Return whether an answer ends with a step that it announces."""
     text = next((part.text for part in reversed(parts) if isinstance(part, TextPart)), "")
-    return ["the step that you announced has no call"] if _ANNOUNCED.search(text[-_NAMED * 3 :]) else []
+    return _ANNOUNCED.search(text[-_END:]) is not None
 
 
 def _list_left(turn: Sequence[Entry], todos: Sequence[Todo]) -> list[str]:

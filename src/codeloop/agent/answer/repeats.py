@@ -1,5 +1,6 @@
 """Calls that give again what they gave before: the model is told, and a turn that goes on so is ended. Pure."""
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
@@ -14,6 +15,8 @@ _RECENT = 8
 """Calls among which a third equal one is told."""
 _WINDOW = 24
 """Calls that are looked at."""
+_VARYING = re.compile(r"\b\d+(?:\.\d+)? ?(?:[mnµ]?s|secs?|seconds?)\b|\b0x[0-9a-f]+\b")
+"""What differs between two equal results: how long it took, and addresses."""
 _EDITS = frozenset({"edit", "multiedit", "write", "apply_patch"})
 
 
@@ -68,4 +71,4 @@ def key_of(part: ToolPart) -> tuple[object, ...]:
 
 
 def _key(part: ToolPart, output: str) -> tuple[object, ...]:
-    return (part.tool, part.state.input, output.partition(_MARK)[0].rstrip())
+    return (part.tool, part.state.input, _VARYING.sub("", output.partition(_MARK)[0]).rstrip())
