@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.agent.answer.checks import CheckRun, is_check, list_checks
+from codeloop.agent.answer.reminders import announces_step
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_inputs import MessageWithParts, RunLimits
 from codeloop.schema.part import REMINDER, TextPart, ToolPart
@@ -79,7 +80,7 @@ async def test_an_edit_before_them_all_hides_no_loop(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "is_asked"),
+    ("text", "is_announced"),
     [
         ("I will look at the code first.", True),
         ("The parser is wrong. Let me fix it:", True),
@@ -90,14 +91,20 @@ async def test_an_edit_before_them_all_hides_no_loop(tmp_path: Path) -> None:
         ("I'll read it. It holds 3 lines.", False),
         ("Users say: let me in!\n\nThat works now", False),
         ("Done.", False),
+        ("", False),
     ],
 )
-async def test_where_nobody_is_there_an_announced_step_is_asked_for(tmp_path: Path, text: str, is_asked: bool) -> None:
-    async with rig(tmp_path, [ScriptedAnswer(text=text), FAILS, ScriptedAnswer(text=text), DONE, DONE]) as it:
+def test_an_announced_step_is_known(text: str, *, is_announced: bool) -> None:
+    assert announces_step(text) is is_announced
+
+
+async def test_an_announced_step_is_asked_for_once_where_nobody_is_there(tmp_path: Path) -> None:
+    announced = ScriptedAnswer(text="I will look at the code first.")
+    async with rig(tmp_path, [announced, FAILS, announced, DONE, DONE]) as it:
         (tmp_path / "work" / "test.sh").write_text("exit 3\n")
         await it.prompt(limits=RunLimits(attended=False))
         words = reminders(it)
-    assert ["announced" in each for each in words] == [True, False] * is_asked, "what is left is said, too"
+    assert ["announced" in each for each in words] == [True, False], "what is left is said, too"
 
 
 @pytest.mark.slow

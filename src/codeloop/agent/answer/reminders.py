@@ -8,7 +8,7 @@ from codeloop.agent.engine import Engine
 from codeloop.schema.event import message_updated, part_updated
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import AssistantMessage, Todo, UserMessage
-from codeloop.schema.part import REMINDER, Part, TextPart, ToolPart
+from codeloop.schema.part import REMINDER, TextPart, ToolPart
 from codeloop.store.conversation import Entry, next_prompt
 
 EMPTY = (
@@ -61,7 +61,8 @@ def find_reminder(entries: Sequence[Entry], todos: Sequence[Todo], *, attended: 
         return EMPTY if EMPTY not in given else None
     if attended:
         return None
-    if ANNOUNCED not in given and _is_announcement(last.parts):
+    text = next((part.text for part in reversed(last.parts) if isinstance(part, TextPart)), "")
+    if ANNOUNCED not in given and announces_step(text):
         return ANNOUNCED
     if any(each not in {EMPTY, ANNOUNCED} for each in given):
         return None
@@ -88,9 +89,8 @@ def reminder_in(part: object) -> object:
     return (part.metadata or {}).get(REMINDER) if isinstance(part, TextPart) else None
 
 
-def _is_announcement(parts: Sequence[Part]) -> bool:
-    """Return whether an answer ends with a step that it announces."""
-    text = next((part.text for part in reversed(parts) if isinstance(part, TextPart)), "")
+def announces_step(text: str) -> bool:
+    """Return whether a text ends with a sentence that says what comes next."""
     return _ANNOUNCED.search(text[-_END:]) is not None
 
 
