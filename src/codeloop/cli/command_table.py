@@ -12,6 +12,7 @@ from codeloop.cli.group import LazyGroup, problem_of
 from codeloop.cli.options import (
     AGENT,
     AUTO,
+    BASE,
     CONFIG,
     CONTINUE,
     DIR,
@@ -26,6 +27,7 @@ from codeloop.cli.options import (
     SESSION,
     THINKING,
     TRUST,
+    WORKTREE,
 )
 from codeloop.kit import fault_injection
 from codeloop.kit.terminal_text import inert
@@ -43,6 +45,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "auth": ("commands.auth:auth", "Store, list and remove API keys."),
     "session": ("commands.sessions.session:session", "List, show, search, fork, archive and delete sessions."),
     "stop": ("commands.sessions.stop:stop", "Stop everything that is worked on, in every project."),
+    "worktree": ("commands.sessions.worktree:worktree", "List, compare, merge and remove work trees."),
     "stats": ("commands.sessions.stats:stats", "Show cost and tokens by day, model and project."),
     "agent": ("commands.extend.extensions:agent", "List and create agents."),
     "command": ("commands.extend.extensions:command", "List commands: prompts that you run by name."),
@@ -104,6 +107,8 @@ IS_PROMPT = "codeloop.is_prompt"
 @CONTINUE
 @SESSION
 @FORK
+@WORKTREE
+@BASE
 @PROMPT
 @AUTO
 @PROFILE

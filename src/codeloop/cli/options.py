@@ -72,6 +72,14 @@ USERNAME = click.option(
 PASSWORD = click.option(
     "-p", "--password", help="Password for the server. [default: that of your own server, else from the environment]"
 )
+WORKTREE = click.option(
+    "--worktree",
+    metavar="[NAME]",
+    is_flag=False,
+    flag_value="",
+    help="Work in a work tree of your repository with a branch of its own; made if there is none.",
+)
+BASE = click.option("--base", metavar="REF", help="With --worktree: branch or commit to begin from.")
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 NAME = click.argument("name", required=False, shell_complete=make_completion("session"))
 AT = click.option("--at", metavar="MESSAGE", help="Copy only what comes before MESSAGE: an id, or N for prompt N.")
@@ -91,6 +99,8 @@ class Options(Struct, frozen=True, kw_only=True):
     go_on: bool = False
     session: str | None = None
     fork: bool = False
+    worktree: str | None = None
+    base: str | None = None
     at: str | None = None
     command: str | None = None
     title: str | None = None

@@ -28,6 +28,7 @@ from codeloop.schema.config import (
     SubagentsConfig,
     ToolOutputConfig,
     WatcherConfig,
+    WorktreeConfig,
 )
 from codeloop.schema.wire import JSON
 
@@ -84,6 +85,7 @@ _SECTIONS: dict[type[msgspec.Struct], tuple[tuple[str, type[msgspec.Struct], boo
         ("tool_output", ToolOutputConfig, False),
         ("formatter", FormatterConfig, True),
         ("watcher", WatcherConfig, False),
+        ("worktree", WorktreeConfig, False),
     ),
     ProviderConfig: (("models", ModelConfig, True),),
     SpendingConfig: (("project", ProjectSpendingConfig, False),),

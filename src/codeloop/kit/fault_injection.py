@@ -36,6 +36,13 @@ POINTS = {
     "recover": "before what a crash left open is closed",
     "files.write.before": "new bytes lie beside a file, which is still the old one",
     "files.write.after": "a file is the new one, the other files of the same change perhaps not",
+    "worktree.record": "it is stored that a work tree is being made, nothing of it is there",
+    "worktree.checkout": "git has made a work tree, nothing was copied there",
+    "worktree.ready": "a work tree is whole, which is not stored",
+    "worktree.commit": "before what is uncommitted in a work tree is committed",
+    "worktree.merge": "a merge is made, the branch is where it was",
+    "worktree.remove": "it is stored that a work tree is being removed, all of it is there",
+    "worktree.removed": "a work tree is gone, which is not stored",
     "snapshot": "before the work tree is looked through for a snapshot",
 }
 """Every point by name, and where it is."""

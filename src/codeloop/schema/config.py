@@ -271,6 +271,18 @@ class WatcherConfig(Wire):
     ignore: list[str] = []
 
 
+class WorktreeConfig(Wire):
+    """`worktree`: what a new work tree of the repository gets.
+
+    `setup`: shell lines that are run there. `copy`: by pattern (`.env`, `config/*.json`), whether ignored files go
+    along; the last that matches counts. `sparse`: the only folders that are checked out; empty: all.
+    """
+
+    setup: list[str] = []
+    copy: dict[str, Literal["allow", "ask", "deny"]] = {}
+    sparse: list[str] = []
+
+
 class Config(Wire, rename=None):
     """Everything that can be configured. `permission` holds the rules of all trusted layers in their order.
 
@@ -316,6 +328,7 @@ class Config(Wire, rename=None):
     subagents: SubagentsConfig = SubagentsConfig()
     tool_output: ToolOutputConfig = ToolOutputConfig()
     sandbox: SandboxConfig = SandboxConfig()
+    worktree: WorktreeConfig = WorktreeConfig()
     experimental: JSON = {}
     hooks: list[CommandHookConfig] = []
     hook_timeout: Annotated[int, msgspec.Meta(gt=0)] | None = None

@@ -383,6 +383,7 @@ SNAPSHOT_PRUNE = Limit("snapshot.prune", 86_400_000, "ms", "how often old conten
 SNAPSHOT_DIFF = Limit("snapshot.diff", 512 * 1024, "bytes", "a larger changed file is shown without its lines")
 SNAPSHOT_DIFFS = Limit("snapshot.diffs", 500, "count", "changed files of one step shown with their lines")
 VCS_TIME = Limit("vcs.time", 20_000, "ms", "git looking at a work tree for a client, then an error")
+WORKTREE_TIME = Limit("worktree.time", 300_000, "ms", "git checking a work tree out, or removing it, then an error")
 VCS_FILES = Limit("vcs.files", 5_000, "count", "changed files told to a client; with more it is an error")
 VCS_FILE = Limit("vcs.file", 4 * 1024 * 1024, "bytes", "a larger file counts as binary when git compares it")
 VCS_PATCH = Limit("vcs.patch", 1024 * 1024, "bytes", "a longer patch of one file is left out; its numbers stay")

@@ -27,14 +27,20 @@ from codeloop.schema.api.served import (
 from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.api.worktrees import (
     CopyName,
+    CopyToWorktree,
     CreateProjectCopy,
     CreateWorktree,
     GenerateCopyName,
+    MergeWorktree,
     ProjectCopy,
     RefreshProjectCopies,
     RemoveProjectCopy,
     RemoveWorktree,
     ResetWorktree,
+    WorktreeDiff,
+    WorktreeMerge,
+    WorktreeName,
+    WorktreeOverview,
 )
 from codeloop.schema.operation import AnyOperation, NoArguments, Operation
 from codeloop.schema.wire import JSON
@@ -52,6 +58,11 @@ WORKTREE_LIST = Operation("worktree.list", "GET", "/experimental/worktree", NoAr
 WORKTREE_CREATE = Operation("worktree.create", "POST", "/experimental/worktree", CreateWorktree, Worktree)
 WORKTREE_REMOVE = Operation("worktree.remove", "DELETE", "/experimental/worktree", RemoveWorktree, bool, has_body=True)
 WORKTREE_RESET = Operation("worktree.reset", "POST", "/experimental/worktree/reset", ResetWorktree, bool)
+WORKTREE_OVERVIEW = Operation("worktree.overview", "GET", "/worktree", NoArguments, list[WorktreeOverview])
+WORKTREE_DIFF = Operation("worktree.diff", "GET", "/worktree/{name}/diff", WorktreeName, WorktreeDiff)
+WORKTREE_MERGE = Operation("worktree.merge", "POST", "/worktree/{name}/merge", MergeWorktree, WorktreeMerge)
+WORKTREE_REBASE = Operation("worktree.rebase", "POST", "/worktree/{name}/rebase", WorktreeName, WorktreeMerge)
+WORKTREE_COPY = Operation("worktree.copy", "POST", "/worktree/{name}/copy", CopyToWorktree, list[str])
 _COPY = "/experimental/project/{projectID}/copy"
 COPY_CREATE = Operation("v2.projectCopy.create", "POST", _COPY, CreateProjectCopy, ProjectCopy)
 COPY_REMOVE = Operation("v2.projectCopy.remove", "DELETE", _COPY, RemoveProjectCopy, type(None), has_body=True)

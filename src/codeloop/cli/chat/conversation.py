@@ -179,8 +179,10 @@ class Chat:
         """Show lines."""
         self._screen.say(text, look)
 
-    async def enter(self, session: Session | None) -> None:
-        """Continue with a session; None: with a new one, which the next prompt creates."""
+    async def enter(self, session: Session | None, directory: str | None = None) -> None:
+        """Continue with a session; None: with a new one, which the next prompt creates, maybe in another directory."""
+        if directory is not None:
+            self.client = self._target.client_at(directory)
         if self._open is not None:
             await self._open.follower.stop()
         self._open = None

@@ -15,6 +15,7 @@ from codeloop.client.numbers import dollars, when
 from codeloop.client.slash.goal import ARGUMENTS, parse_goal
 from codeloop.client.slash.names import similar_names
 from codeloop.client.slash.reports import context_lines, cost_lines, permission_lines
+from codeloop.client.slash.worktrees import enter_worktree, is_verb, made_lines, run_worktree
 from codeloop.client.undo_redo import redo_last, undo_last
 from codeloop.kit.suggest import near, suggest_names
 from codeloop.kit.terminal_text import inert, one_line
@@ -299,6 +300,18 @@ async def _find(chat: Chat, words: str) -> None:
     chat.say("\n".join([*rows, f"{len(result.found)} found" + ("" if result.complete else ", and maybe more")]))
 
 
+async def _worktree(chat: Chat, words: str) -> None:
+    if is_verb(words):
+        chat.say(inert("\n".join(await run_worktree(chat.client, words))))
+        return
+    name, _, prompt = words.partition(" ")
+    tree, is_new = await enter_worktree(chat.client, name)
+    await chat.enter(None, tree.directory)
+    chat.say(inert("\n".join(made_lines(tree, is_new=is_new))))
+    if prompt.strip():
+        await take_line(chat, prompt.strip())
+
+
 async def _exit(chat: Chat, _words: str) -> None:
     chat.leave()
 
@@ -330,6 +343,7 @@ COMMANDS: dict[str, SlashCommand] = {
     "cost": SlashCommand("", "show what this session and its subagents have used", _cost),
     "permissions": SlashCommand("[revoke ID]", "show the rules that count, and what is always allowed", _permissions),
     "find": SlashCommand("TEXT", "find a text in this session, in output of tools too", _find),
+    "worktree": SlashCommand("[NAME [PROMPT] | list | ...]", "list work trees, or go on in one of its own", _worktree),
     "status": SlashCommand("", "show directory, session, agent and model", _status),
     "queue": SlashCommand("[edit N WORDS | cancel N]", "list, edit or cancel queued prompts", _queue),
     "mcp": SlashCommand("[auth NAME [ADDRESS]]", "list the MCP servers, or sign in at one", show_servers),

@@ -42,6 +42,11 @@ def begin(context: click.Context, flags: dict[str, Any], *, is_prompt: bool) -> 
     given: dict[str, Any] = {**flags, "directory": directory or flags.get("directory")}
     del given["prompt"]
     options = Options(message=tuple(prompt), **given)
+    if options.worktree is not None or options.base is not None:
+        from codeloop.cli.target.worktree import in_worktree, split_worktree
+
+        options = split_worktree(options)
+        options = in_worktree(options) if has_terminal() else options
     if not has_terminal():
         from codeloop.cli.run.start import run_once
 

@@ -10,6 +10,7 @@ from codeloop.cli.group import problem_of
 from codeloop.cli.options import (
     AGENT,
     AUTO,
+    BASE,
     CONFIG,
     CONTINUE,
     DIR,
@@ -25,6 +26,7 @@ from codeloop.cli.options import (
     THINKING,
     TRUST,
     USERNAME,
+    WORKTREE,
     Options,
     make_completion,
 )
@@ -63,6 +65,8 @@ class JsonUsageCommand(click.Command):
 @CONTINUE
 @SESSION
 @FORK
+@WORKTREE
+@BASE
 @click.option("--at", metavar="MESSAGE", help="With --fork: copy only what comes before MESSAGE (an id, or N).")
 @click.option(
     "--command",

@@ -62,11 +62,16 @@ def check_stream_flags(options: Options) -> None:
         )
 
 
-def run_once(options: Options) -> int:
+def run_once(given: Options) -> int:
     """Run one turn as the options say and return the exit code; how it ended is always shown."""
 
     def command() -> int:
-        check_flags(options)
+        check_flags(given)
+        options = given
+        if given.worktree is not None or given.base is not None:
+            from codeloop.cli.target.worktree import in_worktree, split_worktree
+
+            options = in_worktree(split_worktree(given))
         if options.attach is None:
             from codeloop.cli.target.local import open_local as open_target
         else:
@@ -77,4 +82,4 @@ def run_once(options: Options) -> int:
             return asyncio.run(execute_stream(options, open_target))
         return asyncio.run(execute(options, message_of(options), open_target))
 
-    return to_the_end(options.format, command)
+    return to_the_end(given.format, command)

@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from math import inf
+from pathlib import Path
 
 from codeloop.app.app import App
 from codeloop.app.app_client import AppClient
@@ -34,6 +35,8 @@ async def _open(options: Options, ask_trust: AskTrust | None) -> AsyncGenerator[
             project = await app.project(directory)
             if await wait_settled(project):
                 project = with_warnings(await app.project(directory), project)
-            yield in_process(AppClient(app, directory), project, options)
+            yield in_process(
+                AppClient(app, directory), project, options, lambda named: AppClient(app, Path(named).resolve())
+            )
         finally:
             await app.close()

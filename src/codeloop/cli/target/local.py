@@ -1,6 +1,6 @@
 """A project opened in this process for `run` or a conversation."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ from codeloop.cli.target.log import follow_config, log_of
 from codeloop.cli.target.target import AskTrust
 from codeloop.client.client import Client
 from codeloop.client.local import LocalClient
-from codeloop.client.target import Target
+from codeloop.client.target import Target, refuse_directory
 from codeloop.config.trust.store import trust
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.message import Session
@@ -44,22 +44,38 @@ async def _open(options: Options, ask_trust: AskTrust | None, record: "Recording
             record.is_whole = not project.models.problems()
 
 
-def in_process(client: Client, project: Project, options: Options) -> Target:
-    """Return a project of this process as what a user interface works with; its sessions are those of its directory."""
+def in_process(
+    client: Client, project: Project, options: Options, client_at: Callable[[str], Client] | None = None
+) -> Target:
+    """Return a project of this process as what a user interface works with.
+
+    Its sessions are those of its directory, and with `client_at` those of the repository's other work trees.
+    """
     notes = tuple(f"codeloop: {warning}" for warning in project.settings.loaded.warnings)
     project.refresh_catalog()
     follow_config(options, project.settings.config.log_level)
     place = project.settings.place
 
     def client_of(session: Session) -> Client:
-        if session.root != str(place.root) and not options.fork:
-            raise UsageProblem(
-                f"Session {session.id} belongs to {session.directory}, not to {place.directory}. "
-                "Go there (--dir), or resume a copy here (--fork)."
-            )
-        return client
+        if session.root == str(place.root) or options.fork:
+            return client
+        is_near = place.vcs == "git" and session.project_id == place.project_id and Path(session.directory).is_dir()
+        if client_at is not None and is_near:
+            return client_at(session.directory)
+        raise UsageProblem(
+            f"Session {session.id} belongs to {session.directory}, not to {place.directory}. "
+            "Go there (--dir), or resume a copy here (--fork)."
+        )
 
-    return Target(client, str(place.directory), client_of, file_here, notes, problems=project.models.problems)
+    return Target(
+        client,
+        str(place.directory),
+        client_of,
+        file_here,
+        notes,
+        problems=project.models.problems,
+        client_at=client_at or refuse_directory,
+    )
 
 
 def _open_recording(options: Options) -> "AbstractContextManager[Recording | None]":

@@ -29,6 +29,6 @@ async def open_remote(options: Options, _ask_trust: AskTrust | None = None) -> A
         def client_of(session: Session) -> HttpClient:
             return client if session.directory == client.directory else client.at(session.directory)
 
-        yield Target(client, place.directory, client_of, file_sent, tuple(notes), client.link)
+        yield Target(client, place.directory, client_of, file_sent, tuple(notes), client.link, client_at=client.at)
     finally:
         await client.close()

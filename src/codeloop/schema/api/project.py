@@ -41,11 +41,18 @@ class ProjectInfo(Wire):
 
 
 class Worktree(Wire):
-    """A work tree that was made for a project; `directory` is absolute."""
+    """A work tree that was made for a project; `directory` is absolute.
+
+    Ours: `base`, the branch or commit that it began from; `asks`, ignored files that are copied only when a user says
+    so; `notes`, for the user.
+    """
 
     name: str
     directory: str
     branch: str | None = None
+    base: str | None = None
+    asks: list[str] = []
+    notes: list[str] = []
 
 
 class ProjectDirectory(Wire):

@@ -1,5 +1,8 @@
-"""Further work trees of a project's repository: made, listed, set back, removed."""
+"""Further work trees of a project's repository: made, listed, compared, merged, set back, removed."""
 
+from typing import Literal
+
+from codeloop.schema.api.files import VcsFileDiff
 from codeloop.schema.wire import Wire
 
 
@@ -8,16 +11,23 @@ class CreateWorktree(Wire):
 
     `name`: becomes the folder's and the branch's, made short; `startCommand`: a shell line that is run there, after
     the project's own start command. The answer comes when both have ended.
+    Ours: `base`, a branch or commit to begin from; `sparse`, the only folders that are checked out.
     """
 
     name: str | None = None
     start_command: str | None = None
+    base: str | None = None
+    sparse: list[str] | None = None
 
 
 class RemoveWorktree(Wire):
-    """Removes a work tree that was made here. Refused while it has changes or commits that would be lost."""
+    """Removes a work tree that was made here. Refused while it has changes or commits that would be lost.
+
+    Ours: with `force`, what is uncommitted is committed to its branch first, and the branch stays.
+    """
 
     directory: str
+    force: bool = False
 
 
 class ResetWorktree(Wire):
@@ -69,3 +79,75 @@ class CopyName(Wire):
     """A name for a folder or a branch: lower-case letters, digits and hyphens."""
 
     name: str
+
+
+class WorktreeOverview(Wire):
+    """A work tree that was made for the project, and what in it is nowhere else.
+
+    `state`: `unfinished` is one whose making was cut off, `removing` one whose removal was; `gone`: its folder is
+    missing. `base`: the branch that it was made from, else the commit. `changed`: files that differ from its last
+    commit, by path. `ahead`, `behind`: commits that its branch has and its base has not, and the reverse.
+    `unmerged`: commits that no other branch, tag or remote has. `running`: ids of sessions in which a turn runs.
+    """
+
+    name: str
+    directory: str
+    state: Literal["ready", "unfinished", "removing", "gone"]
+    branch: str | None = None
+    base: str | None = None
+    changed: list[str] = []
+    ahead: int = 0
+    behind: int = 0
+    unmerged: int = 0
+    running: list[str] = []
+    created: int = 0
+    error: str | None = None
+
+
+class WorktreeName(Wire):
+    """Names a work tree by its name, its branch or its folder."""
+
+    name: str
+
+
+class WorktreeDiff(Wire):
+    """What a work tree changed since it left its base, uncommitted and untracked files too. `commit`: compared with."""
+
+    base: str
+    commit: str
+    files: list[VcsFileDiff]
+
+
+class MergeWorktree(Wire):
+    """Merges a work tree's branch into its base, or into the branch `into`.
+
+    What is uncommitted there is committed first, with `message`. `files`: take the whole change of these files alone.
+    """
+
+    name: str
+    into: str | None = None
+    message: str | None = None
+    files: list[str] | None = None
+
+
+class MergeConflict(Wire):
+    """A file that both sides changed. `text`: the file with the conflict marked; None where it is not text."""
+
+    file: str
+    text: str | None = None
+
+
+class WorktreeMerge(Wire):
+    """What came of a merge or a rebase. `commit`: where the branch `into` is now; None: conflicts, nothing changed."""
+
+    into: str
+    commit: str | None = None
+    conflicts: list[MergeConflict] = []
+    committed: list[str] = []
+
+
+class CopyToWorktree(Wire):
+    """Copies ignored files of the project (paths relative to its top) into a work tree."""
+
+    name: str
+    files: list[str]

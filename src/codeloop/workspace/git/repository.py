@@ -94,13 +94,24 @@ class Git(Struct, frozen=True):
         printed = await self.ask("cat-file", "blob", f"{commit}:{path}", cap=cap)
         return printed.data if printed.code == 0 and printed.whole else None
 
-    async def ask(self, *arguments: str, cap: int = _SMALL) -> GitOutput:
-        """Run git in the repository; returns at most `cap` bytes of what it prints. Raises GitFailed."""
-        return await self._run(self._folder, arguments, cap)
+    async def ask(
+        self, *arguments: str, cap: int = _SMALL, index: Path | None = None, seconds: float = VCS_TIME.seconds
+    ) -> GitOutput:
+        """Run git in the repository; returns at most `cap` bytes of what it prints. Raises GitFailed.
+
+        `index`: a file that stands for the repository's own index. `seconds`: what it may take.
+        """
+        return await self._run(self._folder, arguments, cap, index=index, seconds=seconds)
 
     async def setting(self, *arguments: str) -> GitOutput:
         """Run `git config`, which reads the person's own configuration too. Raises GitFailed."""
         return await self._run(self._folder, ("config", *arguments), _SMALL, own_settings=True)
+
+    async def ask_trusting(
+        self, *arguments: str, index: Path | None = None, seconds: float = VCS_TIME.seconds
+    ) -> GitOutput:
+        """Do as `ask`, with the user's own configuration and the filters that it names: for trusted projects alone."""
+        return await self._run(self._folder, arguments, _SMALL, own_settings=True, index=index, seconds=seconds)
 
     async def ask_apart(self, folder: Path, options: Sequence[str], arguments: Sequence[str], cap: int) -> GitOutput:
         """Run git for the work tree, but in another git directory, with these options and nobody's configuration."""
@@ -110,13 +121,23 @@ class Git(Struct, frozen=True):
     def _folder(self) -> Path:
         return self.root / ".git"
 
-    async def _run(self, folder: Path, arguments: Sequence[str], cap: int, *, own_settings: bool = False) -> GitOutput:
+    async def _run(
+        self,
+        folder: Path,
+        arguments: Sequence[str],
+        cap: int,
+        *,
+        own_settings: bool = False,
+        index: Path | None = None,
+        seconds: float = VCS_TIME.seconds,
+    ) -> GitOutput:
         program = which("git", self.environment.get("PATH"))
         if program is None:
             raise GitFailed("git was not found on the PATH. Install it, then try again.")
         call = git_call(folder, *arguments, environment=self.environment, own_settings=own_settings, program=program)
         if blocking := find_blocking_file(folder):
             raise GitFailed(f"git would wait for {blocking}, which is not a regular file. Remove it, then try again.")
+        environment = call.environment if index is None else {**call.environment, "GIT_INDEX_FILE": str(index)}
         data = bytearray()
 
         def feed(chunk: bytes) -> bool:
@@ -124,12 +145,10 @@ class Git(Struct, frozen=True):
             return len(data) > cap
 
         try:
-            ended = await run_program(call.command, self.root, call.environment, feed, VCS_TIME.seconds)
+            ended = await run_program(call.command, self.root, environment, feed, seconds)
         except (OSError, ValueError) as error:
             raise GitFailed(f"git can't be run in {self.root}: {error}.") from error
         if ended.stopped == "time":
             what = next((word for word in arguments if not word.startswith("-")), "")
-            raise GitFailed(
-                f"`git {what}` in {self.root} was stopped after {VCS_TIME.seconds:g} seconds. Try it in a shell."
-            )
+            raise GitFailed(f"`git {what}` in {self.root} was stopped after {seconds:g} seconds. Try it in a shell.")
         return GitOutput(0 if ended.stopped else ended.code, bytes(data[:cap]), not ended.stopped, ended.errors)

@@ -4,20 +4,26 @@ No hook and no filter program that the repository configures is run:
 files that a filter would make stay as they are stored.
 """
 
+import asyncio
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
 from codeloop.kit.git import common_folder, git_folder
 from codeloop.schema.errors import CodeloopError
+from codeloop.schema.limits import WORKTREE_TIME
 from codeloop.workspace.git.repository import Git, GitOutput
+from codeloop.workspace.git.submodules import list_submodules, list_unsaved_below, prune_submodules
 from codeloop.workspace.git.working_diff import list_changes
 
-_FILTERS = r"^filter\..*\.(smudge|clean|process|required)$"
+_FILTERS = r"^(filter\..*\.(smudge|clean|process|required)|merge\..*\.driver)$"
+_OFF = {"required": "false", "driver": "false"}
+"""What stands in for a program that is not run; a merge driver that fails leaves a conflict."""
 _SHOWN = 3
+_PARALLEL = ("-c", f"checkout.workers={os.cpu_count() or 1}", "-c", "checkout.thresholdForParallelism=1000")
 
 
 class WorktreeRefused(CodeloopError):
@@ -32,9 +38,13 @@ class WorktreeRefused(CodeloopError):
 
 
 class Worktrees(Struct, frozen=True):
-    """The further work trees of the repository that `git` asks."""
+    """The further work trees of the repository that `git` asks.
+
+    `is_trusted`: the filters that the user and the repository configure are run, those of git-lfs say.
+    """
 
     git: Git
+    is_trusted: bool = False
 
     @property
     def environment(self) -> Mapping[str, str]:
@@ -48,56 +58,105 @@ class Worktrees(Struct, frozen=True):
         found = [Path(row.removeprefix("worktree ")) for row in rows if row.startswith("worktree ")]
         return [folder for folder in found[1:] if folder.is_dir()]
 
-    async def add(self, folder: Path, branch: str | None) -> None:
-        """Make a work tree of the commit that is checked out, with a new branch, or without one.
+    async def add(self, folder: Path, branch: str | None, start: str = "HEAD", sparse: Sequence[str] = ()) -> None:
+        """Make a work tree of a commit, with a new branch, or without one. `sparse`: the only folders in it; none: all.
 
         Raises WorktreeRefused, GitFailed; nothing is left of one that could not be made.
         """
-        if await self.git.commit("HEAD") is None:
-            raise WorktreeRefused(f"{self.git.root} has no commit yet. Commit something, then make a work tree.")
+        if await self.git.commit(start) is None:
+            raise WorktreeRefused(
+                f"{self.git.root} has no commit yet. Commit something, then make a work tree."
+                if start == "HEAD"
+                else f"There is no branch or commit {start}. Name one that `git log` shows."
+            )
         if os.path.lexists(folder):
             raise WorktreeRefused(f"{folder} exists already. Choose another name.")
+        is_new = branch is None or await self.git.commit(f"refs/heads/{branch}") is None
         named = ("--detach",) if branch is None else ("-b", branch)
-        printed = await self._run("worktree", "add", "--quiet", *named, "--", str(folder), "HEAD")
+        listed = ("--no-checkout",) if sparse else ()
+        words = ("worktree", "add", "--quiet", *listed, *named, "--", str(folder), start)
+        printed = await self.run(self.git, *_PARALLEL, *words)
+        if printed.code == 0 and sparse:
+            tree = Git(folder, self.environment)
+            printed = await self.run(tree, "sparse-checkout", "set", "--cone", "--end-of-options", *sparse)
+            if printed.code == 0:
+                printed = await self.run(tree, *_PARALLEL, "read-tree", "-m", "-u", "HEAD")
         if printed.code == 0:
             return
         if folder.is_dir():
-            await self._run("worktree", "remove", "--force", "--", str(folder))
-        raise WorktreeRefused(f"git can't make the work tree {folder}: {_words(printed)}")
+            await run_unfiltered(self.git, "worktree", "remove", "--force", "--", str(folder))
+        if branch is not None and is_new:
+            await self.git.ask("branch", "--quiet", "-D", "--", branch)
+        raise WorktreeRefused(f"git can't make the work tree {folder}: {words_of(printed)}")
 
     async def remove(self, folder: Path, *, force: bool = False) -> None:
         """Remove a work tree, and its branch when its commits are in another one.
 
         Raises WorktreeRefused: it has what would be lost (unless `force`), or is none. Raises GitFailed.
         """
-        tree = await self._tree(folder)
         if not force:
-            await self._check_saved(tree, "removed", is_branch_kept=True)
+            await self.check_removable(folder)
+        tree = await self.tree(folder)
         branch = await tree.branch()
-        printed = await self._run("worktree", "remove", *(("--force",) if force else ()), "--", str(folder))
+        submodules = await list_submodules(tree)
+        is_checked = force or bool(submodules)  # git itself removes none that has submodules
+        words = ("worktree", "remove", *(("--force",) if is_checked else ()), "--", str(folder))
+        printed = await self.run(self.git, *words)
+        if printed.code != 0 and self.is_trusted:  # as without a filter's program
+            printed = await run_unfiltered(self.git, *words)
         if printed.code != 0:
-            raise WorktreeRefused(f"git can't remove the work tree {folder}: {_words(printed)}")
+            raise WorktreeRefused(f"git can't remove the work tree {folder}: {words_of(printed)}")
         if folder.exists():  # git leaves what it ignores in some versions
-            shutil.rmtree(folder, ignore_errors=True)
-        if branch is not None and not await self._lone_commits(self.git, f"refs/heads/{branch}"):
-            await self.git.ask("branch", "--quiet", "-D", "--", branch)
+            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+        await prune_submodules(self.git, submodules)
+        await self.drop_branch(branch)
+
+    async def check_removable(self, folder: Path) -> None:
+        """Raise WorktreeRefused when removing a work tree would lose something, or it is none. Raises GitFailed."""
+        await self._check_saved(await self.tree(folder), "removed", is_branch_kept=True)
+
+    async def drop_branch(self, branch: str | None) -> bool:
+        """Delete a branch when its commits are in another one; return whether it is gone. Raises GitFailed."""
+        if branch is None or await self.git.commit(f"refs/heads/{branch}") is None:
+            return True
+        if await count_lone_commits(self.git, f"refs/heads/{branch}"):
+            return False
+        return (await self.git.ask("branch", "--quiet", "-D", "--", branch)).code == 0
+
+    async def run(self, git: Git, *arguments: str, index: Path | None = None) -> GitOutput:
+        """Run git for one of the work trees, with filters where they are trusted. Raises GitFailed."""
+        if self.is_trusted:
+            return await git.ask_trusting(*arguments, index=index, seconds=WORKTREE_TIME.seconds)
+        return await run_unfiltered(git, *arguments, index=index)
+
+    async def list_changed(self, tree: Git) -> list[str]:
+        """Return the files of a work tree that differ from its last commit, untracked ones too. Raises GitFailed.
+
+        Where filters are trusted they are run: without them each file of git-lfs might look changed.
+        """
+        words = ("status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--ignore-submodules=dirty")
+        printed = await tree.ask_trusting(*words) if self.is_trusted else None
+        if printed is None or printed.code != 0 or not printed.whole:  # as without a filter's program
+            return [each.file for each in await list_changes(tree, await tree.commit("HEAD"), None)]
+        rows = os.fsdecode(printed.data).split("\0")
+        return [row[3:] for row in rows if row and not row.endswith("/")]
 
     async def reset(self, folder: Path) -> None:
         """Set a work tree's branch and files back to the default branch.
 
         Raises WorktreeRefused: it has what would be lost, is none, or there is no default branch. Raises GitFailed.
         """
-        tree = await self._tree(folder)
+        tree = await self.tree(folder)
         default = await self.git.default_branch()
         if default is None:
             raise WorktreeRefused("There is no default branch: no remote's HEAD, no main, no master.")
         await self._check_saved(tree, "reset", is_branch_kept=False)
-        printed = await _run_in(tree, "reset", "--quiet", "--hard", default.ref)
+        printed = await run_unfiltered(tree, "reset", "--quiet", "--hard", default.ref)
         if printed.code != 0:
-            raise WorktreeRefused(f"git can't reset {folder}: {_words(printed)}")
+            raise WorktreeRefused(f"git can't reset {folder}: {words_of(printed)}")
 
-    async def _tree(self, folder: Path) -> Git:
-        """Return git for one of the work trees. Raises WorktreeRefused: it is not one of this repository."""
+    async def tree(self, folder: Path) -> Git:
+        """Return git for one of the further work trees. Raises WorktreeRefused: it is not one of this repository."""
         if folder not in await self.list_folders():
             raise WorktreeRefused(f"{folder} is no work tree of {self.git.root}.")
         own, other = git_folder(self.git.root), git_folder(folder)
@@ -107,7 +166,8 @@ class Worktrees(Struct, frozen=True):
 
     async def _check_saved(self, tree: Git, what: str, *, is_branch_kept: bool) -> None:
         """Raise WorktreeRefused when a work tree has changes, or commits that no other reference holds."""
-        changed = [each.file for each in await list_changes(tree, await tree.commit("HEAD"), None)]
+        changed = await self.list_changed(tree)
+        changed += [name for name in await list_unsaved_below(tree) if name not in changed]
         if changed:
             more = f" and {len(changed) - _SHOWN} more" if len(changed) > _SHOWN else ""
             raise WorktreeRefused(
@@ -118,31 +178,31 @@ class Worktrees(Struct, frozen=True):
         branch = await tree.branch()
         if is_branch_kept and branch is not None:
             return
-        count = await self._lone_commits(tree, "HEAD" if branch is None else f"refs/heads/{branch}")
+        count = await count_lone_commits(tree, "HEAD" if branch is None else f"refs/heads/{branch}")
         if count:
             raise WorktreeRefused(
                 f"{tree.root} is not {what}: {count} commits are in no other branch. Merge or branch them first.",
                 is_unsaved=True,
             )
 
-    async def _lone_commits(self, git: Git, ref: str) -> int:
-        """Return how many commits are reachable from this reference alone."""
-        others = () if ref == "HEAD" else (f"--exclude={ref.removeprefix('refs/heads/')}",)  # as --branches wants it
-        printed = await git.ask("rev-list", "--count", ref, "--not", *others, "--branches", "--tags", "--remotes")
-        counted = "".join(printed.lines[:1])
-        return int(counted) if printed.code == 0 and counted.isdecimal() else 1
 
-    async def _run(self, *arguments: str) -> GitOutput:
-        return await _run_in(self.git, *arguments)
+async def count_lone_commits(git: Git, ref: str) -> int:
+    """Return how many commits are reachable from this reference alone: HEAD, or a branch (`refs/heads/x`)."""
+    others = () if ref == "HEAD" else (f"--exclude={ref.removeprefix('refs/heads/')}",)  # as --branches wants it
+    printed = await git.ask("rev-list", "--count", ref, "--not", *others, "--branches", "--tags", "--remotes")
+    counted = "".join(printed.lines[:1])
+    return int(counted) if printed.code == 0 and counted.isdecimal() else 1
 
 
-async def _run_in(git: Git, *arguments: str) -> GitOutput:
-    """Run git so that it starts none of the filter programs that the repository configures."""
+async def run_unfiltered(git: Git, *arguments: str, index: Path | None = None) -> GitOutput:
+    """Run git so that it starts none of the filter programs that the repository configures. Raises GitFailed."""
     printed = await git.ask("config", "--null", "--get-regexp", _FILTERS)
     names = [row.partition("\n")[0] for row in os.fsdecode(printed.data).split("\0") if row]
-    off = [f"{name}={'false' if name.endswith('.required') else ''}" for name in names]
-    return await git.ask(*(word for setting in off for word in ("-c", setting)), *arguments)
+    off = [f"{name}={_OFF.get(name.rpartition('.')[2], '')}" for name in names]
+    options = [word for setting in off for word in ("-c", setting)]
+    return await git.ask(*options, *arguments, index=index, seconds=WORKTREE_TIME.seconds)
 
 
-def _words(printed: GitOutput) -> str:
+def words_of(printed: GitOutput) -> str:
+    """Return what git said went wrong, on one line."""
     return " ".join(printed.errors.split()) or f"code {printed.code}."

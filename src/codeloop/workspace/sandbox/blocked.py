@@ -168,6 +168,8 @@ def _explain_refusal(word: str, policy: SandboxPolicy, directory: Path, home: Pa
         return [f"read of {shown}, which is hidden from sandboxed commands"]
     if any(path.is_relative_to(each) for each in policy.protected):
         return [f"write to {shown}, which is protected"]
+    if any(path.is_relative_to(each) for each in policy.foreign):
+        return [f"write to {shown}, which belongs to another work tree of the repository"]
     if path in policy.writable and path.is_file():
         return [f"replacing {shown}, which may be written here, but not be renamed or removed"]
     if any(path.is_relative_to(each) for each in policy.writable) or not os.access(path.parent, os.F_OK):

@@ -10,8 +10,9 @@ from typing import Literal, NamedTuple
 from msgspec import Struct
 
 from codeloop.schema.config import SandboxConfig
+from codeloop.schema.wire import replace
 from codeloop.workspace.files.path_states import PathStates
-from codeloop.workspace.git.planted.layout import GIT_NAMES, git_folders
+from codeloop.workspace.git.planted.layout import GIT_NAMES, git_folders, list_foreign_state
 from codeloop.workspace.sandbox.locations import OWN_NAMES, VCS_NAMES
 from codeloop.workspace.sandbox.secrets import ProjectSecrets
 from codeloop.workspace.sandbox.surroundings import (
@@ -39,6 +40,8 @@ class SandboxPolicy(Struct, frozen=True):
     `private`: our folder that holds that one and the layers. `absent`: may not appear, unless it is in `granted`.
     `holds_home`: the project is the home, or holds it.
     `network`: of the machine, none, or by host through the proxy.
+    `foreign`: what other work trees of the repository have in its git directory: read-only where mounts can say so, and
+    never put back, since they are changed at any time.
     """
 
     writable: tuple[Path, ...]
@@ -55,6 +58,7 @@ class SandboxPolicy(Struct, frozen=True):
     home: Path | None = None
     private: Path | None = None
     holds_home: bool = False
+    foreign: tuple[Path, ...] = ()
 
     @property
     def has_secrets(self) -> bool:
@@ -148,8 +152,11 @@ class Policies:
         guarded = list(dict.fromkeys([*guarded, *more, *grants.kept]))
         folders = {parent for path in guarded for parent in path.parents if is_below_any(parent, (*self._roots, *git))}
         modules = [folder / "modules" for folder in git]
-        states = PathStates(map(str, {*self._roots, *git, *modules, *folders, *guarded}))
-        policy = self._make(grants, guarded, git, around, secrets.union(grants.unseen))
+        foreign = list_foreign_state(self._source.root)
+        states = PathStates(map(str, {*self._roots, *git, *modules, *folders, *guarded, *foreign}))
+        policy = replace(
+            self._make(grants, guarded, git, around, secrets.union(grants.unseen)), foreign=tuple(_there(foreign))
+        )
         if is_usual:
             self._usual = _Usual(made_from, states, policy)
         return policy

@@ -85,6 +85,7 @@ class ProfilePolicies:
             visible=tuple(dict.fromkeys((*base.visible, *(path for path in base.writable if path not in opened)))),
             hidden=tuple(hidden),
             protected=tuple(path for path in base.protected if is_below_any(path, opened)),
+            foreign=tuple(path for path in base.foreign if is_below_any(path, opened)),
             absent=tuple(path for path in base.absent if is_below_any(path, opened)),
         )
 

@@ -292,6 +292,7 @@ class Sandboxes:
         rows += [f"processes {self._bounds.processes}", f"memory {self._bounds.memory}"]
         for name in ("writable", "protected", "visible", "hidden", "replaced"):
             rows += [f"{name} {path}" for path in getattr(policy, name)]
+        rows += [f"protected {path}" for path in policy.foreign]
         rows += [row for path, target in policy.links for row in (f"link {path}", f"target {target}")]
         if private is not None:
             rows += [f"private {private.path}", *(f"layered {layer_name(path)} {path}" for path in policy.layered)]
@@ -333,7 +334,7 @@ class Sandboxes:
 
 def _identify_paths(policy: SandboxPolicy) -> tuple[bytes, ...]:
     """Return the identity of each file that a policy's paths name now."""
-    return tuple(identity(path) for path in (*policy.writable, *policy.protected, *policy.hidden))
+    return tuple(identity(path) for path in (*policy.writable, *policy.protected, *policy.foreign, *policy.hidden))
 
 
 def _default_bounds() -> Bounds:

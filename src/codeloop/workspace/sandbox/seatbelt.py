@@ -46,7 +46,7 @@ def profile(policy: SandboxPolicy, temporary: Path, ports: Iterable[int] = ()) -
     rules = [(path, 0, _REPLACED) for path in policy.replaced]
     rules += [(path, 1, _SEEN) for path in policy.visible]
     rules += [(path, 2, _WRITABLE) for path in (*policy.writable, *policy.granted, temporary)]
-    rules += [(path, 3, _KEPT) for path in (*policy.protected, *_list_absent(policy))]
+    rules += [(path, 3, _KEPT) for path in (*policy.protected, *policy.foreign, *_list_absent(policy))]
     rules += [(path, 4, _HIDDEN) for path in policy.hidden]
     lines = [_BASE.strip()]
     lines += [_INTERNET.strip()] if policy.network == "on" else [_PORT.format(port=port) for port in sorted(ports)]

@@ -26,15 +26,21 @@ MODULES: dict[str, tuple[AnyOperation, ...]] = {
     ),
     "app.handlers.served.everywhere": (operation.GLOBAL_SESSIONS,),
     "app.handlers.served.patch": (operation.VCS_DIFF_RAW, operation.VCS_APPLY),
-    "app.handlers.served.worktrees": (
+    "app.handlers.worktrees.making": (
         operation.WORKTREE_LIST,
         operation.WORKTREE_CREATE,
-        operation.WORKTREE_REMOVE,
-        operation.WORKTREE_RESET,
+        operation.WORKTREE_COPY,
         operation.COPY_CREATE,
         operation.COPY_REMOVE,
         operation.COPY_REFRESH,
         operation.COPY_NAME,
+    ),
+    "app.handlers.worktrees.overview": (operation.WORKTREE_OVERVIEW, operation.WORKTREE_DIFF),
+    "app.handlers.worktrees.removing": (
+        operation.WORKTREE_REMOVE,
+        operation.WORKTREE_RESET,
+        operation.WORKTREE_MERGE,
+        operation.WORKTREE_REBASE,
     ),
 }
 """The modules of handlers, each with the operations that its functions are marked with."""

@@ -1,1 +1,1 @@
-"""Commands about sessions: list, show, export, undo, count."""
+"""Commands about sessions: list, show, export, undo, count; work trees of their own."""

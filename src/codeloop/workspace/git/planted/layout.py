@@ -41,6 +41,34 @@ def git_folders(root: Path) -> Iterator[Path]:
                 waiting.append(each)
 
 
+def list_foreign_state(root: Path) -> list[Path]:
+    """Return what the repository of a further work tree holds of its other work trees; nothing for the main one.
+
+    The branch, index and log of each, and the branches that are checked out there, as far as they are files.
+    """
+    own, shared, *_ = (*git_folders(root), root, root)
+    if shared == root or own.parent != shared / "worktrees":
+        return []
+    others = [each for each in work_trees(shared) if each != own]
+    heads = [pointer_text(each / "HEAD") for each in (shared, *others)]
+    branches = [shared / head for head in heads if head.startswith("refs/heads/") and ".." not in head]
+    mine = pointer_text(own / "HEAD")
+    return [
+        *others,
+        *(shared / name for name in ("HEAD", "index", "logs/HEAD")),
+        *(branch for branch in branches if branch.is_file() and str(branch) != str(shared / mine)),
+    ]
+
+
+def pointer_text(head: Path) -> str:
+    """Return the reference that a HEAD file names; empty when it names none."""
+    try:
+        text = read_start(head, _POINTER).decode("utf-8", "surrogateescape")
+    except OSError:
+        return ""
+    return text.removeprefix("ref:").strip() if text.startswith("ref:") and "\0" not in text else ""
+
+
 def work_trees(folder: Path) -> list[Path]:
     """Return the folders that further work trees have in a git directory."""
     return folders(folder / "worktrees")

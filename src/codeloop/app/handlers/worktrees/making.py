@@ -1,0 +1,242 @@
+"""Work trees made, listed and named."""
+
+import asyncio
+import os
+import re
+import time
+from pathlib import Path
+
+from codeloop.app.handlers import handles
+from codeloop.app.handlers.project.details import list_worktrees, read_details, worktree_folder
+from codeloop.app.handlers.workspace.vcs import COPY_STRATEGY
+from codeloop.app.handlers.worktrees.preparing import copy_files, extend_trust, find_wanted, prepare, run_setup
+from codeloop.app.handlers.worktrees.records import (
+    WorktreeRecord,
+    check_idle,
+    delete_record,
+    find_record,
+    home_of,
+    trees_of,
+    write_record,
+)
+from codeloop.app.project import Project
+from codeloop.app.slugs import slug
+from codeloop.kit import fault_injection
+from codeloop.schema import server_operation as operation
+from codeloop.schema.api.project import Worktree
+from codeloop.schema.api.worktrees import (
+    CopyName,
+    CopyToWorktree,
+    CreateProjectCopy,
+    CreateWorktree,
+    GenerateCopyName,
+    ProjectCopy,
+    RefreshProjectCopies,
+    RemoveProjectCopy,
+)
+from codeloop.schema.errors import OperationError
+from codeloop.schema.live_events import WorktreeReady
+from codeloop.schema.operation import NoArguments
+from codeloop.schema.wire import replace
+from codeloop.workspace.git.repository import Git, GitFailed
+from codeloop.workspace.git.worktrees import WorktreeRefused, Worktrees
+
+_LONGEST = 48
+_TRIES = 20
+_UNFIT = re.compile(r"[^a-z0-9]+")
+_FILLERS = frozenset(("a", "an", "and", "for", "in", "of", "on", "please", "the", "to", "with"))
+_WORDS = 5
+
+
+@handles(operation.WORKTREE_LIST)
+async def find_all(project: Project, _args: NoArguments) -> list[str]:
+    """Return the folders of the work trees that were made for the project."""
+    return await asyncio.to_thread(list_worktrees, project.settings.paths, project.settings.place.project_id)
+
+
+@handles(operation.WORKTREE_CREATE)
+async def create(project: Project, args: CreateWorktree) -> Worktree:
+    """Make a work tree with a branch, and run the start commands there. Raises OperationError; see the contract."""
+    trees, home = trees_of(project, "WorktreeNotGitError"), home_of(project)
+    name = await _free_tree_name(trees, home, args.name)
+    try:
+        record = await _begin_record(trees, name, args.base)
+        await asyncio.to_thread(write_record, project, record)
+        await fault_injection.reach("worktree.record")
+        sparse = args.sparse if args.sparse is not None else project.settings.config.worktree.sparse
+        notes = await _check_out(project, trees, record, sparse)
+        await fault_injection.reach("worktree.checkout")
+        folder = home / name
+        asks, more = await prepare(project, trees.git, Git(folder, trees.environment))
+        await fault_injection.reach("worktree.ready")
+        await asyncio.to_thread(write_record, project, replace(record, state="ready"))
+    except (WorktreeRefused, GitFailed, OSError) as error:
+        raise OperationError("WorktreeCreateFailedError", str(error)) from error
+    is_trusted = await asyncio.to_thread(extend_trust, project, folder)
+    made = Worktree(
+        name=name,
+        branch=record.branch,
+        directory=str(folder),
+        base=record.base,
+        asks=asks,
+        notes=[*notes, *more, *_explain_skipped(project, is_trusted=is_trusted)],
+    )
+    await _set_up(project, folder, args.start_command, is_trusted=is_trusted)
+    project.tell(WorktreeReady(properties=made))
+    return made
+
+
+@handles(operation.WORKTREE_COPY)
+async def copy(project: Project, args: CopyToWorktree) -> list[str]:
+    """Copy ignored files that rules let go along, or ask about; return them. Raises OperationError for others."""
+    record = await asyncio.to_thread(find_record, project, args.name)
+    trees = trees_of(project, "WorktreeNotGitError")
+    allowed, asks = await find_wanted(project, trees.git)
+    for name in args.files:
+        if name not in (*allowed, *asks):
+            raise OperationError(
+                "BadRequest",
+                f"{name} is no ignored file that `worktree.copy` in your configuration names. Add it there: "
+                f'"worktree": {{"copy": {{"{name}": "allow"}}}}',
+            )
+    await asyncio.to_thread(copy_files, trees.git.root, home_of(project) / record.name, args.files)
+    return args.files
+
+
+@handles(operation.COPY_CREATE)
+async def create_copy(project: Project, args: CreateProjectCopy) -> ProjectCopy:
+    """Make a work tree without a branch in a new folder. Raises OperationError."""
+    if args.strategy != COPY_STRATEGY:
+        raise _copy_error(f"There is no strategy {args.strategy}. Use {COPY_STRATEGY}.")
+    parent = Path(args.directory)
+    if not parent.is_absolute() or "\0" in args.directory:
+        raise _copy_error(f"{args.directory!r} is not an absolute path.")
+    folder = Path(os.path.normpath(parent)) / _free_name(parent, shorten(args.name or "") or slug())
+    try:
+        await asyncio.to_thread(folder.parent.mkdir, parents=True, exist_ok=True)
+        await trees_of(project, "ProjectCopyError").add(folder.resolve(), None)
+    except (WorktreeRefused, GitFailed, OSError) as error:
+        raise _copy_error(str(error)) from error
+    return ProjectCopy(directory=str(folder.resolve()))
+
+
+@handles(operation.COPY_REMOVE)
+async def remove_copy(project: Project, args: RemoveProjectCopy) -> None:
+    """Remove a copy. Raises OperationError; with `forceRequired` when something would be lost."""
+    folder = Path(os.path.normpath(args.directory))
+    check_idle(project, folder)
+    try:
+        await trees_of(project, "ProjectCopyError").remove(folder, force=args.force)
+    except WorktreeRefused as error:
+        raise _copy_error(str(error), is_force_needed=error.is_unsaved) from error
+    except GitFailed as error:
+        raise _copy_error(str(error)) from error
+
+
+@handles(operation.COPY_REFRESH)
+async def refresh_copies(_project: Project, _args: RefreshProjectCopies) -> None:
+    """Do nothing: copies are looked for whenever they are asked for."""
+
+
+@handles(operation.COPY_NAME)
+async def name_copy(project: Project, args: GenerateCopyName) -> CopyName:
+    """Return a name made of the first words of the context that say something, else two words; no model is asked."""
+    name = name_from_words(args.context or "") or slug()
+    return CopyName(name=_free_name(worktree_folder(project.settings.paths, args.project_id), name))
+
+
+def name_from_words(text: str) -> str:
+    """Return a short name made of the first words of a text that say something; empty without any."""
+    words = [word for word in _UNFIT.split(text[:1000].lower()) if word and word not in _FILLERS]
+    return shorten(" ".join(words[:_WORDS]))
+
+
+def shorten(text: str) -> str:
+    """Return a text as a name: lower-case letters, digits and hyphens."""
+    return _UNFIT.sub("-", text.lower())[:_LONGEST].strip("-")
+
+
+async def _begin_record(trees: Worktrees, name: str, base: str | None) -> WorktreeRecord:
+    """Return the record of a new work tree: of the branch that is checked out, unless another base is named.
+
+    Raises WorktreeRefused, GitFailed.
+    """
+    branch = await trees.git.branch() if base is None else base
+    is_branch = branch is not None and await trees.git.commit(f"refs/heads/{branch}") is not None
+    start = await trees.git.commit(f"refs/heads/{branch}" if is_branch else base or "HEAD")
+    if start is None:
+        raise WorktreeRefused(
+            f"{trees.git.root} has no commit yet. Commit something, then make a work tree."
+            if base is None
+            else f"There is no branch or commit {base}. `git branch --all` lists branches."
+        )
+    return WorktreeRecord(
+        name=name,
+        state="making",
+        branch=f"codeloop/{name}",
+        base=branch if is_branch else start,
+        is_branch=is_branch,
+        start=start,
+        created=time.time_ns() // 1_000_000,
+    )
+
+
+async def _check_out(project: Project, trees: Worktrees, record: WorktreeRecord, sparse: list[str]) -> list[str]:
+    """Have git make the work tree; return notes. Raises WorktreeRefused, GitFailed; then nothing is left of it."""
+    folder = home_of(project) / record.name
+    try:
+        try:
+            await trees.add(folder, record.branch, record.start, sparse)
+        except WorktreeRefused as error:
+            if not trees.is_trusted or os.path.lexists(folder):
+                raise
+            await Worktrees(trees.git).add(folder, record.branch, record.start, sparse)
+            return [f"Files are as they are stored, without filters, because git failed with them: {error}"]
+    except (WorktreeRefused, GitFailed):
+        if not os.path.lexists(folder):
+            await asyncio.to_thread(delete_record, project, record.name)
+        raise
+    return []
+
+
+async def _set_up(project: Project, folder: Path, given: str | None, *, is_trusted: bool) -> None:
+    """Run the lines that prepare a work tree: the project's, those of the configuration, and the one that was given."""
+    about = await asyncio.to_thread(read_details, project.settings.home)
+    configured = project.settings.config.worktree.setup if is_trusted else ()
+    for line in (about.commands.start if about.commands else None, *configured, given):
+        if line is not None and line.strip():
+            await run_setup(project, folder, line)
+
+
+def _explain_skipped(project: Project, *, is_trusted: bool) -> list[str]:
+    """Say why set-up commands are not run, where there are some."""
+    if is_trusted or not project.settings.config.worktree.setup:
+        return []
+    return ["The commands of `worktree.setup` were not run: the work tree is not trusted (`codeloop trust` there)."]
+
+
+async def _free_tree_name(trees: Worktrees, home: Path, wanted: str | None) -> str:
+    """Return a name that no work tree, record or branch has. Raises OperationError."""
+    name = shorten(wanted or "") or slug()
+    for _ in range(_TRIES):
+        taken = os.path.lexists(home / name) or os.path.lexists(home / f"{name}.json")
+        try:
+            if not taken and await trees.git.commit(f"refs/heads/codeloop/{name}") is None:
+                return name
+        except GitFailed as error:
+            raise OperationError("WorktreeCreateFailedError", str(error)) from error
+        name = f"{shorten(wanted or '')[: _LONGEST - 16]}-{slug()}".strip("-")
+    return name
+
+
+def _free_name(folder: Path, name: str) -> str:
+    """Return a name that nothing in a folder has: this one, or this one with two words."""
+    for _ in range(_TRIES):
+        if not os.path.lexists(folder / name):
+            return name
+        name = f"{name[:_LONGEST]}-{slug()}"
+    return name
+
+
+def _copy_error(message: str, *, is_force_needed: bool = False) -> OperationError:
+    return OperationError("ProjectCopyError", message, **({"forceRequired": True} if is_force_needed else {}))

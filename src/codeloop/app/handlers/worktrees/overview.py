@@ -1,0 +1,125 @@
+"""What there is of work trees, and what they changed."""
+
+import asyncio
+from typing import Literal
+
+from codeloop.app.handlers import handles
+from codeloop.app.handlers.workspace.vcs import CONTEXT
+from codeloop.app.handlers.worktrees.records import (
+    WorktreeRecord,
+    find_record,
+    home_of,
+    list_running,
+    read_records,
+    trees_of,
+)
+from codeloop.app.project import Project
+from codeloop.kit.git import git_folder
+from codeloop.schema import server_operation as operation
+from codeloop.schema.api.files import VcsFileDiff
+from codeloop.schema.api.worktrees import WorktreeDiff, WorktreeName, WorktreeOverview
+from codeloop.schema.errors import OperationError
+from codeloop.schema.operation import NoArguments
+from codeloop.schema.wire import replace
+from codeloop.tool.file_access import readable
+from codeloop.workspace.git.repository import Git, GitFailed
+from codeloop.workspace.git.submodules import list_unsaved_below
+from codeloop.workspace.git.working_diff import list_changes
+from codeloop.workspace.git.worktrees import count_lone_commits
+
+_HALF = ("rebase-merge", "rebase-apply", "MERGE_HEAD", "CHERRY_PICK_HEAD")
+"""What git leaves in a work tree's folder while something is half done there."""
+
+_STATES: dict[str, Literal["ready", "unfinished", "removing"]] = {
+    "making": "unfinished",
+    "removing": "removing",
+    "ready": "ready",
+}
+
+
+@handles(operation.WORKTREE_OVERVIEW)
+async def overview(project: Project, _args: NoArguments) -> list[WorktreeOverview]:
+    """Return the work trees that were made for the project, with what in them is nowhere else."""
+    records = await asyncio.to_thread(read_records, project)
+    return [await _describe(project, record) for record in records]
+
+
+@handles(operation.WORKTREE_DIFF)
+async def diff(project: Project, args: WorktreeName) -> WorktreeDiff:
+    """Compare a work tree with the commit at which it left its base. Raises OperationError, GitFailed."""
+    record = await asyncio.to_thread(find_record, project, args.name)
+    tree = Git(home_of(project) / record.name, project.workspace.environment)
+    if git_folder(tree.root) is None:
+        raise OperationError(
+            "BadRequest", f"The folder of {record.name} is gone. `codeloop worktree remove` forgets it."
+        )
+    base = await find_branch_point(tree, record)
+    return WorktreeDiff(
+        base=readable(record.base or base),
+        commit=base,
+        files=[
+            VcsFileDiff(
+                file=readable(each.file),
+                additions=each.additions,
+                deletions=each.deletions,
+                patch=None if each.patch is None else readable(each.patch),
+                status=each.status,
+            )
+            for each in await list_changes(tree, base, CONTEXT)
+        ],
+    )
+
+
+async def find_branch_point(tree: Git, record: WorktreeRecord) -> str:
+    """Return the last commit that a work tree has in common with its base. Raises OperationError, GitFailed."""
+    head = await tree.commit("HEAD")
+    base = f"refs/heads/{record.base}" if record.is_branch and record.base else record.base
+    known = await tree.commit(base) if base is not None else None
+    found = await tree.merge_base(head, known) if head is not None and known is not None else None
+    if (found or record.start or head) is None:
+        raise OperationError("BadRequest", f"{record.name} has no commit to compare with.")
+    return found or record.start or head or ""
+
+
+async def _describe(project: Project, record: WorktreeRecord) -> WorktreeOverview:
+    """Return what is known of a work tree; where git can't say, `error` holds its words."""
+    folder = home_of(project) / record.name
+    row = WorktreeOverview(
+        name=record.name,
+        directory=str(folder),
+        state=_STATES[record.state] if folder.is_dir() else "gone",
+        branch=record.branch,
+        base=record.base,
+        running=list_running(project, folder),
+        created=record.created,
+    )
+    if row.state == "gone" or record.state == "making":
+        return row
+    own = git_folder(folder)
+    half = [name for name in _HALF if own is not None and (own / name).exists()]
+    tree = Git(folder, project.workspace.environment)
+    try:
+        changed = await trees_of(project, "BadRequest").list_changed(tree)
+        branch = await tree.branch()
+        ahead, behind = await _count_commits(tree, record)
+        return replace(
+            row,
+            branch=branch or row.branch,
+            changed=[readable(name) for name in (*changed, *await list_unsaved_below(tree))],
+            ahead=ahead,
+            behind=behind,
+            unmerged=await count_lone_commits(tree, "HEAD" if branch is None else f"refs/heads/{branch}"),
+            error=f"{half[0]}: something is half done there; see `git status`." if half else None,
+        )
+    except GitFailed as error:
+        return replace(row, error=str(error))
+
+
+async def _count_commits(tree: Git, record: WorktreeRecord) -> tuple[int, int]:
+    """Return how many commits a work tree has that its base has not, and the reverse. Raises GitFailed."""
+    base = f"refs/heads/{record.base}" if record.is_branch and record.base else record.base
+    if base is None:
+        return 0, 0
+    printed = await tree.ask("rev-list", "--left-right", "--count", f"HEAD...{base}")
+    counts = "".join(printed.lines[:1]).split()
+    return (int(counts[0]), int(counts[1])) if printed.code == 0 and len(counts) == 2 else (0, 0)

@@ -1,0 +1,100 @@
+"""What a new work tree gets besides tracked files: ignored files by rule, submodules, trust, and set-up commands."""
+
+import asyncio
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from codeloop.app.project import Project
+from codeloop.config.trust.contents import TooManyFiles, read_contents
+from codeloop.config.trust.store import record_of, trust
+from codeloop.kit.wildcard import matches
+from codeloop.schema.errors import CodeloopError, OperationError
+from codeloop.schema.limits import SHELL_TIMEOUT_MAX
+from codeloop.workspace.git.repository import Git
+from codeloop.workspace.git.submodules import fill_submodules
+from codeloop.workspace.process.run_program import run_program
+
+_RULES = {".env": "ask", ".env.*": "ask"}
+"""Which ignored files go along, unless the configuration says otherwise: none, and secrets are asked about."""
+_LISTED = 1 << 22  # bytes of names
+
+
+async def prepare(project: Project, git: Git, tree: Git) -> tuple[list[str], list[str]]:
+    """Copy what goes along with a new work tree; return the files that are asked about, and notes. Raises GitFailed."""
+    allowed, asks = await find_wanted(project, git)
+    await asyncio.to_thread(copy_files, git.root, tree.root, allowed)
+    missing = await fill_submodules(tree)
+    notes = [f"The submodule {path} could not be checked out." for path in missing]
+    return asks, notes
+
+
+async def find_wanted(project: Project, git: Git) -> tuple[list[str], list[str]]:
+    """Return the ignored files and folders that rules copy, and those that are asked about. Raises GitFailed."""
+    rules = _RULES | project.settings.config.worktree.copy
+    words = ("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
+    printed = await git.ask(*words, cap=_LISTED)
+    found: dict[str, list[str]] = {"allow": [], "ask": [], "deny": []}
+    for name in os.fsdecode(printed.data).split("\0"):
+        path = name.rstrip("/")
+        verdict = "deny"
+        for pattern, says in rules.items():
+            if path and (matches(path, pattern) or ("/" not in pattern and matches(path.rpartition("/")[2], pattern))):
+                verdict = says
+        found[verdict].append(path)
+    return found["allow"], found["ask"]
+
+
+def copy_files(root: Path, tree: Path, files: Sequence[str]) -> None:
+    """Copy files and folders (paths relative to the project's top), links as links. Blocks. Raises OSError."""
+    for name in files:
+        source, target = root / name, tree / name
+        if os.path.lexists(target) or not Path(os.path.realpath(target.parent)).is_relative_to(tree):
+            continue
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_dir() and not source.is_symlink():
+            shutil.copytree(source, target, symlinks=True)
+        else:
+            shutil.copy2(source, target, follow_symlinks=False)
+
+
+def extend_trust(project: Project, folder: Path) -> bool:
+    """Trust a new work tree when all that has effect in it was trusted in the project; return whether it is. Blocks."""
+    settings = project.settings
+    if settings.startup.trust:
+        return True
+    record = record_of(settings.paths, settings.place.root)
+    if not settings.trusted or record is None or record.files is None:
+        return False
+    try:
+        found = read_contents(settings.paths, folder, folder).digests()
+        if not found.items() <= record.files.items():
+            return False
+        trust(settings.paths, folder)
+    except (TooManyFiles, CodeloopError):
+        return False
+    return True
+
+
+async def run_setup(project: Project, folder: Path, line: str) -> None:
+    """Run a shell line that a user wants in a new work tree. Raises OperationError when it fails."""
+    output = bytearray()
+
+    def feed(chunk: bytes) -> bool:
+        output.extend(chunk[:4096])
+        del output[:-4096]
+        return False
+
+    shell = project.settings.environment.get("SHELL") or "/bin/sh"
+    seconds = SHELL_TIMEOUT_MAX.seconds
+    try:
+        ended = await run_program([shell, "-c", line], folder, project.workspace.environment, feed, seconds)
+    except (OSError, ValueError) as error:
+        raise OperationError("WorktreeStartCommandFailedError", f"{line}: {error}") from error
+    if ended.code != 0 or ended.stopped:
+        words = " ".join((ended.errors or output.decode("utf-8", "replace")).split())[-1000:]
+        what = f"was ended after {seconds:g} s" if ended.stopped else f"ended with code {ended.code}"
+        raise OperationError(
+            "WorktreeStartCommandFailedError", f"The work tree {folder} is made, but `{line}` {what}: {words}"
+        )

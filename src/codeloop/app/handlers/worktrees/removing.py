@@ -1,0 +1,164 @@
+"""Work trees removed, set back and merged, so that nothing that is in one is lost."""
+
+import asyncio
+import shutil
+from pathlib import Path
+
+from codeloop.app.handlers import handles
+from codeloop.app.handlers.worktrees.records import (
+    WorktreeRecord,
+    check_idle,
+    delete_record,
+    find_record,
+    home_of,
+    trees_of,
+    write_record,
+)
+from codeloop.app.project import Project
+from codeloop.config.trust.store import distrust, record_of
+from codeloop.kit import fault_injection
+from codeloop.schema import server_operation as operation
+from codeloop.schema.api.worktrees import (
+    MergeConflict,
+    MergeWorktree,
+    RemoveWorktree,
+    ResetWorktree,
+    WorktreeMerge,
+    WorktreeName,
+)
+from codeloop.schema.errors import Kind, OperationError
+from codeloop.schema.wire import replace
+from codeloop.tool.file_access import readable
+from codeloop.workspace.git.merge import Merged, Merging
+from codeloop.workspace.git.repository import Git, GitFailed
+from codeloop.workspace.git.working_diff import list_changes
+from codeloop.workspace.git.worktrees import WorktreeRefused, Worktrees
+
+
+@handles(operation.WORKTREE_REMOVE)
+async def remove(project: Project, args: RemoveWorktree) -> bool:
+    """Remove a work tree. Raises OperationError: it is none, a session works in it, something would be lost."""
+    record = await _find(project, args.directory, "WorktreeRemoveFailedError")
+    folder = home_of(project) / record.name
+    if project.settings.place.root.is_relative_to(folder):
+        raise OperationError("WorktreeRemoveFailedError", f"You are in {folder}. Go somewhere else, then remove it.")
+    check_idle(project, folder)
+    trees = trees_of(project, "WorktreeNotGitError")
+    try:
+        await _remove(project, trees, record, force=args.force)
+    except (WorktreeRefused, GitFailed, OSError) as error:
+        raise OperationError("WorktreeRemoveFailedError", str(error)) from error
+    if record_of(project.settings.paths, folder) is not None:
+        await asyncio.to_thread(distrust, project.settings.paths, folder)
+    return True
+
+
+@handles(operation.WORKTREE_RESET)
+async def reset(project: Project, args: ResetWorktree) -> bool:
+    """Set a work tree back to the default branch. Raises OperationError as `remove` does."""
+    record = await _find(project, args.directory, "WorktreeResetFailedError")
+    folder = home_of(project) / record.name
+    check_idle(project, folder)
+    try:
+        await trees_of(project, "WorktreeNotGitError").reset(folder)
+    except (WorktreeRefused, GitFailed) as error:
+        raise OperationError("WorktreeResetFailedError", str(error)) from error
+    return True
+
+
+@handles(operation.WORKTREE_MERGE)
+async def merge(project: Project, args: MergeWorktree) -> WorktreeMerge:
+    """Merge a work tree's branch into the branch that it was made from. Raises OperationError."""
+    record, tree = await _ready(project, args.name)
+    into = args.into or (record.base if record.is_branch else None)
+    if into is None or record.branch is None:
+        raise OperationError(
+            "BadRequest", f"{record.name} was made from a commit, not from a branch. Name the branch to merge into."
+        )
+    merging = Merging(trees_of(project, "WorktreeNotGitError"))
+    message = args.message or f"Changes of {record.name}"
+    try:
+        committed = await merging.commit_all(tree, message)
+        what = message if args.files is None else f"{message}: {', '.join(args.files)}"[:200]
+        merged = await merging.merge(record.branch, into, what, args.files)
+    except (WorktreeRefused, GitFailed) as error:
+        raise OperationError("BadRequest", str(error)) from error
+    return _describe(into, merged, committed)
+
+
+@handles(operation.WORKTREE_REBASE)
+async def rebase(project: Project, args: WorktreeName) -> WorktreeMerge:
+    """Replay a work tree's commits onto the branch that it was made from, as it is now. Raises OperationError."""
+    record, tree = await _ready(project, args.name)
+    if record.base is None or not record.is_branch:
+        raise OperationError("BadRequest", f"{record.name} was made from a commit, which does not move.")
+    try:
+        merged = await Merging(trees_of(project, "WorktreeNotGitError")).rebase(tree, record.base)
+    except (WorktreeRefused, GitFailed) as error:
+        raise OperationError("BadRequest", str(error)) from error
+    return _describe(record.base, merged, [])
+
+
+def _describe(into: str, merged: Merged, committed: list[str]) -> WorktreeMerge:
+    return WorktreeMerge(
+        into=readable(into),
+        commit=merged.commit,
+        conflicts=[MergeConflict(file=readable(each.file), text=each.text) for each in merged.conflicts],
+        committed=[readable(name) for name in committed],
+    )
+
+
+async def _find(project: Project, name: str, kind: Kind) -> WorktreeRecord:
+    try:
+        return await asyncio.to_thread(find_record, project, name)
+    except OperationError as error:
+        raise OperationError(kind, f"{name} is no work tree that was made for this project.") from error
+
+
+async def _ready(project: Project, name: str) -> tuple[WorktreeRecord, Git]:
+    """Return a work tree in which nothing runs. Raises OperationError."""
+    record = await asyncio.to_thread(find_record, project, name)
+    folder = home_of(project) / record.name
+    if record.state != "ready" or not folder.is_dir():
+        raise OperationError("BadRequest", f"{record.name} is not whole. `codeloop worktree remove` clears it away.")
+    check_idle(project, folder)
+    return record, Git(folder, project.workspace.environment)
+
+
+async def _remove(project: Project, trees: Worktrees, record: WorktreeRecord, *, force: bool) -> None:
+    """Remove what there is of a work tree, then its record. Raises WorktreeRefused, GitFailed, OSError."""
+    folder = home_of(project) / record.name
+    if not folder.is_dir() or not (folder / ".git").exists():
+        await _clear(trees, folder, record)
+    elif record.state == "making" or (
+        record.state == "removing" and await _holds_nothing_new(Git(folder, trees.environment))
+    ):  # nobody has worked in it
+        await trees.remove(folder, force=True)
+    else:
+        if force:
+            tree = await trees.tree(folder)
+            await Merging(trees).commit_all(tree, f"What was uncommitted in {record.name}", is_rescue=True)
+        else:
+            await trees.check_removable(folder)
+        await asyncio.to_thread(write_record, project, replace(record, state="removing"))
+        await fault_injection.reach("worktree.remove")
+        try:
+            await trees.remove(folder)
+        except WorktreeRefused:
+            if folder.is_dir():
+                await asyncio.to_thread(write_record, project, replace(record, state="ready"))
+            raise
+    await fault_injection.reach("worktree.removed")
+    await asyncio.to_thread(delete_record, project, record.name)
+
+
+async def _clear(trees: Worktrees, folder: Path, record: WorktreeRecord) -> None:
+    """Remove what is left of a work tree whose files are gone, or were never there; a branch with commits stays."""
+    await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+    await trees.git.ask("worktree", "prune")
+    await trees.drop_branch(record.branch)
+
+
+async def _holds_nothing_new(tree: Git) -> bool:
+    """Return whether a work tree whose removal was cut off differs from its commit only by files that are gone."""
+    return all(each.status == "deleted" for each in await list_changes(tree, await tree.commit("HEAD"), None))

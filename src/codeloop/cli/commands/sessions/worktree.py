@@ -1,0 +1,203 @@
+"""`codeloop worktree`: work trees of this repository, each with a branch of its own."""
+
+import sys
+
+import click
+
+from codeloop.cli.group import Group
+from codeloop.cli.options import JSON
+from codeloop.cli.output.streams import has_terminal
+from codeloop.cli.output.style import Look, has_colour, paint, print_json
+from codeloop.cli.target.target import with_client
+from codeloop.client.client import Client
+from codeloop.client.slash.worktrees import (
+    diff_text,
+    find_overview,
+    loss_lines,
+    made_lines,
+    merge_lines,
+    overview_lines,
+    removed_lines,
+)
+from codeloop.kit.terminal_text import inert
+from codeloop.schema.api.project import Worktree
+from codeloop.schema.api.worktrees import (
+    CopyToWorktree,
+    CreateWorktree,
+    MergeWorktree,
+    RemoveWorktree,
+    WorktreeDiff,
+    WorktreeMerge,
+    WorktreeName,
+    WorktreeOverview,
+)
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.operation import NoArguments
+from codeloop.schema.server_operation import (
+    WORKTREE_COPY,
+    WORKTREE_CREATE,
+    WORKTREE_DIFF,
+    WORKTREE_MERGE,
+    WORKTREE_OVERVIEW,
+    WORKTREE_REBASE,
+    WORKTREE_REMOVE,
+)
+
+LOOKS: dict[str, Look] = {"+": "green", "-": "red", "@": "cyan"}
+TREE = click.argument("name")
+
+
+@click.group(cls=Group)
+def worktree() -> None:
+    """List, compare, merge and remove work trees of this repository.
+
+    NAME is a work tree's name, its branch or its folder. `codeloop --worktree NAME` works in one, and makes it first.
+    """
+
+
+@worktree.command("list")
+@JSON
+def list_(*, as_json: bool) -> None:
+    """List the work trees that codeloop made here, with what in each is nowhere else."""
+
+    async def command(client: Client) -> list[WorktreeOverview]:
+        return await client.call(WORKTREE_OVERVIEW, NoArguments())
+
+    rows = with_client(command)
+    if as_json:
+        print_json(rows)
+    else:
+        click.echo(inert("\n".join(overview_lines(rows))))
+
+
+@worktree.command()
+@click.argument("name", required=False)
+@click.option("--base", metavar="REF", help="Branch or commit to begin from. [default: the one that you are on]")
+@click.option("--sparse", metavar="DIR", multiple=True, help="Check out this folder only; repeatable.")
+@JSON
+def create(name: str | None, *, base: str | None, sparse: tuple[str, ...], as_json: bool) -> None:
+    """Make a work tree with a branch of its own, codeloop/NAME."""
+    asked = CreateWorktree(name=name, base=base, sparse=list(sparse) or None)
+
+    async def command(client: Client) -> Worktree:
+        return await client.call(WORKTREE_CREATE, asked)
+
+    made = with_client(command)
+    if as_json:
+        print_json(made)
+    else:
+        click.echo(inert("\n".join(made_lines(made, is_new=True))))
+
+
+@worktree.command()
+@TREE
+@click.argument("files", nargs=-1, required=True)
+def copy(name: str, files: tuple[str, ...]) -> None:
+    """Copy ignored FILES of this directory's project, such as .env, into a work tree."""
+
+    async def command(client: Client) -> list[str]:
+        return await client.call(WORKTREE_COPY, CopyToWorktree(name=name, files=list(files)))
+
+    click.echo(inert(f"Copied: {' '.join(with_client(command))}"))
+
+
+@worktree.command()
+@TREE
+@click.option("--stat", is_flag=True, help="Only the files, and how many lines changed.")
+@JSON
+def diff(name: str, *, stat: bool, as_json: bool) -> None:
+    """Show what a work tree changed since it left its base, uncommitted files too."""
+
+    async def command(client: Client) -> WorktreeDiff:
+        return await client.call(WORKTREE_DIFF, WorktreeName(name=name))
+
+    found = with_client(command)
+    if as_json:
+        print_json(found)
+    elif stat:
+        for each in found.files:
+            click.echo(inert(f"{each.status or 'modified':8}  +{each.additions} -{each.deletions}  {each.file}"))
+    else:
+        colour = has_colour(sys.stdout)
+        for line in diff_text(found).split("\n"):
+            look = LOOKS.get(line[:1])
+            click.echo(paint(inert(line), look, colour=colour) if look else inert(line))
+
+
+@worktree.command()
+@TREE
+@click.option("-m", "--message", help="Message of the commits that are made.")
+@click.option("--into", metavar="BRANCH", help="Branch to merge into. [default: the one that it was made from]")
+@click.option("--file", "files", multiple=True, help="Take this file's change only; repeatable.")
+@JSON
+def merge(name: str, *, message: str | None, into: str | None, files: tuple[str, ...], as_json: bool) -> None:
+    """Merge a work tree's branch; what is uncommitted there is committed first.
+
+    With conflicts nothing is merged: they are shown, and the exit code is 1.
+    """
+    asked = MergeWorktree(name=name, message=message, into=into, files=list(files) or None)
+
+    async def command(client: Client) -> WorktreeMerge:
+        return await client.call(WORKTREE_MERGE, asked)
+
+    _show_merge(with_client(command), as_json=as_json)
+
+
+@worktree.command()
+@TREE
+@JSON
+def rebase(name: str, *, as_json: bool) -> None:
+    """Replay a work tree's commits onto the branch that it was made from, as that is now."""
+
+    async def command(client: Client) -> WorktreeMerge:
+        return await client.call(WORKTREE_REBASE, WorktreeName(name=name))
+
+    _show_merge(with_client(command), as_json=as_json)
+
+
+@worktree.command()
+@click.argument("names", nargs=-1)
+@click.option("--clean", is_flag=True, help="Remove every work tree that holds nothing new, and list the others.")
+@click.option("--force", is_flag=True, help="Do not ask: commit what is uncommitted to its branch, which stays.")
+def remove(names: tuple[str, ...], *, clean: bool, force: bool) -> None:
+    """Remove work trees. Nothing in them is lost.
+
+    One that holds uncommitted files or commits that are nowhere else is removed only when you say so; its branch then
+    keeps them. Files that git ignores go with it.
+    """
+    if bool(names) == clean:
+        raise click.UsageError("Name work trees, or give --clean.")
+
+    async def command(client: Client) -> bool:
+        is_whole = True
+        rows = await client.call(WORKTREE_OVERVIEW, NoArguments())
+        for row in rows if clean else [await find_overview(client, name) for name in names]:
+            is_whole = await _remove_one(client, row, is_asked=not clean, is_forced=force and not clean) and is_whole
+        return is_whole
+
+    if not with_client(command) and not clean:
+        raise CodeloopError("Not everything was removed. Commit, merge or push it, or give --force.")
+
+
+async def _remove_one(client: Client, row: WorktreeOverview, *, is_asked: bool, is_forced: bool) -> bool:
+    held = loss_lines(row)
+    for line in held:
+        click.echo(inert(line), err=True)
+    if held and not is_forced:
+        if not is_asked or row.running or not has_terminal():
+            return False
+        if not click.confirm(f"Remove {inert(row.name)}, and keep that on {inert(row.branch or '')}?", err=True):
+            return False
+        is_forced = True
+    await client.call(WORKTREE_REMOVE, RemoveWorktree(directory=row.directory, force=is_forced))
+    click.echo(inert("\n".join(removed_lines(row, is_forced=is_forced))))
+    return True
+
+
+def _show_merge(found: WorktreeMerge, *, as_json: bool) -> None:
+    if as_json:
+        print_json(found)
+    else:
+        click.echo(inert("\n".join(merge_lines(found))))
+    if found.commit is None:
+        sys.exit(1)

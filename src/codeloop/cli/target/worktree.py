@@ -1,0 +1,69 @@
+"""`--worktree`: a work tree of its own for what follows, made or found before anything else is opened."""
+
+import asyncio
+from pathlib import Path
+
+import click
+
+from codeloop.app.project import open_project
+from codeloop.cli.options import Options
+from codeloop.cli.output.streams import has_terminal
+from codeloop.cli.target.local import startup_of
+from codeloop.client.local import LocalClient
+from codeloop.client.slash.worktrees import enter_worktree, made_lines
+from codeloop.kit.terminal_text import inert
+from codeloop.schema.api.project import Worktree
+from codeloop.schema.api.worktrees import CopyToWorktree, GenerateCopyName
+from codeloop.schema.errors import UsageProblem
+from codeloop.schema.server_operation import COPY_NAME, WORKTREE_COPY
+from codeloop.schema.wire import replace
+
+
+def split_worktree(options: Options) -> Options:
+    """Return the options with the words of a prompt that stand where the name may stand as words of the message."""
+    name = options.worktree
+    if name is None or not any(map(str.isspace, name)):
+        return options
+    return replace(options, worktree="", message=(name, *options.message))
+
+
+def in_worktree(options: Options) -> Options:
+    """Return the options of a run in the work tree that they name: made if there is none, told on stderr.
+
+    Raises CodeloopError: no repository, no commit, a name that is taken by something else.
+    """
+    if options.attach is not None:
+        raise UsageProblem("--worktree makes a work tree on this machine. Leave --attach out, or make it there.")
+    if options.worktree is None:
+        if options.base is not None:
+            raise UsageProblem("--base says where a work tree begins. Add --worktree, or leave it out.")
+        return options
+    return replace(options, directory=asyncio.run(_enter(options)), worktree=None, base=None)
+
+
+async def _enter(options: Options) -> Path:
+    project = await open_project(startup_of(replace(options, record=None, replay=None), None))
+    try:
+        client, place = LocalClient(project), project.settings.place
+        name = options.worktree or ""
+        if not name and options.message:
+            words = " ".join(options.message)
+            asked = GenerateCopyName(project_id=place.project_id, context=words)
+            name = (await client.call(COPY_NAME, asked)).name
+        tree, is_new = await enter_worktree(client, name, options.base)
+        for line in made_lines(tree if not has_terminal() else replace(tree, asks=[]), is_new=is_new):
+            click.echo(f"codeloop: {inert(line)}", err=True)
+        if has_terminal():
+            await _ask_to_copy(client, tree)
+        inside = Path(tree.directory, place.path)
+        return inside if inside.is_dir() else Path(tree.directory)
+    finally:
+        await project.close()
+
+
+async def _ask_to_copy(client: LocalClient, tree: Worktree) -> None:
+    """Ask for each file that may hold secrets whether it shall be in the work tree, too."""
+    for name in tree.asks:
+        question = f"codeloop: {inert(name)} is not in the work tree, as it may hold secrets. Copy it there?"
+        if await asyncio.to_thread(click.confirm, question, default=False, err=True):
+            await client.call(WORKTREE_COPY, CopyToWorktree(name=tree.name, files=[name]))

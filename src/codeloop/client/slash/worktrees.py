@@ -1,0 +1,179 @@
+"""Work trees as every user interface asks for them, and the words for them: what was merged, what would be lost."""
+
+from codeloop.client.client import Client
+from codeloop.client.numbers import when
+from codeloop.kit.terminal_text import one_line
+from codeloop.schema.api.project import Worktree
+from codeloop.schema.api.worktrees import (
+    CopyToWorktree,
+    CreateWorktree,
+    MergeWorktree,
+    RemoveWorktree,
+    WorktreeDiff,
+    WorktreeMerge,
+    WorktreeName,
+    WorktreeOverview,
+)
+from codeloop.schema.errors import UsageProblem
+from codeloop.schema.operation import NoArguments
+from codeloop.schema.server_operation import (
+    WORKTREE_COPY,
+    WORKTREE_CREATE,
+    WORKTREE_DIFF,
+    WORKTREE_MERGE,
+    WORKTREE_OVERVIEW,
+    WORKTREE_REBASE,
+    WORKTREE_REMOVE,
+)
+
+USAGE = "[NAME | list | diff NAME | merge NAME | rebase NAME | remove NAME | copy NAME FILE...]"
+_VERBS = ("list", "diff", "merge", "rebase", "remove", "copy")
+_SHOWN = 5
+_BROKEN = {
+    "unfinished": "making it was cut off; `worktree remove` clears it away",
+    "removing": "removing it was cut off; `worktree remove` goes on",
+    "gone": "its folder is gone; `worktree remove` forgets it",
+}
+
+
+def is_verb(words: str) -> bool:
+    """Return whether the words after `/worktree` ask about work trees, and don't name one to go to."""
+    return not words or words.split(maxsplit=1)[0] in _VERBS
+
+
+async def enter_worktree(client: Client, name: str, base: str | None = None) -> tuple[Worktree, bool]:
+    """Return the work tree with this name, and whether it was made now. Raises CodeloopError; `name` may be empty."""
+    if "/" in name:
+        raise UsageProblem(f"{name} is no name of a work tree: letters, digits and hyphens.")
+    for row in await client.call(WORKTREE_OVERVIEW, NoArguments()) if name else ():
+        if row.name == name:
+            if row.state != "ready":
+                raise UsageProblem(f"The work tree {name} is not whole: {_BROKEN[row.state]}.")
+            if base is not None:
+                raise UsageProblem(f"The work tree {name} is there already, from {row.base}. Leave --base out.")
+            return Worktree(name=row.name, directory=row.directory, branch=row.branch, base=row.base), False
+    return await client.call(WORKTREE_CREATE, CreateWorktree(name=name or None, base=base)), True
+
+
+def made_lines(tree: Worktree, *, is_new: bool) -> list[str]:
+    """Say where one works now, and what was not copied."""
+    base = f", from {tree.base[:12] if tree.base else '?'}" if is_new else ""
+    lines = [f"Work tree {tree.name}{'' if is_new else ' again'}: {tree.directory} (branch {tree.branch}{base})"]
+    lines += tree.notes
+    if tree.asks:
+        files = " ".join(tree.asks[:_SHOWN])
+        lines.append(f"Not copied, as it may hold secrets: {files}. To copy: worktree copy {tree.name} {files}")
+    return lines
+
+
+async def run_worktree(client: Client, words: str) -> list[str]:
+    """Do what the words after `/worktree` say; return lines for the user. Raises CodeloopError."""
+    verb, *names = words.split() or ["list"]
+    if verb == "list" and not names:
+        return overview_lines(await client.call(WORKTREE_OVERVIEW, NoArguments()))
+    is_forced = verb == "remove" and "--force" in names
+    names = [name for name in names if name != "--force"]
+    if not names or (len(names) > 1 and verb != "copy"):
+        raise UsageProblem(f"Usage: /worktree {USAGE}")
+    match verb:
+        case "diff":
+            return diff_text(await client.call(WORKTREE_DIFF, WorktreeName(name=names[0]))).split("\n")
+        case "merge":
+            return merge_lines(await client.call(WORKTREE_MERGE, MergeWorktree(name=names[0])))
+        case "rebase":
+            return merge_lines(await client.call(WORKTREE_REBASE, WorktreeName(name=names[0])))
+        case "copy":
+            copied = await client.call(WORKTREE_COPY, CopyToWorktree(name=names[0], files=names[1:]))
+            return [f"Copied: {' '.join(copied)}"]
+        case _:
+            return await _remove(client, names[0], is_forced=is_forced)
+
+
+async def find_overview(client: Client, name: str) -> WorktreeOverview:
+    """Return what is known of the work tree with this name, branch or folder. Raises UsageProblem: there is none."""
+    rows = await client.call(WORKTREE_OVERVIEW, NoArguments())
+    found = next((row for row in rows if name in {row.name, row.branch, row.directory}), None)
+    if found is None:
+        names = ", ".join(row.name for row in rows[:8])
+        raise UsageProblem(f"There is no work tree {name}." + (f" There are: {names}." if names else ""))
+    return found
+
+
+async def _remove(client: Client, name: str, *, is_forced: bool) -> list[str]:
+    row = await find_overview(client, name)
+    if (held := loss_lines(row)) and not is_forced:
+        return [*held, f"Nothing was removed. To commit that to {row.branch} and remove it: remove {row.name} --force"]
+    await client.call(WORKTREE_REMOVE, RemoveWorktree(directory=row.directory, force=is_forced))
+    return removed_lines(row, is_forced=is_forced)
+
+
+def overview_lines(rows: list[WorktreeOverview]) -> list[str]:
+    """Return one line a work tree: its name, where it comes from, what it holds."""
+    if not rows:
+        return ["No work trees. `codeloop --worktree NAME` makes one."]
+    wide = max(len(row.name) for row in rows)
+    return [f"{row.name:{wide}}  {when(row.created)}  {_describe(row)}  {one_line(row.directory, 200)}" for row in rows]
+
+
+def _describe(row: WorktreeOverview) -> str:
+    if row.state != "ready":
+        return _BROKEN[row.state]
+    facts = [f"from {row.base}" if row.base and len(row.base) < 40 else f"from {(row.base or '?')[:12]}"]
+    facts += [f"{len(row.changed)} changed"] if row.changed else []
+    facts += [f"{row.ahead} ahead"] if row.ahead else []
+    facts += [f"{row.behind} behind"] if row.behind else []
+    facts += [f"{len(row.running)} running"] if row.running else []
+    facts += [one_line(row.error, 80)] if row.error else []
+    return ", ".join(facts if len(facts) > 1 else [*facts, "nothing new"])
+
+
+def loss_lines(row: WorktreeOverview) -> list[str]:
+    """List what a work tree holds that is nowhere else: uncommitted files, commits, what runs; empty: nothing."""
+    lines: list[str] = []
+    if row.running:
+        lines.append(f"{row.name}: a turn runs in {', '.join(row.running)}")
+    if row.changed and row.state == "ready":
+        more = f" and {len(row.changed) - _SHOWN} more" if len(row.changed) > _SHOWN else ""
+        lines.append(f"{row.name}: not committed: {', '.join(row.changed[:_SHOWN])}{more}")
+    if row.unmerged and row.state == "ready":
+        lines.append(f"{row.name}: {row.unmerged} commits are in no other branch, tag or remote")
+    return [*lines, *([f"{row.name}: {row.error}"] if row.error else [])]
+
+
+def removed_lines(row: WorktreeOverview, *, is_forced: bool) -> list[str]:
+    """Say what was removed, and where its commits are."""
+    is_kept = row.unmerged or (is_forced and row.changed)
+    return [f"Removed {row.name}." + (f" Its commits are on the branch {row.branch}." if is_kept else "")]
+
+
+def diff_text(found: WorktreeDiff) -> str:
+    """Return the patch of a work tree against its base, uncommitted files too."""
+    missing = [f"{file.file}: its diff is too large to be shown" for file in found.files if file.patch is None]
+    patches = "".join(file.patch or "" for file in found.files)
+    return "\n".join([patches.rstrip("\n"), *missing]).strip("\n") or f"Nothing differs from {found.base}."
+
+
+def merge_lines(found: WorktreeMerge) -> list[str]:
+    """Say what came of a merge or a rebase: where the branch is, or each conflict with its marked lines."""
+    lines = [f"Committed first: {', '.join(found.committed[:_SHOWN])}"] if found.committed else []
+    if found.commit is not None:
+        return [*lines, f"{found.into} holds it: {found.commit[:12]}"]
+    lines.append(f"Nothing was merged: {len(found.conflicts)} files conflict with {found.into}.")
+    for each in found.conflicts:
+        lines += [f"--- {each.file}", *_marked(each.text)]
+    return [*lines, f"Have it solved in the work tree: merge {found.into} there, and commit; then merge again."]
+
+
+def _marked(text: str | None) -> list[str]:
+    """Return the lines between conflict marks, marks included, with three lines around."""
+    if text is None:
+        return ["  not text"]
+    lines = text.splitlines()
+    kept: set[int] = set()
+    start = None
+    for at, line in enumerate(lines):
+        start = at if line.startswith("<<<<<<< ") else start
+        if line.startswith(">>>>>>> ") and start is not None:
+            kept |= set(range(max(start - 3, 0), min(at + 4, len(lines))))
+            start = None
+    return [lines[at] for at in sorted(kept)]

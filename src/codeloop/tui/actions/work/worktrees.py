@@ -1,0 +1,54 @@
+"""`/worktree`: a session in a work tree of its own, and what is asked about work trees."""
+
+from collections.abc import Sequence
+
+from rich.segment import Segment
+
+from codeloop.client.slash.worktrees import enter_worktree, is_verb, made_lines, run_worktree
+from codeloop.kit.terminal_text import inert
+from codeloop.schema.errors import UsageProblem
+from codeloop.tui.actions.dialogs import ask
+from codeloop.tui.actions.send import send
+from codeloop.tui.dialogs.parts.dialog import text_rows
+from codeloop.tui.dialogs.parts.reader import ReadingScreen
+from codeloop.tui.render.canvas import Canvas, Row
+from codeloop.tui.render.cells import wrap
+from codeloop.tui.ui import Ui
+from codeloop.tui.widgets.prompt.entry import PromptEntry
+from codeloop.tui.widgets.request_panel.request_diff import diff_rows
+
+_SHORT = 6
+"""Lines that are said below the conversation; more are shown over the whole screen."""
+
+
+async def open_worktree(ui: Ui, words: str) -> None:
+    """Open a new session in a work tree, with the words after its name as the first prompt; or answer about them."""
+    if ui.sessions is None:
+        raise UsageProblem("The project is still being opened.")
+    if is_verb(words):
+        lines = await run_worktree(ui.client, words)
+        await _show(ui, words or "list", lines)
+        return
+    name, _, prompt = words.partition(" ")
+    tree, is_new = await enter_worktree(ui.client, name)
+    session = await ui.launch.created(ui.sessions.target.client_at(tree.directory))
+    tab = await ui.open_tab(session)
+    ui.say(inert("\n".join(made_lines(tree, is_new=is_new))))
+    if prompt.strip():
+        await send(ui, tab, PromptEntry(prompt.strip()), "steer")
+
+
+async def _show(ui: Ui, words: str, lines: Sequence[str]) -> None:
+    """Say a short answer, show a long one over the whole screen, a patch as a diff."""
+    text = inert("\n".join(lines))
+    if len(lines) <= _SHORT:
+        ui.say(text)
+        return
+
+    def draw(width: int) -> Sequence[Row]:
+        styles = ui.appearance.styles
+        if words.startswith("diff"):
+            return diff_rows(text, Canvas(width, styles, diff=ui.appearance.diff)) or text_rows(text, styles, width)
+        return [row for line in text.split("\n") for row in wrap([Segment(line, styles.of("text"))], width)]
+
+    await ask(ui, ReadingScreen(f"Work trees: {words}", draw, lambda: ui.appearance.styles))

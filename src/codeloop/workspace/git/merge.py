@@ -1,0 +1,183 @@
+"""Bringing what was done in a work tree back to a branch: made apart first, so that no work tree holds half of it."""
+
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from codeloop.kit import fault_injection
+from codeloop.workspace.git.repository import Git, GitOutput
+from codeloop.workspace.git.submodules import list_unsaved_below
+from codeloop.workspace.git.worktrees import WorktreeRefused, Worktrees, words_of
+
+_CONFLICT = 256 * 1024  # bytes of a file with conflicts that are shown
+_HEADS = "refs/heads/"
+
+
+class MarkedFile(Struct, frozen=True):
+    """A file that both sides changed; `text`: with the conflict marked, None where that is no text or too long."""
+
+    file: str
+    text: str | None
+
+
+class Merged(Struct, frozen=True):
+    """What came of it: where the branch is now, or the conflicts for which nothing was changed."""
+
+    commit: str | None
+    conflicts: tuple[MarkedFile, ...] = ()
+
+
+class Merging(Struct, frozen=True):
+    """Merges between branches of one repository."""
+
+    trees: Worktrees
+
+    async def commit_all(self, tree: Git, message: str, *, is_rescue: bool = False) -> list[str]:
+        """Commit everything that is uncommitted in a work tree; return the files. Hooks are not run.
+
+        `is_rescue`: to save it before removal, so files are taken as they are. Raises WorktreeRefused, GitFailed.
+        """
+        if below := await list_unsaved_below(tree):
+            raise WorktreeRefused(
+                f"{', '.join(below[:3])} in {tree.root} is a repository of its own, with changes that a commit here "
+                "would not hold. Commit and push them there, or move it out of the work tree.",
+                is_unsaved=True,
+            )
+        files = await self.trees.list_changed(tree)
+        if not files:
+            return []
+        if not self.trees.is_trusted and not is_rescue and (filtered := await _list_filtered(tree, files)):
+            raise WorktreeRefused(
+                f"{', '.join(filtered[:3])} in {tree.root} would be committed by a filter, which is run only for a "
+                "trusted project. Commit it there yourself, or trust the project: codeloop trust"
+            )
+        await fault_injection.reach("worktree.commit")
+        self._check(await self.trees.run(tree, "add", "--all"), f"add the changes in {tree.root}")
+        words = ("commit", "--quiet", "--no-verify", "--message", message)
+        self._check(await self.trees.run(tree, *await _identity(tree), *words), f"commit in {tree.root}")
+        return files
+
+    async def merge(self, branch: str, into: str, message: str, files: Sequence[str] | None = None) -> Merged:
+        """Merge a branch into another one, wherever that is checked out. `files`: take over these files alone.
+
+        Raises WorktreeRefused: no such branch, or its work tree has changes of its own in the way. Raises GitFailed.
+        """
+        git = self.trees.git
+        ours, theirs = await self._commit(into), await self._commit(branch)
+        base = await git.merge_base(ours, theirs)
+        if base == theirs:
+            return Merged(ours)
+        if base == ours and files is None:
+            new = theirs
+        else:
+            printed = await self.trees.run(git, "merge-tree", "--write-tree", "--name-only", "-z", ours, theirs)
+            tree, *names = os.fsdecode(printed.data).partition("\0\0")[0].split("\0")
+            if printed.code == 1:
+                conflicts = [name for name in names if files is None or name in files]
+                if conflicts:
+                    return Merged(None, tuple([await self._show(tree, name) for name in dict.fromkeys(conflicts)]))
+            elif printed.code != 0:
+                raise WorktreeRefused(f"git can't merge {branch} into {into}: {words_of(printed)} (It takes git 2.38.)")
+            parents = ("-p", ours) if files is not None else ("-p", ours, "-p", theirs)
+            tree = tree if files is None else await self._take(ours, tree, files)
+            words = ("commit-tree", tree, *parents, "-m", message)
+            new = self._check(await self.trees.run(git, *await _identity(git), *words), "commit the merge")
+        await fault_injection.reach("worktree.merge")
+        await self._move(into, ours, new)
+        return Merged(new)
+
+    async def rebase(self, tree: Git, onto: str) -> Merged:
+        """Replay a work tree's commits onto a branch; with conflicts it stays as it is. Raises WorktreeRefused."""
+        await self._commit(onto)
+        changed = await self.trees.list_changed(tree)
+        if changed:
+            raise WorktreeRefused(f"{tree.root} has uncommitted changes ({', '.join(changed[:3])}). Commit them first.")
+        words = ("rebase", "--quiet", "--no-autostash", _HEADS + onto)
+        printed = await self.trees.run(tree, *await _identity(tree), *words)
+        if printed.code == 0:
+            return Merged(await tree.commit("HEAD"))
+        named = await tree.ask("diff", "--name-only", "--diff-filter=U", "-z")
+        found = [name for name in os.fsdecode(named.data).split("\0") if name]
+        conflicts = tuple(MarkedFile(name, _read(tree.root / name)) for name in found)
+        await self.trees.run(tree, "rebase", "--abort")
+        if not conflicts:
+            raise WorktreeRefused(f"git can't rebase {tree.root}: {words_of(printed)}")
+        return Merged(None, conflicts)
+
+    async def _commit(self, branch: str) -> str:
+        commit = await self.trees.git.commit(_HEADS + branch)
+        if commit is None:
+            raise WorktreeRefused(f"There is no branch {branch}. `git branch` lists them.")
+        return commit
+
+    async def _show(self, tree: str, name: str) -> MarkedFile:
+        data = await self.trees.git.blob(tree, name, _CONFLICT)
+        return MarkedFile(name, None if data is None or b"\0" in data else data.decode("utf-8", "replace"))
+
+    async def _take(self, ours: str, merged: str, files: Sequence[str]) -> str:
+        """Return the tree of a commit with these files as another tree has them."""
+        git = self.trees.git
+        with tempfile.TemporaryDirectory(prefix="codeloop-git-") as folder:
+            index = Path(folder, "index")
+            self._check(await git.ask("read-tree", ours, index=index), "read the branch")
+            for name in files:
+                row = await git.ask("ls-tree", "-z", merged, "--", name)
+                mode, _, rest = os.fsdecode(row.data).partition(" ")
+                words = ("--add", "--cacheinfo", f"{mode},{rest[5:].partition(chr(9))[0]},{name}")
+                if not row.data:
+                    words = ("--force-remove", "--", name)
+                self._check(await git.ask("update-index", *words, index=index), f"take {name}")
+            return self._check(await git.ask("write-tree", index=index), "write the files")
+
+    async def _move(self, branch: str, old: str, new: str) -> None:
+        """Move a branch forward, with the files of the work tree in which it is checked out."""
+        folder = await self._find_checkout(branch)
+        if folder is None:
+            printed = await self.trees.git.ask("update-ref", "-m", "codeloop: merge", _HEADS + branch, new, old)
+        else:
+            printed = await self.trees.run(Git(folder, self.trees.environment), "merge", "--ff-only", "--quiet", new)
+        self._check(printed, f"bring {branch} forward{f' in {folder}' if folder else ''}")
+
+    async def _find_checkout(self, branch: str) -> Path | None:
+        printed = await self.trees.git.ask("worktree", "list", "--porcelain", "-z")
+        folder = None
+        for row in os.fsdecode(printed.data).split("\0"):
+            if row.startswith("worktree "):
+                folder = Path(row.removeprefix("worktree "))
+            elif row == f"branch {_HEADS}{branch}":
+                return folder
+        return None
+
+    def _check(self, printed: GitOutput, what: str) -> str:
+        """Return the first line that git printed. Raises WorktreeRefused with git's words when it failed."""
+        if printed.code != 0:
+            raise WorktreeRefused(f"git can't {what}: {words_of(printed)}")
+        return "".join(printed.lines[:1])
+
+
+async def _identity(git: Git) -> list[str]:
+    """Return the options that make commits those of the user, whose own configuration is not read otherwise."""
+    words = ["-c", "commit.gpgsign=false"]
+    for name, default in (("user.name", "codeloop"), ("user.email", "codeloop@localhost")):
+        printed = await git.setting("--get", name)
+        words += ("-c", f"{name}={''.join(printed.lines[:1]) or default}")
+    return words
+
+
+async def _list_filtered(git: Git, files: Sequence[str]) -> list[str]:
+    """Return which of these files git would put through a filter."""
+    printed = await git.ask("check-attr", "-z", "filter", "--", *files[:1000])
+    rows = os.fsdecode(printed.data).split("\0")
+    return [name for name, value in zip(rows[::3], rows[2::3], strict=False) if value not in {"unspecified", "unset"}]
+
+
+def _read(path: Path) -> str | None:
+    try:
+        with path.open("rb") as file:
+            data = file.read(_CONFLICT)
+    except OSError:
+        return None
+    return None if b"\0" in data else data.decode("utf-8", "replace")

@@ -1,0 +1,86 @@
+"""Submodules of a further work tree: checked out from what this machine has of them, and looked at before removal.
+
+Each becomes a linked work tree of the submodule's own repository: so nothing is fetched, and no commit is lost with it.
+"""
+
+import os
+from pathlib import Path
+
+from msgspec import Struct
+
+from codeloop.kit.git import common_folder, git_folder
+from codeloop.workspace.git.repository import Git, GitFailed
+from codeloop.workspace.git.working_diff import list_changes
+
+_LINK = "160000 "
+_MOST = 1 << 24  # bytes of an index that is listed
+
+
+class Submodule(Struct, frozen=True):
+    """A submodule: its path in the work tree, the repository that holds its objects, the commit that is wanted."""
+
+    path: str
+    repository: Path
+    commit: str
+
+
+async def list_submodules(git: Git) -> list[Submodule]:
+    """Return the submodules of a work tree's index whose repository is on this machine. Raises GitFailed."""
+    folder = git_folder(git.root)
+    if folder is None or not (git.root / ".gitmodules").is_file():
+        return []
+    printed = await git.ask("config", "-f", ".gitmodules", "--null", "--get-regexp", r"^submodule\..*\.path$")
+    rows = [row.partition("\n") for row in os.fsdecode(printed.data).split("\0") if row]
+    names = {path: key.removeprefix("submodule.").removesuffix(".path") for key, _, path in rows}
+    index = await git.ask("ls-files", "--stage", "-z", cap=_MOST)
+    modules = common_folder(folder).resolve() / "modules"
+    found: list[Submodule] = []
+    for row in os.fsdecode(index.data).split("\0"):
+        if not row.startswith(_LINK):
+            continue
+        facts, _, path = row.partition("\t")
+        repository = Path(os.path.normpath(modules / names.get(path, "..")))
+        inside = Path(os.path.realpath(git.root / path)).is_relative_to(git.root)
+        if inside and repository.is_relative_to(modules) and (repository / "HEAD").is_file():
+            found.append(Submodule(path, repository, facts.split()[1]))
+    return found
+
+
+async def fill_submodules(git: Git) -> list[str]:
+    """Check out the submodules of a new work tree; return the paths of those that could not be. Raises GitFailed."""
+    missing: list[str] = []
+    for each in await list_submodules(git):
+        words = ("worktree", "add", "--quiet", "--detach", "--force", "--", str(git.root / each.path), each.commit)
+        printed = await git.ask_apart(each.repository, (), words, 1 << 16)
+        if printed.code != 0:
+            missing.append(each.path)
+    return missing
+
+
+async def prune_submodules(git: Git, submodules: list[Submodule]) -> None:
+    """Forget the work trees of submodules whose folders are gone. Raises GitFailed."""
+    for each in submodules:
+        await git.ask_apart(each.repository, (), ("worktree", "prune"), 1 << 16)
+
+
+async def list_unsaved_below(git: Git) -> list[str]:
+    """Return the repositories in a work tree (paths relative to it) that hold what is nowhere else. Raises GitFailed.
+
+    A clone that the work tree does not track is always one of them.
+    """
+    printed = await git.ask("ls-files", "--others", "--exclude-standard", "-z", cap=_MOST)
+    unsaved = [name for name in os.fsdecode(printed.data).split("\0") if name.endswith("/")]
+    for each in await list_submodules(git):
+        if git_folder(git.root / each.path) is None:
+            continue
+        below = Git(git.root / each.path, git.environment)
+        try:
+            head = await below.commit("HEAD")
+            changes = await list_changes(below, head, None)
+            lone = await below.ask("rev-list", "-n", "1", "HEAD", "--not", "--branches", "--tags", "--remotes")
+        except GitFailed:
+            unsaved.append(each.path)
+            continue
+        if changes or lone.code != 0 or lone.data:
+            unsaved.append(each.path)
+    return unsaved

@@ -1,0 +1,272 @@
+"""Work trees that lose nothing: the base they come from, what goes along, what is merged, what is removed."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codeloop.config.paths import find_paths
+from codeloop.config.trust.store import record_of, trust
+from tests.app.handlers.worktrees.test_making import PATH, remove
+from tests.server.support.serving import Served, served
+from tests.support.project import startup
+from tests.workspace.snapshot.trees_on_disk import ENVIRONMENT, git, repository, write
+
+FILES = {"a.txt": "1\n2\n3\n", "b.txt": "b\n", ".gitignore": ".env\nlocal/\nother.env\n"}
+
+
+async def make(it: Served, **body: Any) -> tuple[Path, Any]:
+    made = await it.post(PATH, body)
+    return Path(made["directory"]), made
+
+
+async def look(it: Served, name: str) -> Any:
+    return next(row for row in await it.get("/worktree") if row["name"] == name)
+
+
+def commit(folder: Path, files: dict[str, str], message: str = "more") -> str:
+    write(folder, files)
+    git(folder, "add", "-A")
+    git(folder, "commit", "-q", "-m", message)
+    return git(folder, "rev-parse", "HEAD").strip()
+
+
+async def test_it_begins_where_one_is_and_is_compared_with_that(tmp_path: Path) -> None:
+    root = repository(tmp_path / "work", FILES)
+    git(root, "checkout", "-q", "-b", "topic")
+    tip = commit(root, {"topic.txt": "t\n"})
+    async with served(tmp_path) as it:
+        folder, made = await make(it, name="one")
+        assert (made["base"], git(folder, "rev-parse", "HEAD").strip()) == ("topic", tip)
+        commit(root, {"later.txt": "l\n"})
+        commit(folder, {"mine.txt": "m\n"})
+        write(folder, {"new.txt": "n\n"})
+        diff = await it.get("/worktree/one/diff")
+        assert [each["file"] for each in diff["files"]] == ["mine.txt", "new.txt"]
+        row = await look(it, "one")
+        assert (row["ahead"], row["behind"], row["unmerged"], row["changed"]) == (1, 1, 1, ["new.txt"])
+        _, other = await make(it, name="two", base="main")
+        assert other["base"] == "main"
+        assert not (Path(other["directory"]) / "topic.txt").exists()
+        git(root, "checkout", "-q", "--detach", tip)
+        third, detached = await make(it, name="three")
+        assert (detached["base"], git(third, "rev-parse", "HEAD").strip()) == (tip, tip)
+        refused = await it.post("/worktree/three/merge", {}, 400)
+        assert "Name the branch to merge into" in refused["data"]["message"]
+        refused = await it.post(PATH, {"base": "nowhere"}, 400)
+        assert "no branch or commit nowhere" in refused["data"]["message"]
+        assert len(await it.get("/worktree")) == 3
+
+
+async def test_it_begins_at_the_linked_tree_that_one_is_in(tmp_path: Path) -> None:
+    root = repository(tmp_path / "main", FILES)
+    git(root, "worktree", "add", "-q", "-b", "linked", str(tmp_path / "work"))
+    tip = commit(tmp_path / "work", {"linked.txt": "l\n"})
+    async with served(tmp_path) as it:
+        folder, made = await make(it, name="below")
+        assert (made["base"], git(folder, "rev-parse", "HEAD").strip()) == ("linked", tip)
+        write(folder, {"new.txt": "n\n"})
+        merged = await it.post("/worktree/below/merge", {"message": "Mine"})
+        assert (merged["into"], merged["committed"]) == ("linked", ["new.txt"])
+        assert (tmp_path / "work" / "new.txt").read_text() == "n\n"
+        assert git(root, "status", "--porcelain") == ""
+        assert await remove(it, folder) is True
+
+
+async def test_conflicts_are_shown_and_change_nothing(tmp_path: Path) -> None:
+    root = repository(tmp_path / "work", FILES)
+    async with served(tmp_path) as it:
+        folder, _ = await make(it, name="one")
+        tip = commit(root, {"a.txt": "1\nours\n3\n"})
+        commit(folder, {"a.txt": "1\ntheirs\n3\n", "c.txt": "c\n"})
+        for verb in ("merge", "rebase"):
+            result = await it.post(f"/worktree/one/{verb}", {})
+            assert "commit" not in result
+            assert [each["file"] for each in result["conflicts"]] == ["a.txt"]
+            assert "<<<<<<<" in result["conflicts"][0]["text"]
+            assert git(root, "rev-parse", "HEAD").strip() == tip
+            assert git(root, "status", "--porcelain") == git(folder, "status", "--porcelain") == ""
+        part = await it.post("/worktree/one/merge", {"files": ["c.txt"]})
+        assert git(root, "rev-parse", "main").strip() == part["commit"]
+        assert ((root / "c.txt").read_text(), (root / "a.txt").read_text()) == ("c\n", "1\nours\n3\n")
+        write(root, {"b.txt": "in the way\n"})
+        commit(folder, {"b.txt": "b2\n", "a.txt": "1\nours\n3\n"})
+        refused = await it.post("/worktree/one/merge", {}, 400)
+        assert "b.txt" in refused["data"]["message"]
+        assert (root / "b.txt").read_text() == "in the way\n"
+        git(root, "checkout", "-q", "b.txt")
+        assert "commit" in await it.post("/worktree/one/merge", {})
+        assert (root / "b.txt").read_text() == "b2\n"
+        assert await remove(it, folder) is True
+        assert "one" not in git(root, "branch", "--list")
+
+
+async def test_a_merge_into_a_branch_that_is_nowhere_checked_out(tmp_path: Path) -> None:
+    root = repository(tmp_path / "work", FILES)
+    async with served(tmp_path) as it:
+        folder, _ = await make(it, name="one")
+        git(root, "checkout", "-q", "-b", "away")
+        tip = commit(folder, {"c.txt": "c\n"})
+        assert (await it.post("/worktree/one/merge", {}))["commit"] == tip
+        assert git(root, "rev-parse", "main").strip() == tip
+        assert not (root / "c.txt").exists()
+
+
+async def test_removal_by_force_keeps_what_was_uncommitted_on_the_branch(tmp_path: Path) -> None:
+    root = repository(tmp_path / "work", FILES)
+    async with served(tmp_path) as it:
+        folder, _ = await make(it, name="one")
+        write(folder, {"a.txt": "changed\n", "new.txt": "new\n"})
+        assert (await remove(it, folder))["name"] == "WorktreeRemoveFailedError"
+        git(folder, "init", "-q", "clone")
+        commit(folder / "clone", {"x": "x\n"})
+        assert "clone" in (await remove(it, folder, force=True))["data"]["message"]
+        shutil.rmtree(folder / "clone")
+        assert await remove(it, folder, force=True) is True
+        assert git(root, "show", "codeloop/one:new.txt") == "new\n"
+        assert git(root, "show", "codeloop/one:a.txt") == "changed\n"
+        assert await it.get("/worktree") == []
+        again, made = await make(it, name="one")
+        assert made["name"] != "one", "its branch is still there"
+        assert await remove(it, again) is True
+
+
+async def test_ignored_files_go_along_by_rule(tmp_path: Path) -> None:
+    root = repository(tmp_path / "work", FILES)
+    write(root, {".env": "KEY=1\n", "local/settings.json": "{}\n", "other.env": "x\n"})
+    rules = {"copy": {"local": "allow", "other.env": "deny"}}
+    async with served(tmp_path, worktree=rules) as it:
+        folder, made = await make(it, name="one")
+        assert made["asks"] == [".env"]
+        assert (folder / "local" / "settings.json").read_text() == "{}\n"
+        assert not (folder / ".env").exists()
+        assert await it.post("/worktree/one/copy", {"files": [".env"]}) == [".env"]
+        assert (folder / ".env").read_text() == "KEY=1\n"
+        for name in ("other.env", "../../x", "a.txt"):
+            refused = await it.post("/worktree/one/copy", {"files": [name]}, 400)
+            assert "is no ignored file" in refused["data"]["message"]
+        assert git(folder, "status", "--porcelain") == ""
+
+
+async def test_set_up_commands_run_only_in_what_was_trusted(tmp_path: Path) -> None:
+    root = repository(tmp_path / "work", {**FILES, "opencode.json": '{"model": "a/b"}\n'})
+    git(root, "checkout", "-q", "-b", "strange")
+    commit(root, {"opencode.json": '{"mcp": {"x": {"type": "local", "command": ["evil"]}}}\n'})
+    git(root, "checkout", "-q", "main")
+    paths = find_paths(startup(tmp_path / "home", root).environment)
+    async with served(tmp_path, worktree={"setup": ["touch ready"]}) as it:
+        folder, made = await make(it, name="one")
+        assert not (folder / "ready").exists()
+        assert "not trusted" in made["notes"][0]
+    trust(paths, root)
+    async with served(tmp_path, worktree={"setup": ["touch ready"]}) as it:
+        folder, made = await make(it, name="two")
+        assert (folder / "ready").exists()
+        assert record_of(paths, folder) is not None
+        other, made = await make(it, name="three", base="strange")
+        assert not (other / "ready").exists()
+        assert record_of(paths, other) is None
+        (folder / "ready").unlink()
+        assert await remove(it, folder) is True
+        assert record_of(paths, folder) is None
+
+
+async def test_submodules_are_filled_from_this_machine_and_not_lost(tmp_path: Path) -> None:
+    library = repository(tmp_path / "library", {"l.txt": "l\n"})
+    root = repository(tmp_path / "work", FILES)
+    git(root, "submodule", "--quiet", "add", str(library), "vendor/lib")
+    git(root, "commit", "-q", "-m", "with a submodule")
+    library.rename(tmp_path / "gone")
+    async with served(tmp_path) as it:
+        folder, made = await make(it, name="one")
+        assert (made.get("notes", []), (folder / "vendor/lib/l.txt").read_text()) == ([], "l\n")
+        assert git(folder, "status", "--porcelain") == ""
+        write(folder / "vendor/lib", {"l.txt": "changed\n"})
+        assert (await look(it, "one"))["changed"] == ["vendor/lib"]
+        assert "vendor/lib" in (await remove(it, folder))["data"]["message"]
+        tip = commit(folder / "vendor/lib", {"l.txt": "changed\n"})
+        assert "vendor/lib" in (await remove(it, folder))["data"]["message"]
+        git(folder / "vendor/lib", "branch", "mine", tip)
+        git(folder, "checkout", "-q", "--", ".")
+        git(folder / "vendor/lib", "checkout", "-q", "--detach", "HEAD~1")
+        assert await remove(it, folder) is True
+        assert git(root / "vendor/lib", "cat-file", "-t", tip).strip() == "commit"
+        assert git(root / "vendor/lib", "worktree", "list").count("\n") == 1
+
+
+@pytest.mark.parametrize("is_trusted", [False, True])
+async def test_large_files_stay_pointers_unless_the_project_is_trusted(tmp_path: Path, *, is_trusted: bool) -> None:
+    if shutil.which("git-lfs") is None:
+        pytest.skip("git-lfs is not installed")
+    root = tmp_path / "work"
+    root.mkdir()
+    home = tmp_path / "lfs-home"
+    home.mkdir()
+    environment = {**ENVIRONMENT, "HOME": str(home)}
+
+    def run(*words: str) -> None:
+        subprocess.run(["git", *words], cwd=root, env=environment, check=True, capture_output=True)
+
+    run("init", "-q", "-b", "main")
+    for name, words in (("clean", "clean -- %f"), ("smudge", "smudge -- %f"), ("process", "filter-process")):
+        run("config", f"filter.lfs.{name}", f"{shutil.which('git-lfs')} {words}")
+    run("config", "filter.lfs.required", "true")
+    write(root, {".gitattributes": "*.bin filter=lfs diff=lfs merge=lfs -text\n", "x.bin": "large\n" * 99})
+    run("add", "-A")
+    run("commit", "-q", "-m", "first")
+    if is_trusted:
+        trust(find_paths(startup(tmp_path / "home", root).environment), root)
+    async with served(tmp_path) as it:
+        folder, _ = await make(it, name="one")
+        text = (folder / "x.bin").read_text()
+        assert text.startswith("large\n" if is_trusted else "version https://git-lfs.github.com/spec/v1")
+        assert (await look(it, "one")).get("changed", []) == []
+        (folder / "x.bin").write_text("other\n" * 99)
+        if is_trusted:
+            await it.post("/worktree/one/merge", {})
+            assert (root / "x.bin").read_text() == "other\n" * 99
+            assert "git-lfs" in git(root, "show", "HEAD:x.bin"), "a pointer is what is stored"
+        else:
+            assert "by a filter" in (await it.post("/worktree/one/merge", {}, 400))["data"]["message"]
+            (folder / "x.bin").write_text(text)
+        assert await remove(it, folder) is True
+
+
+async def test_a_pointer_stays_a_pointer_without_the_program(tmp_path: Path) -> None:
+    pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n"
+    root = repository(tmp_path / "work", {".gitattributes": "*.bin filter=lfs -text\n", "x.bin": pointer})
+    git(root, "config", "filter.lfs.process", "no-such-git-lfs filter-process")
+    git(root, "config", "filter.lfs.required", "true")
+    trust(find_paths(startup(tmp_path / "home", root).environment), root)
+    async with served(tmp_path) as it:
+        folder, made = await make(it, name="one")
+        assert (folder / "x.bin").read_text() == pointer
+        assert "without filters" in made["notes"][0]
+        assert await remove(it, folder) is True
+
+
+async def test_sparse_trees_hold_only_the_folders_that_are_named(tmp_path: Path) -> None:
+    repository(tmp_path / "work", {"top.txt": "t\n", "one/a": "a\n", "two/b": "b\n"})
+    async with served(tmp_path) as it:
+        folder, _ = await make(it, name="one", sparse=["one"])
+        assert sorted(each.name for each in folder.iterdir()) == [".git", "one", "top.txt"]
+        assert git(folder, "status", "--porcelain") == ""
+        write(folder, {"one/a": "changed\n"})
+        await it.post("/worktree/one/merge", {})
+        assert (tmp_path / "work/one/a").read_text() == "changed\n"
+        assert (tmp_path / "work/two/b").read_text() == "b\n"
+        assert await remove(it, folder) is True
+
+
+async def test_trees_of_another_clone_are_left_alone(tmp_path: Path) -> None:
+    repository(tmp_path / "work", FILES)
+    async with served(tmp_path) as it:
+        folder, _ = await make(it, name="one")
+        git(tmp_path, "clone", "-q", str(tmp_path / "work"), str(tmp_path / "clone"))
+        answer = await it.http.get("/worktree", headers={"x-opencode-directory": str(tmp_path / "clone")})
+        assert answer.json() == []
+        assert [row["name"] for row in await it.get("/worktree")] == ["one"]
+        assert os.path.realpath(folder) == str(folder)
