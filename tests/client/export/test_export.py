@@ -3,6 +3,7 @@
 from html.parser import HTMLParser
 from pathlib import Path
 
+from codeloop.client.export.atif import as_atif
 from codeloop.client.export.html import as_html
 from codeloop.client.export.markdown import as_markdown
 from codeloop.model.testing.script import ScriptedAnswer
@@ -48,3 +49,24 @@ async def test_a_session_is_written_for_people(tmp_path: Path) -> None:
         assert "## You\n\nplease <script>" in text
         assert "<details><summary><b>write</b>" in text
         assert "\x1b" not in text
+
+
+async def test_a_trajectory_has_every_step_with_calls_results_and_sums(tmp_path: Path) -> None:
+    script = [
+        calls(call("write", filePath="a.txt", content="hello\n"), call("read", filePath="none.txt")),
+        ScriptedAnswer(text="Done."),
+    ]
+    async with rig(tmp_path, script) as it:
+        await it.prompt("write hello")
+        session = await it.client.call(SESSION_GET, SessionId(session_id=it.session_id))
+        messages = await it.client.call(SESSION_MESSAGES, ListMessages(session_id=it.session_id))
+        written = as_atif(session, messages)
+        steps = written["steps"]
+        assert [(step["step_id"], step["source"]) for step in steps] == [(1, "user"), (2, "agent"), (3, "agent")]
+        assert (steps[0]["message"], steps[2]["message"]) == ("write hello", "Done.")
+        assert [each["function_name"] for each in steps[1]["tool_calls"]] == ["write", "read"]
+        results = steps[1]["observation"]["results"]
+        assert [each["source_call_id"] for each in results] == [each["tool_call_id"] for each in steps[1]["tool_calls"]]
+        assert "none.txt" in results[1]["content"]
+        total = sum(step["metrics"]["prompt_tokens"] for step in steps[1:])
+        assert 0 < total <= written["final_metrics"]["total_prompt_tokens"]

@@ -26,21 +26,23 @@ from codeloop.schema.wire import JSON
 @NAME
 @click.option("-o", "--output", type=FILE, help="Write to this file instead of stdout.")
 @click.option(
-    "--format", "form", type=click.Choice(["json", "html", "markdown"]), default="json", help="What to write."
+    "--format", "form", type=click.Choice(["json", "html", "markdown", "atif"]), default="json", help="What to write."
 )
 def export(name: str | None, output: Path | None, form: str) -> None:
     """Write a session as JSON (its info, and its messages with parts), or for people as HTML or Markdown.
 
+    `--format atif` writes a trajectory for evaluation harnesses, as JSON.
     NAME: see `codeloop session --help`.
     """
-    data = with_session(name, export_json if form == "json" else partial(_readable, form))
-    if output is None and form != "json":
+    writers = {"json": export_json, "atif": _export_atif}
+    data = with_session(name, writers.get(form) or partial(_readable, form))
+    if output is None and form not in writers:
         click.echo(data.decode(), nl=False)
     elif output is None:
         click.echo(inert_json(data.decode()))
     else:
         try:
-            output.write_bytes(data + b"\n" if form == "json" else data)
+            output.write_bytes(data + b"\n" if form in writers else data)
         except OSError as error:
             raise click.FileError(str(output), hint=error.strerror) from error
 
@@ -58,6 +60,13 @@ async def export_json(client: Client, session: Session) -> bytes:
     """Return a session as the JSON that `codeloop import` reads."""
     messages = await client.call(SESSION_MESSAGES, ListMessages(session_id=session.id))
     return msgspec.json.format(msgspec.json.encode({"info": session, "messages": messages}), indent=2)
+
+
+async def _export_atif(client: Client, session: Session) -> bytes:
+    from codeloop.client.export.atif import as_atif
+
+    messages = await client.call(SESSION_MESSAGES, ListMessages(session_id=session.id))
+    return msgspec.json.format(msgspec.json.encode(as_atif(session, messages)), indent=2)
 
 
 @click.command("import")

@@ -1,0 +1,82 @@
+"""A session as a trajectory in ATIF, the Agent Trajectory Interchange Format that evaluation harnesses read."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from codeloop import __version__
+from codeloop.schema.api.session_inputs import MessageWithParts
+from codeloop.schema.errors import error_message
+from codeloop.schema.message import NO_TOKENS, AssistantMessage, Session, Tokens
+from codeloop.schema.part import ReasoningPart, TextPart, ToolPart, ToolStateCompleted, ToolStateError
+from codeloop.schema.wire import JSON
+
+VERSION = "ATIF-v1.6"
+
+
+def as_atif(session: Session, messages: Sequence[MessageWithParts]) -> JSON:
+    """Return the trajectory: a step for each prompt and each answer of the model, with its calls and their results."""
+    steps = [{"step_id": number, **_step(message)} for number, message in enumerate(messages, 1)]
+    last = next((each.info for each in reversed(messages) if isinstance(each.info, AssistantMessage)), None)
+    agent: JSON = {"name": "codeloop", "version": __version__}
+    if last is not None:
+        agent |= {"model_name": _model(last), "extra": {"agent": last.agent}}
+    used = session.tokens or NO_TOKENS
+    sums = {f"total_{name}": value for name, value in _tokens(used).items()}
+    final: JSON = {**sums, "total_cost_usd": session.cost or 0.0, "total_steps": len(steps)}
+    return {
+        "schema_version": VERSION,
+        "session_id": session.id,
+        "agent": agent,
+        "steps": steps,
+        "final_metrics": final,
+    }
+
+
+def _step(message: MessageWithParts) -> JSON:
+    info = message.info
+    texts = [part.text for part in message.parts if isinstance(part, TextPart) and part.text]
+    step: JSON = {
+        "timestamp": datetime.fromtimestamp(info.time.created / 1000, UTC).isoformat(),
+        "source": "agent" if isinstance(info, AssistantMessage) else "user",
+        "message": "\n\n".join(texts),
+    }
+    if not isinstance(info, AssistantMessage):
+        return step
+    step |= {"model_name": _model(info), "metrics": {**_tokens(info.tokens), "cost_usd": info.cost}}
+    if info.error is not None:
+        step["extra"] = {"error": error_message(info.error)}
+    if thoughts := [part.text for part in message.parts if isinstance(part, ReasoningPart) and part.text]:
+        step["reasoning_content"] = "\n\n".join(thoughts)
+    if calls := [part for part in message.parts if isinstance(part, ToolPart)]:
+        step["tool_calls"] = [
+            {"tool_call_id": call.call_id, "function_name": call.tool, "arguments": call.state.input} for call in calls
+        ]
+        step["observation"] = {
+            "results": [{"source_call_id": call.call_id, "content": _result(call)} for call in calls]
+        }
+    return step
+
+
+def _result(call: ToolPart) -> str:
+    """Return what the model read of a call."""
+    match call.state:
+        case ToolStateCompleted(output=output):
+            return output
+        case ToolStateError() as state:
+            return state.for_model
+        case _:
+            return ""
+
+
+def _model(info: AssistantMessage) -> str:
+    return f"{info.provider_id}/{info.model_id}"
+
+
+def _tokens(tokens: Tokens) -> JSON:
+    """Return token counts; those of a prompt include what was cached."""
+    cached = tokens.cache.read + tokens.cache.write
+    return {
+        "prompt_tokens": tokens.input + cached,
+        "completion_tokens": tokens.output,
+        "cached_tokens": tokens.cache.read,
+    }
