@@ -40,7 +40,8 @@ def codeloop(
 class Desk:
     """A folder with a project in `work` and our own files in `home`. `wrapper` goes before the command.
 
-    `limits`: by their names in `schema/limits.py`, other values (ms, counts) than the rows have there.
+    `limits`: by their names in `schema/limits.py`, other values (ms, counts) than the rows have there; those of
+    `schema/bounds/automation.py` by `automation.NAME`.
     """
 
     folder: Path
@@ -53,9 +54,10 @@ class Desk:
         """What starts the program."""
         python, option, code = COMMAND
         rows = "".join(
-            f"limits.{name} = replace(limits.{name}, value={value}); " for name, value in self.limits.items()
+            f"{name} = replace({name}, value={value}); " for name, value in map(_limit_name, self.limits.items())
         )
-        shorter = "from codeloop.schema import limits; from codeloop.schema.wire import replace; " + rows
+        used = "from codeloop.schema import limits; from codeloop.schema.bounds import automation; "
+        shorter = f"{used}from codeloop.schema.wire import replace; {rows}"
         return [*self.wrapper, python, option, shorter + code if rows else code]
 
     @property
@@ -130,6 +132,12 @@ class Desk:
         return subprocess.run(
             ["git", *who, *arguments], cwd=self.work, check=True, capture_output=True, text=True
         ).stdout
+
+
+def _limit_name(row: tuple[str, int]) -> tuple[str, int]:
+    """Return a limit as the module that has it names it, and its value."""
+    name, value = row
+    return (name if "." in name else f"limits.{name}"), value
 
 
 @cache

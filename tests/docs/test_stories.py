@@ -17,7 +17,10 @@ from tests.support.provider import ModelServer
 TOLD = [page for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))] if blocks(page)]
 LONG = {
     "README.md",
-    *(f"docs/{name}.md" for name in ("agents", "benchmarks", "cli", "extensions", "getting-started", "library", "mcp")),
+    *(
+        f"docs/{name}.md"
+        for name in ("agents", "benchmarks", "ci", "cli", "extensions", "getting-started", "library", "mcp")
+    ),
     *(f"docs/{name}.md" for name in ("models", "permissions", "reliability", "server", "sessions", "tui")),
 }
 """Pages that take more than a quarter of a second of a core."""

@@ -39,6 +39,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "serve": ("commands.serve:serve", "Serve the agent to other programs over HTTP."),
     "web": ("commands.serve:web", "Show your sessions in the browser."),
     "acp": ("commands.acp:acp", "Serve an editor over the Agent Client Protocol."),
+    "ci": (
+        "commands.automation.ci:ci",
+        "Work on issues and pull requests in jobs of GitHub, GitLab or any host.",
+    ),
     "attach": ("commands.attach:attach", "Start a conversation on a running server."),
     "schedule": ("commands.automation.schedule:schedule", "Run prompts at set times, by the system's own timers."),
     "models": ("commands.models:models", "List models with their limits and prices."),

@@ -110,14 +110,21 @@ class OriginClient:
 
     async def post(self, path: str, headers: dict[str, str], body: bytes) -> HttpResponse:
         """Send `body` to the base URL plus `path`; return the response when its head is there. Raises NetworkError."""
+        return await self.request("POST", path, headers, body)
+
+    async def request(self, method: str, path: str, headers: dict[str, str], body: bytes = b"") -> HttpResponse:
+        """Send a request to the base URL plus `path`; return the response when its head is there. Raises NetworkError.
+
+        A request for which a kept connection was closed unanswered is sent again on a new one.
+        """
         check_reach(self._base.hostname or "")
         host = self._base.hostname or ""
         # No proxy knows this machine's own servers, whatever NO_PROXY forgets.
         if not is_local_name(host) and (proxy := proxy_for(self._base.scheme, host, self._port, os.environ)):
             self._proxy = self._proxy or ProxyClient(proxy, self._connect_seconds, self._first_byte)
-            source = await self._proxy.post(self._base_url + path, headers, body)
+            source = await self._proxy.request(method, self._base_url + path, headers, body)
             return HttpResponse(self, source, source.status, source.headers)
-        head = self._head(path, headers, len(body))
+        head = self._head(method, path, headers, len(body))
         while (connection := self._take()) is not None:
             if await self._exchange(connection, head, body):
                 return HttpResponse(self, connection, connection.status, connection.headers)
@@ -170,9 +177,9 @@ class OriginClient:
             connection.close()
         return None
 
-    def _head(self, path: str, headers: dict[str, str], length: int) -> bytes:
+    def _head(self, method: str, path: str, headers: dict[str, str], length: int) -> bytes:
         query = f"?{self._base.query}" if self._base.query else ""
-        lines = [f"POST {self._base.path}{path}{query} HTTP/1.1", f"host: {host_header(self._base)}"]
+        lines = [f"{method} {self._base.path}{path}{query} HTTP/1.1", f"host: {host_header(self._base)}"]
         lines += [f"{name}: {value}" for name, value in headers.items() if "\n" not in value and "\r" not in value]
         lines += [f"content-length: {length}", "", ""]
         return "\r\n".join(lines).encode("latin-1", "replace")

@@ -77,8 +77,8 @@ class ProxyClient:
         self._first_byte = first_byte
         self._client: AsyncClient | None = None
 
-    async def post(self, url: str, headers: dict[str, str], body: bytes) -> ProxyResponse:
-        """Send `body`; return the response once its headers are there. Raises NetworkError."""
+    async def request(self, method: str, url: str, headers: dict[str, str], body: bytes) -> ProxyResponse:
+        """Send a request; return the response once its headers are there. Raises NetworkError."""
         import httpx2
 
         timeout = httpx2.Timeout(None, connect=self._connect, read=self._first_byte)
@@ -90,7 +90,7 @@ class ProxyClient:
                 follow_redirects=False,
                 timeout=timeout,
             )
-            request = self._client.build_request("POST", url, headers=headers, content=body)
+            request = self._client.build_request(method, url, headers=headers, content=body)
             return ProxyResponse(await self._client.send(request, stream=True))
         except CodeloopError as error:
             raise NetworkError("certificate", str(error)) from None

@@ -1,0 +1,224 @@
+"""Sessions of `codeloop run` in programs of their own, which never have the token of the host."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from codeloop.automation.ci.payload import list_at, object_at, text_at
+from codeloop.kit.terminal_text import one_line
+from codeloop.schema.bounds.automation import CI_END, CI_EXPORT
+from codeloop.schema.wire import JSON
+
+PROGRAM = (sys.executable, "-P", "-m", "codeloop")
+_CALL = b'{"type":"tool_use"'
+_LINE = 64 * 1024 * 1024  # bytes; a call's whole output may stand in one line
+_HIDDEN = frozenset(
+    (
+        *(
+            "GITHUB_TOKEN",
+            "GH_TOKEN",
+            "GITHUB_ENV",
+            "GITHUB_OUTPUT",
+            "GITHUB_PATH",
+            "GITHUB_STATE",
+            "GITHUB_STEP_SUMMARY",
+        ),
+        *("GITHUB_EVENT_PATH", "CODELOOP_GITLAB_TOKEN", "GITLAB_TOKEN", "TRIGGER_PAYLOAD", "CI_REPOSITORY_URL"),
+    )
+)
+"""Secrets of the host, and files by which a step changes what the next steps do."""
+_HIDDEN_STARTS = (
+    "ACTIONS_",
+    "INPUT_",
+    "CI_JOB_TOKEN",
+    "CI_JOB_JWT",
+    "CI_REGISTRY_",
+    "CI_DEPENDENCY_PROXY_",
+    "CI_DEPLOY_",
+)
+
+
+class AgentLimits(Struct, frozen=True):
+    """How the agent runs: its bounds, and what its commands may do. Dollars, requests to the model, seconds."""
+
+    cost: float
+    steps: int
+    seconds: float
+    profile: str
+    model: str = ""
+    agent: str = ""
+    is_trusted: bool = False
+    config: str = ""
+
+
+class AgentResult(
+    Struct,
+    frozen=True,
+    kw_only=True,
+    rename={"session_id": "sessionID", "exit_code": "exitCode", "milliseconds": "durationMs"},
+):
+    """How a session ended: the last line of `codeloop run --format json`."""
+
+    session_id: str = ""
+    exit_code: int
+    text: str = ""
+    message: str = ""
+    cost: float = 0.0
+    steps: int = 0
+    milliseconds: int = 0
+    structured: Any = None
+
+
+class RecordedCall(Struct, frozen=True):
+    """A command that a session has run: how it ended, and what it printed. `exit_code` None: it was ended."""
+
+    command: str
+    exit_code: int | None
+    output: str
+
+
+def hide_secrets(environment: Mapping[str, str], token: str) -> dict[str, str]:
+    """Return an environment without the host's secrets, whatever they are called, and without its files for steps."""
+    return {
+        name: value
+        for name, value in environment.items()
+        if name not in _HIDDEN and not name.startswith(_HIDDEN_STARTS) and not (token and token in value)
+    }
+
+
+class AgentProgram:
+    """Starts sessions in a directory. `token`: what must not be in their environment."""
+
+    def __init__(self, limits: AgentLimits, token: str, say: Callable[[str], object]) -> None:
+        """`say`: shows a line of the job's log."""
+        self._limits = limits
+        self._say = say
+        # What Python compiled of one commit would run in place of a file of another, of the same size and second.
+        fresh = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONPYCACHEPREFIX": "/nonexistent"}
+        self._environment = {**hide_secrets(os.environ, token), **fresh}
+
+    async def run(self, directory: Path, title: str, prompt: str, schema: Path | None = None) -> AgentResult:
+        """Run one prompt to its end."""
+        limits = self._limits
+        options = [
+            *("--max-cost", f"{limits.cost:g}", "--max-steps", str(limits.steps), "--timeout", f"{limits.seconds:g}"),
+            *(("--model", limits.model) if limits.model else ()),
+            *(("--agent", limits.agent) if limits.agent else ()),
+            *(("--trust",) if limits.is_trusted else ()),
+            *(("--config", limits.config) if limits.config else ()),
+            *(("--schema", str(schema)) if schema is not None else ()),
+            "-",
+        ]
+        return await self._session(directory, title, options, prompt, limits.seconds + CI_END.seconds)
+
+    async def repeat(self, directory: Path, script: Path, seconds: float) -> AgentResult:
+        """Run the calls of a script in place of a model's, with the same tools, rules and sandbox."""
+        options = ["--replay", str(script), "--timeout", f"{seconds:g}", "Run each command again."]
+        return await self._session(directory, "Proofs again", options, "", seconds + CI_END.seconds)
+
+    async def export(self, directory: Path, session_id: str, form: str, path: Path) -> bool:
+        """Write a session to a file; return whether it could be written."""
+        command = (*PROGRAM, "export", session_id, "--format", form, "--output", str(path))
+        code, _ = await self._start(command, directory, "", CI_EXPORT.seconds)
+        return code == 0 and path.exists()
+
+    async def list_calls(self, directory: Path, session_id: str, path: Path) -> list[RecordedCall]:
+        """Return the commands that a session has run, oldest first, as its store has them. `path`: for the export."""
+        if not await self.export(directory, session_id, "json", path):
+            return []
+        document = msgspec.json.decode(path.read_bytes())
+        parts = [part for message in list_at(document, "messages") for part in list_at(message, "parts")]
+        return [call for part in parts if (call := _recorded_call(part)) is not None]
+
+    async def _session(
+        self, directory: Path, title: str, options: Sequence[str], prompt: str, seconds: float
+    ) -> AgentResult:
+        shared = (
+            "run",
+            "--format",
+            "json",
+            "--profile",
+            self._limits.profile,
+            "--dir",
+            str(directory),
+            "--title",
+            title,
+        )
+        code, line = await self._start((*PROGRAM, *shared, *options), directory, prompt, seconds)
+        try:
+            return msgspec.json.decode(line, type=AgentResult)
+        except msgspec.DecodeError:
+            return AgentResult(exit_code=code or 1, message=f"codeloop run ended with {code} and without a result.")
+
+    async def _start(self, command: Sequence[str], directory: Path, stdin: str, seconds: float) -> tuple[int, bytes]:
+        """Run a program to its end; return its exit code and the last line of its stdout. Its stderr is ours."""
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            cwd=directory,
+            env=self._environment,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            limit=_LINE,
+            start_new_session=True,
+        )
+        last = b""
+        try:
+            async with asyncio.timeout(seconds):
+                if process.stdin is not None:
+                    with suppress(ConnectionError):
+                        process.stdin.write(stdin.encode("utf-8", "replace"))
+                        await process.stdin.drain()
+                    process.stdin.close()
+                if process.stdout is not None:
+                    async for line in process.stdout:
+                        last = line
+                        if line.startswith(_CALL):
+                            self._say(_describe_call(line))
+                await process.wait()
+        except TimeoutError:
+            last = b""
+        finally:
+            if process.returncode is None:
+                await _end(process)
+        return process.returncode or 0, last
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """End a session: it stores that it was interrupted; what does not end in time is killed."""
+    with suppress(ProcessLookupError):
+        process.send_signal(signal.SIGTERM)
+    try:
+        async with asyncio.timeout(CI_END.seconds / 6):
+            await process.wait()
+    except TimeoutError:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        await process.wait()
+
+
+def _describe_call(line: bytes) -> str:
+    """Return a call in one line, for the job's log."""
+    part = msgspec.json.decode(line)["part"]
+    state = object_at(part, "state")
+    given = object_at(state, "input")
+    what = given.get("command") or given.get("filePath") or given.get("pattern") or state.get("title") or ""
+    failed = "" if state.get("status") == "completed" else " (failed)"
+    return one_line(f"{part.get('tool')} {what}{failed}", 160)
+
+
+def _recorded_call(part: JSON) -> RecordedCall | None:
+    state = object_at(part, "state")
+    if part.get("type") != "tool" or part.get("tool") != "bash" or state.get("status") != "completed":
+        return None
+    metadata = object_at(state, "metadata")
+    if "id" in metadata:  # it runs in the background: how it ended is not known
+        return None
+    return RecordedCall(text_at(object_at(state, "input"), "command"), metadata.get("exit"), text_at(state, "output"))

@@ -1,0 +1,207 @@
+"""What has happened on the host, read from what it hands to a job; and what is to be done about it. Pure."""
+
+import re
+from collections.abc import Mapping
+from typing import Literal
+
+from msgspec import Struct
+
+from codeloop.automation.ci.payload import object_at, text_at
+from codeloop.schema.errors import UsageProblem
+from codeloop.schema.wire import JSON
+
+EventKind = Literal["comment", "issue", "label", "pull", "schedule", "dispatch"]
+
+
+class CiEvent(Struct, frozen=True, kw_only=True):
+    """One event. `key` names it once and for all: an event that is delivered twice has the same key twice."""
+
+    kind: EventKind
+    key: str
+    actor: str = ""
+    """Who caused it, as the host names users for `Host.can_write`; "" for a schedule."""
+    is_bot: bool = False
+    number: int = 0
+    """The issue or pull request; 0 for none."""
+    is_pull: bool = False
+    is_fork: bool | None = None
+    """Whether the pull request comes from a fork; None: the event does not say."""
+    is_draft: bool = False
+    text: str = ""
+    """The text that may hold the trigger, or the task of a schedule."""
+    about: str = ""
+    """What the text is about, such as lines of a file."""
+
+
+class Task(Struct, frozen=True):
+    """Work to do. `text`: what a user with write access asked for; "": what the thread asks for."""
+
+    text: str
+
+
+class Review(Struct, frozen=True):
+    """A pull request to review."""
+
+
+class Skip(Struct, frozen=True):
+    """Nothing to do; `reason` for the log."""
+
+    reason: str
+
+
+def plan_work(event: CiEvent, trigger: str, label: str, *, reviews: bool) -> Task | Review | Skip:
+    """Return what an event asks for. `trigger`: the line, `label`: the label that starts work on an issue."""
+    if event.is_bot:
+        return Skip("a program caused the event; programs are not answered")
+    if event.is_fork:
+        return Skip("the pull request comes from a fork; nothing of a fork is run where secrets are")
+    request = find_request(event.text, trigger)
+    match event.kind:
+        case "schedule" | "dispatch":
+            return Task(event.text) if event.text.strip() else Skip("no task was given: set --task")
+        case "label":
+            return Task("") if event.about == label else Skip(f"the label is not `{label}`")
+        case "pull" if request is None and reviews:
+            return Skip("the pull request is a draft") if event.is_draft else Review()
+        case _ if request is None:
+            return Skip(f"no line of the text is `{trigger}`")
+        case _ if request.lower().rstrip(".!") == "review":
+            return Review() if event.is_pull else Skip("only pull requests can be reviewed")
+        case _:
+            return Task(request)
+
+
+def find_request(text: str, trigger: str) -> str | None:
+    """Return what a text says besides the line that is exactly the trigger; None if it has no such line.
+
+    Lines that are quoted, or in a block of code, never count.
+    """
+    lines, fence, found = list[str](), "", False
+    for line in text.splitlines():
+        mark = re.match(r" {0,3}(`{3,}|~{3,})", line)
+        if mark and (not fence or (mark[1][0] == fence[0] and len(mark[1]) >= len(fence))):
+            fence = "" if fence else mark[1]
+        if not fence and not mark and line.rstrip() == trigger:
+            found = True
+        else:
+            lines.append(line)
+    return "\n".join(lines).strip() if found else None
+
+
+def read_github_event(name: str, payload: JSON, run_id: str, task: str) -> CiEvent | Skip:
+    """Return the event of a GitHub job. Raises UsageProblem for one that would give a fork secrets."""
+    if name in {"pull_request_target", "workflow_run"}:
+        raise UsageProblem(
+            f"The workflow is started by `{name}`, which gives secrets to jobs about code of strangers. "
+            "Use the events that `codeloop ci setup` writes."
+        )
+    action = text_at(payload, "action")
+    if (name, action) in _IGNORED or name not in _KNOWN:
+        return Skip(f"`{name}`{f' ({action})' if action else ''} is no event for codeloop")
+    sender = object_at(payload, "sender")
+    who: JSON = {"actor": text_at(sender, "login"), "is_bot": sender.get("type") == "Bot"}
+    if name == "schedule":
+        return CiEvent(kind="schedule", key=f"schedule-{run_id}", text=task)
+    if name == "workflow_dispatch":
+        wanted = object_at(payload, "inputs").get("task") or task
+        return CiEvent(kind="dispatch", key=f"dispatch-{run_id}", text=wanted, **who)
+    if name in {"issue_comment", "issues"}:
+        issue = payload["issue"]
+        who |= {"number": issue["number"], "is_pull": "pull_request" in issue}
+        if name == "issue_comment":
+            comment = payload["comment"]
+            return CiEvent(kind="comment", key=f"comment-{comment['id']}", text=text_at(comment, "body"), **who)
+        if action == "labeled":
+            label = payload["label"]["name"]
+            moment = re.sub(r"\D", "", text_at(issue, "updated_at"))  # an event of its own each time the label is set
+            return CiEvent(kind="label", key=f"issue-{issue['number']}-labeled-{moment}", about=label, **who)
+        return CiEvent(kind="issue", key=f"issue-{issue['number']}-opened", text=text_at(issue, "body"), **who)
+    return _read_github_pull(name, payload, who)
+
+
+_KNOWN = frozenset(
+    (
+        *("issue_comment", "issues", "pull_request", "pull_request_review", "pull_request_review_comment"),
+        *("schedule", "workflow_dispatch"),
+    )
+)
+_IGNORED = frozenset(
+    (
+        *(("issue_comment", each) for each in ("edited", "deleted")),
+        *(("issues", each) for each in ("edited", "closed", "reopened", "deleted", "unlabeled", "assigned")),
+        *(("pull_request", each) for each in ("closed", "edited", "labeled", "unlabeled", "assigned")),
+        *(("pull_request_review", each) for each in ("edited", "dismissed")),
+        *(("pull_request_review_comment", each) for each in ("edited", "deleted")),
+    )
+)
+
+
+def _read_github_pull(name: str, payload: JSON, who: JSON) -> CiEvent:
+    pull = payload["pull_request"]
+    head = object_at(pull["head"], "repo").get("full_name")
+    is_fork = head != pull["base"]["repo"]["full_name"]
+    who |= {"number": pull["number"], "is_pull": True, "is_fork": is_fork, "is_draft": bool(pull.get("draft"))}
+    match name:
+        case "pull_request_review":
+            review = payload["review"]
+            return CiEvent(kind="comment", key=f"review-{review['id']}", text=text_at(review, "body"), **who)
+        case "pull_request_review_comment":
+            comment = payload["comment"]
+            line = comment.get("line") or text_at(comment, "original_line")
+            about = f"{comment.get('path', '')}:{line}\n{comment.get('diff_hunk', '')}"
+            key = f"line-comment-{comment['id']}"
+            return CiEvent(kind="comment", key=key, text=text_at(comment, "body"), about=about, **who)
+        case _:
+            text = text_at(pull, "body") if payload.get("action") == "opened" else ""
+            key = f"pull-{pull['number']}-{pull['head']['sha']}"
+            return CiEvent(kind="pull", key=key, text=text, **who)
+
+
+def read_gitlab_event(environment: Mapping[str, str], payload: JSON | None, task: str) -> CiEvent | Skip:
+    """Return the event of a GitLab job. `payload`: what a webhook sent that triggered the pipeline, None for none."""
+    source, pipeline = environment.get("CI_PIPELINE_SOURCE", ""), environment.get("CI_PIPELINE_ID", "0")
+    user = environment.get("GITLAB_USER_ID", "")
+    if payload is not None:
+        return _read_gitlab_note(payload)
+    match source:
+        case "merge_request_event":
+            project = environment.get("CI_MERGE_REQUEST_PROJECT_ID", "")
+            number = int(environment.get("CI_MERGE_REQUEST_IID", "0"))
+            return CiEvent(
+                kind="pull",
+                key=f"pull-{number}-{environment.get('CI_COMMIT_SHA', '')}",
+                actor=user,
+                number=number,
+                is_pull=True,
+                is_fork=environment.get("CI_MERGE_REQUEST_SOURCE_PROJECT_ID", "") != project,
+                is_draft=environment.get("CI_MERGE_REQUEST_DRAFT", "") == "true",
+            )
+        case "schedule":
+            return CiEvent(kind="schedule", key=f"schedule-{pipeline}", text=task)
+        case "web" | "api" | "trigger":
+            return CiEvent(kind="dispatch", key=f"dispatch-{pipeline}", actor=user, text=task)
+        case _:
+            return Skip(f"pipelines of `{source}` are no event for codeloop")
+
+
+def _read_gitlab_note(payload: JSON) -> CiEvent | Skip:
+    note = object_at(payload, "object_attributes")
+    if payload.get("object_kind") != "note" or note.get("action", "create") != "create":
+        return Skip("the webhook sent something else than a new comment")
+    pull, issue = payload.get("merge_request"), payload.get("issue")
+    thread = pull or issue
+    if thread is None:
+        return Skip("the comment is neither on an issue nor on a merge request")
+    user = object_at(payload, "user")
+    position = object_at(note, "position")
+    return CiEvent(
+        kind="comment",
+        key=f"comment-{note['id']}",
+        actor=text_at(user, "id"),
+        is_bot=text_at(user, "username").startswith(("project_", "group_")) and "_bot" in text_at(user, "username"),
+        number=thread["iid"],
+        is_pull=pull is not None,
+        is_fork=pull is not None and pull.get("source_project_id") != pull.get("target_project_id"),
+        text=text_at(note, "note"),
+        about=f"{position.get('new_path')}:{position.get('new_line')}" if position else "",
+    )

@@ -1,0 +1,1 @@
+"""What `codeloop ci` asks of a host: GitHub, GitLab, and git alone."""

@@ -1,0 +1,169 @@
+"""GitLab, by its REST API, version 4."""
+
+import base64
+from collections.abc import Sequence
+from urllib.parse import quote
+
+from codeloop import __version__
+from codeloop.automation.ci.hosts.host import Author, Comment, LineComment, PullRequest, Thread
+from codeloop.automation.ci.payload import object_at, text_at
+from codeloop.automation.ci.rest import HostProblem, RestApi
+from codeloop.schema.wire import JSON
+
+_ADVICE = {
+    401: "The token is wrong, expired or revoked: make a project access token and set it as CODELOOP_GITLAB_TOKEN.",
+    403: "The token needs the role Developer and the scopes `api` and `write_repository`.",
+    404: "Check the project, and that the token may read it.",
+}
+_DEVELOPER = 30
+"""The access level from which a member may push."""
+
+
+class GitLab:
+    """A project on GitLab. `project`: its number or full path; `api`: `https://HOST/api/v4`."""
+
+    name = "GitLab"
+    author = Author("codeloop", "codeloop@users.noreply.invalid")
+
+    def __init__(self, api: str, project: str, token: str, remote: str) -> None:
+        self.remote = remote
+        self.token = token
+        headers = {"private-token": token, "accept": "application/json", "user-agent": f"codeloop/{__version__}"}
+        self._rest = RestApi(self.name, api, headers, _ADVICE)
+        self._path = f"/projects/{quote(project, safe='')}"
+        self._user = 0
+
+    def git_credential(self) -> str:
+        """Return the value of the Authorization header of git's requests."""
+        return f"Basic {base64.b64encode(f'oauth2:{self.token}'.encode()).decode()}"
+
+    async def can_write(self, actor: str) -> bool:
+        """Return whether a user, given by number, is a Developer or more, in the project or a group above it."""
+        if not actor.isdigit():
+            return False
+        try:
+            member = await self._rest.get(f"{self._path}/members/all/{actor}")
+        except HostProblem as problem:
+            if problem.status == 404:
+                return False
+            raise
+        return member.get("access_level", 0) >= _DEVELOPER and member.get("state", "active") == "active"
+
+    async def read_thread(self, number: int, *, is_pull: bool) -> Thread:
+        """Return an issue or a merge request with its texts, without ours."""
+        thread = await self._rest.get(self._thread(number, is_pull=is_pull))
+        notes = await self._notes(number, is_pull=is_pull)
+        own = await self._own_id()
+        texts = [(_author(thread), text_at(thread, "description"))]
+        texts += [(_author(note), note["body"]) for note in notes if note["author"]["id"] != own and not note["system"]]
+        return Thread(number=number, is_pull=is_pull, title=text_at(thread, "title"), texts=tuple(texts))
+
+    async def read_pull(self, number: int) -> PullRequest:
+        """Return a merge request as it is now."""
+        return _pull(await self._rest.get(self._thread(number, is_pull=True)))
+
+    async def find_comment(self, number: int, *, is_pull: bool, marker: str) -> Comment | None:
+        """Return the note of ours that holds a marker."""
+        own = await self._own_id()
+        for note in await self._notes(number, is_pull=is_pull):
+            if note["author"]["id"] == own and marker in note["body"]:
+                return _comment(note)
+        return None
+
+    async def write_comment(self, number: int, text: str, *, is_pull: bool, marker: str) -> Comment:
+        """Update the note of ours that holds a marker, or create it; never a second one."""
+        path = f"{self._thread(number, is_pull=is_pull)}/notes"
+
+        async def find() -> Comment | None:
+            return await self.find_comment(number, is_pull=is_pull, marker=marker)
+
+        async def create() -> Comment:
+            return _comment(await self._rest.send("POST", path, {"body": text}))
+
+        found = await self._rest.create_once(find, create)
+        if found.text == text:
+            return found
+        return _comment(await self._rest.send("PUT", f"{path}/{found.id}", {"body": text}))
+
+    async def find_pull(self, branch: str) -> PullRequest | None:
+        """Return the open merge request of a branch of this project."""
+        rows = await self._rest.list_all(f"{self._path}/merge_requests", state="opened", source_branch=branch)
+        return next((pull for pull in map(_pull, rows) if pull.head == branch and not pull.is_fork), None)
+
+    async def open_pull(self, branch: str, base: str, title: str, text: str) -> PullRequest:
+        """Open a merge request for a branch, or update the text of the one that is open."""
+        body = {"title": title, "description": text}
+        found = await self.find_pull(branch)
+        if found is not None:
+            return _pull(await self._rest.send("PUT", self._thread(found.number, is_pull=True), body))
+
+        async def create() -> PullRequest:
+            wanted = {**body, "source_branch": branch, "target_branch": base}
+            return _pull(await self._rest.send("POST", f"{self._path}/merge_requests", wanted))
+
+        return await self._rest.create_once(lambda: self.find_pull(branch), create)
+
+    async def list_line_comments(self, number: int) -> list[str]:
+        """Return the texts of our notes on lines of a merge request."""
+        own = await self._own_id()
+        notes = await self._notes(number, is_pull=True)
+        return [note["body"] for note in notes if note["author"]["id"] == own and note.get("type") == "DiffNote"]
+
+    async def comment_lines(self, pull: PullRequest, text: str, comments: Sequence[LineComment], marker: str) -> int:
+        """Open a discussion for each line; GitLab has no review of several. `text` and `marker` are not needed."""
+        del text, marker
+        path = self._thread(pull.number, is_pull=True)
+        versions = (await self._rest.get(path))["diff_refs"]
+        for each in comments:
+            position = {**versions, "position_type": "text", "new_path": each.path, "old_path": each.path}
+            body = {"body": each.text, "position": {**position, "new_line": each.line}}
+
+            async def find(wanted: str = each.text) -> bool | None:
+                first = wanted.partition("\n")[0]
+                return True if any(first in text for text in await self.list_line_comments(pull.number)) else None
+
+            async def create(body: JSON = body) -> bool:
+                await self._rest.send("POST", f"{path}/discussions", body)
+                return True
+
+            await self._rest.create_once(find, create)
+        return len(comments)
+
+    async def default_branch(self) -> str:
+        """Return the name of the branch that changes go into."""
+        return (await self._rest.get(self._path))["default_branch"]
+
+    async def close(self) -> None:
+        """Drop the connections."""
+        await self._rest.close()
+
+    def _thread(self, number: int, *, is_pull: bool) -> str:
+        return f"{self._path}/{'merge_requests' if is_pull else 'issues'}/{number}"
+
+    async def _notes(self, number: int, *, is_pull: bool) -> list[JSON]:
+        return await self._rest.list_all(f"{self._thread(number, is_pull=is_pull)}/notes", sort="asc")
+
+    async def _own_id(self) -> int:
+        if not self._user:
+            self._user = (await self._rest.get("/user"))["id"]
+        return self._user
+
+
+def _author(row: JSON) -> str:
+    return text_at(object_at(row, "author"), "username")
+
+
+def _comment(note: JSON) -> Comment:
+    return Comment(str(note["id"]), "", note["body"])
+
+
+def _pull(row: JSON) -> PullRequest:
+    return PullRequest(
+        number=row["iid"],
+        url=row["web_url"],
+        head=row["source_branch"],
+        head_sha=row["sha"],
+        base=row["target_branch"],
+        is_fork=row["source_project_id"] != row["target_project_id"],
+        is_draft=bool(row.get("draft")),
+    )

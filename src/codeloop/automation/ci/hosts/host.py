@@ -1,0 +1,125 @@
+"""What every host can be asked, and what is known of its threads."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from msgspec import Struct
+
+
+class Thread(Struct, frozen=True, kw_only=True):
+    """An issue or a pull request. `texts`: its description and comments, oldest first, as `(author, text)`."""
+
+    number: int
+    is_pull: bool
+    title: str
+    texts: tuple[tuple[str, str], ...] = ()
+
+
+NO_THREAD = Thread(number=0, is_pull=False, title="")
+
+
+class PullRequest(Struct, frozen=True):
+    """A pull or merge request. `head` and `base`: branches; `is_fork`: its branch is in another repository."""
+
+    number: int
+    url: str
+    head: str
+    head_sha: str
+    base: str
+    is_fork: bool
+    is_draft: bool = False
+
+
+class Comment(Struct, frozen=True):
+    """A comment that we have written."""
+
+    id: str
+    url: str
+    text: str
+
+
+class LineComment(Struct, frozen=True):
+    """A comment for one line, numbered from 1 in the new version of a file."""
+
+    path: str
+    line: int
+    text: str
+
+
+class Author(Struct, frozen=True):
+    """Who makes the commits."""
+
+    name: str
+    email: str
+
+
+class Host(Protocol):
+    """A place where a repository and its threads are kept. Every method raises HostProblem."""
+
+    @property
+    def name(self) -> str:
+        """What the host is called."""
+        ...
+
+    @property
+    def author(self) -> Author:
+        """Who makes the commits."""
+        ...
+
+    @property
+    def remote(self) -> str:
+        """Where branches are fetched from and pushed to."""
+        ...
+
+    @property
+    def token(self) -> str:
+        """The secret; "" for none. Never passed to anything but the host itself."""
+        ...
+
+    def git_credential(self) -> str:
+        """Return the value of the Authorization header of git's requests, "" for none."""
+        ...
+
+    async def can_write(self, actor: str) -> bool:
+        """Return whether a user may push to the repository."""
+        ...
+
+    async def read_thread(self, number: int, *, is_pull: bool) -> Thread:
+        """Return a thread with its texts, without ours."""
+        ...
+
+    async def read_pull(self, number: int) -> PullRequest:
+        """Return a pull request as it is now."""
+        ...
+
+    async def find_comment(self, number: int, *, is_pull: bool, marker: str) -> Comment | None:
+        """Return the comment of ours that holds a marker."""
+        ...
+
+    async def write_comment(self, number: int, text: str, *, is_pull: bool, marker: str) -> Comment:
+        """Update the comment of ours that holds a marker, or create it; never a second one."""
+        ...
+
+    async def find_pull(self, branch: str) -> PullRequest | None:
+        """Return the open pull request of a branch of this repository."""
+        ...
+
+    async def open_pull(self, branch: str, base: str, title: str, text: str) -> PullRequest:
+        """Open a pull request for a branch, or update the text of the one that is open."""
+        ...
+
+    async def list_line_comments(self, number: int) -> list[str]:
+        """Return the texts of our comments on lines of a pull request."""
+        ...
+
+    async def comment_lines(self, pull: PullRequest, text: str, comments: Sequence[LineComment], marker: str) -> int:
+        """Post comments on lines as one review; return how many were posted. `marker` is in each: none comes twice."""
+        ...
+
+    async def default_branch(self) -> str:
+        """Return the name of the branch that changes go into."""
+        ...
+
+    async def close(self) -> None:
+        """Drop the connections."""
+        ...

@@ -1,0 +1,90 @@
+"""A git server without threads: the result is a branch, and a file in the place of each comment."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from codeloop.automation.ci.hosts.host import Author, Comment, LineComment, PullRequest, Thread
+from codeloop.kit.small_files import write_atomically
+
+
+class PlainGit:
+    """A repository on any git server, or in a folder. Files for people are written to `output`."""
+
+    name = "git"
+    token = ""
+    author = Author("codeloop", "codeloop@users.noreply.invalid")
+
+    def __init__(self, remote: str, base: str, head: str, output: Path) -> None:
+        """Know where: `base` is the branch that changes go into, `head` the one to review."""
+        self.remote = remote
+        self._base = base
+        self._head = head
+        self._output = output
+
+    def git_credential(self) -> str:
+        """Return "": git uses what it finds itself, such as a key of SSH."""
+        return ""
+
+    async def can_write(self, actor: str) -> bool:
+        """Return True: who starts the program has the credentials of git already."""
+        del actor
+        return True
+
+    async def read_thread(self, number: int, *, is_pull: bool) -> Thread:
+        """Return a thread without texts."""
+        return Thread(number=number, is_pull=is_pull, title="")
+
+    async def read_pull(self, number: int) -> PullRequest:
+        """Return the branch to review in the shape of a pull request."""
+        return PullRequest(number, "", self._head, "", self._base, is_fork=False)
+
+    async def find_comment(self, number: int, *, is_pull: bool, marker: str) -> Comment | None:
+        """Return what the file of the thread holds."""
+        path = self._file(number, is_pull=is_pull)
+        try:
+            text = path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return None
+        return Comment(path.name, str(path), text) if marker in text else None
+
+    async def write_comment(self, number: int, text: str, *, is_pull: bool, marker: str) -> Comment:
+        """Write the file of the thread."""
+        del marker
+        path = self._file(number, is_pull=is_pull)
+        write_atomically(path, text.encode())
+        return Comment(path.name, str(path), text)
+
+    async def find_pull(self, branch: str) -> PullRequest | None:
+        """Return the branch in the shape of a pull request."""
+        return PullRequest(0, "", branch, "", self._base, is_fork=False)
+
+    async def open_pull(self, branch: str, base: str, title: str, text: str) -> PullRequest:
+        """Return the branch in the shape of a pull request; nothing is opened."""
+        del title, text
+        return PullRequest(0, "", branch, "", base, is_fork=False)
+
+    async def list_line_comments(self, number: int) -> list[str]:
+        """Return the findings that the file of the review holds."""
+        path = self._findings(number)
+        return [path.read_text(encoding="utf-8")] if path.exists() else []
+
+    async def comment_lines(self, pull: PullRequest, text: str, comments: Sequence[LineComment], marker: str) -> int:
+        """Add findings to the file of the review."""
+        del text, marker
+        there = "".join(await self.list_line_comments(pull.number))
+        more = "".join(f"## {each.path}:{each.line}\n\n{each.text}\n\n" for each in comments)
+        write_atomically(self._findings(pull.number), (there + more).encode())
+        return len(comments)
+
+    async def default_branch(self) -> str:
+        """Return the name of the branch that changes go into."""
+        return self._base
+
+    async def close(self) -> None:
+        """Have nothing to drop."""
+
+    def _file(self, number: int, *, is_pull: bool) -> Path:
+        return self._output / f"{'review' if is_pull else 'result'}{f'-{number}' if number else ''}.md"
+
+    def _findings(self, number: int) -> Path:
+        return self._output / f"findings{f'-{number}' if number else ''}.md"

@@ -1,0 +1,272 @@
+"""Branches, commits and pushes, in a repository of our own that nothing of the project configures.
+
+The agent works in the job's checkout. It may write there whatever it likes: hooks, filters, addresses of remotes. So
+the token of the host is only ever given to git in this other repository, which the agent doesn't know of, and which
+takes over files, never settings. Both exchange objects by a path of this machine.
+"""
+
+import asyncio
+import os
+import re
+import signal
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from msgspec import Struct
+
+from codeloop.automation.ci.hosts.host import Author
+from codeloop.kit.processes import which
+from codeloop.kit.terminal_text import one_line
+from codeloop.schema.bounds.automation import CI_GIT, CI_RETRY, CI_TRIES
+from codeloop.schema.errors import CodeloopError, UsageProblem
+
+TRAILER = "Codeloop-Request"
+"""The line of a commit's message that says which request it carries out."""
+_OPTIONS = (
+    *("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "core.attributesFile=/dev/null"),
+    *("-c", "protocol.ext.allow=never", "-c", "safe.directory=*", "-c", "gc.auto=0", "-c", "advice.detachedHead=false"),
+    *("-c", "core.quotePath=false", "-c", "core.autocrlf=false", "--no-pager", "--literal-pathspecs"),
+)
+_PASSED = re.compile(
+    r"PATH|HOME|TMPDIR|SSH_AUTH_SOCK|(?:https?|all|no)_proxy|SSL_CERT_(?:FILE|DIR)|GIT_SSL_CAINFO", re.IGNORECASE
+)
+_LINKS = re.compile(r"refusing|rejected|non-fast-forward|fetch first|stale info", re.IGNORECASE)
+
+
+class GitProblem(CodeloopError):
+    """Git failed; the message has its own words."""
+
+
+class PushRejected(GitProblem):
+    """The server did not take a branch: it has moved, or a rule of the server forbids it."""
+
+
+class ChangedLines(Struct, frozen=True):
+    """Lines of the new version of each file that a range of commits added or changed, numbered from 1."""
+
+    lines: Mapping[str, frozenset[int]]
+
+
+class JobRepository:
+    """The job's checkout (`work`), and our own repository (`folder`), which alone talks to the remote."""
+
+    def __init__(self, work: Path, folder: Path, remote: str, credential: str) -> None:
+        """`credential`: the Authorization header for the remote, "" for none. All paths are absolute."""
+        self._work = work
+        self._folder = folder
+        self._remote = remote
+        self._tree = (f"--work-tree={work}", "-C", str(work))
+        self._secret = _credential(remote, credential)
+
+    async def open(self, output: Path) -> None:
+        """Make our repository. Raises UsageProblem if the checkout is none, or holds the token of the job.
+
+        `output`: a folder whose files are never part of a commit.
+        """
+        folder = await self._try("-C", str(self._work), "rev-parse", "--show-toplevel")
+        if folder is None or Path(folder).resolve() != self._work.resolve():
+            raise UsageProblem(f"{self._work} is not the top folder of a git checkout. Check the repository out first.")
+        left = await self._try(
+            "-C", str(self._work), "config", "--includes", "--get-regexp", r"^http\..*\.extraheader$"
+        )
+        if left:
+            raise UsageProblem(
+                "The checkout keeps the job's token in its git configuration, where commands of the agent can read it. "
+                "Set `persist-credentials: false` at the step that checks out."
+            )
+        await self._run("init", "--quiet", "--bare", str(self._folder))
+        if output.is_relative_to(self._work):
+            (self._folder / "info").mkdir(exist_ok=True)
+            (self._folder / "info" / "exclude").write_text(f"/{output.relative_to(self._work).as_posix()}/\n")
+
+    async def fetch(self, branch: str) -> str | None:
+        """Fetch a branch of the remote, and return its commit; None if there is no such branch."""
+        wanted = f"refs/heads/{branch}"
+        listed = await self._online("ls-remote", self._remote, wanted)
+        if not any(line.endswith(f"\t{wanted}") for line in listed.splitlines()):
+            return None
+        await self._online("fetch", "--quiet", "--no-tags", self._remote, f"+{wanted}:refs/remote/{branch}")
+        return await self._own("rev-parse", f"refs/remote/{branch}")
+
+    async def check_out(self, commit: str, branch: str) -> None:
+        """Put a commit's files into the checkout, on a local branch of this name; what is not committed there stays."""
+        await self._own("update-ref", "refs/heads/work", commit)
+        work = ("-C", str(self._work))
+        await self._run(
+            *work, "fetch", "--quiet", "--no-tags", "--update-shallow", str(self._folder), "refs/heads/work"
+        )
+        await self._run(*work, "checkout", "--quiet", "--no-track", "-B", branch, commit)
+
+    async def record_files(self, commit: str) -> str:
+        """Return a tree of what the checkout holds now, without what is ignored."""
+        await self._own("read-tree", commit)
+        await self._own(*self._tree, "add", "--all", ".")
+        return await self._own("write-tree")
+
+    async def change_tree(self, tree: str, *changes: tuple[str, str]) -> str:
+        """Return a tree with changes on top, each given by the trees before and after it."""
+        await self._own("read-tree", tree)
+        for before, after in changes:
+            raw = await self._own("diff-tree", "-r", "-z", "--no-renames", "--no-abbrev", before, after)
+            if raw:
+                await self._own("update-index", "-z", "--index-info", stdin=_index_rows(raw))
+        return await self._own("write-tree")
+
+    async def keep_new_files(self, tree: str, before: str, after: str) -> str:
+        """Return a tree with the files on top that were new from one tree to another."""
+        only = ("--no-renames", "--no-abbrev", "--diff-filter=A")
+        raw = await self._own("diff-tree", "-r", "-z", *only, before, after)
+        await self._own("read-tree", tree)
+        if raw:
+            await self._own("update-index", "-z", "--index-info", stdin=_index_rows(raw))
+        return await self._own("write-tree")
+
+    async def put_files(self, tree: str) -> None:
+        """Make the checkout hold a tree; what is ignored there stays."""
+        await self._own(*self._tree, "add", "--all", ".")
+        await self._own(*self._tree, "read-tree", "--reset", "-u", tree)
+
+    async def commit(self, parent: str, before: str, after: str, message: str, author: Author) -> str | None:
+        """Commit what changed between two trees on top of a commit; return the commit, None if nothing changed."""
+        if before == after:
+            return None
+        tree = await self.change_tree(parent, (before, after))
+        who = {"NAME": author.name, "EMAIL": author.email}
+        names = {f"GIT_{role}_{key}": value for role in ("AUTHOR", "COMMITTER") for key, value in who.items()}
+        return await self._own("commit-tree", tree, "-p", parent, "-F", "-", stdin=message, more=names)
+
+    async def push(self, commit: str, branch: str) -> None:
+        """Push a commit to a branch of the remote; it must contain what the branch holds. Raises PushRejected."""
+        await self._online("push", "--quiet", self._remote, f"{commit}:refs/heads/{branch}")
+
+    async def find_request(self, key: str, commit: str, base: str) -> tuple[str, str] | None:
+        """Return the commit of a branch that carries a request out, and its message; None if there is none yet."""
+        found = await self._own("log", "--format=%H%x00%B%x01", "--max-count=200", commit, f"^{base}")
+        for entry in found.split("\x01"):
+            sha, _, message = entry.strip().partition("\0")
+            if f"\n{TRAILER}: {key}" in f"{message}\n":
+                return sha, message
+        return None
+
+    async def changed_lines(self, base: str, head: str) -> ChangedLines:
+        """Return the lines that `head` has and the common ancestor with `base` has not."""
+        text = await self._own("diff", "--no-ext-diff", "--no-textconv", "--no-color", "-U0", f"{base}...{head}")
+        return ChangedLines(_lines_of(text))
+
+    async def merge_base(self, base: str, head: str) -> str:
+        """Return the common ancestor of two commits."""
+        return await self._own("merge-base", base, head)
+
+    async def file_lines(self, commit: str, path: str) -> list[str]:
+        """Return the lines of a file of a commit; none if it has no such file."""
+        return (await self._try(f"--git-dir={self._folder}", "show", f"{commit}:{path}") or "").splitlines()
+
+    async def write_patch(self, before: str, after: str, path: Path) -> None:
+        """Write the difference of two trees as a patch that `git apply` takes."""
+        text = await self._own("diff-tree", "-p", "--binary", "--no-color", "--no-ext-diff", before, after)
+        path.write_text(f"{text}\n", encoding="utf-8", errors="surrogateescape")
+
+    async def _own(self, *arguments: str, stdin: str = "", more: Mapping[str, str] | None = None) -> str:
+        return await self._run(f"--git-dir={self._folder}", *arguments, stdin=stdin, more=more)
+
+    async def _online(self, *arguments: str) -> str:
+        """Run a command that talks to the remote; again while the network fails."""
+        for attempt in range(CI_TRIES.value):
+            try:
+                return await self._run(f"--git-dir={self._folder}", *arguments, more=self._secret)
+            except PushRejected:
+                raise
+            except GitProblem:
+                if attempt + 1 >= min(CI_TRIES.value, 4):
+                    raise
+                await asyncio.sleep(CI_RETRY.seconds * 2**attempt)
+        raise GitProblem("git could not reach the remote.")
+
+    async def _try(self, *arguments: str) -> str | None:
+        try:
+            return await self._run(*arguments)
+        except GitProblem:
+            return None
+
+    async def _run(self, *arguments: str, stdin: str = "", more: Mapping[str, str] | None = None) -> str:
+        program = which("git", os.environ.get("PATH"))
+        if program is None:
+            raise UsageProblem("git is not installed.")
+        process = await asyncio.create_subprocess_exec(
+            *(program, *_OPTIONS, *arguments),
+            cwd="/",
+            env={**_git_environment(), **(more or {})},
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,
+        )
+        try:
+            async with asyncio.timeout(CI_GIT.seconds):
+                output, errors = await process.communicate(stdin.encode("utf-8", "surrogateescape"))
+        except TimeoutError:
+            raise GitProblem(f"git {_command_of(arguments)} took more than {CI_GIT.seconds:g} s.") from None
+        finally:
+            if process.returncode is None:
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                await process.wait()
+        if process.returncode == 0:
+            return output.decode("utf-8", "surrogateescape").removesuffix("\n")
+        said = one_line(errors.decode("utf-8", "replace").strip(), 400)
+        command = _command_of(arguments)
+        if command == "push" and _LINKS.search(said):
+            raise PushRejected(f"The push was rejected: {said}")
+        raise GitProblem(f"git {command} failed: {said}")
+
+
+def _git_environment() -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if _PASSED.fullmatch(name)}
+    quiet = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+    return {**kept, **quiet, "GIT_ATTR_NOSYSTEM": "1", "GIT_SSH_COMMAND": "ssh -o BatchMode=yes"}
+
+
+def _credential(remote: str, credential: str) -> dict[str, str]:
+    """Return the variables that sign one git command in at the remote; its arguments would be shown to everybody."""
+    if not credential or not remote.startswith(("https://", "http://")):
+        return {}
+    return {
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": f"http.{remote}.extraheader",
+        "GIT_CONFIG_VALUE_0": f"Authorization: {credential}",
+    }
+
+
+def _command_of(arguments: tuple[str, ...]) -> str:
+    words = [
+        word for at, word in enumerate(arguments) if not word.startswith("-") and arguments[at - 1 : at] != ("-C",)
+    ]
+    return words[0] if words else ""
+
+
+def _index_rows(raw: str) -> str:
+    """Return the rows that `update-index --index-info` takes, from those that `diff-tree -z` gives."""
+    fields, rows = raw.split("\0"), list[str]()
+    for row, path in zip(fields[::2], fields[1::2], strict=False):
+        _, mode, _, sha, status = row.removeprefix(":").split(" ")
+        rows.append(f"{'0' * 6 if status == 'D' else mode} {sha}\t{path}\0")
+    return "".join(rows)
+
+
+def _lines_of(diff: str) -> dict[str, frozenset[int]]:
+    """Return the added lines of each file of a diff without context."""
+    lines: dict[str, set[int]] = {}
+    path, is_head = "", False
+    for line in diff.splitlines():
+        if line.startswith("diff --git "):
+            path, is_head = "", True
+        elif is_head and line.startswith("+++ "):
+            name = line[4:].split("\t")[0].strip('"')
+            path = name.removeprefix("b/") if name != "/dev/null" else ""
+        elif found := re.match(r"@@ -\S+ \+(\d+)(?:,(\d+))? @@", line):
+            is_head = False
+            start, count = int(found[1]), int(found[2] or 1)
+            if path:
+                lines.setdefault(path, set()).update(range(start, start + count))
+    return {name: frozenset(numbers) for name, numbers in lines.items() if numbers}

@@ -1,0 +1,201 @@
+"""Requests to a host's REST API: tried again where that is safe, pages followed, failures in words."""
+
+import asyncio
+import re
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, NamedTuple, TypeVar
+from urllib.parse import urlencode
+
+import msgspec
+
+from codeloop.automation.ci.payload import list_at, object_at, text_at
+from codeloop.kit.terminal_text import one_line
+from codeloop.net.client import OriginClient
+from codeloop.net.http1 import NetworkError
+from codeloop.schema.bounds.automation import CI_ANSWER, CI_PAGES, CI_RESPONSE, CI_RETRY, CI_RETRY_MOST, CI_TRIES
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.wire import JSON
+
+Made = TypeVar("Made")
+
+_NEXT = re.compile(r'<([^>]*)>\s*;\s*rel="next"')
+_DETAIL = 300  # characters of a host's own words that an error shows
+_SAFE = frozenset({"GET", "PUT", "PATCH"})
+"""Methods that do the same when they are sent twice."""
+
+
+class HostProblem(CodeloopError):
+    """The host refuses or can't be reached; the message says what to do. `status`: of HTTP, 0 without an answer."""
+
+    def __init__(self, message: str, status: int = 0) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class UncertainRequest(HostProblem):
+    """A request that must not be sent twice may or may not have been carried out."""
+
+
+class HostAnswer(NamedTuple):
+    """What the host answered: status, headers in lower case, and the JSON of the body (None: empty)."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: Any
+
+    @property
+    def is_list(self) -> bool:
+        """Whether the body is a list."""
+        return isinstance(self.body, list)
+
+
+class RestApi:
+    """The REST API below `base_url`. `advice`: what to do about a status (401, 403, 404), in a sentence each."""
+
+    def __init__(self, name: str, base_url: str, headers: dict[str, str], advice: Mapping[int, str]) -> None:
+        self._name = name
+        self._base_url = base_url.rstrip("/")
+        self._headers = headers
+        self._advice = advice
+        self._http = OriginClient(self._base_url, CI_ANSWER.seconds, CI_ANSWER.seconds)
+
+    async def get(self, path: str, **query: Any) -> Any:
+        """Return the JSON at a path. Raises HostProblem."""
+        return (await self._send("GET", _with_query(path, query), None)).body
+
+    async def list_all(self, path: str, **query: Any) -> list[JSON]:
+        """Return the rows of all pages of a list, oldest page first. Raises HostProblem."""
+        rows: list[JSON] = []
+        following: str | None = _with_query(path, {**query, "per_page": 100})
+        for _ in range(CI_PAGES.value):
+            answer = await self._send("GET", following, None)
+            if not answer.is_list:
+                raise HostProblem(f"{self._name} answered {path} with something that is no list.", answer.status)
+            rows += list_at({"rows": answer.body}, "rows")
+            following = self._next_page(answer)
+            if following is None:
+                break
+        return rows
+
+    async def send(self, method: str, path: str, body: Mapping[str, Any]) -> Any:
+        """Send JSON and return what is answered. Raises HostProblem; for POST also UncertainRequest."""
+        return (await self._send(method, path, body)).body
+
+    async def create_once(
+        self, find: Callable[[], Awaitable[Made | None]], create: Callable[[], Awaitable[Made]]
+    ) -> Made:
+        """Return what `find` finds, else create it; after a lost answer look again before creating it once more."""
+        for attempt in range(CI_TRIES.value):
+            if (found := await find()) is not None:
+                return found
+            try:
+                return await create()
+            except UncertainRequest:
+                if attempt + 1 == CI_TRIES.value:
+                    raise
+                await asyncio.sleep(_pause(attempt))
+        raise HostProblem(f"{self._name} could not be reached.")
+
+    async def close(self) -> None:
+        """Drop the connections."""
+        await self._http.aclose()
+
+    async def _send(self, method: str, path: str, body: Mapping[str, Any] | None) -> HostAnswer:
+        for attempt in range(CI_TRIES.value):
+            is_last = attempt + 1 == CI_TRIES.value
+            try:
+                answer = await self._exchange(method, path, body)
+            except NetworkError as error:
+                unsent = error.kind in {"connect", "refused", "connect-timeout", "proxy", "offline", "certificate"}
+                problem = f"{self._name} can't be reached ({error.kind}{f': {error}' if str(error) else ''})."
+                if method not in _SAFE and not unsent:
+                    raise UncertainRequest(problem) from None
+                if is_last or error.kind in {"offline", "certificate"}:
+                    raise HostProblem(f"{problem} Start the job again when it is back.") from None
+                await asyncio.sleep(_pause(attempt))
+                continue
+            if answer.status < 400:
+                return answer
+            wait = _wait_of(answer)
+            if wait is None and answer.status >= 500:
+                if method not in _SAFE:
+                    raise UncertainRequest(self._describe(method, path, answer), answer.status)
+                wait = _pause(attempt)
+            if wait is None or is_last or wait > CI_RETRY_MOST.seconds:
+                raise HostProblem(self._describe(method, path, answer), answer.status)
+            await asyncio.sleep(wait)
+        raise HostProblem(f"{self._name} could not be reached.")
+
+    async def _exchange(self, method: str, path: str, body: Mapping[str, Any] | None) -> HostAnswer:
+        headers, content = dict(self._headers), b""
+        if body is not None:
+            content = msgspec.json.encode(body)
+            headers["content-type"] = "application/json"
+        if method not in _SAFE:
+            await self._http.aclose()  # on a kept connection nobody could tell whether the request was carried out
+        response = await self._http.request(method, path, headers, content)
+        try:
+            text = bytearray()
+            while data := await response.read(CI_ANSWER.seconds):
+                text += data
+                if len(text) > CI_RESPONSE.value:
+                    raise HostProblem(f"{self._name} answered with more than {CI_RESPONSE.value:,} bytes.")
+        finally:
+            response.close()
+        try:
+            return HostAnswer(
+                response.status, response.headers, msgspec.json.decode(bytes(text)) if text.strip() else None
+            )
+        except msgspec.DecodeError:
+            if response.status < 400:
+                raise HostProblem(f"{self._name} answered {path} with something that is no JSON.") from None
+            return HostAnswer(response.status, response.headers, None)
+
+    def _next_page(self, answer: HostAnswer) -> str | None:
+        """Return the path of the next page. Raises HostProblem for another server, which would get the token."""
+        found = _NEXT.search(answer.headers.get("link", ""))
+        if found is None:
+            return None
+        if not found[1].startswith(f"{self._base_url}/"):
+            raise HostProblem(f"{self._name} names a next page on another server: {one_line(found[1], _DETAIL)}")
+        return found[1].removeprefix(self._base_url)
+
+    def _describe(self, method: str, path: str, answer: HostAnswer) -> str:
+        said = _words_of(answer.body)
+        advice = self._advice.get(answer.status, "Start the job again later." if answer.status >= 500 else "")
+        what = f"{self._name} answered {method} {path.partition('?')[0]} with {answer.status}"
+        return f"{what}{f': {said}' if said else ''}. {advice}".rstrip().replace("..", ".")
+
+
+def _with_query(path: str, query: Mapping[str, Any]) -> str:
+    return f"{path}?{urlencode(query)}" if query else path
+
+
+def _pause(attempt: int) -> float:
+    return min(CI_RETRY.seconds * 2**attempt, CI_RETRY_MOST.seconds)
+
+
+def _wait_of(answer: HostAnswer) -> float | None:
+    """Return for how many seconds a limit of the host's asks to wait; None when it is no such answer."""
+    if answer.status not in {403, 429}:
+        return None
+    after = answer.headers.get("retry-after", "")
+    if after.isdigit():
+        return float(after)
+    reset = answer.headers.get("x-ratelimit-reset", answer.headers.get("ratelimit-reset", ""))
+    left = answer.headers.get("x-ratelimit-remaining", answer.headers.get("ratelimit-remaining"))
+    if left == "0" and reset.isdigit():
+        return max(float(reset) - time.time(), 0.0) + 1.0
+    return CI_RETRY.seconds * 60 if answer.status == 429 else None
+
+
+def _words_of(answered: Any) -> str:
+    """Return what the host says in an error, in one line."""
+    body = object_at({"body": answered}, "body")
+    parts: list[Any] = [body.get("message") or body.get("error")]
+    for each in list_at(body, "errors"):
+        error = object_at({"error": each}, "error")
+        detail = " ".join(filter(None, (text_at(error, "field"), text_at(error, "code"))))
+        parts += [text_at(error, "message") or detail or (each if isinstance(each, str) else "")]
+    return one_line("; ".join(str(part) for part in parts if part), _DETAIL)

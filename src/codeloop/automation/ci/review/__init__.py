@@ -1,0 +1,1 @@
+"""Reviews: findings that a run has proved, on lines that changed, each posted once."""

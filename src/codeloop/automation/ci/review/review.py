@@ -1,0 +1,204 @@
+"""A review of a pull request: the agent's findings, each run again without it, and those posted that held."""
+
+import hashlib
+import os
+from collections import Counter
+from collections.abc import Sequence
+
+import msgspec
+from msgspec import Struct
+
+from codeloop.automation.ci.agent_run import AgentResult, RecordedCall
+from codeloop.automation.ci.event import CiEvent
+from codeloop.automation.ci.hosts.host import LineComment, PullRequest
+from codeloop.automation.ci.job import CiJob, CiOutcome, describe_run, export_session, quote_thread, read_prompt
+from codeloop.automation.ci.job_repository import ChangedLines
+from codeloop.automation.ci.review.findings import (
+    SCHEMA,
+    ReviewFinding,
+    Verdict,
+    comment_of,
+    enclosing_name,
+    find_proof,
+    fingerprint,
+    holds,
+    is_changed,
+    mark_of,
+    read_findings,
+)
+from codeloop.schema.bounds.automation import CI_FINDINGS, CI_PROOF
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.wire import replace
+
+_WORDS: dict[Verdict, str] = {
+    "unproven": "could not be reproduced",
+    "unchanged": "not on a changed line",
+    "repeated": "posted before",
+    "surplus": f"beyond the {CI_FINDINGS.value} that one review posts",
+}
+
+
+class Candidate(Struct, frozen=True):
+    """A finding, the lines of its file, its fingerprint, and the verdict if there is one without a proof."""
+
+    finding: ReviewFinding
+    source: tuple[str, ...]
+    print_: str
+    is_new: bool
+    verdict: Verdict | None
+
+
+class Proven(Struct, frozen=True):
+    """A finding, the recorded run that shows it, its fingerprint, and whether its function is new."""
+
+    finding: ReviewFinding
+    call: RecordedCall
+    print_: str
+    is_new: bool
+
+
+class Trees(Struct, frozen=True):
+    """What the checkout is made to hold: as the agent found it and left it, and with its new files on each side."""
+
+    left: str
+    head: str
+    base: str
+
+
+async def review_pull(job: CiJob, event: CiEvent) -> CiOutcome:
+    """Review a pull request and post what was proved. Raises HostProblem, GitProblem and UsageProblem."""
+    pull = await job.host.read_pull(event.number)
+    head, base = await job.repository.fetch(pull.head), await job.repository.fetch(pull.base)
+    if head is None or base is None:
+        raise CodeloopError(f"The branch `{pull.head if head is None else pull.base}` is gone.")
+    origin = await job.repository.merge_base(base, head)
+    changed = await job.repository.changed_lines(origin, head)
+    if not changed.lines:
+        return CiOutcome("nothing to review", "", 0)
+    await job.repository.check_out(head, pull.head)
+    before = await job.repository.record_files(head)
+    result = await _ask(job, pull, origin, head)
+    page = await export_session(job, result)
+    if result.structured is None:
+        said = result.message or "The review ended without findings in the shape that was asked for."
+        return CiOutcome(
+            "the review did not come to its end", said, result.exit_code or 1, result.cost, (page,), is_done=False
+        )
+    after = await job.repository.record_files(head)
+    new = await job.repository.keep_new_files(before, before, after)
+    trees = Trees(after, new, await job.repository.change_tree(new, (head, origin)))
+    calls = await job.agent.list_calls(job.settings.work, result.session_id, job.scratch / "review.json")
+    candidates = await _sort(job, read_findings(result.structured), pull, (origin, head), changed)
+    proven, counts = await _judge(job, candidates, trees, calls)
+    posted = await _post(job, replace(pull, head_sha=head), proven)
+    facts = (page, *describe_run(result))
+    return CiOutcome("reviewed", _describe(posted, counts), 0, result.cost, facts)
+
+
+async def _sort(
+    job: CiJob, findings: Sequence[ReviewFinding], pull: PullRequest, commits: tuple[str, str], changed: ChangedLines
+) -> list[Candidate]:
+    """Return the findings with the text of their files; those with a verdict need no proof any more.
+
+    `commits`: before and after the change.
+    """
+    origin, head = commits
+    there = "\n".join(await job.host.list_line_comments(pull.number))
+    candidates = list[Candidate]()
+    for finding in findings:
+        source = await job.repository.file_lines(head, finding.path)
+        print_ = fingerprint(finding, source)
+        verdict: Verdict | None = None
+        if not is_changed(finding, changed.lines):
+            verdict = "unchanged"
+        elif mark_of(print_) in there:
+            verdict = "repeated"
+        name = enclosing_name(source, finding.line)
+        before = await job.repository.file_lines(origin, finding.path)
+        is_new = not before or (bool(name) and not any(name in line for line in before))
+        candidates.append(Candidate(finding, tuple(source), print_, is_new, verdict))
+    return candidates
+
+
+async def _ask(job: CiJob, pull: PullRequest, origin: str, head: str) -> AgentResult:
+    schema, diff = job.scratch / "findings.schema.json", job.settings.output / "change.diff"
+    schema.write_bytes(msgspec.json.encode(SCHEMA))
+    await job.repository.write_patch(origin, head, diff)
+    thread = await job.host.read_thread(pull.number, is_pull=True)
+    prompt = read_prompt(
+        "review",
+        number=str(pull.number or pull.head),
+        host=job.host.name,
+        base=pull.base,
+        diff=os.path.relpath(diff, job.settings.work),
+        thread=quote_thread(thread),
+    )
+    return await job.agent.run(job.settings.work, f"Review of {pull.number or pull.head}", prompt, schema)
+
+
+async def _judge(
+    job: CiJob, candidates: Sequence[Candidate], trees: Trees, calls: Sequence[RecordedCall]
+) -> tuple[list[Proven], Counter[Verdict]]:
+    """Return the findings that hold, in the model's order, and how many of the others do not, and why."""
+    counts: Counter[Verdict] = Counter()
+    proven, taken = list[Proven](), set[tuple[str, str]]()
+    for each in candidates:
+        call = find_proof(each.finding, calls, each.source) if each.verdict is None else None
+        proof = (each.finding.command, each.finding.output)
+        if call is None or proof in taken:  # one run proves one finding
+            counts[each.verdict or "unproven"] += 1
+        else:
+            taken.add(proof)
+            proven.append(Proven(each.finding, call, each.print_, each.is_new))
+    if not proven:
+        return [], counts
+    commands = [each.call.command for each in proven]
+    now = await _run_again(job, trees.head, commands, "head")
+    then = await _run_again(job, trees.base, commands, "base")
+    await job.repository.put_files(trees.left)
+    held = [
+        each
+        for each, here, there in zip(proven, now, then, strict=True)
+        if holds(each.finding, here, there, is_new=each.is_new)
+    ]
+    counts["unproven"] += len(proven) - len(held)
+    counts["surplus"] += max(len(held) - CI_FINDINGS.value, 0)
+    return held[: CI_FINDINGS.value], counts
+
+
+async def _run_again(job: CiJob, tree: str, commands: Sequence[str], side: str) -> list[RecordedCall | None]:
+    """Run commands on a tree, each as the agent ran it; None for one that did not come to its end.
+
+    They are run by a session whose model is a script, so by the same tool, under the same rules, in the same sandbox.
+    """
+    await job.repository.put_files(tree)
+    rows = [
+        {"calls": [{"name": "bash", "arguments": {"command": command, "description": "Runs a proof again"}}]}
+        for command in commands
+    ]
+    script = job.scratch / f"{side}.jsonl"
+    script.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in [*rows, {"text": "Done."}]))
+    result = await job.agent.repeat(job.settings.work, script, CI_PROOF.seconds * len(commands))
+    found = await job.agent.list_calls(job.settings.work, result.session_id, job.scratch / f"{side}.json")
+    by_command = {call.command: call for call in found}
+    return [by_command.get(command) for command in commands]
+
+
+async def _post(job: CiJob, pull: PullRequest, proven: Sequence[Proven]) -> int:
+    if not proven:
+        return 0
+    prints = sorted(each.print_ for each in proven)
+    batch = f"<!-- codeloop-review {hashlib.sha256(' '.join(prints).encode()).hexdigest()[:16]} -->"
+    comments = [
+        LineComment(each.finding.path, each.finding.line, comment_of(each.finding, each.call, each.print_, batch))
+        for each in proven
+    ]
+    return await job.host.comment_lines(
+        pull, f"{batch}\nEach was reproduced by a run, which it shows.", comments, batch
+    )
+
+
+def _describe(posted: int, counts: Counter[Verdict]) -> str:
+    findings = "No findings" if not posted else "1 finding" if posted == 1 else f"{posted} findings"
+    others = [f"{count} {_WORDS[verdict]}" for verdict, count in counts.items() if count]
+    return f"{findings} posted." + (f" Of what the model suspected, {', '.join(others)}." if others else "")

@@ -1,0 +1,122 @@
+"""Which host, which event and which repository a job is about: read from the variables that the host sets."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from codeloop.automation.ci.event import CiEvent, Skip, read_github_event, read_gitlab_event
+from codeloop.automation.ci.hosts.github import GitHub
+from codeloop.automation.ci.hosts.gitlab import GitLab
+from codeloop.automation.ci.hosts.host import Host
+from codeloop.automation.ci.hosts.plain import PlainGit
+from codeloop.schema.errors import UsageProblem
+
+HostName = Literal["github", "gitlab", "git"]
+_EVENT_BYTES = 32 * 1024 * 1024
+
+
+class Asked(Struct, frozen=True, kw_only=True):
+    """What the flags say of the event; "" and 0 where the host's variables count."""
+
+    host: str = ""
+    event: str = ""
+    event_path: Path | None = None
+    task: str = ""
+    number: int = 0
+    is_review: bool = False
+    remote: str = ""
+    base: str = ""
+    head: str = ""
+    key: str = ""
+
+
+def find_host(asked: str, environment: Mapping[str, str]) -> HostName:
+    """Return which host a job runs on."""
+    match asked:
+        case "github" | "gitlab" | "git":
+            return asked
+        case _ if environment.get("GITHUB_REPOSITORY"):
+            return "github"
+        case _:
+            return "gitlab" if environment.get("CI_PROJECT_ID") else "git"
+
+
+def make_host(name: HostName, asked: Asked, environment: Mapping[str, str], output: Path) -> Host:
+    """Return the host. Raises UsageProblem for a variable that is missing."""
+
+    def need(variable: str) -> str:
+        if not environment.get(variable):
+            raise UsageProblem(f"{variable} is not set. `codeloop ci setup` writes a file that sets it.")
+        return environment[variable]
+
+    match name:
+        case "github":
+            server = environment.get("GITHUB_SERVER_URL", "https://github.com").rstrip("/")
+            repository, token = need("GITHUB_REPOSITORY"), need("GITHUB_TOKEN")
+            api = environment.get("GITHUB_API_URL", "https://api.github.com")
+            return GitHub(api, repository, token, asked.remote or f"{server}/{repository}.git")
+        case "gitlab":
+            server, project = need("CI_SERVER_URL").rstrip("/"), need("CI_PROJECT_ID")
+            remote = asked.remote or f"{server}/{need('CI_PROJECT_PATH')}.git"
+            return GitLab(need("CI_API_V4_URL"), project, need("CODELOOP_GITLAB_TOKEN"), remote)
+        case "git":
+            if not asked.remote:
+                raise UsageProblem("--remote is missing: where branches are fetched from and pushed to.")
+            return PlainGit(asked.remote, asked.base or "main", asked.head, output)
+
+
+def read_event(name: HostName, asked: Asked, environment: Mapping[str, str]) -> CiEvent | Skip:
+    """Return the event of the job. Raises UsageProblem for one that can't be read."""
+    task = asked.task or environment.get("CODELOOP_TASK", "")
+    key = asked.key or run_of(name, environment)
+    if asked.is_review and (asked.number or name == "git"):
+        return CiEvent(kind="pull", key=f"review-{asked.number}-{key}", number=asked.number, is_pull=True)
+    if name == "git":
+        return CiEvent(kind="dispatch", key=f"dispatch-{key}", text=task)
+    try:
+        if name == "github":
+            event = asked.event or environment.get("GITHUB_EVENT_NAME", "")
+            path = asked.event_path or environment.get("GITHUB_EVENT_PATH")
+            if not event or (not path and event != "schedule"):
+                raise UsageProblem(
+                    "There is no event: set GITHUB_EVENT_NAME and GITHUB_EVENT_PATH, or --event and --event-path."
+                )
+            return read_github_event(event, _read_json(Path(path)) if path else {}, key, task)
+        path = asked.event_path or environment.get("TRIGGER_PAYLOAD")
+        return read_gitlab_event(environment, _read_json(Path(path)) if path else None, task)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise UsageProblem(f"The event has no {error} where one is expected, so it is none of {name}'s.") from None
+
+
+def run_of(name: HostName, environment: Mapping[str, str]) -> str:
+    """Return what names the job, the same when it is started again."""
+    variable = {"github": "GITHUB_RUN_ID", "gitlab": "CI_JOB_ID", "git": ""}[name]
+    return environment.get(variable, "") or str(os.getppid())
+
+
+def find_session_url(name: HostName, environment: Mapping[str, str], output: str) -> str:
+    """Return where people find a file of the output, with `{file}` in the place of its name; "" for nowhere."""
+    match name:
+        case "github" if environment.get("GITHUB_RUN_ID"):
+            server = environment.get("GITHUB_SERVER_URL", "https://github.com").rstrip("/")
+            repository = environment.get("GITHUB_REPOSITORY", "")
+            return f"{server}/{repository}/actions/runs/{environment['GITHUB_RUN_ID']}#artifacts"
+        case "gitlab" if environment.get("CI_JOB_URL"):
+            return f"{environment['CI_JOB_URL']}/artifacts/file/{output}/{{file}}"
+        case _:
+            return ""
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        if path.stat().st_size > _EVENT_BYTES:
+            raise UsageProblem(f"{path} is larger than {_EVENT_BYTES:,} bytes.")
+        return msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+    except OSError as error:
+        raise UsageProblem(f"{path} can't be read: {error.strerror}.") from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise UsageProblem(f"{path} holds no JSON object: {error}.") from error

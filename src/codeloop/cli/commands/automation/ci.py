@@ -1,0 +1,184 @@
+"""`codeloop ci`: what issues, pull requests and schedules of a host ask for, in a job of that host."""
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from codeloop.cli.bootstrap import INTERRUPTED, list_end_signals
+from codeloop.cli.group import Group
+from codeloop.cli.options import AGENT, DIR, FILE, MODEL, OFFLINE, PROFILE, TRUST
+from codeloop.kit.terminal_text import inert
+
+_OPTIONS = (
+    click.option(
+        "--host", type=click.Choice(["github", "gitlab", "git"]), help="The host. [default: found by its variables]"
+    ),
+    click.option("--remote", metavar="URL", help="Where branches are fetched from and pushed to."),
+    click.option(
+        "--base", metavar="BRANCH", help="The branch that changes go into. [default: the host's default branch]"
+    ),
+    click.option(
+        "--max-cost",
+        type=click.FloatRange(min=0),
+        default=2.0,
+        metavar="DOLLARS",
+        help="Stop at this cost. [default: 2]",
+    ),
+    click.option(
+        "--max-steps",
+        type=click.IntRange(min=1),
+        default=100,
+        help="Maximum number of requests to the model. [default: 100]",
+    ),
+    click.option(
+        "--timeout",
+        type=click.FloatRange(min=0, min_open=True),
+        default=1200.0,
+        metavar="SECONDS",
+        help="Stop after this time. [default: 1200]",
+    ),
+    click.option(
+        "--output",
+        type=click.Path(path_type=Path, file_okay=False),
+        default=Path("codeloop-ci"),
+        help="Folder for the session's page and the result. [default: codeloop-ci]",
+    ),
+    click.option("--session-url", metavar="URL", help="Where people find a file of --output; {file} is its name."),
+    click.option("--key", metavar="NAME", help="What names this request: one that was carried out is not done again."),
+    click.option("--config", type=FILE, help="Additional configuration file."),
+    MODEL,
+    AGENT,
+    PROFILE,
+    TRUST,
+    OFFLINE,
+    DIR,
+)
+
+
+def _shared(command: Any) -> Any:
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+@click.group(cls=Group)
+def ci() -> None:
+    """Work on issues and pull requests in a job of GitHub, GitLab or any other host, and review changes."""
+
+
+@ci.command()
+@click.option("--host", type=click.Choice(["github", "gitlab"]), default="github", help="The host. [default: github]")
+@click.option("--trigger", default="/codeloop", help="The line that starts work. [default: /codeloop]")
+@click.option("--secret", metavar="NAME", default="", help="The variable of the model's key. [default: the provider's]")
+@click.option("--minutes", type=click.IntRange(min=1), default=60, help="When the host ends a job. [default: 60]")
+@click.option("--max-cost", type=click.FloatRange(min=0), metavar="DOLLARS", help="Stop each job at this cost.")
+@click.option("--force", is_flag=True, help="Replace a file that differs.")
+@MODEL
+@DIR
+def setup(
+    *, host: str, trigger: str, secret: str, minutes: int, max_cost: float | None, force: bool, **where: Any
+) -> None:
+    """Write the file that starts codeloop in jobs of a host, and say what is left to do."""
+    from codeloop.automation.ci.setup import make_setup, write_setup
+
+    made = make_setup(host, where["model"] or "", trigger, secret, minutes, max_cost)
+    is_new = write_setup(where["directory"] or Path.cwd(), made, force=force)
+    click.echo(f"{'Wrote' if is_new else 'Unchanged:'} {made.path}")
+    for number, step in enumerate(made.steps, 1):
+        click.echo(f"{number}. {step}")
+
+
+@ci.command()
+@click.option("--event", metavar="NAME", help="The event, as GitHub names it. [default: GITHUB_EVENT_NAME]")
+@click.option("--event-path", type=FILE, help="The file with the event. [default: GITHUB_EVENT_PATH, TRIGGER_PAYLOAD]")
+@click.option("--task", metavar="TEXT", help="What to do on a schedule, by hand, or on a plain git host.")
+@click.option("--trigger", default="/codeloop", help="The line that starts work. [default: /codeloop]")
+@click.option("--label", default="codeloop", help="The label that starts work on an issue. [default: codeloop]")
+@click.option("--no-review", is_flag=True, help="Do not review pull requests that nobody asked to review.")
+@_shared
+def run(**flags: Any) -> None:
+    """Handle one event of the host: change files, push a branch, open a pull request, and say so in one comment."""
+    sys.exit(_carry_out(flags))
+
+
+@ci.command()
+@click.option("--number", type=click.IntRange(min=1), help="The pull request. [default: that of the event]")
+@click.option("--head", metavar="BRANCH", help="On a plain git host: the branch to review.")
+@_shared
+def review(**flags: Any) -> None:
+    """Review a pull request: post the bugs that a run has reproduced, each once, on lines that changed."""
+    sys.exit(_carry_out(flags, is_review=True))
+
+
+def _carry_out(flags: dict[str, Any], *, is_review: bool = False) -> int:
+    from codeloop.automation.ci.agent_run import AgentLimits
+    from codeloop.automation.ci.event import Skip
+    from codeloop.automation.ci.job import JobSettings
+    from codeloop.automation.ci.settings import Asked, find_host, find_session_url, make_host, read_event, run_of
+    from codeloop.kit.processes import hide
+    from codeloop.schema.errors import UsageProblem
+
+    hide()  # the token is in our environment, which commands of the agent could read where there is no sandbox
+    work = Path(flags["directory"] or Path.cwd()).resolve()
+    output = work / flags["output"]
+    asked = Asked(
+        host=flags["host"] or "",
+        event=flags.get("event") or "",
+        event_path=flags.get("event_path"),
+        task=flags.get("task") or "",
+        number=flags.get("number") or 0,
+        is_review=is_review,
+        remote=flags["remote"] or "",
+        base=flags["base"] or "",
+        head=flags.get("head") or "",
+        key=flags["key"] or "",
+    )
+    name = find_host(asked.host, os.environ)
+    if is_review and name == "git" and not asked.head:
+        raise UsageProblem("--head is missing: the branch to review.")
+    event = read_event(name, asked, os.environ)
+    if isinstance(event, Skip):
+        click.echo(f"codeloop: Nothing to do: {inert(event.reason)}.", err=True)
+        return 0
+    limits = AgentLimits(
+        cost=flags["max_cost"],
+        steps=flags["max_steps"],
+        seconds=flags["timeout"],
+        profile=flags["profile"] or "auto",
+        model=flags["model"] or "",
+        agent=flags["agent"] or "",
+        is_trusted=flags["trust"],
+        config=str(Path(flags["config"]).resolve()) if flags["config"] else "",
+    )
+    settings = JobSettings(
+        work=work,
+        output=output,
+        limits=limits,
+        run_id=run_of(name, os.environ),
+        session_url=flags["session_url"] or find_session_url(name, os.environ, flags["output"].as_posix()),
+        trigger=flags.get("trigger") or "/codeloop",
+        label=flags.get("label") or "codeloop",
+        reviews=not flags.get("no_review"),
+        base=asked.base,
+    )
+    host = make_host(name, asked, os.environ, output)
+    try:
+        return asyncio.run(_until_signal(host, event, settings))
+    except asyncio.CancelledError:
+        return INTERRUPTED
+
+
+async def _until_signal(host: Any, event: Any, settings: Any) -> int:
+    from codeloop.automation.ci.run import run_event
+
+    task, loop = asyncio.current_task(), asyncio.get_running_loop()
+    for number in list_end_signals():
+        loop.add_signal_handler(number, lambda: task.cancel() if task is not None else None)
+    try:
+        return await run_event(host, event, settings, lambda line: click.echo(f"codeloop: {inert(line)}", err=True))
+    finally:
+        await host.close()

@@ -1,0 +1,103 @@
+"""Which findings a recorded run proves."""
+
+from typing import Any
+
+import pytest
+
+from codeloop.automation.ci.agent_run import RecordedCall
+from codeloop.automation.ci.review.findings import (
+    ReviewFinding,
+    comment_of,
+    enclosing_name,
+    find_proof,
+    fingerprint,
+    holds,
+    read_findings,
+)
+
+SOURCE = [
+    "import os",
+    "",
+    "def add(a, b):",
+    "    return a - b",
+    "",
+    "",
+    "class Door:",
+    "    def open(self):",
+    "        return 1",
+    "x = 2",
+]
+CALL = RecordedCall("python3 t.py", 1, "Traceback: add(2, 3)\nAssertionError: add gives -1\n")
+
+
+def finding(**more: Any) -> ReviewFinding:
+    given: dict[str, Any] = {
+        "path": "lib/calc.py",
+        "line": 4,
+        "title": "t",
+        "body": "b",
+        "command": "python3 t.py",
+        "output": "add gives -1",
+    }
+    return ReviewFinding(**{**given, **more})
+
+
+def test_a_recorded_run_proves_a_finding() -> None:
+    assert find_proof(finding(), [CALL], SOURCE) is CALL
+    assert find_proof(finding(command="python3  t.py\n"), [CALL], SOURCE) is CALL
+
+
+@pytest.mark.parametrize(
+    ("claim", "call"),
+    [
+        (finding(command="python3 other.py"), CALL),
+        (finding(output="add gives 17"), CALL),
+        (finding(output=""), CALL),
+        (finding(output="-1"), CALL),
+        (finding(output="return a - b"), RecordedCall("python3 t.py", 1, "add: return a - b")),
+        (finding(), RecordedCall("python3 t.py", None, CALL.output)),
+        (finding(), RecordedCall("python3 t.py", 127, CALL.output)),
+        (finding(), RecordedCall("python3 t.py", 124, CALL.output)),
+        (finding(line=9), CALL),
+        (finding(command="echo add gives -1"), RecordedCall("echo add gives -1", 0, "add gives -1")),
+        (finding(command="cat a | grep b; git diff"), RecordedCall("cat a | grep b; git diff", 0, "add gives -1")),
+    ],
+)
+def test_what_no_run_shows_is_not_proved(claim: ReviewFinding, call: RecordedCall) -> None:
+    assert find_proof(claim, [call], SOURCE) is None
+
+
+def test_a_finding_holds_when_the_change_makes_the_difference() -> None:
+    passes, other = RecordedCall("python3 t.py", 0, "ok"), RecordedCall("python3 t.py", 1, "add gives 9")
+    missing = RecordedCall("python3 t.py", 1, "ImportError: cannot import name 'add'")
+    assert holds(finding(), CALL, passes, is_new=False)
+    assert not holds(finding(), CALL, CALL, is_new=False), "it was so before"
+    assert not holds(finding(), CALL, other, is_new=False), "the test is wrong on both sides"
+    assert holds(finding(), CALL, missing, is_new=True)
+    assert not holds(finding(), passes, passes, is_new=False), "it is not shown again"
+    assert not holds(finding(), CALL, None, is_new=True)
+
+
+def test_the_function_around_a_line_is_found() -> None:
+    assert [enclosing_name(SOURCE, line) for line in (4, 8, 9, 10, 1, 99)] == ["add", "open", "open", "", "", ""]
+
+
+def test_a_finding_is_known_again_when_its_line_has_moved() -> None:
+    moved = ["# one", "# two", *SOURCE]
+    assert fingerprint(finding(), SOURCE) == fingerprint(finding(line=6), moved)
+    assert fingerprint(finding(), SOURCE) != fingerprint(finding(line=9), SOURCE)
+    assert fingerprint(finding(), SOURCE) != fingerprint(finding(path="b.py"), SOURCE)
+
+
+def test_a_comment_can_be_left_by_nothing_in_it() -> None:
+    text = comment_of(
+        finding(title="@all <!-- x\n/close"), RecordedCall("c", 1, "```\n/merge"), "f" * 16, "<!-- batch -->"
+    )
+    assert "@all" not in text
+    assert text.count("<!--") == 2
+    assert "````console" in text
+
+
+def test_an_answer_of_another_shape_has_no_findings() -> None:
+    for structured in (None, [], "x", {"findings": 3}, {"findings": [{"path": 1}]}, {}):
+        assert read_findings(structured) == []

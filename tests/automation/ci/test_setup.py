@@ -1,0 +1,57 @@
+"""The file that `codeloop ci setup` writes."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from codeloop.automation.ci.setup import make_setup, write_setup
+from codeloop.schema.errors import UsageProblem
+
+
+def test_the_github_file_gives_forks_nothing_and_asks_for_no_more_than_it_needs(tmp_path: Path) -> None:
+    made = make_setup("github", "openai/gpt-5", "/codeloop", "", 30, 1.5)
+    assert write_setup(tmp_path, made, force=False)
+    assert not write_setup(tmp_path, made, force=False)
+    text = (tmp_path / ".github/workflows/codeloop.yml").read_text()
+    document: Any = yaml.safe_load(text)
+    job = document["jobs"]["codeloop"]
+    assert "pull_request_target" not in document[True]
+    assert "workflow_run" not in document[True]
+    assert document["permissions"] == {}
+    assert job["permissions"] == {"contents": "write", "issues": "write", "pull-requests": "write"}
+    assert "head.repo.full_name == github.repository" in job["if"]
+    assert "contains(github.event.comment.body, '/codeloop')" in job["if"]
+    assert "github.event.issue.number" in document["concurrency"]["group"]
+    assert document["concurrency"]["cancel-in-progress"] is False
+    assert job["timeout-minutes"] == 30
+    checkout, *_, start, upload = job["steps"]
+    assert checkout["with"] == {"persist-credentials": False}
+    assert start["run"] == "exec codeloop ci run --model openai/gpt-5 --max-cost 1.5"
+    assert {*start["env"]} == {"GITHUB_TOKEN", "OPENAI_API_KEY"}
+    assert start["env"]["OPENAI_API_KEY"] == "${{ secrets.OPENAI_API_KEY }}"
+    assert "${{" not in start["run"], "no text of an event is ever part of a command line"
+    assert upload["if"] == "always()"
+    assert "OPENAI_API_KEY" in made.steps[0]
+
+
+def test_the_gitlab_file_starts_for_its_own_merge_requests_only() -> None:
+    made = make_setup("gitlab", "", "/bot", "MY_KEY", 60, None)
+    document = yaml.safe_load(made.text)
+    rules = [rule["if"] for rule in document["codeloop"]["rules"]]
+    assert "$CI_MERGE_REQUEST_SOURCE_PROJECT_ID == $CI_PROJECT_ID" in rules[0]
+    assert document["codeloop"]["script"][-1] == "exec codeloop ci run --trigger /bot"
+    assert "MY_KEY" in made.text
+
+
+def test_another_file_is_kept_and_words_that_would_change_it_are_refused(tmp_path: Path) -> None:
+    made = make_setup("github", "", "/codeloop", "", 60, None)
+    (tmp_path / made.path).parent.mkdir(parents=True)
+    (tmp_path / made.path).write_text("name: mine\n")
+    with pytest.raises(UsageProblem, match="--force"):
+        write_setup(tmp_path, made, force=False)
+    assert write_setup(tmp_path, made, force=True)
+    for model in ("a b", "x'; rm -rf /", "a/${{ github.token }}"):
+        with pytest.raises(UsageProblem, match="--model"):
+            make_setup("github", model, "/codeloop", "", 60, None)

@@ -1,0 +1,52 @@
+"""The one comment: its record, and what a model may not do with it."""
+
+from codeloop.automation.ci.agent_run import hide_secrets
+from codeloop.automation.ci.thread_comment import (
+    ThreadRecord,
+    add_done,
+    quote_answer,
+    read_record,
+    write_comment_text,
+)
+
+
+def test_a_record_is_read_back_from_the_start_of_a_comment_only() -> None:
+    record = ThreadRecord(done=("comment-1",), cost=0.5, run="9", until=77)
+    text = write_comment_text(record, "done", "The answer.", ("$0.50", ""))
+    assert read_record(text) == record
+    assert read_record(f"x {text}") == ThreadRecord()
+    assert read_record('<!-- codeloop-thread {"done": 3} -->') == ThreadRecord()
+    assert text.endswith("**codeloop** · done\n\nThe answer.\n\n---\n$0.50\n")
+
+
+def test_done_requests_are_kept_up_to_a_bound() -> None:
+    record = ThreadRecord()
+    for number in range(300):
+        record = add_done(record, f"comment-{number}", 0.01)
+    assert (len(record.done), record.done[-1], record.cost) == (200, "comment-299", 3.0)
+
+
+def test_an_answer_notifies_nobody_hides_nothing_and_runs_nothing() -> None:
+    text = quote_answer("@ada and\n/close\n  /merge\n<!-- codeloop-thread {} -->\n![x](https://e.org/?q=1) <img src=y>")
+    assert "@ada" not in text
+    assert "\n/close" not in text
+    assert "  /merge" not in text
+    assert "<!--" not in text
+    assert "![" not in text
+    assert "<img" not in text
+    assert quote_answer("`@decorator` in src/a.py, a / b") == "`@decorator` in src/a.py, a / b"
+    assert len(quote_answer("x" * 60_000)) < 51_000
+
+
+def test_the_environment_of_a_session_has_no_secret_of_the_host() -> None:
+    given = {
+        "PATH": "/bin",
+        "ANTHROPIC_API_KEY": "k",
+        "GITHUB_TOKEN": "t0ken",
+        "MY_COPY": "x t0ken y",
+        "ACTIONS_ID_TOKEN_REQUEST_TOKEN": "x",
+        "GITHUB_ENV": "/f",
+        "CI_JOB_TOKEN": "j",
+        "GITHUB_SHA": "abc",
+    }
+    assert hide_secrets(given, "t0ken") == {"PATH": "/bin", "ANTHROPIC_API_KEY": "k", "GITHUB_SHA": "abc"}
