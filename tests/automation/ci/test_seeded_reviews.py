@@ -116,7 +116,7 @@ def model_of(true: Sequence[Claim], false: Sequence[Claim]) -> tuple[Answer, ...
     ]
     found = [each.finding for each in claims]
     return (
-        Answer(calls=tuple(reads)),
+        *((Answer(calls=tuple(reads)),) if reads else ()),
         Answer(calls=tuple(writes)),
         Answer(calls=tuple(runs)),
         call("StructuredOutput", call_id="out", findings=found),
@@ -173,7 +173,7 @@ def test_at_most_a_tenth_of_what_is_posted_is_false_and_every_bug_is_posted(tmp_
                 next(line for line in row["body"].splitlines() if line.startswith("**")) for row in host.line_comments
             ]
             (text,) = host.own_comments(pull)
-            print(text, sorted(title for title in posted[-len(host.line_comments) :]), len(host.line_comments), number)
+            assert f"{len(host.line_comments)} findings posted" in text
     for title in posted:
         passed[title.strip("*").partition(": ")[2]] += 1
     wrong = sum(count for kind, count in passed.items() if kind != "true")
