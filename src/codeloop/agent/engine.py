@@ -71,6 +71,8 @@ class Policy(Struct, frozen=True):
     tokens_before: int = 0
     budget: SharedBudget | None = None
     """What other sessions spend, too, and what the session with its subagents may ever spend; None: anything."""
+    keep_hour: bool = False
+    """Whether what is sent should be kept for an hour by services that can."""
     room: int | None = None
     """Tokens that a request may hold before the conversation is compacted; None: not known."""
     compact: bool = True

@@ -165,6 +165,7 @@ def make_request(
         temperature=agent.temperature,
         top_p=agent.top_p,
         options=options,
+        keep_hour=engine.policy.keep_hour,
         attempts=MODEL_FALLBACK_ATTEMPTS.value if models_left(model.info.ref, engine.policy) else None,
     )
 

@@ -25,6 +25,12 @@ LONG_REQUEST = 200_000
 """Tokens of a request above which some services ask for more."""
 
 
+HOUR_WRITE = 2.0
+"""What it costs to write to a cache that is kept for an hour, in prices of the input, where writing costs extra."""
+TIERS = {"flex": 0.5, "batch": 0.5, "priority": 2.0}
+"""What a request of a tier costs, in standard prices."""
+
+
 class Prices(msgspec.Struct, frozen=True):
     """Dollars per million tokens. `is_known`: False where neither catalog nor configuration names a price.
 
@@ -40,14 +46,21 @@ class Prices(msgspec.Struct, frozen=True):
 
     def cost(self, tokens: Tokens) -> float:
         """Return the dollars that the `tokens` of a request cost. Reasoning tokens are part of `output`."""
-        if self.long is not None and tokens.input + tokens.cache.read + tokens.cache.write > LONG_REQUEST:
+        if self.long is not None and tokens.context > LONG_REQUEST:
             return self.long.cost(tokens)
-        return (
+        dollars = (
             tokens.input * self.input
             + tokens.output * self.output
             + tokens.cache.read * self.cache_read
             + tokens.cache.write * self.cache_write
-        ) / 1_000_000
+            + tokens.cache.hour_write * (self.hour_write - self.cache_write)
+        )
+        return dollars * TIERS.get(tokens.tier, 1.0) / 1_000_000
+
+    @property
+    def hour_write(self) -> float:
+        """Dollars per million tokens that are written to a cache which is kept for an hour."""
+        return self.input * HOUR_WRITE if self.cache_write > self.input else self.cache_write
 
 
 class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -172,6 +185,8 @@ class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Fields of the body in the wire's own names, which go before all others."""
     headers: dict[str, str] = {}
     """Further headers of this request."""
+    keep_hour: bool = False
+    """Whether a service that can should keep the beginning of the request for an hour, at a higher price."""
     attempts: int | None = None
     """Tries in all, where another model stands ready; None: as many as usual."""
 

@@ -39,6 +39,8 @@ class Quirks(Struct, frozen=True):
     """Call ids must have exactly this many letters and digits; 0: any."""
     cache_marks: bool = True
     """Accepts Anthropic's `cache_control`."""
+    hour_marks: bool = False
+    """Accepts marks that keep what they are on for an hour."""
     marked_models: tuple[str, ...] = ()
     """Models, by wildcard, that a gateway of chat completions caches only up to such a mark."""
     cache_minutes: int = 5
@@ -100,6 +102,7 @@ OPENAI = Quirks(
 OPENAI_LIKE = replace(OPENAI, refused_keywords=UNCLOSED, answer_format="", reasoning_summary="", patch_grammar=())
 """A service that speaks as OpenAI does at an address of its own."""
 ANTHROPIC = Quirks(
+    hour_marks=True,
     answer_format="output_config",
     no_answer_format=(
         *("claude-2*", "claude-3*", "claude-instant*", "claude-opus-4", "claude-opus-4-0", "claude-opus-4-2*"),

@@ -8,16 +8,18 @@ from codeloop.schema.wire import JSON, Wire
 
 
 class CacheTokens(Wire):
-    """Tokens read from and written to the provider's prompt cache."""
+    """Tokens read from and written to the provider's prompt cache; `hour_write`: of `write`, what is kept an hour."""
 
     read: int
     write: int
+    hour_write: int = 0
 
 
 class Tokens(Wire):
     """Token counts of one step or their sum; `input` excludes cached ones.
 
-    `estimated`: how many of these no service has counted; None: all were counted.
+    `estimated`: how many of these no service has counted; None: all were counted. `tier`: the service's word for a
+    price other than the standard one (`flex`, `priority`, `batch`).
     """
 
     input: int
@@ -26,11 +28,17 @@ class Tokens(Wire):
     cache: CacheTokens
     total: int | None = None
     estimated: int | None = None
+    tier: str = ""
 
     @property
     def all(self) -> int:
         """What the context held after the step: input, output and both cache counts."""
-        return self.input + self.output + self.cache.read + self.cache.write
+        return self.context + self.output
+
+    @property
+    def context(self) -> int:
+        """What the request held: input and both cache counts."""
+        return self.input + self.cache.read + self.cache.write
 
     def plus(self, more: "Tokens", times: int = 1) -> "Tokens":
         """Return the sums without `total`; with `times=-1` the differences, never below 0."""
@@ -41,8 +49,10 @@ class Tokens(Wire):
             cache=CacheTokens(
                 read=max(self.cache.read + times * more.cache.read, 0),
                 write=max(self.cache.write + times * more.cache.write, 0),
+                hour_write=max(self.cache.hour_write + times * more.cache.hour_write, 0),
             ),
             estimated=max((self.estimated or 0) + times * (more.estimated or 0), 0) or None,
+            tier=self.tier or more.tier,
         )
 
 

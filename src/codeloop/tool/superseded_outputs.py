@@ -36,6 +36,10 @@ _MOVES = re.compile(r"\b(?:cd|pushd|popd)\b")
 _MOVES_FIRST = re.compile(r"\s*cd\s+/[^\s;&|]*\s*(?:&&|;)")
 
 
+HOUR = 60 * 60_000
+"""How long a cache is kept that was asked to be kept so long (ms)."""
+
+
 class CacheAge(Struct, frozen=True):
     """What is known of a service's cache after the first `seen` entries.
 
@@ -63,7 +67,7 @@ class CacheAge(Struct, frozen=True):
                 is_cold = age.is_cold(created) or any(before < time <= created for time in pruned)
                 from codeloop.model.quirks import cache_life  # a first request needs none of it
 
-                life = cache_life(info.provider_id)
+                life = HOUR if info.tokens.cache.hour_write else cache_life(info.provider_id)
                 age = CacheAge(
                     place + 1,
                     max(age.warm_until, _find_request_time(entries[place]) + life),

@@ -10,7 +10,10 @@ from codeloop.model.catalog.catalog import Catalog
 from codeloop.model.catalog.overrides import overlaid
 from codeloop.model.chat import Prices
 from codeloop.model.protocols.anthropic.response import tokens_of as anthropic_tokens
+from codeloop.model.protocols.bedrock.response import tokens_of as bedrock_tokens
 from codeloop.model.protocols.chat_completions.response import tokens_of as chat_tokens
+from codeloop.model.protocols.google.response import tokens_of as google_tokens
+from codeloop.model.protocols.google_interactions.response import tokens_of as interaction_tokens
 from codeloop.model.protocols.responses.response import tokens_of as responses_tokens
 from codeloop.schema.config import ProviderConfig
 from codeloop.schema.message import CacheTokens, Tokens
@@ -59,6 +62,65 @@ PRICES = Prices(2.0, 10.0, 0.2, 2.5, is_known=True)
                 }
             ),
             (50 * 2.0 + 503 * 10.0 + 100_000 * 0.2 + 248 * 2.5) / 1e6,
+        ),
+        # Writing to a cache that is kept for an hour costs twice the input; a batch costs half.
+        (
+            anthropic_tokens(
+                {
+                    "input_tokens": 2_048,
+                    "cache_read_input_tokens": 1_800,
+                    "cache_creation_input_tokens": 248,
+                    "cache_creation": {"ephemeral_5m_input_tokens": 148, "ephemeral_1h_input_tokens": 100},
+                    "output_tokens": 503,
+                    "service_tier": "batch",
+                }
+            ),
+            (2_048 * 2.0 + 503 * 10.0 + 1_800 * 0.2 + 148 * 2.5 + 100 * 4.0) / 2e6,
+        ),
+        # OpenAI's tiers: the one that waits costs half, the one that is quick twice as much.
+        (chat_tokens({"prompt_tokens": 100, "completion_tokens": 10}, "flex"), (100 * 2.0 + 10 * 10.0) / 2e6),
+        (responses_tokens({"input_tokens": 100, "output_tokens": 10}, "priority"), (100 * 2.0 + 10 * 10.0) / 0.5e6),
+        # The tokens of an image cost as those of text; thoughts of Gemini's cost as the answer does.
+        (
+            google_tokens(
+                {
+                    "promptTokenCount": 264,
+                    "candidatesTokenCount": 80,
+                    "thoughtsTokenCount": 20,
+                    "totalTokenCount": 364,
+                    "promptTokensDetails": [
+                        {"modality": "TEXT", "tokenCount": 6},
+                        {"modality": "IMAGE", "tokenCount": 258},
+                    ],
+                }
+            ),
+            (264 * 2.0 + 100 * 10.0) / 1e6,
+        ),
+        (
+            interaction_tokens(
+                {
+                    "total_input_tokens": 258,
+                    "total_cached_tokens": 58,
+                    "total_output_tokens": 30,
+                    "total_thought_tokens": 10,
+                    "total_tokens": 298,
+                    "input_tokens_by_modality": [{"modality": "image", "tokens": 258}],
+                }
+            ),
+            (200 * 2.0 + 58 * 0.2 + 40 * 10.0) / 1e6,
+        ),
+        # Bedrock's input count leaves out cached tokens, too.
+        (
+            bedrock_tokens(
+                {
+                    "inputTokens": 30,
+                    "outputTokens": 628,
+                    "totalTokens": 658,
+                    "cacheReadInputTokens": 100,
+                    "cacheWriteInputTokens": 8,
+                }
+            ),
+            (30 * 2.0 + 628 * 10.0 + 100 * 0.2 + 8 * 2.5) / 1e6,
         ),
         # DeepSeek's and Moonshot's own fields.
         (

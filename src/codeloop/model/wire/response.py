@@ -85,3 +85,8 @@ def count(source: Mapping[str, Any], *path: str) -> int:
 def text(value: Any) -> str:
     """Return the value when it is text, else ""."""
     return value if isinstance(value, str) else ""
+
+
+def tier_of(value: Any) -> str:
+    """Return the tier of a request that costs other than the standard one; "": it does not."""
+    return value if value in {"flex", "priority"} else ""

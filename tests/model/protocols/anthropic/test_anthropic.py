@@ -303,6 +303,13 @@ def test_services_without_cache_marks_get_none() -> None:
     assert b"cache_control" not in body.encode(request)
 
 
+def test_what_is_kept_for_an_hour_is_marked_so_where_the_service_takes_that() -> None:
+    request = ModelRequest(system="s", turns=(UserTurn((TextPiece("x"),)),), tools=(TOOL,), keep_hour=True)
+    hour = b'"cache_control":{"type":"ephemeral","ttl":"1h"}'
+    assert AnthropicBody(INFO, ANTHROPIC).encode(request).count(hour) == 3
+    assert hour not in AnthropicBody(INFO, Quirks()).encode(request)
+
+
 WORDS = st.text(max_size=20)
 NAMED = st.text("abc ß🎉", min_size=1, max_size=8).map(lambda text: f"x{text}")
 

@@ -8,6 +8,7 @@ from codeloop.agent.moves import count_used_tokens
 from codeloop.agent.request.budget import SharedBudget
 from codeloop.agent.request.window import room_of
 from codeloop.app.project import Project
+from codeloop.model.chat import ModelInfo
 from codeloop.schema.api.session_inputs import RunLimits
 from codeloop.schema.api.session_requests import BudgetUse
 from codeloop.schema.config import SpendingConfig
@@ -36,6 +37,7 @@ async def make_policy(limits: RunLimits | None, message: UserMessage, project: P
         compact=compaction.auto and limits.compact,
         fallback=_usable_models(project, agent.fallback or ()),
         attended=limits.attended,
+        keep_hour=_keeps_hour(project, session.id, info),
     )
 
 
@@ -56,6 +58,14 @@ def _find_budget(project: Project, session: Session, limits: RunLimits) -> Share
 def _keep_trees(_project: Project) -> dict[str, SharedBudget]:
     """Make the table of what trees of sessions may spend, by the session at the top."""
     return {}
+
+
+def _keeps_hour(project: Project, session_id: str, info: ModelInfo) -> bool:
+    if info.prices.hour_write <= info.prices.cache_write:
+        return False
+    from codeloop.agent.request.cache_life import wants_hour
+
+    return wants_hour(project.store.context_view(session_id).entries, info)
 
 
 async def _find_tightest_budget(project: Project) -> BudgetUse | None:

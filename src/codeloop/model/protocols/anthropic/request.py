@@ -37,7 +37,8 @@ from codeloop.schema.wire import JSON
 
 METADATA = "anthropic"
 """The key of ReasoningPiece.metadata: {"signature": text} of a thought, or {"redacted": data}."""
-MARK = b',"cache_control":{"type":"ephemeral"}}'
+MARK, HOUR = {"type": "ephemeral"}, {"type": "ephemeral", "ttl": "1h"}
+"""Marks of what is cached: for five minutes after it was last sent, and for an hour."""
 MARKED_MESSAGES = 2
 EFFORTS = ((24_000, "max"), (12_000, "high"), (4_000, "medium"), (0, "low"))
 """From which thinking budget (tokens) on an effort stands for it."""
@@ -69,7 +70,7 @@ class AnthropicBody:
         if self._quirks.cache_marks:
             last = messages[-MARKED_MESSAGES:]
             messages[-MARKED_MESSAGES:] = [
-                encode_turn(message.role, _add_cache_mark(message.blocks)) for message in last
+                encode_turn(message.role, _add_cache_mark(message.blocks, self._mark(request))) for message in last
             ]
         bodies = b",".join([message.body for message in messages])
         head = to_json(self._head(request))
@@ -95,13 +96,16 @@ class AnthropicBody:
                     head["top_p"] = request.top_p
         head.update(options)
         head = with_body({name: value for name, value in head.items() if value is not None}, request)
-        mark: JSON = {"cache_control": {"type": "ephemeral"}} if self._quirks.cache_marks else {}
+        mark: JSON = {"cache_control": self._mark(request)} if self._quirks.cache_marks else {}
         if request.tools:
             *tools, last = self._cache.tools(request.tools)
             head["tools"] = [*tools, {**last, **mark}]
         if request.system:
             head["system"] = [{"type": "text", "text": request.system, **mark}]
         return head
+
+    def _mark(self, request: ModelRequest) -> dict[str, str]:
+        return HOUR if request.keep_hour and self._quirks.hour_marks else MARK
 
     def _options(self, request: ModelRequest) -> JSON:
         """Return the options, with the thinking that the model takes: newer ones refuse a budget and want an effort."""
@@ -188,9 +192,10 @@ def _text(text: str) -> JSON | None:
     return {"type": "text", "text": text} if text.strip() else None
 
 
-def _add_cache_mark(blocks: list[bytes]) -> list[bytes]:
+def _add_cache_mark(blocks: list[bytes], mark: dict[str, str]) -> list[bytes]:
     """Put the cache mark on the last block that may carry one."""
     for at in range(len(blocks) - 1, -1, -1):
         if not blocks[at].startswith(THOUGHTS):
-            return [*blocks[:at], blocks[at][:-1] + MARK, *blocks[at + 1 :]]
+            marked = b"".join((blocks[at][:-1], b',"cache_control":', to_json(mark), b"}"))
+            return [*blocks[:at], marked, *blocks[at + 1 :]]
     return blocks

@@ -152,6 +152,7 @@ def tokens_of(usage: JSON) -> Tokens:
         return NO_TOKENS
     reasoning = count(usage, "output_tokens_details", "thinking_tokens")
     total = fresh + output + read + written
-    return Tokens(
-        input=fresh, output=output, reasoning=reasoning, cache=CacheTokens(read=read, write=written), total=total
-    )
+    hour = min(count(usage, "cache_creation", "ephemeral_1h_input_tokens"), written)
+    cache = CacheTokens(read=read, write=written, hour_write=hour)
+    tier = "batch" if usage.get("service_tier") == "batch" else ""  # priority is paid for beforehand
+    return Tokens(input=fresh, output=output, reasoning=reasoning, cache=cache, total=total, tier=tier)

@@ -6,7 +6,7 @@ import msgspec
 
 from codeloop.model.chat import FinishReason, ModelEvent, ReasoningDelta
 from codeloop.model.protocols.chat_completions.request import METADATA
-from codeloop.model.wire.response import ResponseReader, count, is_json_object, items, text
+from codeloop.model.wire.response import ResponseReader, count, is_json_object, items, text, tier_of
 from codeloop.model.wire.tool_calls import arguments_text
 from codeloop.schema.message import NO_TOKENS, CacheTokens, Tokens
 from codeloop.schema.wire import JSON
@@ -53,6 +53,7 @@ class CompletionChunk(msgspec.Struct, gc=False):
 
     choices: list[CompletionChoice] | None = None
     usage: Any = None
+    service_tier: Any = None
     error: Any = None
     message: Any = None
     detail: Any = None
@@ -92,7 +93,7 @@ class OpenAIReader(ResponseReader):
         if chunk.choices:
             self._choice(chunk.choices[0])
         if chunk.usage is not None:
-            self.tokens = tokens_of(chunk.usage)
+            self.tokens = tokens_of(chunk.usage, tier_of(chunk.service_tier))
         if chunk.error is not None:
             self._fail({"error": chunk.error})
         elif not chunk.choices and chunk.usage is None and (said := chunk.message or chunk.detail):
@@ -183,7 +184,7 @@ def merge_detail(details: list[JSON], piece: JSON) -> None:
     last[field] = joined
 
 
-def tokens_of(usage: Any) -> Tokens:
+def tokens_of(usage: Any, tier: str = "") -> Tokens:
     """Return the counts of a `usage` object; what it lacks is 0. Cached tokens are taken off the input."""
     if not is_json_object(usage):
         return NO_TOKENS
@@ -196,6 +197,5 @@ def tokens_of(usage: Any) -> Tokens:
         output += reasoning
     fresh = max(prompt - cached - written, 0)
     total = fresh + output + cached + written
-    return Tokens(
-        input=fresh, output=output, reasoning=reasoning, cache=CacheTokens(read=cached, write=written), total=total
-    )
+    cache = CacheTokens(read=cached, write=written)
+    return Tokens(input=fresh, output=output, reasoning=reasoning, cache=cache, total=total, tier=tier)

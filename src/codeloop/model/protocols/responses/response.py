@@ -7,7 +7,7 @@ import msgspec
 from codeloop.model.chat import FinishReason, ModelEvent, ReasoningDelta, TextDelta
 from codeloop.model.protocols.responses.patch_grammar import PATCH_ARGUMENT
 from codeloop.model.protocols.responses.request import METADATA
-from codeloop.model.wire.response import ResponseReader, count, is_json_object, items, text
+from codeloop.model.wire.response import ResponseReader, count, is_json_object, items, text, tier_of
 from codeloop.model.wire.tool_calls import OpenCall, arguments_text
 from codeloop.schema.message import NO_TOKENS, CacheTokens, Tokens
 from codeloop.schema.wire import JSON
@@ -99,7 +99,7 @@ class ResponsesReader(ResponseReader):
         if not is_json_object(response):
             self._fail({"message": "the last event holds no response"})
             return
-        self.tokens = tokens_of(response.get("usage"))
+        self.tokens = tokens_of(response.get("usage"), tier_of(response.get("service_tier")))
         if is_json_object(error := response.get("error")):
             self._fail({"error": error})
             return
@@ -197,7 +197,7 @@ class ResponsesReader(ResponseReader):
         self._blocks.pieces.append(words)
 
 
-def tokens_of(usage: Any) -> Tokens:
+def tokens_of(usage: Any, tier: str = "") -> Tokens:
     """Return the counts of a `usage` object; what it lacks is 0. Cached tokens are taken off the input."""
     if not is_json_object(usage):
         return NO_TOKENS
@@ -207,6 +207,5 @@ def tokens_of(usage: Any) -> Tokens:
     reasoning = count(usage, "output_tokens_details", "reasoning_tokens")
     fresh = max(prompt - cached - written, 0)
     total = fresh + output + cached + written
-    return Tokens(
-        input=fresh, output=output, reasoning=reasoning, cache=CacheTokens(read=cached, write=written), total=total
-    )
+    cache = CacheTokens(read=cached, write=written)
+    return Tokens(input=fresh, output=output, reasoning=reasoning, cache=cache, total=total, tier=tier)

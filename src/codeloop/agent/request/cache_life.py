@@ -1,0 +1,31 @@
+"""For how long a service is asked to keep the beginning of requests: an hour where that costs less. Pure."""
+
+from collections.abc import Sequence
+
+from codeloop.model.chat import ModelInfo
+from codeloop.schema.message import AssistantMessage
+from codeloop.store.conversation import Entry
+
+SHORT, LONG = 5 * 60_000, 60 * 60_000
+"""How long a prompt cache is kept after the last request with it (ms)."""
+
+
+def wants_hour(entries: Sequence[Entry], info: ModelInfo) -> bool:
+    """Return whether the session's requests so far would have cost less with a cache that is kept for an hour.
+
+    To write to such a cache costs more for every token; it saves writing the whole conversation again after a pause of
+    more than five minutes. Who paused once will again.
+    """
+    prices, saved, extra = info.prices, 0.0, 0.0
+    if prices.hour_write <= prices.cache_write:
+        return False
+    before, size = 0, 0
+    for entry in entries:
+        answer = entry.info
+        if not isinstance(answer, AssistantMessage) or not (now := answer.tokens.context):
+            continue
+        if SHORT < answer.time.created - before <= LONG:
+            saved += size * (prices.cache_write - prices.cache_read)
+        extra += max(now - size, 0) * (prices.hour_write - prices.cache_write)
+        before, size = answer.time.created, now
+    return saved > extra
