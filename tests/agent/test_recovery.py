@@ -13,7 +13,7 @@ import pytest
 
 from codeloop.agent.engine import Policy
 from codeloop.agent.moves import Recover, next_move
-from codeloop.agent.recovery import ABORTED, CHECK, INTERRUPTED, NOT_STARTED, recover
+from codeloop.agent.recovery import ABORTED, CHECK_FIRST, INTERRUPTED, NOT_STARTED, recover
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.message import AssistantMessage
@@ -109,14 +109,14 @@ async def test_the_next_prompt_closes_what_was_open_and_tells_the_model(tmp_path
         running, pending = it.calls()
         assert isinstance(running.state, ToolStateError)
         assert (running.state.error, running.state.time.start) == (INTERRUPTED, 5)
-        assert running.state.metadata == {"output": "so far\n", "interrupted": True, ADVICE: CHECK}
+        assert running.state.metadata == {"output": "so far\n", "interrupted": True, ADVICE: CHECK_FIRST}
         assert isinstance(pending.state, ToolStateError)
         assert pending.state.error == NOT_STARTED
         assert it.project.store.pending_permissions() == []
         assert not (it.work / "x").exists(), "it is not run again"
         turns = it.model.requests[0].turns
         check_turns(turns)
-        assert [output.split("\n")[0] for output in told(turns[2])] == [f"{INTERRUPTED} {CHECK}", NOT_STARTED]
+        assert [output.split("\n")[0] for output in told(turns[2])] == [f"{INTERRUPTED} {CHECK_FIRST}", NOT_STARTED]
         assert "so far" in told(turns[2])[0]
 
 

@@ -18,7 +18,7 @@ _log = logging.getLogger(__name__)
 
 
 class RpcError(CodeloopError):
-    """An error as the protocol has it: of ours, or of the other side."""
+    """An error as the protocol defines it, from either side."""
 
     def __init__(self, code: int, message: str, data: Any = None) -> None:
         super().__init__(message)
@@ -108,7 +108,7 @@ class EditorConnection:
             _log.warning("%s: %s", method, error)
 
     def _answer(self, number: str | int, method: str, task: asyncio.Task[Any]) -> None:
-        """Send what a request's task came to."""
+        """Send the result of a request's task."""
         self._running.pop(number, None)
         if task.cancelled():
             self._fail(number, CANCELLED, "Cancelled.")

@@ -105,7 +105,7 @@ class EditorSessions:
             _log.warning("MCP server %s: %s", name, error)
 
     def _follow(self, directory: str, client: Client) -> None:
-        """Follow a directory's events; when one can't be shown, that is logged, and those that come later are."""
+        """Follow a directory's events; one that can't be shown is logged; later ones are still shown."""
         running = self._following.get(directory)
         if running is not None and not running.done():
             return

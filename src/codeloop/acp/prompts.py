@@ -1,4 +1,4 @@
-"""A prompt of the editor as parts of ours, or as the command that it names."""
+"""Turns an editor's prompt into our parts, or as the command that it names."""
 
 from base64 import b64encode
 from collections.abc import Sequence

@@ -76,7 +76,7 @@ async def compact(engine: Engine, session_id: str, move: Compact) -> None:
     room = engine.policy.room or _find_reported_room(view)
     with StoredAbort(engine, info):
         asked = _note_request(model.info, await engine.hooks.change_history(session_id, entries), room)
-        asked = await engine.hooks.change_note_request(request, model.info, asked, auto=move.auto)
+        asked = await engine.hooks.change_summary_request(request, model.info, asked, auto=move.auto)
     usage = Usage(model.info.prices, asked, engine.policy.budget)
     with StoredAbort(engine, info, usage):
         await fault_injection.reach("compaction.start")

@@ -159,7 +159,7 @@ class TurnHooks(ToolHooks):
         del session_id
         return entries
 
-    async def change_note_request(
+    async def change_summary_request(
         self, user: UserMessage, info: ModelInfo, request: ModelRequest, *, auto: bool
     ) -> ModelRequest:
         """Return the request for the summary of a compaction."""

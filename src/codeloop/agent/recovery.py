@@ -45,7 +45,7 @@ _LONGEST = 300
 
 NOT_STARTED = "Interrupted before the call's arguments were complete. It was not run."
 INTERRUPTED = "Interrupted: the call was started, but how far it got is unknown."
-CHECK = "It was not, and will not be, run again by itself. Check what it did before you repeat it."
+CHECK_FIRST = "It was not, and will not be, run again by itself. Check what it did before you repeat it."
 """What the model is told of a call that was interrupted."""
 NOT_ALLOWED = "Interrupted while waiting for permission. It was not run."
 ABORTED = MessageAbortedError(data=ErrorText(message="Aborted"))
@@ -84,14 +84,17 @@ def closing(info: AssistantMessage, parts: tuple[Part, ...], error: MessageError
 
 
 def mark_interrupted(call: ToolPart, now: int, reason: str = INTERRUPTED) -> ToolPart:
-    """Return the call as interrupted, with what it had reported so far; `reason`: of one that was started."""
+    """Return the call as interrupted, with what it had reported so far.
+
+    `reason`: the error for a call that had started.
+    """
     metadata = {"interrupted": True}
     start, why = now, NOT_STARTED
     match call.state:
         case ToolStateRunning(time=time, metadata=progress):
             metadata = {**(progress or {}), **metadata}
             start, why = time.start, reason
-            metadata |= {ADVICE: CHECK} if reason == INTERRUPTED else {}
+            metadata |= {ADVICE: CHECK_FIRST} if reason == INTERRUPTED else {}
         case ToolStatePending() | _:
             pass
     state = ToolStateError(

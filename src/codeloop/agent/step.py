@@ -175,7 +175,7 @@ async def _describe_changed_files(engine: Engine, info: AssistantMessage) -> Tex
 
     It has no text, so that no client shows it; the projection makes the words of what its metadata names.
     """
-    if engine.workspace.read_log.is_empty:  # a first answer starts no thread
+    if engine.workspace.read_log.is_empty:  # nothing read yet: no need to start a thread
         return None
     changed = await asyncio.to_thread(engine.workspace.read_log.take_changed, info.session_id)
     if not changed:
@@ -263,7 +263,7 @@ async def _stream(
 
 
 class _RetryStatus:
-    """Shows that a request waits to be sent again, and that this is over: in time, or when something comes of it."""
+    """Shows that a request waits to be sent again, and when the wait ends: after its time, or once events arrive."""
 
     def __init__(self, engine: Engine, session_id: str) -> None:
         self._engine = engine
@@ -339,6 +339,7 @@ def store_finish(
     """Store how the step ended, the session's new sums, and `more`, in one transaction."""
     info = usage.of(info)
     reason = "tool-calls" if called and finished.reason != "cut" else finished.reason
+    # What was called decides, not what the service said; a cut without calls is an error.
     if reason == "tool-calls" and not called:
         reason = "stop"
     if reason == "cut" and not called:

@@ -1,4 +1,4 @@
-"""The client of a directory that this process serves itself, for as long as a person works in it."""
+"""A client for a directory that this process serves itself."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -10,7 +10,10 @@ from codeloop.schema.operation import Gives, Operation, Takes
 
 
 class AppClient:
-    """Calls the handlers of the directory's project, which is another one after its configuration has changed."""
+    """Calls the handlers of the directory's project.
+
+    It outlives the project, which is reopened when its configuration changes.
+    """
 
     def __init__(self, app: App, directory: Path) -> None:
         self.app = app

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from codeloop.kit.jsonc import Document, Path, ValueSpan, is_list, is_object, parse
+from codeloop.kit.jsonc import Document, Keys, ValueSpan, is_list, is_object, parse
 from codeloop.schema.limits import CONFIG_DEPTH
 from codeloop.schema.wire import JSON
 
@@ -125,7 +125,7 @@ def with_value(text: str, path: Sequence[str], value: Any) -> str:
     return document.text[: span.start] + _indent(_format_value(value), 2 * len(path)) + document.text[span.end :]
 
 
-def _with_member(document: Document, path: Path, key: str, value: Any) -> str:
+def _with_member(document: Document, path: Keys, key: str, value: Any) -> str:
     """Return a document's text with a member more at the end of the object at `path`, on lines of its own."""
     whole, depth = document.text, 2 * len(path) + 2
     row = f"\n{' ' * depth}{json.dumps(key, ensure_ascii=False)}: {_indent(_format_value(value), depth)}"

@@ -11,8 +11,7 @@ from codeloop.config.files import read_text
 from codeloop.config.normalise import Values, describe
 from codeloop.config.paths import Paths
 from codeloop.config.sources import Layer, format_keys
-from codeloop.kit.jsonc import Document, JsoncError, is_list, is_object, parse
-from codeloop.kit.jsonc import Path as Keys
+from codeloop.kit.jsonc import Document, JsoncError, Keys, is_list, is_object, parse
 from codeloop.kit.small_files import FileState, file_state
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CONFIG_BYTES, CONFIG_DEPTH

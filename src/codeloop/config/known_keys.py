@@ -5,8 +5,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from codeloop.kit.jsonc import Path as Keys
-from codeloop.kit.jsonc import is_list, is_object
+from codeloop.kit.jsonc import Keys, is_list, is_object
 from codeloop.kit.suggest import near
 from codeloop.schema.config import (
     AgentConfig,

@@ -17,8 +17,7 @@ from codeloop.config.sources import NO_EXTRA_LAYERS, ExtraLayers, Layer, Origin,
 from codeloop.config.substitute import REFERENCE, substitute
 from codeloop.config.trust.filter import filter_layer
 from codeloop.config.validation import find_fault
-from codeloop.kit.jsonc import Path as Keys
-from codeloop.kit.jsonc import is_list, is_object
+from codeloop.kit.jsonc import Keys, is_list, is_object
 from codeloop.kit.small_files import FileState
 from codeloop.kit.suggest import suggest_names
 from codeloop.net.offline import is_offline

@@ -8,8 +8,7 @@ from msgspec import field as struct_field
 
 from codeloop.config.known_keys import settings
 from codeloop.config.sources import Layer, format_keys
-from codeloop.kit.jsonc import Path as Keys
-from codeloop.kit.jsonc import is_object
+from codeloop.kit.jsonc import Keys, is_object
 from codeloop.schema.config import AgentConfig, Config
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON

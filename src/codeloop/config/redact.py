@@ -11,8 +11,7 @@ import msgspec
 
 from codeloop.config.load import Loaded
 from codeloop.config.sources import Origin, format_keys
-from codeloop.kit.jsonc import Path as Keys
-from codeloop.kit.jsonc import is_list, is_object, iterate_texts
+from codeloop.kit.jsonc import Keys, is_list, is_object, iterate_texts
 from codeloop.schema.wire import JSON
 
 _SECRET = re.compile(r"key|token|secret|passw|auth|credential|cookie|bearer|private", re.IGNORECASE)

@@ -10,8 +10,7 @@ from msgspec import Struct
 from codeloop.config.files import read_text
 from codeloop.config.paths import Paths
 from codeloop.config.project_root import ProjectRoot
-from codeloop.kit.jsonc import Document, JsoncError, Position, is_object, parse
-from codeloop.kit.jsonc import Path as Keys
+from codeloop.kit.jsonc import Document, JsoncError, Keys, Position, is_object, parse
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CONFIG_BYTES, CONFIG_DEPTH
 from codeloop.schema.wire import JSON

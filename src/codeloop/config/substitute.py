@@ -8,8 +8,7 @@ from typing import Any
 from codeloop.config.files import read_text
 from codeloop.config.paths import Paths
 from codeloop.config.sources import Layer
-from codeloop.kit.jsonc import Path as Keys
-from codeloop.kit.jsonc import is_list, is_object
+from codeloop.kit.jsonc import Keys, is_list, is_object
 from codeloop.kit.small_files import FileState, file_state
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CONFIG_BYTES

@@ -8,8 +8,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 import msgspec
 
 from codeloop.config.normalise import describe
-from codeloop.kit.jsonc import Path as Keys
-from codeloop.kit.jsonc import is_list, is_object
+from codeloop.kit.jsonc import Keys, is_list, is_object
 
 _MISSING = re.compile(r"missing required field `(\w+)`")
 _NAMES = {bool: "true or false", int: "integer", float: "number", str: "string", list: "list", dict: "object"}

@@ -7,7 +7,7 @@ from codeloop.config.load import Loaded
 from codeloop.config.sources import format_keys
 from codeloop.config.trust.restrict import build_rules
 from codeloop.extend.agents import agents_of
-from codeloop.kit.jsonc import Path as Keys
+from codeloop.kit.jsonc import Keys
 from codeloop.permission.defaults import agent_rules, base_rules, firm_agent_rules, firm_rules
 from codeloop.permission.rules import RuleLayer, RuleLayers
 from codeloop.schema.agent import Agent

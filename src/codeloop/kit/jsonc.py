@@ -8,7 +8,7 @@ from typing import Any, NoReturn, TypeGuard
 
 from msgspec import Struct
 
-Path = tuple[str | int, ...]
+Keys = tuple[str | int, ...]
 """The keys and list indexes that lead to a value."""
 
 _SPACE = re.compile(r"(?:[ \t\r\n]+|//[^\r\n]*|/\*.*?\*/)*", re.DOTALL)
@@ -57,7 +57,7 @@ class Document(Struct, frozen=True, dict=True):
     value: Any
     depth: int = _DEPTH
 
-    def position(self, path: Path, *, of_key: bool = False) -> Position:
+    def position(self, path: Keys, *, of_key: bool = False) -> Position:
         """Return the place of the value (or of its key) at `path`, else of the nearest value around it."""
         while path and path not in self.spans:
             path = path[:-1]
@@ -65,7 +65,7 @@ class Document(Struct, frozen=True, dict=True):
         return position_of(self.text, span.key if of_key else span.start)
 
     @cached_property
-    def spans(self) -> dict[Path, ValueSpan]:
+    def spans(self) -> dict[Keys, ValueSpan]:
         """Where every value stands, by its path; () for the whole."""
         scanner = _Scanner(self.text, self.depth)
         scanner.document()
@@ -145,7 +145,7 @@ class _Scanner:
         self.text = text
         self.depth = depth
         self.at = 0
-        self.spans: dict[Path, ValueSpan] = {}
+        self.spans: dict[Keys, ValueSpan] = {}
 
     def document(self) -> Any:
         self.at = 1 if self.text.startswith("\ufeff") else 0
@@ -156,13 +156,13 @@ class _Scanner:
             self.fail("expected nothing more after the value")
         return value
 
-    def value(self, path: Path, key: int) -> Any:
+    def value(self, path: Keys, key: int) -> Any:
         start = self.at
         value = self.read(path)
         self.spans[path] = ValueSpan(key, start, self.at)
         return value
 
-    def read(self, path: Path) -> Any:
+    def read(self, path: Keys) -> Any:
         char = self.peek()
         if char == '"':
             return self.string()
@@ -175,7 +175,7 @@ class _Scanner:
         self.at += 1
         return self.members(path) if char == "{" else self.items(path)
 
-    def members(self, path: Path) -> dict[str, Any]:
+    def members(self, path: Keys) -> dict[str, Any]:
         found: dict[str, Any] = {}
         self.space()
         while not self.takes("}"):
@@ -191,7 +191,7 @@ class _Scanner:
             self.separator("}")
         return found
 
-    def items(self, path: Path) -> list[Any]:
+    def items(self, path: Keys) -> list[Any]:
         found: list[Any] = []
         self.space()
         while not self.takes("]"):

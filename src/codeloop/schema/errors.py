@@ -150,7 +150,7 @@ class CodeloopError(Exception):
 
 
 class HookRefused(CodeloopError):
-    """An extension refuses what was about to happen, or one that decides about it could not; the message says why.
+    """An extension refuses what was about to happen, or the one that should decide failed; the message says why.
 
     `ends`: the turn is to end as well.
     """

@@ -1,4 +1,4 @@
-"""Parts: what a message consists of; the wire's shapes, section 3 of the contract."""
+"""Parts: what a message consists of, as sent and stored."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ STRUCTURED_OUTPUT = "StructuredOutput"
 """The tool that takes an answer as data."""
 
 TOLD = "told"
-"""The key in metadata under which a screen finds what the model was told on this occasion: `true`, or the text."""
+"""The metadata key for what the model was told on this occasion: `true`, or the text."""
 
 
 class Span(Wire):

@@ -74,8 +74,8 @@ class MainScreen(Screen[None]):
             tab.panel.answered = event.request.id
         self._ui.start_task(send_answer(self._ui.client, event.request, event.answer))
 
-    @on(Transcript.Pointed)
-    def _follow_link(self, event: Transcript.Pointed) -> None:
+    @on(Transcript.Clicked)
+    def _follow_link(self, event: Transcript.Clicked) -> None:
         if event.kind == "link":
             self._ui.start_task(self._ui.visit(event.value))
         else:
@@ -100,7 +100,7 @@ class MainScreen(Screen[None]):
 
             self._ui.inline = InlinePictures(self._ui)
 
-    @on(Transcript.Turned)
+    @on(Transcript.FollowChanged)
     def _redraw(self) -> None:
         self._ui.draw()
 

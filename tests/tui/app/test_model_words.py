@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.agent.recovery import CHECK
+from codeloop.agent.recovery import CHECK_FIRST
 from codeloop.cli.output.tool_call import lines
 from codeloop.client.export.html import as_html
 from codeloop.client.export.markdown import as_markdown
@@ -18,7 +18,7 @@ from tests.tui.app.played import played
 
 FOR_THE_MODEL = (
     Denied.advice,
-    CHECK,
+    CHECK_FIRST,
     "Read it first",
     "read the file again",
     "(Note:",

@@ -18,7 +18,7 @@ _CHECK = re.compile(
     re.IGNORECASE,
 )
 _PROSE = (".md", ".rst", ".adoc")
-"""Ends of names of files that no check is about: a line in a changelog leaves the last check valid."""
+"""Suffixes of files that checks ignore: a line in a changelog leaves the last check valid."""
 _LOOKS = re.compile(r"\s*(?:cat|ls|grep|rg|head|tail|sed|find|echo|git|which|pip|wc|less|diff|cp|mv|rm|mkdir|touch)\b")
 
 

@@ -1,4 +1,4 @@
-"""Ends of a turn that come too early: the model is asked once to go on, or to say why it stops."""
+"""Turns that end too early: the model is asked once to go on, or to say why it stops."""
 
 import re
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Calls that give again what they gave before: the model is told, and a turn that goes on so is ended. Pure."""
+"""Calls that repeat an earlier result: the model is told, and a turn that keeps doing so is ended. Pure."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -12,7 +12,7 @@ from codeloop.store.conversation import Entry
 NOTE = "(This same call has given this same result {count} times now. Try another way, or say what stops you.)"
 _MARK = "(This same call has given this same result "
 _RECENT = 8
-"""Calls among which a third equal one is told."""
+"""How many calls back equal ones are counted for the note to the model."""
 _WINDOW = 24
 """Calls that are looked at."""
 _VARYING = re.compile(r"\b\d+(?:\.\d+)? ?(?:[mnµ]?s|secs?|seconds?)\b|\b0x[0-9a-f]+\b")
@@ -23,7 +23,7 @@ _EDITS = frozenset({"edit", "multiedit", "write", "apply_patch"})
 def count_equal(entries: Sequence[Entry], part: ToolPart, output: str) -> tuple[int, int]:
     """Return how often the call gave this output: among the last eight calls, and among all since the work went on.
 
-    `part` counts, too, with its arguments. An edit that is made once is work that goes on, as is a new prompt: what was
+    `part` counts, too, with its arguments. An edit that is made once counts as progress, as does a new prompt: what was
     called before it does not count.
     """
     before = list(islice(_calls_before(entries, part), _WINDOW))

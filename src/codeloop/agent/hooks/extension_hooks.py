@@ -31,7 +31,7 @@ COMPACTING, CONTINUE = "experimental.session.compacting", "experimental.compacti
 
 
 class ExtensionHooks(TurnHooks):
-    """See the module. Each method asks nobody where no handler wants its hook."""
+    """See the module. A method asks no extension when none handles its hook."""
 
     def __init__(self, hooks: Hooks) -> None:
         self._hooks = hooks
@@ -146,7 +146,7 @@ class ExtensionHooks(TurnHooks):
         changed = await transform_history(self._hooks, session_id, entries)
         return entries if changed is None else changed
 
-    async def change_note_request(
+    async def change_summary_request(
         self, user: UserMessage, info: ModelInfo, request: ModelRequest, *, auto: bool
     ) -> ModelRequest:
         """See TurnHooks. Extensions add to the words that ask for the summary, or replace them."""

@@ -7,8 +7,7 @@ from typing import Any
 
 from codeloop.config.normalise import Values
 from codeloop.config.sources import format_keys
-from codeloop.kit.jsonc import Path as Keys
-from codeloop.kit.jsonc import is_list, is_object
+from codeloop.kit.jsonc import Keys, is_list, is_object
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CONFIG_PATTERNS, CONFIG_RULES, TOOL_OUTPUT_BYTES, TOOL_OUTPUT_LINES
 from codeloop.schema.wire import JSON

@@ -59,7 +59,7 @@ def build_rules(
     return (*rules, *restricting((*base, *rules), (*config.restrictions, *own.restrictions), overlaps))
 
 
-_NO_TOOLS = [
+_BESIDE_TOOLS = [
     *("external_directory", "webfetch_private", "sandbox", "mcp_changed", "mcp_sampling", "doom_loop", "subagents")
 ]
 """Permissions that calls of any tool may need besides the tool's own."""
@@ -70,7 +70,7 @@ def _limit(rules: Sequence[PermissionRule], only: Iterable[str]) -> Iterator[Per
 
     A name in `only` may be a wildcard.
     """
-    names = dict.fromkeys((*only, *_NO_TOOLS))
+    names = dict.fromkeys((*only, *_BESIDE_TOOLS))
     yield PermissionRule(permission="*", pattern="*", action="deny")
     for rule in rules:
         for name in names:
@@ -99,7 +99,7 @@ def restricting(base: Ruleset, restrictions: Sequence[PermissionRule], overlaps:
 
 
 def _of_all(rule: PermissionRule, *, is_narrowed: bool) -> PermissionRule:
-    """Return a question about a trait or a kind of file as one about everything, since it comes after the other rules.
+    """Widen an `ask` rule for a trait or kind of file to everything, since it comes after the other rules.
 
     Where it would lift a stricter rule of the project it is a denial.
     """
@@ -128,7 +128,7 @@ def _stricter(base: Ruleset, rule: PermissionRule, overlaps: Overlaps) -> list[P
 
 
 def _both(pattern: str, other: PermissionRule, overlaps: Overlaps) -> tuple[str, ...]:
-    """Return patterns that match what both match. A pattern can't say "of these, what has the trait, or is a secret".
+    """Return patterns that match what both match. No pattern can express "those of these that have the trait".
 
     So a rule about such a kind that asks or denies is taken to be about all of them, and one that allows about none.
     """
@@ -146,7 +146,7 @@ def _like(rule: PermissionRule, permission: str, pattern: str, action: Action) -
 def overlap(one: str, other: str, spend: Callable[[int], None] = lambda _: None) -> tuple[str, ...]:
     """Return wildcards that together match exactly the texts that both wildcards match. Raises TooManyOverlaps.
 
-    `spend` hears of the steps that this takes before they are taken.
+    `spend` is told the number of steps before they are taken.
     """
     if other in {one, "*"}:
         return (one,)
@@ -204,7 +204,10 @@ def _meet(one: str, other: str, spend: Callable[[int], None]) -> set[str]:
 
 
 def _cell(one: str, other: str, below: list[set[str]], row: list[set[str]], j: int) -> set[str]:
-    """`below[j]` is the overlap without the first character of `one`, `row[j + 1]` without that of `other`."""
+    """Return one cell of the table in `_meet`.
+
+    `below[j]` is the overlap without the first character of `one`, `row[j + 1]` without that of `other`.
+    """
     if not one or not other:
         return {""} if not (one + other).strip("*") else set()
     first, second = one[0], other[0]

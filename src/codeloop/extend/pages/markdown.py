@@ -16,8 +16,7 @@ from codeloop.config.sources import ExtraLayers, Layer, format_keys
 from codeloop.config.validation import find_fault
 from codeloop.extend.folders import Home, is_name, pages_of
 from codeloop.kit.frontmatter import FrontmatterError, split
-from codeloop.kit.jsonc import Document, Position, is_list, is_object
-from codeloop.kit.jsonc import Path as Keys
+from codeloop.kit.jsonc import Document, Keys, Position, is_list, is_object
 from codeloop.schema.config import Config
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import EXTEND_FILES, EXTEND_VALUES, PAGE_BYTES

@@ -32,7 +32,7 @@ _NAMED = 12
 class TimelineStep(Struct, frozen=True):
     """What was chosen: to see a message (`jump`), its text (`copy`), a `fork` (its session), or that it was undone.
 
-    `text` is that of the prompt: after an undo it can be edited and said again.
+    `text` is that of the prompt: after an undo it can be edited and sent again.
     """
 
     what: Literal["jump", "copy", "fork", "undo"]
@@ -42,7 +42,7 @@ class TimelineStep(Struct, frozen=True):
 
 
 class Timeline(Picker[TimelineStep]):
-    """Closes with what was chosen. An undo was carried out by then.
+    """Closes with what was chosen. By then an undo has been carried out.
 
     `goes_back`: Enter undoes from the prompt on, instead of scrolling to it.
     """
@@ -120,7 +120,7 @@ class Timeline(Picker[TimelineStep]):
         return False
 
     async def _undo(self, step: TimelineStep | None) -> bool:
-        """Show what would become of the files, and do it after a yes."""
+        """Show what would become of the files, and undo once confirmed."""
         if step is None:
             return False
         client, target = self._given.client, (self._session_id, step.message_id)

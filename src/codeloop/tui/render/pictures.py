@@ -13,7 +13,7 @@ from codeloop.tui.terminal.images import PictureBox, pixels_of
 
 
 class PicturePlace(Struct, frozen=True):
-    """One row of a picture's place: of an attachment, by its id; `line` from 0; `left`: the column it begins at."""
+    """One row of the space for a picture; `part_id`: its attachment; `line` from 0; `left`: the column it begins at."""
 
     part_id: str
     columns: int
@@ -61,7 +61,7 @@ def picture_rows(
 ) -> list[PictureRow]:
     """Return the rows on which a picture is drawn: `room` cells wide, these segments first; none where it can't be.
 
-    A click on it shows it by itself.
+    Clicking it opens it on its own screen.
     """
     if store is None or not is_picture(file):
         return []

@@ -36,8 +36,8 @@ _QUOTED = 3  # places that are shown
 _AROUND = 2  # lines before and after them
 _WIDTH = 200  # characters of each
 _NEAR = 55  # how alike the nearest line must be to be shown, 0 to 100
-_TELLING = 6  # characters of a line that tells where a text was meant
-_SAYING = 20  # characters of a text that is no accident where it stands
+_TELLING = 6  # characters of a line long enough to locate the intended place
+_SAYING = 20  # characters of a text too long to match by accident
 _TAKEN = 0.6  # how alike lines that an approximate match takes out must be to what the model remembers, 0 to 1
 
 
@@ -82,7 +82,7 @@ def apply(content: str, edit: Edit) -> EditResult:
         raise EditRefused("The text to replace was not found.", f"{done}{nearest(source.text, old)}")
     if len(spans) > 1 and (not edit.every or matcher in APPROXIMATE):
         raise ambiguous(source.text, spans, exactly=matcher is exact)
-    return put(source, spans, matcher, Edit(old, new))
+    return replace_spans(source, spans, matcher, Edit(old, new))
 
 
 def _find_lines(text: str, new: str) -> int:
@@ -148,7 +148,7 @@ def _apart(spans: Iterator[Span]) -> list[Span]:
     return found
 
 
-def put(source: NormalizedText, spans: Sequence[Span], matcher: Matcher, edit: Edit) -> EditResult:
+def replace_spans(source: NormalizedText, spans: Sequence[Span], matcher: Matcher, edit: Edit) -> EditResult:
     """Replace the spans that a matcher found. Raises EditRefused when an approximate one would take out other words."""
     pieces: list[str] = []
     done = 0
@@ -169,7 +169,7 @@ def put(source: NormalizedText, spans: Sequence[Span], matcher: Matcher, edit: E
 
 
 def _as_found(segment: str, matcher: Matcher, edit: Edit) -> tuple[str, str]:
-    """Return the old and new text in the file's own dress: without escapes, or with plain quotes."""
+    """Return the old and new text as the file spells them: without escapes, or with plain quotes."""
     if matcher is escape_normalised:
         for undo in VARIANTS:
             plain = undo(edit.old)
@@ -289,7 +289,7 @@ def _most_alike(key: str, lines: Sequence[str]) -> int | None:
 
 
 def _standing(wanted: Sequence[str], stripped: Sequence[str]) -> int | None:
-    """Return where the old text would begin by its longest line that stands in the file; short ones say nothing."""
+    """Return where the old text would begin, judged by its longest line found in the file; short lines don't count."""
     first = {line: number for number, line in reversed(list(enumerate(stripped)))}
     known = ((index, line.strip()) for index, line in enumerate(wanted) if line.strip() in first)
     found = [(len(line), first[line] - index) for index, line in known]

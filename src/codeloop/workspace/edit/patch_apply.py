@@ -13,7 +13,7 @@ from codeloop.workspace.edit.edit import (
     effort_of,
     find,
     nearest,
-    put,
+    replace_spans,
 )
 from codeloop.workspace.edit.matchers import LINEWISE, Span, exact
 from codeloop.workspace.files.encoding import NormalizedText, check_new
@@ -72,7 +72,7 @@ def _apply_hunk(content: str, hunk: Hunk, done: int) -> tuple[EditResult, int]:
         before = " after the part that the patch changed before it" if start else ""
         raise EditRefused(f"its lines were not found{before}.", nearest(text, old))
     span = _only(text, spans, hunk)
-    edited = put(source, [span], matcher, Edit(old, new))
+    edited = replace_spans(source, [span], matcher, Edit(old, new))
     length = len(NormalizedText(edited.content).text) - (len(text) - span[1])
     return edited, max(length, 0)
 

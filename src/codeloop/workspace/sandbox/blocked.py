@@ -52,12 +52,12 @@ _SERVICES = (
         "the service that runs containers, which sandboxed commands can't reach",
     ),
 )
-"""What tools say that lack a secret or a socket, and what that is."""
+"""What a tool prints when it lacks a secret or a socket, and what it lacks."""
 _TAIL = 20_000  # characters
 _LINES = 400
 _LONGEST = 2_000  # characters of a line; in a longer one, of a bundle say, anything may stand
 _NOT_EXECUTABLE = 126
-"""The shell's exit code where a file is not a program: what it prints of it is no refusal."""
+"""The shell's exit code where a file is not a program: what the shell prints then is no refusal."""
 _OFF = "the network, which is off for sandboxed commands"
 _DIRECT = "a direct connection; programs reach hosts through the proxy that HTTPS_PROXY names, or not at all"
 _NAME_IT = "To write there, name the path in the command itself, or use `outside` with the reason."
@@ -88,7 +88,7 @@ def find_blocked(
 def find_strayed_writes(home: Path, since: int) -> list[str]:
     """Return a note when something was written below a private home that the user would look for in the real one.
 
-    `since`: a time of files, in ns. What tools write there has a name with a dot, and is of no interest.
+    `since`: a file modification time, in ns. What tools write there has a name with a dot, and is of no interest.
     """
     changed = sorted(_find_changed(str(home), since, iter(range(SANDBOX_STRAYED.value))))
     found = [path for path in changed if not _is_cache(os.path.relpath(path, home))]
@@ -104,7 +104,7 @@ def _is_cache(name: str) -> bool:
 
 
 def _find_changed(folder: str, since: int, left: Iterator[int]) -> Iterator[str]:
-    """Yield the files below a folder that are newer, and the folders with nothing in them but that are newer.
+    """Yield the files below a folder that are newer, and newer folders in which nothing newer is found.
 
     `left`: one number for each entry that may yet be looked at.
     """
@@ -138,7 +138,7 @@ def _find_refused_paths(
 
 
 def _find_unreached_ports(output: str, policy: SandboxPolicy) -> list[int]:
-    """Return the ports of this machine that a command did not reach, and where something listens outside."""
+    """Return the ports of this machine that a command could not reach although something listens there."""
     if policy.network == "on":
         return []
     rows = [line[:_LONGEST] for line in output.splitlines()[-_LINES:] if _UNREACHED.search(line[:_LONGEST])]

@@ -1,4 +1,4 @@
-"""Files that hold secrets, by name, place and content, and the sockets of other programs."""
+"""Files that hold secrets, by name, place and content."""
 
 import fnmatch
 import os
@@ -12,7 +12,7 @@ from codeloop.kit.small_files import read_start
 from codeloop.schema.limits import SANDBOX_FOLDERS
 from codeloop.workspace.files.path_states import PathStates
 from codeloop.workspace.sandbox.home_rows import TOKEN
-from codeloop.workspace.sandbox.locations import SKIPPED, SOCKETS, TEST_FOLDERS, TOKEN_FILES, TOOL_SETTINGS
+from codeloop.workspace.sandbox.locations import SKIPPED, TEST_FOLDERS, TOKEN_FILES, TOOL_SETTINGS
 
 _KEY_FILES, _STORES = (".pem", ".key"), (".jks", ".keystore")
 _TOKENS = {name.rpartition("/")[2].lower(): token for name, token in TOKEN_FILES.items()}
@@ -22,7 +22,7 @@ _SECRET, _SECRET_OF_TOOL, _PLAIN = (
     for names in ((*SECRET_NAMES, *_TOKENS), (*SECRET_NAMES, *_TOOL_TOKENS), PLAIN_NAMES)
 )
 _KEY = rb"PRIVATE KEY|AGE-SECRET-KEY-|\A[0-9a-fA-F]{32,128}\s*\Z"
-"""What a file of a key holds that a certificate does not; the last one is what Rails encrypts credentials with."""
+"""What a key file contains and a certificate does not; the last one is what Rails encrypts credentials with."""
 _SECRET_TOPS = frozenset(name.partition("/")[0] for name in SECRET_FOLDERS)
 _SETTINGS_HEAD = 64 * 1024
 
@@ -115,24 +115,6 @@ def holds_token(path: Path, own: bytes | None = None) -> bool:
     if path.is_dir():
         return any(_holds(each, TOKEN) for each in path.iterdir())
     return _holds(path, TOKEN) or (own is not None and _holds(path, own))
-
-
-def find_listening() -> Iterator[Path]:
-    """Yield the sockets at which other programs listen here, as far as they may be written."""
-    try:
-        with Path("/proc/net/unix").open(encoding="utf-8", errors="surrogateescape") as rows:
-            bound = [row.rstrip("\n").split(None, 7)[7:] for row in rows]
-    except OSError:
-        bound = []
-    yield from {Path(each[0]) for each in bound if each and each[0].startswith("/") and os.access(each[0], os.W_OK)}
-
-
-def find_named_sockets(environment: Mapping[str, str]) -> Iterator[Path]:
-    """Yield the sockets that variables lead to."""
-    for name in SOCKETS:
-        path = environment.get(name, "").rpartition("unix:")[2].removeprefix("path=").removeprefix("//").split(",")[0]
-        if path.startswith("/"):
-            yield Path(path)
 
 
 def _is_secret(name: str, path: Path, tokens: Mapping[str, bytes] = _TOKENS) -> bool:

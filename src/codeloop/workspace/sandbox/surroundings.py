@@ -24,11 +24,9 @@ from codeloop.workspace.sandbox.home_rows import (
     TOOLS,
     WHOLE,
 )
-from codeloop.workspace.sandbox.locations import DATA, SYSTEM, SYSTEM_SECRETS, TOKEN_FILES
+from codeloop.workspace.sandbox.locations import DATA, SOCKETS, SYSTEM, SYSTEM_SECRETS, TOKEN_FILES
 from codeloop.workspace.sandbox.secrets import (
     find_home_secrets,
-    find_listening,
-    find_named_sockets,
     find_shallow_secrets,
     holds_token,
 )
@@ -105,7 +103,7 @@ def look_around(given: SurroundingsInput) -> Surroundings:
     secrets |= {each for each in npm if holds_token(each, TOKEN_FILES[".npmrc"])}
     secrets |= {each for folder in layered for each in find_shallow_secrets(folder, 0)}
     secrets |= {each for folder in ("/etc", "/opt") for each in find_shallow_secrets(folder, 1)}
-    secrets |= {*find_named_sockets(given.environment), *_sockets(given.roots, home)}
+    secrets |= {*_find_named_sockets(given.environment), *_sockets(given.roots, home)}
     seen = (*visible, *layered, *given.roots, *given.writable)
     hidden = {path for path in map(real, secrets) if not is_below_any(path, replaced) or is_below_any(path, seen)}
     return Surroundings(
@@ -318,7 +316,7 @@ def _caches(given: SurroundingsInput, home: Path) -> Iterator[Path]:
 
 def _sockets(roots: tuple[Path, ...], home: Path) -> Iterator[Path]:
     """Yield the sockets of other programs, but those of the project."""
-    for path in find_listening():
+    for path in _find_listening():
         if not is_below_any(path, _UNSOCKETED) or path.is_relative_to(home):
             yield from () if is_below_any(path, roots) else (path,)
 
@@ -355,3 +353,21 @@ def _time_of(path: str) -> int:
         return os.lstat(path).st_mtime_ns
     except OSError:
         return 0
+
+
+def _find_listening() -> Iterator[Path]:
+    """Yield the sockets at which other programs listen here, as far as they may be written."""
+    try:
+        with Path("/proc/net/unix").open(encoding="utf-8", errors="surrogateescape") as rows:
+            bound = [row.rstrip("\n").split(None, 7)[7:] for row in rows]
+    except OSError:
+        bound = []
+    yield from {Path(each[0]) for each in bound if each and each[0].startswith("/") and os.access(each[0], os.W_OK)}
+
+
+def _find_named_sockets(environment: Mapping[str, str]) -> Iterator[Path]:
+    """Yield the sockets that variables lead to."""
+    for name in SOCKETS:
+        path = environment.get(name, "").rpartition("unix:")[2].removeprefix("path=").removeprefix("//").split(",")[0]
+        if path.startswith("/"):
+            yield Path(path)

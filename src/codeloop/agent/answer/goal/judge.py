@@ -25,7 +25,7 @@ _FILES = 200
 async def judge_goal(
     engine: Engine, session_id: str, goal: str, runs: Sequence[ToolPart], entries: Sequence[Entry]
 ) -> str:
-    """Return what is left of a goal, as the small model beside the session's says; "": it is reached.
+    """Return what is still missing, according to the small model that goes with the session's; "" if nothing.
 
     `runs`: checks that codeloop ran; `entries`: those of the turn, of which only the changed files are shown.
     """

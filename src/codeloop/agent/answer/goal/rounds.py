@@ -1,4 +1,4 @@
-"""The rounds of a goal: after each end of the model's work, checks run; it is sent on until they pass.
+"""The rounds of a goal: each time the model stops, the checks run; it is sent back to work until they pass.
 
 What the model says counts for nothing. A check counts when codeloop has run it after the last edit, it exits with 0,
 the files that it consists of are as they were, and it runs as many tests as before the work began.
@@ -94,7 +94,7 @@ class GoalRounds:
         self._last = ChecksLook([], ["its checks did not run after the last edit"])
 
     async def begin(self, engine: Engine, session_id: str) -> None:
-        """Note the files that the checks consist of, and what the checks say before the work begins."""
+        """Note the files that the checks consist of, and their results before the work begins."""
         entries = engine.store.context_view(session_id).entries
         self._began = entries[-1].info.time.created if entries else 0
         self._files = await self._hash(engine)
@@ -224,7 +224,7 @@ class GoalRounds:
         return [entry for entry in entries if entry.info.time.created > self._began]
 
     def _find_own_checks(self, engine: Engine, session_id: str) -> list[str]:
-        """Return the checks that the model ran, newest first, but for lines that hide an exit code."""
+        """Return the checks that the model ran, newest first, except command lines that hide an exit code."""
         parts = [part for entry in self._entries(engine, session_id) for part in entry.parts]
         own = [part for part in parts if not (isinstance(part, ToolPart) and is_own_check(part))]
         commands = dict.fromkeys(run.command for run in reversed(list_checks(own)) if _is_plain(run.command))
@@ -241,7 +241,7 @@ def _results_of(part: ToolPart) -> TestResults | None:
 
 
 async def _end_background(engine: Engine, session_id: str) -> None:
-    """Wait for the subagents that still work, and end the background commands: nothing changes files under a check."""
+    """Wait for subagents at work, and end background commands: nothing may change files while a check runs."""
 
     def is_own(other: str) -> bool:
         return any(session.id == session_id for session in lineage(engine.store, other))

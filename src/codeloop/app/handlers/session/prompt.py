@@ -13,7 +13,7 @@ from codeloop.app.project import Project
 from codeloop.app.prompt_parts import is_mention, make_parts
 from codeloop.extend.agents import parse_ref
 from codeloop.kit import fault_injection
-from codeloop.kit.jsonc import Path as Keys
+from codeloop.kit.jsonc import Keys
 from codeloop.model.errors import UnknownModel
 from codeloop.schema import operation
 from codeloop.schema.agent import Agent
@@ -248,7 +248,7 @@ async def _make_parts(
     switched = switch_note(_agent_before(project, session), agent.name)
     allowed = given
     if any(map(is_mention, given)):
-        from codeloop.app.mentions import check_mentions
+        from codeloop.app.check_mentions import check_mentions
 
         allowed = await check_mentions(project, agent, message, given)
     notices = project.workspace.part(Notices)

@@ -24,8 +24,7 @@ from codeloop.config.sources import format_keys
 from codeloop.config.trust.state import TrustState, trust_state
 from codeloop.extend.folders import find_homes
 from codeloop.extend.pages.markdown import find_pages
-from codeloop.kit.jsonc import Path as Keys
-from codeloop.kit.jsonc import is_list, is_object
+from codeloop.kit.jsonc import Keys, is_list, is_object
 from codeloop.kit.terminal_text import inert, inert_json
 from codeloop.schema.bounds.all_limits import all_limits
 from codeloop.schema.config import Config

@@ -20,9 +20,9 @@ from codeloop.extend.mcp.transport.program import (
     MessageTooLong,
     ServerProcess,
     ServerProject,
+    spec_for_user_server,
     start_server,
     terms_for_project,
-    terms_for_user,
 )
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import MCP_LIST, MCP_MESSAGE, MCP_START, MCP_STOP
@@ -257,7 +257,7 @@ async def _local(
     connection: ServerConnection,
 ) -> "AsyncGenerator[Client]":
     """Start a program and greet it. The package is imported while the program starts."""
-    find_terms = terms_for_project if target.definition.scope else terms_for_user
+    find_terms = terms_for_project if target.definition.scope else spec_for_user_server
     terms = find_terms(how, dependencies.project, dependencies.environment, dependencies.own_folder(target.definition))
     process = await start_server(dependencies.boxes, terms, target.log)
     try:

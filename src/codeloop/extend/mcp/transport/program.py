@@ -34,7 +34,7 @@ class ServerProject(Struct, frozen=True):
     is_trusted: bool
 
 
-class StartTerms(Struct, frozen=True):
+class LaunchSpec(Struct, frozen=True):
     """How a program is started: `words`, of which the first is its path, in a folder, with its whole environment.
 
     `profile`: what it may do in its sandbox; None: it gets none.
@@ -46,9 +46,9 @@ class StartTerms(Struct, frozen=True):
     profile: ProgramProfile | None
 
 
-def terms_for_user(
+def spec_for_user_server(
     how: LocalDefinition, project: ServerProject, environment: Mapping[str, str], own: Path
-) -> StartTerms:
+) -> LaunchSpec:
     """Return how a server of the user's own configuration is started: in a folder of its own, `own`.
 
     Interpreters and package runners take options and code from the folder that they start in, and from those above it.
@@ -68,7 +68,7 @@ def terms_for_user(
 
 def terms_for_project(
     how: LocalDefinition, project: ServerProject, environment: Mapping[str, str], own: Path
-) -> StartTerms:
+) -> LaunchSpec:
     """Return how a server that a trusted project brought is started: in its directory. Raises CodeloopError."""
     folder = _find_folder(how, project.directory) or project.directory
     given = program_environment(environment, how.environment)
@@ -82,13 +82,13 @@ def _terms(
     how: LocalDefinition,
     project: ServerProject,
     own: Path,
-) -> StartTerms:
+) -> LaunchSpec:
     if project.directory in folder.parents or project.directory == folder or words[1:] != tuple(how.command[1:]):
-        # What Python compiles would be another change of the project's files.
+        # Keep Python from leaving .pyc files in the project.
         environment = {"PYTHONDONTWRITEBYTECODE": "1", **environment}
     code = find_code(words, Path(environment.get("HOME") or "/nonexistent"))
     plain = ProgramProfile(own, readable=(*code, *find_named(how.environment.values()), folder), network="on")
-    return StartTerms(words, folder, environment, widen(plain, how.is_boxed, project.root))
+    return LaunchSpec(words, folder, environment, widen(plain, how.is_boxed, project.root))
 
 
 def _find_folder(how: LocalDefinition, directory: Path) -> Path | None:
@@ -183,7 +183,7 @@ class _Streams(Struct, frozen=True):
     output: asyncio.StreamWriter
 
 
-async def start_server(boxes: ProgramBoxes, terms: StartTerms, log: ProgramLog) -> ServerProcess:
+async def start_server(boxes: ProgramBoxes, terms: LaunchSpec, log: ProgramLog) -> ServerProcess:
     """Start a program. Raises CodeloopError."""
     log.begin()
     errors = Pipe(log.feed)

@@ -1,4 +1,4 @@
-"""The events of an interaction, streamed or whole, as ours."""
+"""Reads answers of Google's Interactions API, streamed or whole, as model events."""
 
 from typing import Any
 

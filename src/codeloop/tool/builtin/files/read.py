@@ -137,8 +137,8 @@ async def _read_symbol_below(ctx: ToolContext, folder: ResolvedPath, symbol: str
     except SearchFailed as error:
         raise ToolFailure(f"The search failed: {error}") from error
     names = {permission_name(ctx.workspace, hits.path.resolve()): hits.path for hits in found.files}
-    minded = ctx.session.judge("read", list(names))
-    files = [path for name, path in names.items() if name not in minded]
+    not_allowed = ctx.session.judge("read", list(names))
+    files = [path for name, path in names.items() if name not in not_allowed]
     defining = await asyncio.to_thread(_list_defining, ctx.workspace, files, symbol)
     if not defining:
         where = format_path(ctx.workspace, folder.path)

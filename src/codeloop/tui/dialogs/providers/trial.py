@@ -1,4 +1,4 @@
-"""A model is asked for one word."""
+"""Tries out a model by asking it for one word."""
 
 from asyncio import timeout
 

@@ -55,13 +55,16 @@ class LoadedPicture(Struct, frozen=True):
 
 
 class Gallery:
-    """Draws pictures in one of the three ways, one at a time and in a thread. `room`: what each takes at most."""
+    """Draws pictures by one of the three protocols (kitty, iterm, sixel), one at a time and in a thread.
 
-    def __init__(self, protocol: images.Protocol, room: PictureBox, colours: int, house: PictureScreen) -> None:
+    `room`: what each takes at most.
+    """
+
+    def __init__(self, protocol: images.Protocol, room: PictureBox, colours: int, screen: PictureScreen) -> None:
         self.protocol: images.Protocol = protocol
         self.room = room
         self._colours = max(min(colours, sixel.COLOURS), 2)
-        self._house = house
+        self._screen = screen
         self._loaded: dict[Key, LoadedPicture] = {}
         self._wanted = set[Key]()
         self._turn = asyncio.Lock()
@@ -71,7 +74,7 @@ class Gallery:
         """Have a picture, which is in sight, drawn as soon as it can be."""
         if place.key not in self._loaded and place.key not in self._wanted:
             self._wanted.add(place.key)
-            self._house.begin(self._load(place))
+            self._screen.begin(self._load(place))
 
     def draw_row(self, row: PictureRow) -> list[Segment]:
         """Return the segments of a row: the cells that kitty shows a picture in; elsewhere nothing."""
@@ -104,9 +107,9 @@ class Gallery:
         async with self._turn:
             room = self.room
             try:
-                if place.key not in {each.key for each in self._house.in_sight()}:
+                if place.key not in {each.key for each in self._screen.in_sight()}:
                     return
-                file = self._house.find(place.part_id)
+                file = self._screen.find(place.part_id)
                 if file is None:
                     return
                 self._number += 1
@@ -118,11 +121,11 @@ class Gallery:
         if room != self.room:
             return
         self._loaded[place.key] = loaded
-        self._house.show([*commands, *self._evict()], as_text=not loaded.rows)
+        self._screen.show([*commands, *self._evict()], as_text=not loaded.rows)
 
     def _evict(self) -> list[str]:
-        """Let go of the pictures that were made first and are not in sight; return what has the terminal do so."""
-        seen = {each.key for each in self._house.in_sight()}
+        """Let go of the oldest pictures out of sight; return the commands that make the terminal do the same."""
+        seen = {each.key for each in self._screen.in_sight()}
         old = [key for key in self._loaded if key not in seen][: max(len(self._loaded) - PICTURES_KEPT.value, 0)]
         gone = [self._loaded.pop(key) for key in old]
         return [kitty.delete_command(each.number) for each in gone if each.number]

@@ -1,4 +1,4 @@
-"""Pictures within the conversation, where the terminal can draw them: nothing of it is loaded before there is one."""
+"""Pictures within the conversation, where the terminal can draw them: loaded only once there is one."""
 
 import os
 from collections.abc import Coroutine, Mapping, Sequence
@@ -74,7 +74,7 @@ class InlinePictures:
         self._ui.restyle()
 
     def resize(self) -> None:
-        """Take in that the screen has another size, and perhaps its cells."""
+        """Take in that the size of the screen, and perhaps of its cells, has changed."""
         if self._gallery is not None:
             self._ui.tell_terminal(ASK_CELL)
             self._fit()

@@ -19,7 +19,7 @@ class NearTop(Message, namespace="transcript"):
     """The oldest message is nearly in sight: older ones are wanted."""
 
 
-class Turned(Message, namespace="transcript"):
+class FollowChanged(Message, namespace="transcript"):
     """The user has left the end of the conversation, or is there again."""
 
 
@@ -32,7 +32,7 @@ class Toggled(Message, namespace="transcript"):
         self.message_id = message_id
 
 
-class Pointed(Message, namespace="transcript"):
+class Clicked(Message, namespace="transcript"):
     """Something was clicked: `kind` is `open` (a session's id), `link` (an address) or `image` (a part's id)."""
 
     def __init__(self, kind: str, value: str) -> None:

@@ -18,7 +18,7 @@ from codeloop.tui.render.renderer import Renderer
 from codeloop.tui.state.items import Item, ReasoningItem, SummaryItem, ToolItem
 from codeloop.tui.themes.styles import Styles
 from codeloop.tui.widgets.transcript.blocks import Blocks
-from codeloop.tui.widgets.transcript.messages import NearTop, PictureSeen, Pointed, Selected, Toggled, Turned
+from codeloop.tui.widgets.transcript.messages import Clicked, FollowChanged, NearTop, PictureSeen, Selected, Toggled
 from codeloop.tui.widgets.transcript.picture_rows import PictureRows, is_drawn_on
 from codeloop.tui.widgets.transcript.scroll_bar import make_scroll_bar, move_bar
 from codeloop.tui.widgets.transcript.selection import Selection, highlight
@@ -49,9 +49,9 @@ class Transcript(ScrollView, can_focus=False):
     Selected = Selected
     PictureSeen = PictureSeen
     NearTop = NearTop
-    Turned = Turned
+    FollowChanged = FollowChanged
     Toggled = Toggled
-    Pointed = Pointed
+    Clicked = Clicked
 
     def __init__(self, canvas: Canvas, greeting: Greeting) -> None:
         super().__init__()
@@ -179,7 +179,7 @@ class Transcript(ScrollView, can_focus=False):
 
     def watch_follows(self) -> None:
         """Say that the user has left the end, or is there again."""
-        self.post_message(self.Turned())
+        self.post_message(self.FollowChanged())
 
     def on_resize(self, _event: events.Resize) -> None:
         """Draw for the new width."""
@@ -194,7 +194,7 @@ class Transcript(ScrollView, can_focus=False):
         meta = event.style.meta
         kind = next((kind for kind in ("open", "link", "image") if kind in meta), "")
         if kind:
-            self.post_message(self.Pointed(kind, str(meta[kind])))
+            self.post_message(self.Clicked(kind, str(meta[kind])))
             return
         self.toggle([event.y], is_marked="toggle" in meta)
 

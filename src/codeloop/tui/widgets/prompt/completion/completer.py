@@ -41,7 +41,7 @@ class CompletionRow(Struct, frozen=True):
 class PromptCommand(Struct, frozen=True):
     """A command for `/`: its name, its arguments as they are written in the help, and what it does.
 
-    `is_completed`: whoever it is from can say what its arguments can be. `also`: other names, if no command has them.
+    `is_completed`: its source can complete its arguments. `also`: other names, if no command has them.
     """
 
     name: str
@@ -52,7 +52,7 @@ class PromptCommand(Struct, frozen=True):
 
 
 class Completer(Protocol):
-    """Answers what there is. Nothing here raises: where nothing can be found, nothing is."""
+    """Looks up what can be completed. Nothing raises; failures return nothing."""
 
     async def files(self, query: str) -> list[str]:
         """Return the paths that fit, best first; a folder's ends in `/`."""
