@@ -45,7 +45,7 @@ async def test_the_list_holds_built_in_configured_and_skills(tmp_path: Path) -> 
     write(tmp_path, "work/.claude/skills/init/SKILL.md", "---\nname: init\ndescription: Fake\n---\nNo.")
     async with rig(tmp_path, [OK], command=commands(hi={"template": "Hi $1 $ARGUMENTS", "agent": "plan"})) as it:
         listed = await it.client.call(COMMAND_LIST, NoArguments())
-        assert [each.name for each in listed] == ["hi", "init", "pdf", "review"]
+        assert [each.name for each in listed] == ["hi", "init", "pdf", "remember", "review"]
         assert msgspec.to_builtins(listed[0]) == {
             "name": "hi", "template": "Hi $1 $ARGUMENTS", "hints": ["$1", "$ARGUMENTS"], "agent": "plan",
             "source": "command",
@@ -233,13 +233,13 @@ async def test_a_skill_is_a_command(tmp_path: Path) -> None:
 async def test_a_command_that_is_carried_out_is_listed_only_when_it_is_the_users_own(tmp_path: Path) -> None:
     async with rig(tmp_path, [OK], command=commands(compact="Make it short: $ARGUMENTS")) as it:
         listed = await it.client.call(COMMAND_LIST, NoArguments())
-        assert [each.name for each in listed] == ["compact", "init", "review"]
+        assert [each.name for each in listed] == ["compact", "init", "remember", "review"]
 
 
 async def test_what_there_is_not_is_refused_with_what_there_is(tmp_path: Path) -> None:
     async with rig(tmp_path, [OK], command=commands(many="!`true`" * 21, gone={"template": "x", "agent": "no"})) as it:
         with pytest.raises(
-            OperationError, match=r"Command not found: nope\. Available: compact, gone, init, many, review"
+            OperationError, match=r"Command not found: nope\. Available: compact, gone, init, many, remember, review"
         ):
             await run(it, "nope")
         with pytest.raises(OperationError, match="21 shell lines"):

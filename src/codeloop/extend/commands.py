@@ -10,6 +10,7 @@ from codeloop.schema.config import CommandConfig, Config
 PROMPTS = Path(__file__).with_name("prompts")
 NATIVES: dict[str, str] = {
     "init": "Write or improve AGENTS.md: what an agent needs to know about this project.",
+    "remember": "Keep a note for later sessions in .codeloop/memory.",
     "review": "Review uncommitted changes, a commit, a branch, or what you name.",
 }
 """The built-in commands that are prompts, each with its `.md` in `prompts`."""

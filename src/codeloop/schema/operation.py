@@ -38,6 +38,7 @@ from codeloop.schema.api.project import (
     McpPromptCompletion,
     McpResource,
     MCPStatus,
+    MemoryNote,
     PathInfo,
     ProjectDirectory,
     ProjectId,
@@ -176,6 +177,7 @@ SESSION_STATUS = Operation("session.status", "GET", "/session/status", NoArgumen
 SESSION_SEARCH = Operation("session.search", "GET", "/session/search", SearchSessions, SearchResult)
 SESSION_EVERYTHING = Operation("session.everything", "GET", "/session/everything", ListAllSessions, list[Session])
 SESSION_STATS = Operation("session.stats", "GET", "/session/stats", StatsQuery, Stats)
+MEMORY_LIST = Operation("memory.list", "GET", "/memory", NoArguments, list[MemoryNote])
 STOP_ALL = Operation("session.stopAll", "POST", "/session/stop-all", NoArguments, StoppedSessions)
 SESSION_IMPORT = Operation("session.import", "POST", "/session/import", ImportSession, ImportedSession)
 SESSION_GET = Operation("session.get", "GET", "/session/{sessionID}", SessionId, Session)

@@ -166,6 +166,9 @@ class ToolStateCompleted(Wire, tag_field="status", tag="completed"):
 REMINDER = "reminder"
 """In the metadata of a prompt's part: what the model is reminded of, since it ended its turn too early."""
 
+MEMORY = "memory"
+"""In the metadata of a prompt's part: the notes of the project that it holds, each with a mark of its text."""
+
 CHECK = "check"
 """In the metadata of a call: it is a check of a goal, which codeloop ran itself."""
 

@@ -45,6 +45,7 @@ COMMANDS: tuple[UiCommand, ...] = (
     ),
     UiCommand("session_changes", "Show the changed files", SESSION, "actions.work.changes:show_changes", slash="diff"),
     UiCommand("session_context", "What fills the window", SESSION, "actions.reports:show_context", slash="context"),
+    UiCommand("memory", "The project's memory", SESSION, "actions.reports:show_memory", slash="memory"),
     UiCommand("session_cost", "What it has cost", SESSION, "actions.reports:show_cost", slash="cost"),
     UiCommand("messages_undo", "Undo the last turn", SESSION, "actions.session:undo", "<leader>u", "undo"),
     UiCommand("messages_redo", "Redo what was undone", SESSION, "actions.session:redo", "<leader>r", "redo"),

@@ -14,7 +14,7 @@ from codeloop.client.mentions import find_mentions
 from codeloop.client.numbers import dollars, when
 from codeloop.client.slash.goal import ARGUMENTS, parse_goal
 from codeloop.client.slash.names import similar_names
-from codeloop.client.slash.reports import context_lines, cost_lines, permission_lines
+from codeloop.client.slash.reports import context_lines, cost_lines, memory_lines, permission_lines
 from codeloop.client.slash.worktrees import enter_worktree, is_verb, made_lines, run_worktree
 from codeloop.client.undo_redo import redo_last, undo_last
 from codeloop.kit.suggest import near, suggest_names
@@ -37,6 +37,7 @@ from codeloop.schema.message import ModelRef, Session
 from codeloop.schema.operation import (
     COMMAND,
     COMMAND_LIST,
+    MEMORY_LIST,
     MESSAGE_DELETE,
     PART_UPDATE,
     PERMISSION_REVOKE,
@@ -99,6 +100,10 @@ async def _prompt(chat: Chat, line: str, goal: Goal | None = None) -> None:
     await chat.begin(
         lambda client, session: client.call(PROMPT, replace(prompt, session_id=session)), line, prompt.message_id
     )
+
+
+async def _memory(chat: Chat, _words: str) -> None:
+    chat.say("\n".join(map(inert, memory_lines(await chat.client.call(MEMORY_LIST, NoArguments())))))
 
 
 async def _goal(chat: Chat, words: str) -> None:
@@ -341,6 +346,7 @@ COMMANDS: dict[str, SlashCommand] = {
     "compact": SlashCommand("", "replace the conversation with a summary", _compact),
     "context": SlashCommand("", "show what fills the model's window", _context),
     "cost": SlashCommand("", "show what this session and its subagents have used", _cost),
+    "memory": SlashCommand("", "show the notes of the project's memory, and which are stale", _memory),
     "permissions": SlashCommand("[revoke ID]", "show the rules that count, and what is always allowed", _permissions),
     "find": SlashCommand("TEXT", "find a text in this session, in output of tools too", _find),
     "worktree": SlashCommand("[NAME [PROMPT] | list | ...]", "list work trees, or go on in one of its own", _worktree),

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from codeloop.client.numbers import count, dollars, when, width_of
 from codeloop.kit.terminal_text import one_line
+from codeloop.schema.api.project import MemoryNote
 from codeloop.schema.api.session_reports import PermissionsInForce, SessionContext, SessionCost
 from codeloop.schema.message import Tokens
 from codeloop.schema.permission import Decision, Grant
@@ -87,6 +88,17 @@ def permission_lines(found: PermissionsInForce, decisions: int = 10) -> list[str
     lines += ["", "Latest decisions:"]
     lines += [f"  {decision_text(each)}" for each in found.decisions[-decisions:]] or ["  none"]
     return lines
+
+
+def memory_lines(notes: Sequence[MemoryNote]) -> list[str]:
+    """Return the notes of the project's memory: each with its files, whether it is stale, and its text."""
+    lines: list[str] = []
+    for note in notes:
+        state = note.problem or (f"stale: {note.stale}" if note.stale else "" if note.commit else "without a commit")
+        about = f"  about {', '.join(note.about)}" if note.about else ""
+        lines += [f"{note.file}{about}", *([f"  {state}"] if state else [])]
+        lines += [f"  {line}" for line in note.text.splitlines()] + [""]
+    return lines or ["No notes yet. /remember TEXT has the model write one to .codeloop/memory, after asking you."]
 
 
 def grant_text(grant: Grant) -> str:

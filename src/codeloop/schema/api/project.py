@@ -233,3 +233,18 @@ class FormatterStatus(Wire):
     name: str
     extensions: list[str]
     enabled: bool
+
+
+class MemoryNote(Wire):
+    """A note of the project's memory. `stale`: what of its files has changed since its commit; "": nothing.
+
+    Ours, not the reference's. `file`: relative to the top of the work tree; `problem`: why its head can't be read.
+    """
+
+    name: str
+    file: str
+    about: list[str]
+    commit: str
+    stale: str
+    problem: str
+    text: str

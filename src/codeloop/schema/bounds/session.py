@@ -4,6 +4,11 @@ from codeloop.kit.limit import Limit
 
 SESSION_FOUND = Limit("session.found", 10_000, "count", "places of a text in one session; more are left out")
 BUDGETS = Limit("session.budgets", 1_000, "count", "shared budgets that a server remembers; the oldest are forgotten")
+NOTES = Limit("memory.notes", 500, "count", "notes of a project's memory; further ones are left out")
+NOTE_BYTES = Limit("memory.note", 64 * 1024, "bytes", "of a note; the rest is not read")
+NOTES_OFFERED = Limit("memory.offered", 2_048, "bytes", "of notes in a conversation that nobody asked for")
+NOTE_FILES = Limit("memory.files", 20, "count", "files of a note that are compared; further ones are not")
+NOTE_FILE = Limit("memory.file", 4 * 1024 * 1024, "bytes", "of a file that is compared with the commit of a note")
 STOP_LOOK = Limit("session.stop_look", 200, "ms", "how often a turn looks whether everything is to stop")
 STOP_ALL = Limit("session.stop_all", 5_000, "ms", "waiting until everything has stopped, then what has not is named")
 FAN_OUT_SETTLE = Limit(

@@ -4,11 +4,18 @@ from collections.abc import Callable, Sequence
 
 from rich.segment import Segment
 
-from codeloop.client.slash.reports import context_lines, cost_lines, decision_text, grant_text
+from codeloop.client.slash.reports import context_lines, cost_lines, decision_text, grant_text, memory_lines
 from codeloop.kit.terminal_text import inert
 from codeloop.schema.api.session_reports import PermissionQuery, RevokeGrant
 from codeloop.schema.api.session_requests import SessionId
-from codeloop.schema.operation import PERMISSION_REVOKE, PERMISSION_RULES, SESSION_CONTEXT, SESSION_COST
+from codeloop.schema.operation import (
+    MEMORY_LIST,
+    PERMISSION_REVOKE,
+    PERMISSION_RULES,
+    SESSION_CONTEXT,
+    SESSION_COST,
+    NoArguments,
+)
 from codeloop.tui.actions.dialogs import ask
 from codeloop.tui.dialogs.parts.picks import Pick, PickAction, PickSource
 from codeloop.tui.dialogs.parts.reader import ReadingScreen
@@ -31,6 +38,12 @@ async def show_cost(ui: Ui, _words: str) -> None:
     """Show what the session and its subagents have used."""
     found = await ui.client.call(SESSION_COST, SessionId(session_id=ui.session.id))
     await _read(ui, "Cost", lambda width: cost_lines(found, width))
+
+
+async def show_memory(ui: Ui, _words: str) -> None:
+    """Show the notes of the project's memory, and which of them are stale."""
+    found = await ui.client.call(MEMORY_LIST, NoArguments())
+    await _read(ui, "Memory", lambda _: memory_lines(found))
 
 
 async def show_permissions(ui: Ui, _words: str) -> None:

@@ -205,6 +205,11 @@ async def _store(project: Project, args: Prompt) -> tuple[UserMessage, list[Part
         from codeloop.app.handlers.session.goal import goal_part
 
         given = [*given, goal_part(args.goal)]
+    if (project.workspace.root / ".codeloop" / "memory").is_dir():
+        from codeloop.app.handlers.project.memory import find_notes
+
+        notes = await find_notes(project, session.id, given)
+        given = [*given, notes] if notes is not None else given
     parts = await _make_parts(project, session, agent, message, given)
     if project.engine.hooks.runner is not None:
         from codeloop.app.handlers.session.hooked_prompt import run_prompt_hooks

@@ -1,0 +1,90 @@
+"""The project's memory: its notes, which of them are stale, and those that a prompt is given."""
+
+import asyncio
+from collections.abc import Iterable
+from pathlib import Path
+
+from codeloop.app.handlers import handles
+from codeloop.app.project import Project
+from codeloop.extend.pages.notes import FOLDER, Note, find_relevant, offer_notes, read_notes
+from codeloop.kit.small_files import read_start
+from codeloop.schema import operation
+from codeloop.schema.api.project import MemoryNote
+from codeloop.schema.api.session_inputs import FilePartInput, PartInput, TextPartInput
+from codeloop.schema.bounds.session import NOTE_FILE, NOTE_FILES
+from codeloop.schema.operation import NoArguments
+from codeloop.schema.part import MEMORY, TextPart
+from codeloop.workspace.git.repository import Git, GitFailed
+
+
+@handles(operation.MEMORY_LIST)
+async def memory(project: Project, _args: NoArguments) -> list[MemoryNote]:
+    """Return the notes of the project, by name, and what has changed since they were written."""
+    notes = await asyncio.to_thread(read_notes, project.workspace.root)
+    stale = await find_stale(project, notes)
+    return [
+        MemoryNote(
+            name=note.name,
+            file=f"{FOLDER}/{note.name}.md",
+            about=[*note.about],
+            commit=note.commit,
+            stale=stale.get(note.name, ""),
+            problem=note.problem,
+            text=note.text,
+        )
+        for note in notes
+    ]
+
+
+async def find_notes(project: Project, session_id: str, given: Iterable[PartInput]) -> TextPartInput | None:
+    """Return the part that gives a prompt the notes that it is about, of which the session has none yet."""
+    if not (project.workspace.root / FOLDER).is_dir():
+        return None
+    texts = [part.text for part in given if isinstance(part, TextPartInput) and not part.synthetic]
+    texts += [part.filename or part.url for part in given if isinstance(part, FilePartInput)]
+    notes = find_relevant(await asyncio.to_thread(read_notes, project.workspace.root), "\n".join(texts))
+    known: dict[str, str] = {}
+    used = 0
+    for entry in project.store.context_view(session_id).entries:
+        for part in entry.parts:
+            if isinstance(part, TextPart) and MEMORY in (part.metadata or {}):
+                known |= (part.metadata or {})[MEMORY]
+                used += len(part.text.encode())
+    new = [note for note in notes if known.get(note.name) != note.mark]
+    offered = offer_notes(new, await find_stale(project, new), used) if new else None
+    if offered is None:
+        return None
+    return TextPartInput(text=offered.text, synthetic=True, metadata={MEMORY: offered.marks})
+
+
+async def find_stale(project: Project, notes: Iterable[Note]) -> dict[str, str]:
+    """Return by the name of a note what of its files has changed since its commit; fresh ones are left out."""
+    git = Git(project.workspace.root, project.workspace.environment)
+    found: dict[str, str] = {}
+    for note in notes:
+        if note.about and note.commit and (reason := await _find_change(git, note)):
+            found[note.name] = reason
+    return found
+
+
+async def _find_change(git: Git, note: Note) -> str:
+    try:
+        commit = await git.commit(note.commit)
+        if commit is None:
+            return f"its commit {note.commit[:12]} is not in this repository"
+        changed: list[str] = []
+        for path in note.about[: NOTE_FILES.value]:
+            before = await git.blob(commit, path, NOTE_FILE.value)
+            now = await asyncio.to_thread(_read, git.root / path)
+            if before != now:
+                changed.append(f"{path} is gone" if now is None else f"{path} has changed")
+    except GitFailed as error:
+        return f"it can't be compared: {error}"
+    return f"{', '.join(changed)} since {commit[:12]}" if changed else ""
+
+
+def _read(file: Path) -> bytes | None:
+    try:
+        return read_start(file, NOTE_FILE.value)
+    except (OSError, ValueError):
+        return None

@@ -1,0 +1,123 @@
+"""Notes of a project's memory: `.codeloop/memory/*.md`, each with the files and the commit that it speaks of."""
+
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from codeloop.kit.frontmatter import FrontmatterError, split
+from codeloop.kit.jsonc import is_list
+from codeloop.kit.small_files import read_start
+from codeloop.schema.bounds.session import NOTE_BYTES, NOTES, NOTES_OFFERED
+
+FOLDER = ".codeloop/memory"
+START = (
+    "<memory>\nNotes of this project that may matter here, for you alone. Trust the files over a note; tell the user "
+    "of a stale one that matters, and correct it only if they want it.\n"
+)
+END = "</memory>"
+_WORD = re.compile(r"[\w./@-]+")
+
+
+class Note(Struct, frozen=True):
+    """A note. `about`: files, relative to the top of the work tree; `commit`: the state of them that it speaks of.
+
+    `keywords`: words of a prompt that it matters to. `problem`: why its head can't be read; "": it can.
+    """
+
+    name: str
+    text: str
+    about: tuple[str, ...] = ()
+    commit: str = ""
+    keywords: tuple[str, ...] = ()
+    problem: str = ""
+
+    @property
+    def mark(self) -> str:
+        """What tells this text of the note from a later one."""
+        return hashlib.sha256(self.text.encode()).hexdigest()[:12]
+
+
+class OfferedNotes(Struct, frozen=True):
+    """What the model is given: the text, and the marks of the notes in it, by their names."""
+
+    text: str
+    marks: dict[str, str]
+
+
+def read_notes(root: Path) -> list[Note]:
+    """Return the notes of a work tree, by name; a file that leads elsewhere is left out."""
+    folder = root / FOLDER
+    if not folder.is_dir() or not folder.resolve().is_relative_to(root.resolve()):
+        return []
+    found: list[Note] = []
+    for file in sorted(folder.glob("*.md"))[: NOTES.value]:
+        if file.is_symlink() or not file.is_file():
+            continue
+        try:
+            text = read_start(file, NOTE_BYTES.value).decode("utf-8", "replace")
+        except OSError:
+            continue
+        found.append(_read_note(file.stem, text))
+    return found
+
+
+def _read_note(name: str, text: str) -> Note:
+    try:
+        page = split(text)
+    except FrontmatterError as error:
+        return Note(name, text.strip(), problem=f"line {error.line}: {error}")
+    head = page.head
+    return Note(
+        name,
+        page.body.strip(),
+        about=_list_of(head.get("about")),
+        commit=str(head.get("commit") or ""),
+        keywords=_list_of(head.get("keywords")),
+    )
+
+
+def _list_of(value: object) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return tuple(filter(None, (each.strip() for each in value.split(","))))
+    return tuple(map(str, value)) if is_list(value) else ()
+
+
+def find_relevant(notes: Iterable[Note], prompt: str) -> list[Note]:
+    """Return the notes that a prompt is about: it names one of their files, a keyword, or every word of their name."""
+    folded = prompt.casefold()
+    words = {word.strip("./@-") for word in _WORD.findall(folded)}
+    files = words | {word.rpartition("/")[2] for word in words}
+
+    def is_relevant(note: Note) -> bool:
+        named = (path.casefold() for path in note.about)
+        if any(path in words or path.rpartition("/")[2] in files for path in named):
+            return True
+        if any(re.search(rf"\b{re.escape(word.casefold())}\b", folded) for word in note.keywords):
+            return True
+        return all(word in words for word in re.split(r"[-_ ]+", note.name.casefold()))
+
+    return [note for note in notes if not note.problem and is_relevant(note)]
+
+
+def offer_notes(notes: Sequence[Note], stale: dict[str, str], used: int) -> OfferedNotes | None:
+    """Put notes into a text that, with `used` bytes of earlier ones, stays within the limit; None: there is no room.
+
+    `stale`: by name, what has changed since. A note that is too long is named with its file, to be read.
+    """
+    room = NOTES_OFFERED.value - used - len((START + END).encode())
+    rows: list[str] = []
+    marks: dict[str, str] = {}
+    for note in sorted(notes, key=lambda each: each.name in stale):
+        about = f" (about {', '.join(note.about)})" if note.about else ""
+        state = f" STALE: {stale[note.name]}." if note.name in stale else ""
+        head = f"## {note.name}{about}{state}"
+        options = (f"{head}\n{note.text}\n", f"{head}\nRead {FOLDER}/{note.name}.md.\n")
+        row = next((each for each in options if len(each.encode()) <= room), None)
+        if row is not None:
+            rows.append(row)
+            marks[note.name] = note.mark
+            room -= len(row.encode())
+    return OfferedNotes(START + "".join(rows) + END, marks) if rows else None
