@@ -3,11 +3,23 @@
 import json
 import subprocess
 import sys
+from contextlib import aclosing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from codeloop.model.chat import ToolSpec
+from codeloop.model.chat import (
+    AssistantTurn,
+    CallPiece,
+    ModelRequest,
+    ResultPiece,
+    TextPiece,
+    ToolSpec,
+    ToolTurn,
+    Turn,
+    UserTurn,
+)
 from tests.cli.program import serving
 from tests.interop.stage import HERE, cache, filled
 from tests.support.answers import Answer, Call, Counts
@@ -54,3 +66,53 @@ async def test_the_servers_of_our_tests_speak_as_the_services_do(python: Path, n
     ours = [[each[0], each[1], json.loads(each[2])] for each in got.ready]
     assert (said["text"], said["calls"]) == (got.text, ours)
     assert (said["input"], said["output"]) == (got.end.tokens.input, got.end.tokens.output)
+
+
+TURNS: tuple[Turn, ...] = (
+    UserTurn((TextPiece("Look"),)),
+    AssistantTurn((TextPiece("I read."), CallPiece("c1", "read", '{"path":"a"}')), "another/model"),
+    ToolTurn((ResultPiece("c1", "read", "größe 漢字"),)),
+    UserTurn((TextPiece("Go on"),)),
+)
+DIFFERENCES: dict[str, dict[str, str]] = {
+    "chat": {},
+    "responses": {},
+    "anthropic": {},
+    "google": {
+        "tools.0.functionDeclarations.0.parameters.type": "types are written in capitals, or as JSON Schema has them",
+        "tools.0.functionDeclarations.0.parameters.properties.path.type": "the same",
+        "systemInstruction.role": "the library gives the instruction a role, which the service does not read",
+        "contents.1.parts.1.thoughtSignature": "a call of another model has none: this word stands for it",
+        "generationConfig.thinkingConfig.includeThoughts": "the service reads fields in either spelling",
+        "generationConfig.thinkingConfig.include_thoughts": "the same",
+    },
+    "bedrock": {},
+}
+"""By protocol: the places of a body where ours is another one than the library's, each with the reason."""
+
+
+def flatten(value: Any, place: str = "") -> dict[str, Any]:
+    """Return what stands in a JSON value by its place, such as `messages.0.role`."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    found = {name: each for key, held in inner for name, each in flatten(held, f"{place}.{key}".lstrip(".")).items()}
+    return found or {place: value}
+
+
+@pytest.mark.parametrize("name", list(DIFFERENCES))
+async def test_a_conversation_is_sent_as_the_services_own_library_sends_it(python: Path, name: str) -> None:
+    """The same conversation and tools by both: what differs in path or body is explained by the table."""
+    with serving([Answer(text="ok")]) as server:
+        run(python, "bodies.py", name, server.url.removesuffix("/v1"))
+        model = ROWS[name].open(server.url)
+        request = ModelRequest(
+            system="Be brief.", turns=TURNS, tools=(ToolSpec("read", "Read.", SCHEMA),), max_tokens=500
+        )
+        async with aclosing(model.stream(request)) as events:
+            assert [event async for event in events][-1].error is None
+        await model.aclose()
+        theirs, ours = server.requests
+    assert ours.path == theirs.path
+    one, other = flatten(ours.json), flatten(theirs.json)
+    missing = object()
+    differing = {place for place in one | other if one.get(place, missing) != other.get(place, missing)}
+    assert differing == DIFFERENCES[name].keys(), {place: (one.get(place), other.get(place)) for place in differing}
