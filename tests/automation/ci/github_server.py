@@ -17,6 +17,7 @@ class GitHubServer(HostServer):
 
     git_user: str = "x-access-token"
     roles: dict[str, str] = field(default_factory=lambda: {"ada": "write", "eve": "read"})
+    runs: dict[str, str] = field(default_factory=dict[str, str])
     issues: dict[int, Row] = field(default_factory=dict[int, Row])
     comments: list[Row] = field(default_factory=list[Row])
     pulls: dict[int, Row] = field(default_factory=dict[int, Row])
@@ -46,6 +47,7 @@ class GitHubServer(HostServer):
             ("GET", rf"{base}/issues/(\d+)/comments", lambda m, *_: self._comments_of(m)),
             ("POST", rf"{base}/issues/(\d+)/comments", self._comment),
             ("PATCH", rf"{base}/issues/comments/(\d+)", self._edit_comment),
+            ("GET", rf"{base}/actions/runs/(\w+)", self._run),
             ("GET", rf"{base}/pulls", self._list_pulls),
             ("POST", rf"{base}/pulls", self._open_pull),
             ("GET", rf"{base}/pulls/(\d+)", lambda m, *_: self._pull(m)),
@@ -117,6 +119,11 @@ class GitHubServer(HostServer):
             raise Refused(404, {"message": f"{login} is not a user"})
         role = self.roles[login]
         return {"permission": "write" if role == "maintain" else role, "role_name": role, "user": {"login": login}}
+
+    def _run(self, match: re.Match[str], *_: Any) -> Row:
+        if match[1] not in self.runs:
+            raise Refused(404, {"message": "Not Found"})
+        return {"id": match[1], "status": self.runs[match[1]]}
 
     def _issue(self, match: re.Match[str]) -> Row:
         return self._known(self.issues, match)

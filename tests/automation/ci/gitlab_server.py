@@ -33,6 +33,7 @@ class GitLabServer(HostServer):
             ("GET", "/api/v4/user", lambda *_: BOT),
             ("GET", base, lambda *_: {"id": int(PROJECT), "default_branch": "main"}),
             ("GET", rf"{base}/members/all/(\d+)", self._member),
+            ("GET", rf"{base}/jobs/(\d+)", lambda m, *_: {"id": int(m[1]), "status": "failed"}),
             ("GET", thread, lambda m, *_: self._thread(m)),
             ("PUT", rf"{base}/(merge_requests)/(\d+)", self._edit_merge),
             ("GET", rf"{thread}/notes", lambda m, *_: self._notes_of(m)),

@@ -140,6 +140,12 @@ async def test_a_job_waits_for_another_one_on_the_same_thread_and_says_how_it_fa
         with pytest.raises(UsageProblem, match="not the top folder of a git checkout"):
             await run_event(github, event, settings, lines.append)
     assert "Another job works on this" in lines[0]
+    lines.clear()
+    host.comments[0]["body"] = write_comment_text(replace(busy, until=2**40), "working on it", "", ())
+    host.runs["other"] = "completed"
+    with pytest.raises(UsageProblem):
+        await run_event(github, event, settings, lines.append)
+    assert "Another job" not in "".join(lines), "a job that was killed is not waited for"
     (text,) = host.own_comments(number)
     assert "**codeloop** · failed" in text
     assert read_record(text) == ThreadRecord(done=("comment-1",)), "the request is not done, and the thread is free"

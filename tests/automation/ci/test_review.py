@@ -67,6 +67,7 @@ def test_only_what_a_run_proves_on_a_changed_line_is_posted_and_only_once(tmp_pa
         assert (comment["path"], comment["line"], comment["side"]) == ("calc.py", 6, "RIGHT")
         assert "AssertionError: double(4) is 12" in comment["body"]
         assert "# exit code 1" in comment["body"]
+        assert "shell_metadata" not in comment["body"], "words for the model are not shown to people"
         (text,) = host.own_comments(number)
         print(text)
         assert "1 finding posted" in text

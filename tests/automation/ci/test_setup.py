@@ -20,7 +20,7 @@ def test_the_github_file_gives_forks_nothing_and_asks_for_no_more_than_it_needs(
     assert "pull_request_target" not in document[True]
     assert "workflow_run" not in document[True]
     assert document["permissions"] == {}
-    assert job["permissions"] == {"contents": "write", "issues": "write", "pull-requests": "write"}
+    assert job["permissions"] == {"actions": "read", "contents": "write", "issues": "write", "pull-requests": "write"}
     assert "head.repo.full_name == github.repository" in job["if"]
     assert "contains(github.event.comment.body, '/codeloop')" in job["if"]
     assert "github.event.issue.number" in document["concurrency"]["group"]

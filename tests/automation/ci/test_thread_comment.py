@@ -1,6 +1,11 @@
 """The one comment: its record, and what a model may not do with it."""
 
+from pathlib import Path
+
+import pytest
+
 from codeloop.automation.ci.agent_run import hide_secrets
+from codeloop.automation.ci.output import write_output
 from codeloop.automation.ci.thread_comment import (
     ThreadRecord,
     add_done,
@@ -8,6 +13,7 @@ from codeloop.automation.ci.thread_comment import (
     read_record,
     write_comment_text,
 )
+from codeloop.schema.errors import CodeloopError
 
 
 def test_a_record_is_read_back_from_the_start_of_a_comment_only() -> None:
@@ -17,6 +23,26 @@ def test_a_record_is_read_back_from_the_start_of_a_comment_only() -> None:
     assert read_record(f"x {text}") == ThreadRecord()
     assert read_record('<!-- codeloop-thread {"done": 3} -->') == ThreadRecord()
     assert text.endswith("**codeloop** · done\n\nThe answer.\n\n---\n$0.50\n")
+
+
+def test_a_link_in_place_of_the_output_is_never_followed(tmp_path: Path) -> None:
+    own, output = tmp_path / "home" / ".bashrc", tmp_path / "work" / "codeloop-ci"
+    own.parent.mkdir()
+    own.write_text("mine")
+    output.mkdir(parents=True)
+    (output / "result.md").symlink_to(own)
+    assert write_output(output, "result.md", "text").read_text() == "text"
+    (output / "result.md").unlink()
+    output.rmdir()
+    output.symlink_to(own.parent)
+    assert write_output(output, ".bashrc", "text") == output / ".bashrc"
+    assert own.read_text() == "mine"
+    output.joinpath(".bashrc").unlink()
+    output.rmdir()
+    output.parent.rmdir()
+    output.parent.symlink_to(own.parent)
+    with pytest.raises(CodeloopError, match="somewhere else"):
+        write_output(output, ".bashrc", "text")
 
 
 def test_done_requests_are_kept_up_to_a_bound() -> None:

@@ -221,4 +221,6 @@ def _recorded_call(part: JSON) -> RecordedCall | None:
     metadata = object_at(state, "metadata")
     if "id" in metadata:  # it runs in the background: how it ended is not known
         return None
-    return RecordedCall(text_at(object_at(state, "input"), "command"), metadata.get("exit"), text_at(state, "output"))
+    shown = metadata.get("output")  # what people see; the result itself has words for the model as well
+    output = shown if isinstance(shown, str) else text_at(state, "output")
+    return RecordedCall(text_at(object_at(state, "input"), "command"), metadata.get("exit"), output)

@@ -10,6 +10,7 @@ from msgspec import Struct
 from codeloop.automation.ci.agent_run import AgentLimits, AgentProgram, AgentResult
 from codeloop.automation.ci.hosts.host import Host, Thread
 from codeloop.automation.ci.job_repository import JobRepository
+from codeloop.automation.ci.output import write_output
 from codeloop.schema.bounds.automation import CI_THREAD
 
 TRIGGER, LABEL = "/codeloop", "codeloop"
@@ -80,11 +81,10 @@ async def export_session(job: CiJob, result: AgentResult) -> str:
     """Write the session's page; return the words that lead people there."""
     if not result.session_id:
         return ""
-    output = job.settings.output
-    page = output / f"{result.session_id}.html"
-    is_written = await job.agent.export(job.settings.work, result.session_id, "html", page)
-    if not is_written:
+    draft = job.scratch / f"{result.session_id}.html"
+    if not await job.agent.export(job.settings.work, result.session_id, "html", draft):
         return ""
+    page = write_output(job.settings.output, draft.name, draft.read_bytes())
     url = job.settings.session_url.replace("{file}", page.name)
     return f"[session]({url}) (`{page.name}`)" if url else f"session: `{page}`"
 

@@ -162,10 +162,9 @@ class JobRepository:
         """Return the lines of a file of a commit; none if it has no such file."""
         return (await self._try(f"--git-dir={self._folder}", "show", f"{commit}:{path}") or "").splitlines()
 
-    async def write_patch(self, before: str, after: str, path: Path) -> None:
-        """Write the difference of two trees as a patch that `git apply` takes."""
-        text = await self._own("diff-tree", "-p", "--binary", "--no-color", "--no-ext-diff", before, after)
-        path.write_text(f"{text}\n", encoding="utf-8", errors="surrogateescape")
+    async def make_patch(self, before: str, after: str) -> str:
+        """Return the difference of two trees as a patch that `git apply` takes."""
+        return await self._own("diff-tree", "-p", "--binary", "--no-color", "--no-ext-diff", before, after) + "\n"
 
     async def _own(self, *arguments: str, stdin: str = "", more: Mapping[str, str] | None = None) -> str:
         return await self._run(f"--git-dir={self._folder}", *arguments, stdin=stdin, more=more)

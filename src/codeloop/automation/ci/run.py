@@ -11,6 +11,7 @@ from codeloop.automation.ci.event import CiEvent, Review, Skip, Task, plan_work
 from codeloop.automation.ci.hosts.host import Host
 from codeloop.automation.ci.job import CiJob, CiOutcome, JobSettings
 from codeloop.automation.ci.job_repository import JobRepository
+from codeloop.automation.ci.output import write_output
 from codeloop.automation.ci.review.review import review_pull
 from codeloop.automation.ci.task import do_task
 from codeloop.automation.ci.thread_comment import (
@@ -48,7 +49,6 @@ async def run_event(host: Host, event: CiEvent, settings: JobSettings, say: Say)
         say(f"Nothing to do: pull request {event.number} comes from a fork.")
         await _refuse_fork(host, event)
         return 0
-    settings.output.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="codeloop-ci-") as folder:
         scratch = Path(folder)
         repository = JobRepository(settings.work, scratch / "repository.git", host.remote, host.git_credential())
@@ -89,6 +89,8 @@ async def _begin(job: CiJob, event: CiEvent, plan: Task | Review, say: Say) -> T
             return None
         if not record.run or record.run == job.settings.run_id or record.until < time.time():
             break
+        if await job.host.is_job_over(record.run):  # it was killed before it could say so
+            break
         say(f"Another job works on this; waiting for it, until {time.ctime(record.until)} at the latest.")
         await asyncio.sleep(CI_POLL.seconds)
     until = int(time.time() + 2 * (job.settings.limits.seconds + CI_END.seconds))
@@ -107,7 +109,7 @@ async def _end(job: CiJob, event: CiEvent, record: ThreadRecord, outcome: CiOutc
     more = f"{describe_cost(total)} for all of this thread" if record.cost and outcome.cost else ""
     facts = (*outcome.facts, describe_cost(outcome.cost) if outcome.cost else "", more)
     text = write_comment_text(kept, outcome.title, outcome.text, facts)
-    (job.settings.output / "result.md").write_text(text, encoding="utf-8")
+    write_output(job.settings.output, "result.md", text)
     say(f"{outcome.title}{f' ({describe_cost(outcome.cost)})' if outcome.cost else ''}")
     if event.number:
         await _write(job, event, text)

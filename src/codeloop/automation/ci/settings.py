@@ -58,7 +58,8 @@ def make_host(name: HostName, asked: Asked, environment: Mapping[str, str], outp
             server = environment.get("GITHUB_SERVER_URL", "https://github.com").rstrip("/")
             repository, token = need("GITHUB_REPOSITORY"), need("GITHUB_TOKEN")
             api = environment.get("GITHUB_API_URL", "https://api.github.com")
-            return GitHub(api, repository, token, asked.remote or f"{server}/{repository}.git")
+            remote, login = asked.remote or f"{server}/{repository}.git", environment.get("CODELOOP_BOT_LOGIN", "")
+            return GitHub(api, repository, token, remote, login)
         case "gitlab":
             server, project = need("CI_SERVER_URL").rstrip("/"), need("CI_PROJECT_ID")
             remote = asked.remote or f"{server}/{need('CI_PROJECT_PATH')}.git"

@@ -10,6 +10,7 @@ from codeloop.automation.ci.event import CiEvent, Task
 from codeloop.automation.ci.hosts.host import NO_THREAD, Thread
 from codeloop.automation.ci.job import CiJob, CiOutcome, describe_run, export_session, quote_thread, read_prompt
 from codeloop.automation.ci.job_repository import TRAILER, GitProblem, PushRejected
+from codeloop.automation.ci.output import write_output
 from codeloop.automation.ci.thread_comment import quote_answer
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.errors import CodeloopError
@@ -66,8 +67,8 @@ async def do_task(job: CiJob, event: CiEvent, task: Task) -> CiOutcome:
     try:
         branch = await _push(job, commit, start.branch, event.key)
     except GitProblem as problem:
-        patch = job.settings.output / "changes.patch"
-        await job.repository.write_patch(before, after, patch)
+        text = await job.repository.make_patch(before, after)
+        patch = write_output(job.settings.output, "changes.patch", text)
         raise CodeloopError(f"{problem} The changes are in {patch.name} among the files of this job.") from None
     if branch != start.branch:
         note = f"`{start.branch}` has moved or is protected, so the commit is on `{branch}`."

@@ -27,7 +27,8 @@ class GitHub:
     name = "GitHub"
     author = Author("github-actions[bot]", "41898282+github-actions[bot]@users.noreply.github.com")
 
-    def __init__(self, api: str, repository: str, token: str, remote: str) -> None:
+    def __init__(self, api: str, repository: str, token: str, remote: str, login: str = "") -> None:
+        """Connect to nothing yet. `login`: whose the token is, "" to ask the host."""
         self.remote = remote
         self.token = token
         self._repository = repository
@@ -39,7 +40,7 @@ class GitHub:
         }
         self._rest = RestApi(self.name, api, headers, _ADVICE)
         self._path = f"/repos/{repository}"
-        self._login = ""
+        self._login = login
 
     def git_credential(self) -> str:
         """Return the value of the Authorization header of git's requests."""
@@ -135,6 +136,15 @@ class GitHub:
     async def default_branch(self) -> str:
         """Return the name of the branch that changes go into."""
         return (await self._rest.get(self._path))["default_branch"]
+
+    async def is_job_over(self, job: str) -> bool:
+        """Return whether a run of a workflow has ended; False without `actions: read`."""
+        try:
+            return (await self._rest.get(f"{self._path}/actions/runs/{quote(job, safe='')}"))["status"] == "completed"
+        except HostProblem as problem:
+            if problem.status in {403, 404}:
+                return False
+            raise
 
     async def close(self) -> None:
         """Drop the connections."""

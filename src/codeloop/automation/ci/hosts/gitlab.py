@@ -133,6 +133,16 @@ class GitLab:
         """Return the name of the branch that changes go into."""
         return (await self._rest.get(self._path))["default_branch"]
 
+    async def is_job_over(self, job: str) -> bool:
+        """Return whether a job of a pipeline has ended."""
+        try:
+            row = await self._rest.get(f"{self._path}/jobs/{quote(job, safe='')}")
+        except HostProblem as problem:
+            if problem.status in {403, 404}:
+                return False
+            raise
+        return row["status"] in {"success", "failed", "canceled", "skipped"}
+
     async def close(self) -> None:
         """Drop the connections."""
         await self._rest.close()

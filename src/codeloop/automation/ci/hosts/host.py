@@ -120,6 +120,10 @@ class Host(Protocol):
         """Return the name of the branch that changes go into."""
         ...
 
+    async def is_job_over(self, job: str) -> bool:
+        """Return whether the host knows that a job, named as in `JobSettings.run_id`, has ended."""
+        ...
+
     async def close(self) -> None:
         """Drop the connections."""
         ...

@@ -13,6 +13,7 @@ from codeloop.automation.ci.event import CiEvent
 from codeloop.automation.ci.hosts.host import LineComment, PullRequest
 from codeloop.automation.ci.job import CiJob, CiOutcome, describe_run, export_session, quote_thread, read_prompt
 from codeloop.automation.ci.job_repository import ChangedLines
+from codeloop.automation.ci.output import write_output
 from codeloop.automation.ci.review.findings import (
     SCHEMA,
     ReviewFinding,
@@ -121,9 +122,9 @@ async def _sort(
 
 
 async def _ask(job: CiJob, pull: PullRequest, origin: str, head: str) -> AgentResult:
-    schema, diff = job.scratch / "findings.schema.json", job.settings.output / "change.diff"
+    schema = job.scratch / "findings.schema.json"
     schema.write_bytes(msgspec.json.encode(SCHEMA))
-    await job.repository.write_patch(origin, head, diff)
+    diff = write_output(job.settings.output, "change.diff", await job.repository.make_patch(origin, head))
     thread = await job.host.read_thread(pull.number, is_pull=True)
     prompt = read_prompt(
         "review",

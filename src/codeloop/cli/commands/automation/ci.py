@@ -124,7 +124,7 @@ def _carry_out(flags: dict[str, Any], *, is_review: bool = False) -> int:
 
     hide()  # the token is in our environment, which commands of the agent could read where there is no sandbox
     work = Path(flags["directory"] or Path.cwd()).resolve()
-    output = work / flags["output"]
+    output = (work / flags["output"]).resolve()
     asked = Asked(
         host=flags["host"] or "",
         event=flags.get("event") or "",
