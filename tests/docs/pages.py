@@ -9,7 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
-FILE = re.compile(r"`([~\w./-]+\.(?:jsonl?|jsonc|md|pl|py|sh|ts|txt))`")
+FILE = re.compile(r"`([~\w./-]+\.(?:jsonl?|jsonc|md|pl|py|sh|toml|ts|txt))`")
 
 NOT_RUN = {
     r"make (test|check)\b": "is what runs this; that the target exists is checked",

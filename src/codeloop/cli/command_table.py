@@ -45,6 +45,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "attach": ("commands.attach:attach", "Start a conversation on a running server."),
     "schedule": ("commands.automation.schedule:schedule", "Run prompts at set times, by the system's own timers."),
+    "bench": ("commands.automation.bench:bench", "Do tasks of your own with several agents and models, and compare."),
     "models": ("commands.models:models", "List models with their limits and prices."),
     "auth": ("commands.auth:auth", "Store, list and remove API keys."),
     "session": ("commands.sessions.session:session", "List, show, search, fork, archive and delete sessions."),

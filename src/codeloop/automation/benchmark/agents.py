@@ -1,0 +1,179 @@
+"""The agents of a benchmark: a row each of how a program is called, and how it says what it used."""
+
+import os
+import shlex
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+
+import msgspec
+from msgspec import Struct
+
+from codeloop.kit.processes import which
+from codeloop.schema.errors import UsageProblem
+
+CODELOOP = (sys.executable, "-P", "-m", "codeloop", "run", "--output-format", "json", "--auto")
+NOTHING, SOLUTION = "nothing", "solution"
+"""Agents that check the tasks: one does nothing, the other what a task names as its solution."""
+
+
+class Used(Struct, frozen=True, kw_only=True):
+    """What a run has used, as far as the agent says it. `cost` in dollars; None: it does not say."""
+
+    cost: float | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    steps: int | None = None
+    session_id: str = ""
+    error: str = ""
+
+
+class _Usage(Struct, frozen=True):
+    input_tokens: int = 0
+    cache_creation_input_tokens: int = 0
+    cache_read_input_tokens: int = 0
+    output_tokens: int = 0
+
+
+class _Result(Struct, frozen=True):
+    """The last line in the format of Claude Code, which codeloop writes, too."""
+
+    usage: _Usage = _Usage()
+    total_cost_usd: float | None = None
+    num_turns: int | None = None
+    session_id: str = ""
+    errors: list[str] = []
+
+
+class _Cache(Struct, frozen=True):
+    read: int = 0
+    write: int = 0
+
+
+class _Tokens(Struct, frozen=True):
+    input: int = 0
+    output: int = 0
+    cache: _Cache = _Cache()
+
+
+class _Part(Struct, frozen=True):
+    cost: float = 0.0
+    tokens: _Tokens = _Tokens()
+
+
+class _Line(Struct, frozen=True, rename={"session_id": "sessionID"}):
+    """A line of OpenCode; of the type `step_finish` it ends a step."""
+
+    type: str = ""
+    session_id: str = ""
+    part: _Part = _Part()
+
+
+def read_result(output: str) -> Used:
+    """Read the last line of codeloop or Claude Code."""
+    try:
+        result = msgspec.json.decode(output.splitlines()[-1], type=_Result)
+    except (IndexError, msgspec.DecodeError):
+        return Used(error="It ended without a result.")
+    used = result.usage
+    return Used(
+        cost=result.total_cost_usd,
+        input_tokens=used.input_tokens + used.cache_creation_input_tokens + used.cache_read_input_tokens,
+        output_tokens=used.output_tokens,
+        steps=result.num_turns,
+        session_id=result.session_id,
+        error="; ".join(result.errors),
+    )
+
+
+def read_steps(output: str) -> Used:
+    """Add up the steps in the lines of OpenCode."""
+    steps: list[_Line] = []
+    for text in output.splitlines():
+        with suppress(msgspec.DecodeError):
+            line = msgspec.json.decode(text, type=_Line)
+            steps += [line] if line.type == "step_finish" else []
+    if not steps:
+        return Used(error="It ended without a step.")
+    tokens = [step.part.tokens for step in steps]
+    return Used(
+        cost=sum(step.part.cost for step in steps),
+        input_tokens=sum(each.input + each.cache.read + each.cache.write for each in tokens),
+        output_tokens=sum(each.output for each in tokens),
+        steps=len(steps),
+        session_id=steps[-1].session_id,
+    )
+
+
+def read_nothing(_output: str) -> Used:
+    """Say nothing: the program does not."""
+    return Used()
+
+
+class BenchAgent(Struct, frozen=True):
+    """A program. `{prompt}` and `{model}` in `command` are filled in; words of `model_flags` come only with a model.
+
+    `has_bare_model`: it takes a model's name without its provider.
+    """
+
+    name: str
+    command: tuple[str, ...]
+    model_flags: tuple[str, ...] = ("--model", "{model}")
+    has_bare_model: bool = False
+    read: Callable[[str], Used] = read_nothing
+
+    def line(self, prompt: str, model: str | None) -> list[str]:
+        """Return the command line for a prompt."""
+        words = [word for part in self.command for word in (self._models(model) if part == "{flags}" else (part,))]
+        named = self._name(model)
+        return [word.replace("{model}", named).replace("{prompt}", prompt) for word in words]
+
+    def _models(self, model: str | None) -> tuple[str, ...]:
+        return tuple(word.replace("{model}", self._name(model)) for word in self.model_flags) if model else ()
+
+    def _name(self, model: str | None) -> str:
+        return (model or "").partition("/")[2] if self.has_bare_model and "/" in (model or "") else model or ""
+
+
+ROWS = (
+    BenchAgent("codeloop", (*CODELOOP, "{flags}", "--", "{prompt}"), read=read_result),
+    BenchAgent("opencode", ("opencode", "run", "--format", "json", "{flags}", "{prompt}"), read=read_steps),
+    BenchAgent(
+        "claude",
+        ("claude", "-p", "--output-format", "json", "--permission-mode", "bypassPermissions", "{flags}", "{prompt}"),
+        has_bare_model=True,
+        read=read_result,
+    ),
+    BenchAgent("codex", ("codex", "exec", "--full-auto", "{flags}", "{prompt}"), has_bare_model=True),
+    BenchAgent("gemini", ("gemini", "--yolo", "{flags}", "--prompt", "{prompt}"), has_bare_model=True),
+    BenchAgent(NOTHING, ()),
+    BenchAgent(SOLUTION, ()),
+)
+NAMES = ", ".join(row.name for row in ROWS)
+
+
+def find_agent(wanted: str, flags: tuple[str, ...] = ()) -> BenchAgent:
+    """Return the agent of a name, `codeloop:AGENT`, or `NAME=COMMAND`; `flags` are those of `codeloop run`.
+
+    Raises UsageProblem if it is not known or not installed.
+    """
+    if "=" in wanted:
+        name, _, command = wanted.partition("=")
+        words = tuple(shlex.split(command))
+        if not name or "{prompt}" not in command:
+            raise UsageProblem(f"{wanted!r} is no agent: write NAME=COMMAND, with {{prompt}} where the prompt belongs.")
+        return _installed(BenchAgent(name, words))
+    name, _, own = wanted.partition(":")
+    row = next((row for row in ROWS if row.name == name), None)
+    if row is None or (own and name != "codeloop"):
+        raise UsageProblem(f"There is no agent {wanted}: {NAMES}, codeloop:AGENT or NAME=COMMAND.")
+    if name == "codeloop":
+        more = (*flags, *(("--agent", own) if own else ()))
+        return msgspec.structs.replace(row, name=wanted, command=(*CODELOOP, *more, "{flags}", "--", "{prompt}"))
+    return _installed(row)
+
+
+def _installed(agent: BenchAgent) -> BenchAgent:
+    if agent.command and which(agent.command[0], os.environ.get("PATH")) is None and "/" not in agent.command[0]:
+        raise UsageProblem(f"{agent.command[0]} is not installed: it is not on the PATH. Install it, or leave it out.")
+    return agent

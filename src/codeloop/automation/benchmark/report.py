@@ -1,0 +1,127 @@
+"""What a benchmark came to: sums for each agent and model, as JSON and as one page that needs nothing else."""
+
+import html
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from codeloop.automation.benchmark.runs import BenchRun
+from codeloop.kit.terminal_text import inert
+
+_STYLE = """
+:root { color-scheme: light dark; --line: #8884; --good: #1a7f37; --bad: #cf222e }
+@media (prefers-color-scheme: dark) { :root { --good: #3fb950; --bad: #f85149 } }
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem }
+table { border-collapse: collapse; margin: 1rem 0; display: block; overflow-x: auto }
+th, td { border-bottom: 1px solid var(--line); padding: .4rem .8rem; text-align: left; vertical-align: top }
+td.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap }
+.bar { background: var(--line); width: 8rem; height: .6rem; display: inline-block; overflow: hidden }
+.bar i { background: var(--good); height: 100%; display: block }
+.good { color: var(--good) } .bad { color: var(--bad) }
+pre { background: #8881; padding: .6rem; overflow-x: auto; font-size: 13px } summary { cursor: pointer }
+"""
+
+
+class BenchSum(Struct, frozen=True):
+    """The sums of an agent with a model. `cost`: of all runs that say theirs; None: none does. `seconds`: of a run."""
+
+    agent: str
+    model: str
+    runs: int
+    passed: int
+    rate: float
+    cost: float | None
+    seconds: float
+    input_tokens: int | None
+    output_tokens: int | None
+
+
+def sum_up(runs: Sequence[BenchRun]) -> list[BenchSum]:
+    """Return the sums, the best first; of equals the cheaper."""
+    groups: dict[tuple[str, str], list[BenchRun]] = {}
+    for run in runs:
+        groups.setdefault((run.agent, run.model), []).append(run)
+    sums = [
+        BenchSum(
+            agent,
+            model,
+            len(group),
+            passed := sum(run.passed for run in group),
+            round(passed / len(group), 4),
+            _total([run.used.cost for run in group]),
+            round(sum(run.seconds for run in group) / len(group), 2),
+            _whole([run.used.input_tokens for run in group]),
+            _whole([run.used.output_tokens for run in group]),
+        )
+        for (agent, model), group in groups.items()
+    ]
+    return sorted(sums, key=lambda each: (-each.rate, each.cost or 0.0, each.seconds))
+
+
+def make_page(title: str, runs: Sequence[BenchRun]) -> str:
+    """Return the page: the sums, a cell for each task and agent, and the details of each run."""
+    sums = sum_up(runs)
+    columns = [(each.agent, each.model) for each in sums]
+    cells: dict[tuple[str, str, str], list[tuple[int, BenchRun]]] = {}
+    for number, run in enumerate(runs):
+        cells.setdefault((run.task, run.agent, run.model), []).append((number, run))
+    head = "".join(f"<th>{_text(agent)}<br><small>{_text(model)}</small></th>" for agent, model in columns)
+    rows = "".join(
+        f"<tr><th>{_text(task)}</th>"
+        + "".join(f"<td>{' '.join(_mark(*each) for each in cells.get((task, *column), []))}</td>" for column in columns)
+        + "</tr>"
+        for task in dict.fromkeys(run.task for run in runs)
+    )
+    details = "".join(_details(number, run) for number, run in enumerate(runs))
+    heads = "<th>agent</th><th>model</th><th>passed</th><th></th><th>cost</th><th>a run</th><th>tokens in, out</th>"
+    return (
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{_text(title)}</title>'
+        f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style><h1>{_text(title)}</h1>'
+        f"<table><tr>{heads}</tr>{''.join(map(_sum_row, sums))}</table>"
+        f"<h2>Tasks</h2><table><tr><th></th>{head}</tr>{rows}</table><h2>Runs</h2>{details}</html>\n"
+    )
+
+
+def describe_cost(cost: float | None) -> str:
+    """Return dollars for a table; `-` where an agent does not say them."""
+    return "-" if cost is None else f"${cost:.4f}" if 0 < cost < 0.1 else f"${cost:.2f}"
+
+
+def _sum_row(each: BenchSum) -> str:
+    bar = f'<span class="bar"><i style="width:{each.rate * 100:.0f}%"></i></span>'
+    tokens = "-" if each.input_tokens is None else f"{each.input_tokens:,}, {each.output_tokens or 0:,}"
+    numbers = (f"{each.passed} of {each.runs}", bar, describe_cost(each.cost), f"{each.seconds:.1f} s", tokens)
+    cells = "".join(f'<td class="n">{number}</td>' for number in numbers)
+    return f"<tr><td>{_text(each.agent)}</td><td>{_text(each.model)}</td>{cells}</tr>"
+
+
+def _mark(number: int, run: BenchRun) -> str:
+    name, sign = ("good", "passed") if run.passed else ("bad", "failed")
+    return f'<a class="{name}" href="#run{number}">{sign}</a>'
+
+
+def _details(number: int, run: BenchRun) -> str:
+    facts = [run.task, run.agent, run.model, f"{run.seconds:.1f} s", describe_cost(run.used.cost)]
+    name, sign = ("good", "passed") if run.passed else ("bad", "failed")
+    line = " · ".join(_text(fact) for fact in facts if fact)
+    blocks = (("What went wrong", run.error), ("The check", run.check), ("What was changed", run.diff))
+    inside = "".join(f"<h4>{title}</h4><pre>{_text(text)}</pre>" for title, text in blocks if text.strip())
+    session = _text(run.used.session_id)
+    page = f'<p>Session <a href="sessions/{session}.html">{session}</a></p>' if run.has_session else ""
+    # The link leads into the details: to be seen, a browser opens them.
+    head = f'<summary><b class="{name}">{sign}</b> {line}</summary>'
+    return f'<details>{head}<div id="run{number}">{page}{inside}</div></details>'
+
+
+def _text(text: str) -> str:
+    return html.escape(inert(text))
+
+
+def _total(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return round(sum(known), 6) if known else None
+
+
+def _whole(values: Sequence[int | None]) -> int | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None

@@ -1,0 +1,190 @@
+"""Does each task with each agent and model, in a copy of its own, and checks what came of it."""
+
+import asyncio
+import os
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+from codeloop.automation.benchmark.agents import CODELOOP, NOTHING, SOLUTION, BenchAgent, Used
+from codeloop.automation.benchmark.tasks import NamedTask
+from codeloop.kit.processes import with_absolute_path
+from codeloop.schema.bounds.automation import BENCH_CHECK, BENCH_CLONE, BENCH_KEPT
+
+TIMEOUT = -1
+"""The exit code of a program that took too long."""
+
+
+class BenchRun(Struct, frozen=True, kw_only=True):
+    """One run. `seconds`: of the agent; `check`: the end of the check's output; `diff`: what was changed, cut."""
+
+    task: str
+    agent: str
+    model: str
+    attempt: int
+    passed: bool
+    seconds: float
+    exit_code: int
+    used: Used
+    check: str = ""
+    diff: str = ""
+    error: str = ""
+    has_session: bool = False
+    """Whether the session's page was written."""
+
+
+class BenchPlan(Struct, frozen=True):
+    """What is run: each task by each agent with each model (None: its default), so many times, `jobs` at a time.
+
+    `seconds`: what an agent has for a task that says nothing else. `sessions`: where codeloop's are written as pages.
+    """
+
+    tasks: list[NamedTask]
+    agents: list[BenchAgent]
+    models: list[str | None]
+    times: int
+    seconds: float
+    jobs: int
+    sessions: Path
+
+
+class Ended(NamedTuple):
+    """How a program ended; its output, of stdout and stderr."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+    @property
+    def output(self) -> str:
+        """Both, the end of them."""
+        return f"{self.stdout}{self.stderr}"[-BENCH_KEPT.value :]
+
+
+async def run_plan(plan: BenchPlan, report: Callable[[BenchRun], object]) -> list[BenchRun]:
+    """Run it all, `jobs` at a time, and return the runs in order; `report` is called with each as it ends."""
+    gate = asyncio.Semaphore(plan.jobs)
+
+    async def run(task: NamedTask, agent: BenchAgent, model: str | None, attempt: int) -> BenchRun:
+        async with gate:
+            with tempfile.TemporaryDirectory(prefix="codeloop-bench-", ignore_cleanup_errors=True) as folder:
+                done = await _run(plan, Path(folder), task, agent, model, attempt)
+            report(done)
+            return done
+
+    rows = [
+        (task, agent, model, attempt)
+        for attempt in range(1, plan.times + 1)
+        for task in plan.tasks
+        for agent in plan.agents
+        for model in ([None] if agent.name in {NOTHING, SOLUTION} else plan.models)
+    ]
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(run(*row)) for row in rows]
+    return [task.result() for task in tasks]
+
+
+async def _run(
+    plan: BenchPlan, folder: Path, named: NamedTask, agent: BenchAgent, model: str | None, attempt: int
+) -> BenchRun:
+    task, work = named.task, folder / named.name
+    base = BenchRun(
+        task=named.name,
+        agent=agent.name,
+        model=model or "",
+        attempt=attempt,
+        passed=False,
+        seconds=0.0,
+        exit_code=0,
+        used=Used(),
+    )
+    if problem := await _prepare(named, work):
+        return msgspec.structs.replace(base, error=problem)
+    start = time.monotonic()
+    if agent.name == SOLUTION:
+        line = ["/bin/sh", "-c", task.solution or "echo 'The task names no solution.' >&2; exit 1"]
+    else:
+        line = agent.line(task.prompt, model) if agent.name != NOTHING else ["true"]
+    ended = await _start(line, work, task.timeout or plan.seconds)
+    seconds = time.monotonic() - start
+    await _start(["git", "add", "-A"], work, BENCH_CHECK.seconds)
+    diff = await _start(["git", "diff", "--cached", "HEAD"], work, BENCH_CHECK.seconds)
+    if task.files:
+        shutil.copytree(named.folder / task.files, work, dirs_exist_ok=True)
+    check = await _start(["/bin/sh", "-c", task.check], work, BENCH_CHECK.seconds)
+    used = agent.read(ended.stdout)
+    if used.session_id and agent.command[:1] == CODELOOP[:1]:
+        page = plan.sessions / f"{used.session_id}.html"
+        page.parent.mkdir(parents=True, exist_ok=True)
+        export = [*CODELOOP[:4], "export", used.session_id, "--format", "html", "--output", str(page)]
+        exported = await _start(export, work, BENCH_CHECK.seconds)
+        base = msgspec.structs.replace(base, has_session=exported.code == 0)
+    if ended.code == TIMEOUT:
+        error = f"It took longer than {task.timeout or plan.seconds:g} s."
+    else:
+        error = used.error or (f"It ended with exit code {ended.code}: {ended.stderr[-400:]}" if ended.code else "")
+    return msgspec.structs.replace(
+        base,
+        passed=check.code == 0,
+        seconds=round(seconds, 2),
+        exit_code=ended.code,
+        used=used,
+        check=check.output,
+        diff=diff.stdout[: BENCH_KEPT.value],
+        error=error,
+    )
+
+
+async def _prepare(named: NamedTask, work: Path) -> str:
+    """Make the copy and set it up; return what went wrong, "": nothing."""
+    task = named.task
+    address = str((named.folder / task.repository).resolve()) if named.is_local else task.repository
+    if named.is_local and not task.revision:
+        await asyncio.to_thread(shutil.copytree, address, work, symlinks=True)
+        steps = [] if (work / ".git").exists() else [["git", "init", "-q"]]
+    else:
+        cloned = await _start(["git", "clone", "-q", address, str(work)], work.parent, BENCH_CLONE.seconds)
+        if cloned.code:
+            return f"{address} can't be cloned: {cloned.output.strip()}"
+        steps = [["git", "checkout", "-q", task.revision]] if task.revision else []
+    steps += [["/bin/sh", "-c", task.setup]] if task.setup else []
+    who = ["git", "-c", "user.name=bench", "-c", "user.email=bench@localhost", "-c", "core.hooksPath=/dev/null"]
+    steps += [["git", "add", "-A"], [*who, "commit", "-q", "--allow-empty", "--no-gpg-sign", "-m", "The task"]]
+    for step in steps:
+        ended = await _start(step, work, BENCH_CLONE.seconds)
+        if ended.code:
+            return f"`{' '.join(step)}` failed: {ended.output.strip()[-400:]}"
+    return ""
+
+
+async def _start(line: Sequence[str], folder: Path, seconds: float) -> Ended:
+    """Run a program to its end, or kill it and all that it started after `seconds`."""
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *line,
+            cwd=folder,
+            env=with_absolute_path(os.environ),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,
+        )
+    except OSError as error:
+        return Ended(127, "", str(error))
+    try:
+        stdout, stderr = await asyncio.wait_for(process.communicate(), seconds)
+    except TimeoutError:
+        return Ended(TIMEOUT, "", "")
+    else:
+        return Ended(process.returncode or 0, stdout.decode("utf-8", "replace"), stderr.decode("utf-8", "replace"))
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)

@@ -1,0 +1,71 @@
+"""The tasks of a benchmark: a folder of TOML files."""
+
+import tomllib
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from codeloop.schema.errors import UsageProblem
+
+EXAMPLE = 'repository = "../app", prompt = "fix the failing test", check = "python3 -m unittest"'
+
+
+class BenchTask(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One task. `repository`: a folder (relative to the file's) or the address of a git repository.
+
+    `revision`: of that; "": as it is. `check`: a shell command in the copy, 0 is a pass. `setup`: one before the agent.
+    `files`: a folder that is copied over the copy before the check, such as tests that the agent must not see.
+    `solution`: a command that does the task, which the agent `solution` runs. `timeout`: of the agent, in seconds.
+    """
+
+    repository: str
+    prompt: str
+    check: str
+    revision: str = ""
+    setup: str = ""
+    files: str = ""
+    solution: str = ""
+    timeout: float | None = None
+
+
+class NamedTask(Struct, frozen=True):
+    """A task, what it is called, and the folder that its paths are relative to."""
+
+    name: str
+    folder: Path
+    task: BenchTask
+
+    @property
+    def is_local(self) -> bool:
+        """Whether its repository is a folder of this machine."""
+        return (self.folder / self.task.repository).is_dir()
+
+
+def read_tasks(folder: Path, wanted: tuple[str, ...] = ()) -> list[NamedTask]:
+    """Return the tasks of a folder, `NAME.toml` and `NAME/task.toml`, by name; only the `wanted`, if any are named.
+
+    Raises UsageProblem.
+    """
+    files = {path.stem: path for path in folder.glob("*.toml")} | {
+        path.parent.name: path for path in folder.glob("*/task.toml")
+    }
+    for name in wanted:
+        if name not in files:
+            raise UsageProblem(f"There is no task {name} in {folder}: {', '.join(sorted(files))}.")
+    if not files:
+        raise UsageProblem(f"There are no tasks in {folder}. A task is a file NAME.toml: {EXAMPLE}.")
+    return [_read(name, path) for name, path in sorted(files.items()) if not wanted or name in wanted]
+
+
+def _read(name: str, path: Path) -> NamedTask:
+    try:
+        task = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), BenchTask)
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+        raise UsageProblem(f"{path} is no task: {error}. It has {EXAMPLE}.") from None
+    found = NamedTask(name, path.parent, task)
+    if not found.is_local and ":" not in task.repository:
+        raise UsageProblem(f"{path}: the repository {task.repository} is no folder and no address.")
+    if task.files and not (path.parent / task.files).is_dir():
+        raise UsageProblem(f"{path}: the files {task.files} are no folder.")
+    return found

@@ -1,0 +1,111 @@
+"""`codeloop bench`: tasks of the user's own, done by several agents and models side by side."""
+
+import asyncio
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+from msgspec import Struct
+
+from codeloop.automation.benchmark.agents import find_agent
+from codeloop.automation.benchmark.report import BenchSum, describe_cost, make_page, sum_up
+from codeloop.automation.benchmark.runs import BenchPlan, BenchRun, run_plan
+from codeloop.automation.benchmark.tasks import read_tasks
+from codeloop.cli.options import DIRECTORY, JSON, TRUST
+from codeloop.cli.output.style import columns, print_json
+from codeloop.kit.terminal_text import one_line
+from codeloop.schema.bounds.automation import BENCH_GRACE, BENCH_STEPS, BENCH_TIME
+from codeloop.schema.errors import CodeloopError
+
+DOLLARS = 5.0
+"""What a run of codeloop may cost, unless --max-cost says otherwise."""
+
+
+@click.command()
+@click.argument("folder", metavar="TASKS", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.option("--task", "wanted", metavar="NAME", multiple=True, help="Only this task; repeatable.")
+@click.option("-m", "--model", "models", metavar="PROVIDER/MODEL", multiple=True, help="A model; repeatable.")
+@click.option("--agent", "agents", metavar="AGENT", multiple=True, default=("codeloop",), help="An agent; repeatable.")
+@click.option("--times", type=click.IntRange(1, 100), default=1, help="Do each task so often.")
+@click.option("--jobs", type=click.IntRange(1, 64), default=1, help="Run so many at a time.")
+@click.option("--max-cost", type=click.FloatRange(min=0), default=DOLLARS, show_default=True, help="Of codeloop.")
+@click.option("--max-steps", type=click.IntRange(min=1), default=BENCH_STEPS.value, show_default=True)
+@click.option("--timeout", type=click.FloatRange(min=1), default=BENCH_TIME.seconds, show_default=True)
+@TRUST
+@click.option("-o", "--output", type=DIRECTORY, help="Folder of the results. [default: bench-DATE]")
+@JSON
+def bench(**flags: Any) -> None:
+    """Do the tasks of a folder with several agents and models, and compare them.
+
+    Each run has a copy of the task's repository. Writes results.json and index.html.
+
+    Agents are codeloop, codeloop:AGENT, opencode, claude, codex, gemini, `NAME=COMMAND` with {prompt} and {model} in
+    it, and to try the tasks: nothing, solution.
+    """
+    chosen = BenchFlags(**flags)
+    tasks = read_tasks(chosen.folder, chosen.wanted)
+    limits = ("--max-cost", f"{chosen.max_cost:g}", "--max-steps", str(chosen.max_steps))
+    own = (*limits, "--timeout", f"{chosen.timeout:g}", *(("--trust",) if chosen.trust else ()))
+    agents = [find_agent(each, own) for each in chosen.agents]
+    models: list[str | None] = [*chosen.models] or [None]
+    target = chosen.output or Path(f"bench-{datetime.now(UTC).astimezone():%Y-%m-%d-%H%M%S}")
+    seconds = chosen.timeout + BENCH_GRACE.seconds
+    plan = BenchPlan(tasks, agents, models, chosen.times, seconds, chosen.jobs, target.absolute() / "sessions")
+    runs: list[BenchRun] = []
+
+    def report(run: BenchRun) -> None:
+        runs.append(run)
+        _write(target, runs, chosen.folder.resolve().name)
+        click.echo(_line(run), err=True)
+
+    asyncio.run(run_plan(plan, report))
+    sums = sum_up(runs)
+    if chosen.as_json:
+        print_json(sums)
+    else:
+        head = ["agent", "model", "passed", "rate", "cost", "seconds a run"]
+        click.echo(columns([head, *map(_row, sums)], frozenset((2, 3, 4, 5))))
+    click.echo(f"\nThe page to compare them: {target / 'index.html'}", err=True)
+
+
+class BenchFlags(Struct, frozen=True, kw_only=True):
+    """What the flags say."""
+
+    folder: Path
+    wanted: tuple[str, ...]
+    models: tuple[str, ...]
+    agents: tuple[str, ...]
+    times: int
+    jobs: int
+    max_cost: float
+    max_steps: int
+    timeout: float
+    trust: bool
+    output: Path | None
+    as_json: bool
+
+
+def _row(each: BenchSum) -> list[str]:
+    counts = [f"{each.passed} of {each.runs}", f"{each.rate:.0%}"]
+    return [each.agent, each.model or "-", *counts, describe_cost(each.cost), f"{each.seconds:.1f}"]
+
+
+def _write(target: Path, runs: list[BenchRun], title: str) -> None:
+    """Write both files anew after each run, so that nothing is lost when it is interrupted."""
+    ordered = sorted(runs, key=lambda run: (run.task, run.agent, run.model, run.attempt))
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        results = {"summary": sum_up(ordered), "runs": ordered}
+        (target / "results.json").write_bytes(msgspec.json.format(msgspec.json.encode(results), indent=2) + b"\n")
+        (target / "index.html").write_text(make_page(f"codeloop bench: {title}", ordered), encoding="utf-8")
+    except OSError as error:
+        raise CodeloopError(f"The results can't be written to {target}: {error}.") from None
+
+
+def _line(run: BenchRun) -> str:
+    model = f" {run.model}" if run.model else ""
+    state = "passed" if run.passed else "failed"
+    error = f" ({one_line(run.error, 200)})" if run.error else ""
+    return f"{state}  {run.task}  {run.agent}{model}  {run.seconds:.1f} s  {describe_cost(run.used.cost)}{error}"
