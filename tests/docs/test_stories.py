@@ -19,7 +19,17 @@ LONG = {
     "README.md",
     *(
         f"docs/{name}.md"
-        for name in ("agents", "benchmarks", "ci", "cli", "extensions", "getting-started", "library", "mcp")
+        for name in (
+            "agents",
+            "benchmarking",
+            "benchmarks",
+            "ci",
+            "cli",
+            "extensions",
+            "getting-started",
+            "library",
+            "mcp",
+        )
     ),
     *(f"docs/{name}.md" for name in ("models", "permissions", "reliability", "server", "sessions", "tui")),
 }
