@@ -3,11 +3,15 @@
 import asyncio
 import json
 import time
+from base64 import urlsafe_b64encode
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
+import httpx2
 import msgspec
 import pytest
 
@@ -191,3 +195,39 @@ async def test_vertex_says_where_its_credentials_come_from_and_then_asks_for_the
         await client.call(PROVIDER_AUTHORIZE, StartSignIn(provider_id="google-vertex", method=0, inputs=inputs))
         (config,) = (tmp_path / "home").rglob("codeloop.json")
         assert json.loads(config.read_text())["provider"]["google-vertex"]["options"] == {"project": "p-1"}
+
+
+async def test_openrouter_is_signed_in_at_on_its_page_which_leads_back_with_a_code(tmp_path: Path) -> None:
+    asked: list[dict[str, Any]] = []
+
+    def answer(request: Asked) -> Reply:
+        assert request.path == "/api/v1/auth/keys"
+        asked.append(json.loads(request.body))
+        return (200, {"key": "sk-or-v1-0123456789"}) if asked[-1]["code"] == "good" else (403, {"error": "bad code"})
+
+    async def go(client: AppClient, code: str, *, wrong: bool = False) -> str:
+        """Do on the page what a user does; return the challenge."""
+        started = await client.call(PROVIDER_AUTHORIZE, StartSignIn(provider_id="openrouter", method=0))
+        page = urlsplit(started.url)
+        query = dict(parse_qsl(page.query))
+        assert (page.path, query["code_challenge_method"]) == ("/auth", "S256")
+        finish = FinishSignIn(provider_id="openrouter", method=0)
+        ended = asyncio.ensure_future(client.call(PROVIDER_CALLBACK, finish))
+        async with httpx2.AsyncClient() as browser:
+            if wrong:  # another page of the browser can't end it
+                assert (await browser.get(query["callback_url"].partition("?")[0] + "?code=evil")).status_code == 404
+            assert "signed in" in (await browser.get(f"{query['callback_url']}&code={code}")).text
+        await ended
+        return query["code_challenge"]
+
+    async with serve_cloud(answer) as cloud:
+        options: Any = {"signInURL": cloud.url, "signInPort": 0}
+        async with opened(tmp_path, {"openrouter": options}) as client:
+            assert [each.type for each in await methods(client, "openrouter")] == ["oauth", "api"]
+            with pytest.raises(OperationError, match="bad code"):
+                await go(client, "bad")
+            challenge = await go(client, "good", wrong=True)
+    verifier = asked[-1]["code_verifier"]
+    assert urlsafe_b64encode(sha256(verifier.encode()).digest()).rstrip(b"=").decode() == challenge
+    held = stored(tmp_path)["openrouter"]
+    assert held == {"type": "api", "key": "sk-or-v1-0123456789", "origin": "https://openrouter.ai"}

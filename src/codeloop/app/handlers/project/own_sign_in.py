@@ -1,29 +1,37 @@
 """Signing in without a plugin: a key, what a cloud's address is made of, or a code typed on the service's page."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack
 
 from codeloop.app.project import Project
 from codeloop.config.entry import entry_file, write_value
 from codeloop.model.catalog.vendors import ASKED_SETTINGS
 from codeloop.model.credentials.chains import chain_of
-from codeloop.model.credentials.device_code import SERVICES, DeviceCode, DeviceSignIn, device_sign_in, start, wait
+from codeloop.model.credentials.device_code import SERVICES, DeviceSignIn, device_sign_in, start, wait
+from codeloop.model.credentials.pkce import PKCE_SERVICES, PkceService, fetch_key, make_verifier, page_of
 from codeloop.model.credentials.store import is_key
 from codeloop.model.errors import ModelUnavailable
-from codeloop.model.provider import Provider, resolve_url, settings_of, why_no_key
+from codeloop.model.provider import Provider, address_of, resolve_url, settings_of, why_no_key
 from codeloop.schema.api.providers import API_KEY, FinishSignIn, ProviderAuthMethod, StartedSignIn, StartSignIn
+from codeloop.schema.bounds.cloud import DEVICE_CODE
 from codeloop.schema.errors import CodeloopError, OperationError
 from codeloop.schema.wire import JSON
 
 _KEY = "key"
 
 
+Finish = Callable[[], Awaitable[None]]
+"""Waits for the end of a sign-in, and stores what comes of it. Raises CodeloopError."""
+
+
 class OwnSignIns:
-    """The sign-ins of a project that wait for their code to be typed, by provider."""
+    """The sign-ins of a project that wait for what is done on a page, by provider."""
 
     def __init__(self, project: Project) -> None:
         self._project = project
-        self._waiting: dict[str, tuple[DeviceSignIn, DeviceCode]] = {}
+        self._waiting: dict[str, Finish] = {}
+        self._listening = AsyncExitStack()
 
     async def authorize(self, args: StartSignIn) -> StartedSignIn:
         """Start a sign-in, or store what was asked for; then there is no `url`. Raises OperationError."""
@@ -34,27 +42,66 @@ class OwnSignIns:
             raise OperationError("BadRequest", why_no_key(provider, project.settings.environment))
         if not 0 <= args.method < len(methods):
             raise OperationError("BadRequest", f"{provider.id} has {len(methods)} methods, from 0.")
-        sign_in = device_sign_in(provider.id, provider.config.options)
-        if sign_in is None or methods[args.method].type == "api":
+        if methods[args.method].type == "api":
             await self._store(provider, args.inputs or {})
             return StartedSignIn(url="", method="auto", instructions="It is stored.")
+        sign_in = device_sign_in(provider.id, provider.config.options)
         try:
-            code = await start(sign_in)
-        except ModelUnavailable as error:
-            raise OperationError("BadRequest", str(error)) from error
-        self._waiting[provider.id] = sign_in, code
-        return StartedSignIn(url=code.page, method="auto", instructions=f"Enter the code {code.user_code} there.")
-
-    async def callback(self, args: FinishSignIn) -> None:
-        """Wait until the code was typed, and store the token. Raises OperationError: it failed."""
-        found = self._waiting.pop(args.provider_id, None)
-        if found is None:
-            raise OperationError("NotFoundError", f"No sign-in at {args.provider_id} was started.")
-        credentials = self._project.providers.credentials
-        try:
-            await asyncio.to_thread(credentials.put_signed_in, args.provider_id, await wait(*found))
+            if sign_in is not None:
+                return await self._ask_for_code(provider, sign_in)
+            return await self._open_page(provider, PKCE_SERVICES[provider.id])
         except CodeloopError as error:
             raise OperationError("BadRequest", str(error)) from error
+
+    async def callback(self, args: FinishSignIn) -> None:
+        """Wait until it is done on the page, and store what comes of it. Raises OperationError: it failed."""
+        finish = self._waiting.pop(args.provider_id, None)
+        if finish is None:
+            raise OperationError("NotFoundError", f"No sign-in at {args.provider_id} was started.")
+        try:
+            await finish()
+        except TimeoutError:
+            raise OperationError("BadRequest", "Nobody signed in for too long. Sign in again.") from None
+        except CodeloopError as error:
+            raise OperationError("BadRequest", str(error)) from error
+
+    async def _ask_for_code(self, provider: Provider, sign_in: DeviceSignIn) -> StartedSignIn:
+        code, credentials = await start(sign_in), self._project.providers.credentials
+
+        async def finish() -> None:
+            await asyncio.to_thread(credentials.put_signed_in, provider.id, await wait(sign_in, code))
+
+        self._waiting[provider.id] = finish
+        return StartedSignIn(url=code.page, method="auto", instructions=f"Enter the code {code.user_code} there.")
+
+    async def _open_page(self, provider: Provider, service: PkceService) -> StartedSignIn:
+        """Listen for the way back from the page; what listens ends with the sign-in, or with another one."""
+        from codeloop.extend.mcp.sign_in.callback import CallbackServer, RedirectTarget, parse_redirect
+
+        options, state, verifier = provider.config.options, make_verifier(), make_verifier()
+        port, home = int(options.get("signInPort", service.port)), str(options.get("signInURL") or service.home)
+        server = CallbackServer(RedirectTarget(port, "/"))
+        await self._listening.aclose()
+        try:
+            await self._listening.enter_async_context(server.listening())
+        except CodeloopError:
+            reason = f"Port {port} of this machine is in use, which {service.name} leads back to"
+            raise ModelUnavailable(f"{reason}. End what uses it, or enter a key.") from None
+        server.state = state
+        back = f"{server.url.replace('127.0.0.1', 'localhost')}?state={state}"
+
+        async def finish() -> None:
+            try:
+                async with asyncio.timeout(DEVICE_CODE.seconds):
+                    code = parse_redirect(await server.answer, state).code
+                key = await fetch_key(service, home, code, verifier)
+                url = address_of(provider, self._project.settings.environment) or ""
+                await asyncio.to_thread(self._project.providers.credentials.put, provider.id, key, url)
+            finally:
+                await self._listening.aclose()
+
+        self._waiting[provider.id] = finish
+        return StartedSignIn(url=page_of(service, home, back, verifier), method="auto", instructions="")
 
     async def _store(self, provider: Provider, inputs: Mapping[str, str]) -> None:
         """Put settings into the user's own configuration, and store the key for the address that comes of them."""
@@ -87,6 +134,8 @@ def list_methods(provider: Provider, environment: Mapping[str, str]) -> list[Pro
     if not prompts and why_no_key(provider, environment):
         return []
     by_key = ProviderAuthMethod(type="api", label=API_KEY, prompts=prompts or None)
+    if (by_page := PKCE_SERVICES.get(provider.id)) is not None:
+        return [ProviderAuthMethod(type="oauth", label=f"Sign in on a page of {by_page.name}"), by_key]
     if (service := SERVICES.get(provider.id)) is None:
         return [by_key]
     if device_sign_in(provider.id, provider.config.options) is None:

@@ -6,7 +6,6 @@ from typing import Any
 import msgspec
 
 from codeloop.app.handlers import handles
-from codeloop.app.handlers.project.own_sign_in import OwnSignIns, list_methods
 from codeloop.app.handlers.session.prompt import extensions_ready
 from codeloop.app.models.provider_list import ProviderList
 from codeloop.app.project import Project
@@ -49,6 +48,8 @@ async def list_providers(project: Project, _args: NoArguments) -> KnownProviders
 @handles(operation.PROVIDER_AUTH)
 async def methods(project: Project, _args: NoArguments) -> dict[str, list[ProviderAuthMethod]]:
     """Return how each provider is got at: as a plugin says, or by a key where it is known which address that is for."""
+    from codeloop.app.handlers.project.own_sign_in import list_methods  # of a start nothing else needs it
+
     environment = project.settings.environment
     by_key = {
         provider.id: found
@@ -86,6 +87,8 @@ async def authorize(project: Project, args: StartSignIn) -> StartedSignIn:
         provider = _find_provider(project, args.provider_id)
         if project.providers.is_unspoken(provider):
             raise OperationError("BadRequest", f"The protocol of {provider.name} ({provider.npm}) is not spoken yet.")
+        from codeloop.app.handlers.project.own_sign_in import OwnSignIns
+
         return await project.shared(OwnSignIns).authorize(args)
     return await sign_ins.authorize(args.provider_id, args.method, args.inputs or {})
 
@@ -95,6 +98,8 @@ async def callback(project: Project, args: FinishSignIn) -> bool:
     """Wait for a sign-in that was started, or end it with its code. Raises OperationError: it failed."""
     sign_ins = await _sign_ins(project)
     if sign_ins is None or args.provider_id not in sign_ins.methods():
+        from codeloop.app.handlers.project.own_sign_in import OwnSignIns
+
         await project.shared(OwnSignIns).callback(args)
         return True
     await sign_ins.callback(args.provider_id, args.method, args.code or "")

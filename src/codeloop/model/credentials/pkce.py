@@ -1,0 +1,54 @@
+"""Signing in on a page that leads back to this machine with a code (PKCE, RFC 7636), and the key that comes of it.
+
+Only services are here that let any program do so: none of them wants a client id.
+"""
+
+from base64 import urlsafe_b64encode
+from hashlib import sha256
+from secrets import token_urlsafe
+from typing import NamedTuple
+from urllib.parse import urlencode
+
+import msgspec
+
+from codeloop.model.credentials.cloud_request import ask
+from codeloop.model.credentials.store import is_key
+from codeloop.model.errors import ModelUnavailable
+
+
+class PkceService(NamedTuple):
+    """A service: its name, home, and the paths of its page and of its keys. `port`: where it may lead back to."""
+
+    name: str
+    home: str
+    page: str
+    keys: str
+    port: int
+
+
+PKCE_SERVICES: dict[str, PkceService] = {
+    "openrouter": PkceService("OpenRouter", "https://openrouter.ai", "/auth", "/api/v1/auth/keys", 3000)
+}
+"""By provider."""
+
+
+def make_verifier() -> str:
+    """Return a secret that whoever asks for the key must know."""
+    return token_urlsafe(48)
+
+
+def page_of(service: PkceService, home: str, callback: str, verifier: str) -> str:
+    """Return the address of the page; it leads back to `callback` with a code."""
+    challenge = urlsafe_b64encode(sha256(verifier.encode()).digest()).rstrip(b"=").decode()
+    query = {"callback_url": callback, "code_challenge": challenge, "code_challenge_method": "S256"}
+    return f"{home}{service.page}?{urlencode(query)}"
+
+
+async def fetch_key(service: PkceService, home: str, code: str, verifier: str) -> str:
+    """Return the key that a code stands for. Raises `ModelUnavailable`: the service gives none."""
+    body = msgspec.json.encode({"code": code, "code_verifier": verifier, "code_challenge_method": "S256"})
+    answer = await ask("POST", home + service.keys, {"content-type": "application/json"}, body)
+    key = answer.json.get("key")
+    if answer.status != 200 or not isinstance(key, str) or not is_key(key):
+        raise ModelUnavailable(f"{service.name} gives no key: {answer.reason()}. Sign in again, or enter a key.")
+    return key
