@@ -143,7 +143,12 @@ def match_tool(name: str, known: list[str]) -> str | None:
 
 
 def match_editor(name: str, given: JSON) -> tuple[str, JSON] | None:
-    """Return our tool and its arguments for a call of an editor that has several commands; None: it is no such call."""
+    """Return our tool and its arguments for a call of an editor that has several commands, or of `edit` with a list.
+
+    None: it is no such call.
+    """
+    if name == "edit" and _has(given, "edits") and not _has(given, "oldString"):
+        return "multiedit", given
     if _fold_name(name) not in _EDITORS or not isinstance(command := given.get("command"), str):
         return None
     tool = _EDITOR_COMMANDS.get(_fold_name(command))

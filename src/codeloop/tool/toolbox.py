@@ -187,7 +187,7 @@ class Toolbox(Struct, dict=True):
         ours = name if name in self.by_name else match_tool(name, list(self.by_name))
         schema = self._specs[ours].parameters if ours else {}
         value = _parse_arguments(repair_text(arguments, schema))
-        if ours is None and isinstance(value, dict) and (meant := match_editor(name, value)) is not None:
+        if ours in {None, "edit"} and isinstance(value, dict) and (meant := match_editor(name, value)) is not None:
             return self.prepare(meant[0], msgspec.json.encode(meant[1]).decode(), offered)
         if ours is None and isinstance(value, dict) and (elsewhere := self.find(name)) is not None:
             return PreparedCall(elsewhere, value, value)

@@ -8,7 +8,7 @@ from codeloop.agent.answer.checks import CheckRun, is_check, list_checks
 from codeloop.agent.answer.reminders import announces_step
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_inputs import MessageWithParts, RunLimits
-from codeloop.schema.part import REMINDER, TextPart, ToolPart
+from codeloop.schema.part import REMINDER, TextPart, ToolPart, ToolStateCompleted, ToolTime
 from tests.support.project import Rig, call, calls, rig
 
 DONE = ScriptedAnswer(text="Done.")
@@ -145,8 +145,34 @@ async def test_the_checks_of_a_turn_say_whether_files_changed_after_them(tmp_pat
         parts: list[ToolPart] = it.calls()
     checks = list_checks(parts)
     assert [each.after_last_edit for each in checks] == [False, True]
-    assert checks[0] == CheckRun(command="sh test.sh", exit_code=checks[0].exit_code, after_last_edit=False)
+    assert checks[0] == CheckRun(
+        command="sh test.sh", exit_code=checks[0].exit_code, after_last_edit=False, failed=True
+    )
     assert checks[0].exit_code not in {0, None}
+
+
+@pytest.mark.parametrize(
+    ("command", "output", "failed"),
+    [
+        ("pytest -q | tail -3", "==== 47 failed, 867 passed, 1 warning in 16.09s ====", True),
+        ("pytest -q 2>&1 | tail -3", "==== 906 passed, 1 warning in 6.94s ====", False),
+        ("pytest -q; git status", "FAILED tests/test_a.py::test_b - assert 1 == 2", True),
+        ("npx jest | tail", "Tests:       1 failed, 40 passed, 41 total", True),
+        ("npx vitest run | tail", "      Tests  1 failed | 90 passed (91)", True),
+        ("go test ./... | tail", "FAIL\texample.com/shop\t0.004s", True),
+        ("cargo test | tail", "test result: FAILED. 90 passed; 1 failed", True),
+        ("npx tsc --noEmit | head", "src/a.ts(3,1): error TS2304: Cannot find name 'x'.", True),
+        ("mypy src | tail -1", "Found 3 errors in 2 files (checked 9 source files)", True),
+        ("make test | tail", "make: *** [Makefile:9: test] Error 1", True),
+        ("pytest -q", "==== 1 failed in 1s ====", False),
+    ],
+)
+def test_a_check_whose_exit_code_a_pipe_hides_fails_by_what_it_printed(command: str, output: str, failed: bool) -> None:
+    state = ToolStateCompleted(
+        input={"command": command}, output=output, title="", metadata={"exit": 0}, time=ToolTime(start=1, end=2)
+    )
+    part = ToolPart(id="prt_1", session_id="ses_1", message_id="msg_1", call_id="call_1", tool="bash", state=state)
+    assert [each.failed for each in list_checks([part])] == [failed]
 
 
 async def test_a_line_in_a_changelog_leaves_the_last_check_valid(tmp_path: Path) -> None:

@@ -22,12 +22,27 @@ _PROSE = (".md", ".rst", ".adoc")
 _LOOKS = re.compile(r"\s*(?:cat|ls|grep|rg|head|tail|sed|find|echo|git|which|pip|wc|less|diff|cp|mv|rm|mkdir|touch)\b")
 
 
+_FAILURE = re.compile(
+    r"^=+ .*\b\d+ (?:failed|errors?)\b.* =+$|^\d+ failed\b|^(?:FAILED|ERROR) \S+\.py|^FAILED \("
+    r"|^ *Tests:? +\d+ failed|^Test Suites: \d+ failed|^ +\d+ failing$|^FAIL(?:\t|$)|^--- FAIL"
+    r"|^test result: FAILED|^error(?:\[E\d+\])?: |\berror TS\d+:|^Found [1-9]\d* errors?\b|^[1-9]\d* errors?,"
+    r"|\b\d+ problems? \([1-9]|^Tests: \d+, .*(?:Failures|Errors): [1-9]|^make: \*\*\* |^npm (?:ERR!|error)",
+    re.MULTILINE,
+)
+"""A line by which a known program says that something failed."""
+
+
 class CheckRun(Wire):
-    """A check: its command, its exit code (None: it was ended), and whether no file was edited after it."""
+    """A check: its command, its exit code (None: it was ended), whether no file was edited after it, and if it failed.
+
+    A line that ends with another command (`pytest | tail`) exits with 0 whatever the check found: there its own closing
+    line counts.
+    """
 
     command: str
     exit_code: int | None
     after_last_edit: bool
+    failed: bool
 
 
 def is_check(command: str) -> bool:
@@ -51,5 +66,7 @@ def list_checks(parts: Iterable[Part]) -> list[CheckRun]:
             found = [replace(each, after_last_edit=False) for each in found]
         elif part.tool == "bash" and "id" not in part.state.metadata and (is_check(command) or is_own_check(part)):
             code = part.state.metadata.get("exit")
-            found.append(CheckRun(command=command, exit_code=code, after_last_edit=True))
+            is_hidden = code == 0 and re.search(r"[|;\n]", command) and _FAILURE.search(part.state.output)
+            failed = code != 0 or bool(is_hidden)
+            found.append(CheckRun(command=command, exit_code=code, after_last_edit=True, failed=failed))
     return found

@@ -106,6 +106,6 @@ def _list_left(turn: Sequence[Entry], todos: Sequence[Todo]) -> list[str]:
         left.append(f"a todo is open ({is_open[0][:_NAMED]}{more})")
     if checks and not checks[-1].after_last_edit:
         left.append(f"files changed after the last check ({checks[-1].command[:_NAMED]})")
-    elif checks and checks[-1].exit_code != 0:
+    elif checks and checks[-1].failed:
         left.append(f"the last check failed ({checks[-1].command[:_NAMED]})")
     return left

@@ -212,7 +212,7 @@ class Tally:
             for call in self._calls.values()
             if isinstance(call.state, ToolStateCompleted) and CHECK in call.state.metadata
         }
-        if reason == "done" and checks and checks[-1].exit_code != 0:
+        if reason == "done" and checks and checks[-1].failed:
             message = message or f"The last check failed: {one_line(checks[-1].command, _COMMAND)}"
         used = next((info.tokens.all for info in reversed(messages) if info.tokens.all and not info.summary), 0)
         return Outcome(
