@@ -2,13 +2,15 @@
 
 import json
 import signal
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from tests.automation.ci.bench import CALC, TEST, Bench, make_bare
+from codeloop.automation.ci.thread_comment import read_record
+from tests.automation.ci.bench import CALC, TEST, Bench, make_bare, run
 from tests.automation.ci.github_server import GitHubServer
 from tests.automation.ci.host_server import Fault, serving_host
 from tests.cli.program import bash, call, serving, steps
@@ -242,3 +244,50 @@ def test_a_token_in_the_checkout_is_refused(tmp_path: Path) -> None:
         assert done.returncode == 2
         assert "persist-credentials: false" in done.stderr
         assert it.model.requests == []
+
+
+def test_a_job_that_is_cancelled_says_so_and_can_be_started_again(tmp_path: Path) -> None:
+    with bench(tmp_path, bash("sleep 60; echo late"), DONE) as it:
+        number = it.host.add_issue("add is wrong", "/codeloop\nFix it.")
+        it.check_out()
+        it.desk.use(it.model)
+        process = it.desk.start("ci", "run", **it.environment("issues", it.host.event("issues", "opened", number), "1"))
+        deadline = time.monotonic() + 60
+        while not it.model.requests and time.monotonic() < deadline:
+            time.sleep(0.05)
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.05)
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=30)
+        assert process.returncode == 130, errors
+        (text,) = it.host.own_comments(number)
+        assert "**codeloop** · interrupted" in text
+        assert read_record(text).run == ""
+        assert read_record(text).done == ()
+
+
+def test_what_the_checkout_configures_never_sees_the_token_nor_moves_the_push(tmp_path: Path) -> None:
+    with bench(
+        tmp_path, FIX, call("write", filePath=".gitattributes", content="* filter=spy\n", call_id="c2"), DONE
+    ) as it:
+        number = it.host.add_issue("add is wrong", "/codeloop\nFix it.")
+        work, seen = it.check_out(), tmp_path / "seen"
+        it.desk.use(it.model)
+        spy = tmp_path / "spy"
+        spy.write_text(f"#!/bin/sh\nenv >> {seen}\nexec cat\n")
+        spy.chmod(0o755)
+        for hook in ("pre-push", "pre-commit", "post-checkout", "reference-transaction", "post-index-change"):
+            (work / ".git" / "hooks" / hook).symlink_to(spy)
+        for name in ("core.fsmonitor", "filter.spy.clean", "filter.spy.smudge", "credential.helper", "core.sshCommand"):
+            it.desk.git("config", name, str(spy))
+        it.desk.git("config", f"url.file://{tmp_path}/elsewhere.git.insteadOf", it.host.url)
+        run("git", "init", "--quiet", "--bare", str(tmp_path / "elsewhere.git"))
+        seen.unlink(missing_ok=True)  # what our own calls above have set off
+
+        done = it.desk.run("ci", "run", **it.environment("issues", it.host.event("issues", "opened", number), "1"))
+
+        assert done.returncode == 0, done.stderr
+        assert it.show(f"codeloop/issue-{number}") == FIXED
+        assert run("git", "branch", "--list", cwd=tmp_path / "elsewhere.git") == ""
+        assert it.host.token not in (seen.read_text() if seen.exists() else "")

@@ -16,7 +16,6 @@ from codeloop.automation.ci.run import run_event
 from codeloop.automation.ci.thread_comment import MARKER, ThreadRecord, read_record, write_comment_text
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.wire import replace
-from tests.automation.ci.bench import make_bare
 from tests.automation.ci.github_server import BOT, REPOSITORY, GitHubServer
 from tests.automation.ci.host_server import Fault, serving_host
 
@@ -24,7 +23,7 @@ from tests.automation.ci.host_server import Fault, serving_host
 @pytest.fixture
 def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[GitHubServer]:
     monkeypatch.setattr(rest, "CI_RETRY", replace(rest.CI_RETRY, value=2))
-    with serving_host(GitHubServer(make_bare(tmp_path, {"a.py": "x = 1\n"}))) as server:
+    with serving_host(GitHubServer(tmp_path / "no-repository")) as server:
         yield server
 
 

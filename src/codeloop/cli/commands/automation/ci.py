@@ -176,8 +176,17 @@ async def _until_signal(host: Any, event: Any, settings: Any) -> int:
     from codeloop.automation.ci.run import run_event
 
     task, loop = asyncio.current_task(), asyncio.get_running_loop()
-    for number in list_end_signals():
-        loop.add_signal_handler(number, lambda: task.cancel() if task is not None else None)
+    signals = list_end_signals()
+
+    def end() -> None:
+        """End the work once: hosts send several signals, and the second would cut short what is said about it."""
+        for number in signals:
+            loop.add_signal_handler(number, lambda: None)
+        if task is not None:
+            task.cancel()
+
+    for number in signals:
+        loop.add_signal_handler(number, end)
     try:
         return await run_event(host, event, settings, lambda line: click.echo(f"codeloop: {inert(line)}", err=True))
     finally:
