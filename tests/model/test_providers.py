@@ -7,6 +7,7 @@ import pytest
 
 from codeloop.app.models.open_models import OpenModels
 from codeloop.model.catalog.catalog import Catalog
+from codeloop.model.catalog.default_model import choose_default
 from codeloop.model.catalog.services import service_of
 from codeloop.model.catalog.vendors import LocalServer
 from codeloop.model.chat import Finished, ModelRequest, TextDelta, TextPiece, UserTurn
@@ -339,6 +340,12 @@ async def test_a_default_can_be_opened_for_every_provider_with_a_key(world: Worl
 def test_the_small_model_is_the_configured_one_or_the_providers(world: World) -> None:
     assert world.providers().small("anthropic/claude-opus-5") == "anthropic/claude-haiku-4-5"
     assert world.providers().small("openai/gpt-6-sol") == "openai/gpt-6-luna"
+    bedrock = choose_default(world.providers().models("amazon-bedrock").values())
+    assert bedrock is not None
+    assert bedrock.id.startswith("global.anthropic.claude-sonnet-"), "without a region most can't be asked"
+    for region in ("us", "eu", "global"):
+        small = world.providers().small(f"amazon-bedrock/{region}.anthropic.claude-opus-5-5")
+        assert small == f"amazon-bedrock/{region}.anthropic.claude-haiku-4-5-20251001-v1:0"
     world.config = {"small_model": "openai/gpt-6-sol"}
     assert world.providers().small("anthropic/claude-opus-5") == "openai/gpt-6-sol"
 

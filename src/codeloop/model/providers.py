@@ -285,7 +285,8 @@ class Providers:
             return self.info(self._config.small_model).ref
         from codeloop.model.catalog.default_model import small_model
 
-        model = small_model(self.models(ref.partition("/")[0]).values())
+        provider_id, _, beside = ref.partition("/")
+        model = small_model(self.models(provider_id).values(), beside)
         return model.ref if model else None
 
     def child_environment(self) -> dict[str, str]:

@@ -11,6 +11,7 @@ from codeloop.model.catalog.vendors import (
     NOT_FOR_CHAT,
     OWN_MODELS,
     PREFERRED_MODELS,
+    REGION,
     SMALL_MODELS,
 )
 from codeloop.model.chat import ModelInfo
@@ -26,10 +27,15 @@ def choose_default(models: Iterable[ModelInfo]) -> ModelInfo | None:
     return _newest_of_first(large, patterns) or _newest_of_first(plain, patterns) or _newest(plain or candidates)
 
 
-def small_model(models: Iterable[ModelInfo]) -> ModelInfo | None:
-    """Return a quick, cheap model for titles; None without one."""
+def small_model(models: Iterable[ModelInfo], beside: str = "") -> ModelInfo | None:
+    """Return a quick, cheap model for titles; None without one.
+
+    `beside`: the id of the session's model. One that begins with a region, as Bedrock's do, gets one of its region.
+    """
     plain = [model for model in models if _possible(model) and not _any(model.id, NOT_BY_DEFAULT)]
-    return _newest_of_first(plain, SMALL_MODELS)
+    region = REGION.match(beside)
+    near = [model for model in plain if region is not None and model.id.startswith(region[0])]
+    return _newest_of_first(near, SMALL_MODELS) or _newest_of_first(plain, SMALL_MODELS)
 
 
 def cheapest_model(own: ModelInfo, models: Iterable[ModelInfo]) -> ModelInfo:

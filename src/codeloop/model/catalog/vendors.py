@@ -143,6 +143,7 @@ PREFERRED_MODELS = (
 OWN_MODELS: dict[str, tuple[str, ...]] = {
     "alibaba": ("qwen*-max",),
     "alibaba-cn": ("qwen*-max",),
+    "amazon-bedrock": ("global.anthropic.claude-sonnet-*",),
     "mistral": ("devstral*", "mistral-medium*"),
 }
 """Patterns that come before PREFERRED_MODELS at a vendor that serves others' models too."""
@@ -187,6 +188,9 @@ LOCAL_MODELS = (
 
 NOT_FOR_CHAT = ("*embed*", "*rerank*", "*whisper*", "*tts*", "*bge-*", "*minilm*", "*clip*", "*guard*")
 """Models of a local server that can't hold a conversation."""
+
+REGION = re.compile(r"(?:us|us-gov|eu|apac|jp|au|ca|in|global)\.")
+"""What the ids of Bedrock's models begin with that several regions serve; without it most are served nowhere."""
 
 SMALL_SIZE = 9.0
 """Billions of parameters up to which a model is small."""
