@@ -95,7 +95,9 @@ class Editor:
         """Greet, and open a session in the project."""
         greeting = self.ask("initialize", protocolVersion=1, clientCapabilities=capabilities)
         assert greeting["agentInfo"]["name"] == "codeloop"
-        return self.ask("session/new", cwd=str(desk.work), mcpServers=[])
+        opened = self.ask("session/new", cwd=str(desk.work), mcpServers=[])
+        assert "sessionId" in opened, opened
+        return opened
 
     def texts(self, kind: str = "agent_message_chunk") -> str:
         return "".join(each["content"]["text"] for each in self.updates if each["sessionUpdate"] == kind)
@@ -275,7 +277,7 @@ def test_bad_input_is_refused_in_words_and_the_next_request_is_answered(tmp_path
         session_id = editor.begin(desk)["sessionId"]
         assert "empty" in editor.ask("session/prompt", sessionId=session_id, prompt=text(" "))["message"]
         refused = editor.ask("session/prompt", sessionId=session_id, prompt=text("Hi"))
-        assert refused["code"] == -32000
+        assert refused.get("code") == -32000, refused
         assert "codeloop auth login" in refused["message"]
         assert "build" not in str(editor.ask("session/set_mode", sessionId=session_id, modeId="nobody").get("data"))
 
