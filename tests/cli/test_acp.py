@@ -388,3 +388,55 @@ def _pid(path: Path) -> int:
         assert time.monotonic() < until
         time.sleep(0.01)
     return int(path.read_text())
+
+
+@pytest.mark.slow
+def test_what_the_editor_has_not_saved_is_what_is_read_and_edited(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    (desk.work / "a.txt").write_text(OLD)
+    (desk.work / "b.txt").write_text("b\n")
+    held = {desk.work / "a.txt": "unsaved\n" + OLD, desk.work / "b.txt": "b\n", desk.work / "new.txt": "draft\n"}
+    wants: list[tuple[str, str]] = []
+
+    def decide(method: str, params: Any) -> Any:
+        path = Path(params["path"])
+        wants.append((method, path.name))
+        if method == "fs/write_text_file":
+            path.write_text(params["content"])
+            return {}
+        return {"content": held[path]}
+
+    looks = [
+        call("read", call_id="1", filePath="a.txt"),
+        call("read", call_id="2", filePath="b.txt"),
+        call("read", call_id="3", filePath="new.txt"),
+        call("edit", call_id="4", filePath="a.txt", oldString="two", newString="TWO"),
+    ]
+    with serving(steps(*looks, Answer(text="Done."))) as model:
+        desk.use(model)
+        with editing(desk, decide) as editor:
+            session_id = editor.begin(desk, fs={"readTextFile": True, "writeTextFile": True})["sessionId"]
+            editor.ask("session/prompt", sessionId=session_id, prompt=text("Edit a.txt"))
+            assert "unsaved" in json.dumps(editor.calls("read")) + str(editor.updates)
+    assert (desk.work / "a.txt").read_text() == "unsaved\n" + NEW
+    assert (desk.work / "new.txt").read_text() == "draft\n"
+    saved = [name for method, name in wants if method == "fs/write_text_file"]
+    assert saved == ["a.txt", "new.txt"]  # b.txt is as on the disk
+
+
+@pytest.mark.slow
+def test_an_editor_that_can_not_say_what_it_holds_costs_nothing(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    (desk.work / "a.txt").write_text(OLD)
+    looks = [call("read", call_id="1", filePath="a.txt"), Answer(text="Read.")]
+    with serving(steps(*looks)) as model:
+        desk.use(model)
+        with editing(desk, lambda *_: {"content": 5}) as editor:
+            session_id = editor.begin(desk, fs={"readTextFile": True, "writeTextFile": True})["sessionId"]
+            editor.ask("session/prompt", sessionId=session_id, prompt=text("Read a.txt"))
+            assert editor.texts() == "Read."
+        with editing(desk) as editor:
+            session_id = editor.begin(desk, fs={"readTextFile": True})["sessionId"]
+            editor.ask("session/prompt", sessionId=session_id, prompt=text("Read a.txt"))
+            assert editor.asked == []  # what can't be saved is not asked for
+    assert (desk.work / "a.txt").read_text() == OLD

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from codeloop import __version__
 from codeloop.acp import params
+from codeloop.acp.buffers import EditorBuffers
 from codeloop.acp.connection import INVALID_PARAMS, NO_METHOD, EditorConnection, RpcError
 from codeloop.acp.editor_sessions import EditorSessions, OpenClient
 from codeloop.acp.options import MODE, choose
@@ -29,6 +30,7 @@ class AcpLaunch(Struct, frozen=True):
     """What the flags say; `profile`: of new sessions, None for the configured one."""
 
     open_client: OpenClient
+    buffers: EditorBuffers
     profile: str | None = None
 
 
@@ -49,7 +51,8 @@ class EditorAgent:
     def __init__(self, launch: AcpLaunch, write: Callable[[bytes], None]) -> None:
         self.connection = EditorConnection(write, self.handle)
         self._launch = launch
-        self._sessions = EditorSessions(self.connection, launch.open_client)
+        launch.buffers.connection = self.connection
+        self._sessions = EditorSessions(self.connection, launch.open_client, launch.buffers)
         self._methods: dict[str, Callable[[Any], Awaitable[Any]]] = {
             "initialize": self._initialize,
             "authenticate": self._authenticate,
@@ -81,6 +84,7 @@ class EditorAgent:
     async def _initialize(self, given: Any) -> JSON:
         asked = params.read_params(params.InitializeParams, given)
         able = self._sessions.capabilities = asked.client_capabilities or params.ClientCapabilities()
+        self._launch.buffers.is_offered = able.fs.read_text_file and able.fs.write_text_file
         sign_in: JSON = {
             "type": "terminal",
             "id": "login",

@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from codeloop.acp.buffers import EditorBuffers
 from codeloop.acp.connection import INVALID_PARAMS, NOT_FOUND, EditorConnection, RpcError
 from codeloop.acp.options import load_available
 from codeloop.acp.params import ClientCapabilities
@@ -27,10 +28,11 @@ _log = logging.getLogger(__name__)
 class EditorSessions:
     """Opens, finds and closes sessions. `capabilities`: what the editor has said that it can do."""
 
-    def __init__(self, connection: EditorConnection, open_client: OpenClient) -> None:
+    def __init__(self, connection: EditorConnection, open_client: OpenClient, buffers: EditorBuffers) -> None:
         self.capabilities = ClientCapabilities()
         self._connection = connection
         self._open_client = open_client
+        self._buffers = buffers
         self._clients: dict[str, Client] = {}
         self._notes: dict[str, tuple[str, ...]] = {}
         self._following: dict[str, asyncio.Task[None]] = {}
@@ -67,12 +69,14 @@ class EditorSessions:
             await self._add_server(client, server)
         opened = EditorSession(self._connection, client, session, await load_available(client), self.capabilities)
         self._sessions[session.id] = opened
+        self._buffers.sessions[session.id] = None
         self._follow(session.directory, client)
         self.do_later(self._announce(opened))
         return opened
 
     async def forget(self, session_id: str) -> None:
         """Stop what a session does, and show it no more."""
+        self._buffers.sessions.pop(session_id, None)
         if (known := self._sessions.pop(session_id, None)) is not None:
             await known.close()
 

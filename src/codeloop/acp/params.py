@@ -34,9 +34,17 @@ class ClientSession(Params, frozen=True):
     compaction: JSON | None = None
 
 
+class ClientFiles(Params, frozen=True):
+    """Whether the client lets us read and write files as it holds them, unsaved changes included."""
+
+    read_text_file: bool = False
+    write_text_file: bool = False
+
+
 class ClientCapabilities(Params, frozen=True):
     """What the client can do."""
 
+    fs: ClientFiles = ClientFiles()
     auth: ClientAuth | None = None
     elicitation: Elicitation | None = None
     session: ClientSession | None = None

@@ -29,6 +29,7 @@ from codeloop.schema.limits import CATALOG_DELAY, SCRATCH_DELAY, TOOL_OUTPUT_BYT
 from codeloop.schema.live_events import Branch, BranchUpdated, LiveEvent, Toast, ToastShown
 from codeloop.store.store import Store
 from codeloop.store.stores import Stores
+from codeloop.tool.open_buffers import OpenBuffers
 from codeloop.tool.tool import Tool
 from codeloop.tool.toolbox import ServerTools
 from codeloop.tool.web.providers import SEARCH_KEYS
@@ -142,6 +143,8 @@ class Project:
         workspace.announce("Languages", partial(_make_languages, settings, workspace, self.tell))
         workspace.announce("FanOut", partial(_make_fan_out, settings, agents))
         workspace.announce("AfterEdit", partial(_make_after_edit, settings, workspace))
+        if settings.startup.save_buffer is not None:
+            workspace.adopt(OpenBuffers(settings.startup.save_buffer))
         more, servers = _tools(settings), None
         if settings.config.mcp:
             from codeloop.app.extended.mcp import serving

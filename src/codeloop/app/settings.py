@@ -26,6 +26,7 @@ from codeloop.schema.config import Config
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.message import ModelRef
 from codeloop.schema.wire import JSON, replace
+from codeloop.tool.open_buffers import SaveBuffer
 
 
 class Startup(Struct, frozen=True, kw_only=True):
@@ -43,6 +44,8 @@ class Startup(Struct, frozen=True, kw_only=True):
     """How quickly a recording is played: 1 as it was recorded, 0 without pauses."""
     budgets: SharedBudgets = struct_field(default_factory=SharedBudgets)
     """What sessions of this process spend together."""
+    save_buffer: SaveBuffer | None = None
+    """Has an editor save what it holds of a file; None: no editor is connected."""
 
 
 class FileStates(Struct, frozen=True):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from codeloop.acp.agent import AcpLaunch, serve_editor
+from codeloop.acp.buffers import EditorBuffers
 from codeloop.cli.bootstrap import list_end_signals
 from codeloop.cli.options import CONFIG, LOG_LEVEL, MODEL, OFFLINE, PRINT_LOGS, PROFILE, TRUST, Options
 from codeloop.cli.target.log import log_of
@@ -46,17 +47,18 @@ async def _until_signal(options: Options) -> None:
     for number in list_end_signals():
         loop.add_signal_handler(number, lambda: task.cancel() if task is not None else None)
     projects: EditorProjects | None = None
+    buffers = EditorBuffers()
 
     async def open_client(directory: str) -> tuple[Client, tuple[str, ...]]:
         nonlocal projects
         if projects is None:  # the editor is greeted before that is loaded
             from codeloop.cli.target.editor import EditorProjects
 
-            projects = EditorProjects(options)
+            projects = EditorProjects(options, buffers.save)
         return await projects.open(directory)
 
     try:
-        await serve_editor(AcpLaunch(open_client, options.profile))
+        await serve_editor(AcpLaunch(open_client, buffers, options.profile))
     finally:
         if projects is not None:
             await projects.close()

@@ -3,19 +3,22 @@
 from math import inf
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from codeloop.app.app import App
 from codeloop.app.app_client import AppClient
 from codeloop.app.extended.settled import wait_settled, with_warnings
 from codeloop.cli.options import Options
 from codeloop.cli.target.local import startup_of
 from codeloop.client.client import Client
+from codeloop.tool.open_buffers import SaveBuffer
 
 
 class EditorProjects:
     """Opens the project of each directory that the editor names; one stays open until all are closed."""
 
-    def __init__(self, options: Options) -> None:
-        self._app = App(startup_of(options, None), idle=inf)
+    def __init__(self, options: Options, save_buffer: SaveBuffer) -> None:
+        self._app = App(replace(startup_of(options, None), save_buffer=save_buffer), idle=inf)
 
     async def open(self, directory: str) -> tuple[Client, tuple[str, ...]]:
         """Return the client of an absolute directory, and notes for the user. Raises CodeloopError."""

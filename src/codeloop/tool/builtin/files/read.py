@@ -37,6 +37,7 @@ from codeloop.tool.file_access import (
     readable,
     resolve_allowed,
 )
+from codeloop.tool.open_buffers import save_buffers
 from codeloop.tool.superseded_outputs import UNCHANGED
 from codeloop.tool.tool import READ_ONLY, ToolContext, ToolFailure, ToolResult, tool
 from codeloop.workspace.files.encoding import decode
@@ -81,6 +82,7 @@ async def read(params: ReadParams, ctx: ToolContext) -> ToolResult:
     """Return numbered lines, the entries of a directory, or an attachment."""
     target = await resolve_allowed(ctx, params.file_path, lambda target: [read_need(ctx.workspace, target)])
     check_unmoved(ctx, target)
+    await save_buffers(ctx, [target])
     first, limit = params.offset or 1, params.limit
     with failures(ctx.workspace, target):
         if target.real.is_dir() and params.symbol:

@@ -1,0 +1,56 @@
+"""What the editor holds of files and has not saved: asked for, and saved by it, before the agent looks at a file."""
+
+import asyncio
+import logging
+from pathlib import Path
+
+from codeloop.acp.connection import EditorConnection
+from codeloop.kit.jsonc import is_object
+from codeloop.kit.small_files import read_whole
+from codeloop.schema.bounds.editor import EDITOR_ANSWER, EDITOR_FILE
+from codeloop.schema.errors import CodeloopError
+
+_log = logging.getLogger(__name__)
+
+
+class EditorBuffers:
+    """The editor's files. `is_offered`: whether it lets us read and write them; `sessions`: those that it has open."""
+
+    def __init__(self) -> None:
+        self.connection: EditorConnection | None = None
+        self.is_offered = False
+        self.sessions: dict[str, None] = {}
+
+    async def save(self, session_id: str, path: Path) -> None:
+        """Have the editor save a file if it holds another text than the disk.
+
+        What can't be asked, such as a file that is no text, is left as it is. A subagent's session is not known to the
+        editor, so it is asked in the name of the one that it has opened last.
+        """
+        if self.connection is None or not self.is_offered or not self.sessions:
+            return
+        known = session_id if session_id in self.sessions else next(reversed(self.sessions))
+        file = {"sessionId": known, "path": str(path)}
+        try:
+            async with asyncio.timeout(EDITOR_ANSWER.seconds):
+                shown = await self.connection.request("fs/read_text_file", file)
+                text = shown.get("content") if is_object(shown) else None
+                if isinstance(text, str) and not await asyncio.to_thread(_holds, path, text):
+                    await self.connection.request("fs/write_text_file", {**file, "content": text})
+        except (CodeloopError, TimeoutError) as error:
+            _log.info("The editor has no text of %s: %s", path, error)
+
+
+def _holds(path: Path, text: str) -> bool:
+    """Return whether a file holds this text, line ends aside; also if it is none that an editor can give back whole."""
+    try:
+        held = read_whole(path, EDITOR_FILE.value).decode()
+    except FileNotFoundError:
+        return not text
+    except (OSError, UnicodeDecodeError):
+        return True
+    return _normalize(held) == _normalize(text)
+
+
+def _normalize(text: str) -> str:
+    return text.removeprefix("\ufeff").replace("\r\n", "\n")

@@ -1,0 +1,6 @@
+"""What bounds the work with an editor."""
+
+from codeloop.kit.limit import Limit
+
+EDITOR_FILE = Limit("editor.file", 8 * 1024 * 1024, "bytes", "of a file that an editor may hold unsaved")
+EDITOR_ANSWER = Limit("editor.answer", 5_000, "ms", "for the editor to say what it holds of a file, and to save it")
