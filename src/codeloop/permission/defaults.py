@@ -1,4 +1,4 @@
-"""The rules that every agent starts from; a person's own rules come after them and so win."""
+"""The default rules of every agent; the user's own rules come after them and so win."""
 
 from collections.abc import Iterable
 from functools import lru_cache
@@ -19,7 +19,7 @@ def _each(action: Action, permissions: str) -> Ruleset:
 
 SECRETS: Ruleset = tuple(_rules("read", "ask", "<secret>"))
 PROTECTED: Ruleset = tuple(_rules("edit", "ask", "<protected>"))
-"""What is asked about whatever a blanket rule allows; the rows are in `kit/guarded_paths.py`."""
+"""Paths that need permission even under a blanket rule; the rows are in `kit/guarded_paths.py`."""
 
 
 _LOOKS = (*_rules("bash", "deny"), *_rules("bash", "allow", "<read-only>"))
@@ -27,7 +27,7 @@ _FIRM: dict[str, Ruleset] = {
     "plan": (*_LOOKS, *_rules("edit", "deny"), *_rules("edit", "allow", ".codeloop/plans/*.md")),
     "explore": (*_LOOKS, *_rules("edit", "deny")),
 }
-"""What the agents that only look may not do, whatever the rules for all agents allow."""
+"""Permissions that read-only agents never have, whatever the rules for all agents allow."""
 _FREE = _each("allow", "read grep glob list todowrite skill task")
 _STARTS: dict[Profile, Ruleset] = {
     "ask": (*_rules("*", "ask"), *_FREE),
@@ -46,16 +46,16 @@ _ENDS: dict[Profile, Ruleset] = {
     "plan": _FIRM["plan"],
     "yolo": (),
 }
-"""What a profile says before and after the rules that all profiles share."""
+"""A profile's rules before and after those that all profiles share."""
 
 
 def base_rules(profile: Profile, scratch: Path, *readable: Path) -> Ruleset:
     """Return the rules of every agent under a profile.
 
     The tools multiedit, batch and todoread cost more tokens than they save: parallel calls and the conversation itself
-    do the same. They are not offered unless a person allows them.
-    `scratch` (outputs of tools) and `readable` (skills, say) are folders outside a workspace that need no question;
-    to change what is in a readable one does.
+    do the same. They are not offered unless the user allows them.
+    `scratch` (outputs of tools) and `readable` (skills, for example) are folders outside a workspace that may be
+    read without a question; changing files there needs one.
     """
     return (
         *_STARTS[profile],
@@ -80,7 +80,7 @@ def base_rules(profile: Profile, scratch: Path, *readable: Path) -> Ruleset:
 
 
 def list_named_permissions() -> frozenset[str]:
-    """Return the permissions that our rules name: a tool of a server's that had such a name would get its rules."""
+    """Return the permissions that our rules name: a server's tool of such a name would get its rules."""
     return frozenset(rule.permission for rule in base_rules("auto", Path("/"))) - {"*"}
 
 
@@ -109,7 +109,7 @@ def guards(*rulesets: Ruleset) -> Ruleset:
     """Return the rules that a call must pass beside its own.
 
     Secrets, protected files, private networks, leaving the sandbox, changed MCP servers and those that use the model
-    are asked about. A person's `*: allow` or
+    are asked about. A user's `*: allow` or
     `edit: allow` does not mean those; a rule that names them does: `"read": {".env": "allow"}`,
     `"edit": {"<protected>": "allow"}`, any rule for `webfetch_private`, `sandbox` or a server's changes and sampling.
     """
@@ -121,7 +121,7 @@ def guards(*rulesets: Ruleset) -> Ruleset:
 
 
 def _names_guarded(rule: PermissionRule) -> bool:
-    """Return whether a rule is about secrets or protected files and not just about whatever is there."""
+    """Return whether a rule names secrets or protected files, instead of matching them by a wildcard."""
     if rule.pattern in KINDS:
         return True
     return _is_guarded(expand_home(rule.pattern).replace("*", "x").replace("?", "x"))
@@ -133,7 +133,7 @@ def _is_guarded(path: str) -> bool:
 
 
 UNATTENDED: Ruleset = (*_rules("*", "allow"), *_rules("question", "deny"), *_rules("plan_exit", "deny"))
-"""Added to a session's rules when nobody can answer: what would wait for a person is not offered to the model."""
+"""Added to a session's rules when nobody can answer: tools that would wait for the user are not offered."""
 
 
 def _inside(folders: Iterable[Path]) -> list[str]:

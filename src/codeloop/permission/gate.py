@@ -32,20 +32,20 @@ from codeloop.store.permission_records import place_of
 from codeloop.store.store import Store
 
 ALSO = "also"
-"""In the metadata of a question: what else of the same call its answer decides."""
+"""Metadata key: the further needs of the call that the answer decides."""
 KEPT = "kept"
-"""In the metadata of a question: once allowed, the same is not asked about again in the session."""
+"""Metadata key: once allowed, the same need is not asked about again in the session."""
 PERSON = "person"
 EXTENSION = "extension"
 DOUBTFUL = "uncertain"
-"""In the metadata of a question: what would happen is not wholly known, so no grant given elsewhere settles it."""
+"""Metadata key: the effect is not fully known, so no other grant settles the question."""
 
 
 class Denied(Exception):
-    """A rule forbids it, or an extension does, which says so in its own `words`; nobody was asked."""
+    """A rule forbids it, or an extension with its own `words`; nobody was asked."""
 
     advice = "Do not try to achieve the same by other means."
-    """What the model is told beside the words, which users are not shown."""
+    """An addition for the model that users are not shown."""
 
     def __init__(self, need: Need, verdict: Verdict, words: str | None = None) -> None:
         self.need = need
@@ -62,7 +62,7 @@ class Denied(Exception):
 
 
 class Rejected(Exception):
-    """A person refused, or nobody was there. With `message` the turn continues; without, it ends after this step."""
+    """The user refused, or nobody was there. With `message` the turn continues; without, it ends after this step."""
 
     def __init__(self, need: Need, message: str | None) -> None:
         self.need = need
@@ -73,9 +73,9 @@ class Rejected(Exception):
 
 
 class CallRules(Struct, frozen=True):
-    """What a call is judged by: its own rules, then the other lists that it must pass too: the strictest counts.
+    """The rules for a call: its own, then the other lists that it must pass too. The strictest verdict counts.
 
-    `answers_itself`: what would be asked is answered with yes (the profile yolo).
+    `answers_itself`: every question is answered with yes (the profile yolo).
     """
 
     lists: tuple[RuleLayers, ...]
@@ -83,7 +83,7 @@ class CallRules(Struct, frozen=True):
 
 
 Extensions = Callable[[PermissionRequest], Awaitable[Status]]
-"""Says what extensions would do about a question: allow or deny it, or ask it."""
+"""Asks extensions about a question: they allow it, deny it, or leave it to the user."""
 
 
 class Gate(Struct, frozen=True):
@@ -105,8 +105,8 @@ class Gate(Struct, frozen=True):
         `also` of its metadata. Its "always" is about the first one alone. Every decision is stored with its reason.
         A need that offers no "always" is asked every time: no earlier "always" covers it.
         A question whose waiting task is cancelled is withdrawn: answered with a rejection that rejects nothing else.
-        `extensions` may allow or deny what would be asked; what a rule denies they are not asked about.
-        Raises Denied when a rule or an extension forbids one, Rejected when a person does.
+        `extensions` may allow or deny what would be asked; they are not asked about what a rule denies.
+        Raises Denied when a rule or an extension forbids one, Rejected when the user does.
         """
         judgements = [self._judgement(need, session_id, tool, rules) for need in needs]
         for each in judgements:
@@ -133,7 +133,7 @@ class Gate(Struct, frozen=True):
     async def _ask_extensions(
         self, judgement: "_Judgement", session_id: str, tool: QuestionTool | None, extensions: Extensions | None
     ) -> "_Judgement":
-        """Return a judgement as extensions leave it. Raises Denied."""
+        """Return a judgement after extensions changed it. Raises Denied."""
         need, verdict, words = judgement.need, judgement.verdict, ""
         if verdict.action == "allow" and need.hooked == "ask":
             verdict = replace(verdict, action="ask", patterns=need.patterns)
@@ -157,7 +157,7 @@ class Gate(Struct, frozen=True):
         return replace(judgement, verdict=verdict)
 
     def _remember_once(self, asked: Sequence["_Judgement"], answer: PermissionAnswer) -> None:
-        """Keep what was allowed for the rest of the session, where a question is asked once."""
+        """Remember an allowed need for the rest of the session, where it is asked about once."""
         for number, each in enumerate(asked):
             if each.is_kept:
                 grant = Grant(
@@ -178,7 +178,7 @@ class Gate(Struct, frozen=True):
         return _Judgement(need, verdict, _decision(need, verdict, origin, session_id, tool), by)
 
     def grants(self, session_id: str, need: Need) -> list[Grant]:
-        """Return the earlier answers "always" that may count for a need: those for where it is to happen."""
+        """Return the earlier "always" answers that may cover a need: those for its location."""
         if not need.always:
             return []
         place = place_of(need.metadata)
@@ -233,7 +233,7 @@ class Gate(Struct, frozen=True):
         self, asked: Sequence["_Judgement"], session_id: str, tool: QuestionTool | None
     ) -> PermissionAnswer:
         need, verdict = asked[0].need, asked[0].verdict
-        others = [each for each in asked[1:] if each.verdict.patterns != ("*",)]  # of those, `uncertain` tells
+        others = [each for each in asked[1:] if each.verdict.patterns != ("*",)]  # `uncertain` marks those
         also = [f"{each.need.permission}: {', '.join(each.verdict.patterns)}" for each in others]
         metadata = {**need.metadata, ALSO: also} if also else need.metadata
         if any(each.is_kept for each in asked):
@@ -320,7 +320,7 @@ def _decision(need: Need, verdict: Verdict, origin: str, session_id: str, tool: 
 
 
 class _Judgement(Struct, frozen=True):
-    """What the rules say about a need. `by`: what allows it, if they do."""
+    """The verdict on a need. `by`: what allows it, if anything."""
 
     need: Need
     verdict: Verdict
@@ -329,7 +329,7 @@ class _Judgement(Struct, frozen=True):
 
     @property
     def is_kept(self) -> bool:
-        """Return whether a yes holds for the session: it is asked for its kind of file, not since all is asked."""
+        """Return whether a yes holds for the session: when a rule for the kind of file asked, not a general one."""
         rule = self.verdict.rule
         return self.need.once and rule is not None and rule.pattern in KINDS
 
@@ -344,7 +344,7 @@ def _to_rules(grant: Grant) -> tuple[PermissionRule, ...]:
 
 
 def _granting(need: Need, grants: Sequence[Grant]) -> str:
-    """Return which "always" a need passed by."""
+    """Return the "always" that allowed a need."""
     for grant in grants:
         if any(last_match(need.permission, pattern, _to_rules(grant)) for pattern in need.patterns):
             return f"grant {grant.id}"
@@ -352,7 +352,7 @@ def _granting(need: Need, grants: Sequence[Grant]) -> str:
 
 
 def _covers(settled: PermissionRequest, other: PermissionRequest) -> bool:
-    """Return whether the "always" of one question answers another: one that could be answered so, at that place."""
+    """Return whether the "always" of one question answers another, which must offer "always" at the same location."""
     if other.metadata.get(DOUBTFUL) or other.metadata.get(ALSO) or not other.always:
         return False
     if place_of(other.metadata) != place_of(settled.metadata):

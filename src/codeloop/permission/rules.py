@@ -1,4 +1,4 @@
-"""What is allowed: layered rules, the last one that matches counts. Pure."""
+"""Permission rules: in layers, and the last match counts. Pure."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -12,7 +12,7 @@ from codeloop.schema.permission import REMOTE, TRAITS, Action, Need, PermissionR
 class Verdict(Struct, frozen=True):
     """The answer to a need: the action, the patterns that still have to be asked for, and the rule that decided.
 
-    `is_doubtful`: it may do what the patterns do not say; an "always" for these can't settle it.
+    `is_doubtful`: its effect may exceed the patterns, so an "always" can't settle it.
     """
 
     action: Action
@@ -22,7 +22,7 @@ class Verdict(Struct, frozen=True):
 
 
 class RuleLayer(Struct, frozen=True):
-    """Rules of one origin. `name` says which in words; `place`, where it is known, where each of them was written."""
+    """Rules of one origin. `name` says which in words; `place`: where each was written, if known."""
 
     name: str
     rules: Ruleset
@@ -34,7 +34,7 @@ class RuleLayer(Struct, frozen=True):
 
 
 RuleLayers = tuple[RuleLayer, ...]
-"""Rules that are read as one list."""
+"""Rule lists that are read as one."""
 
 
 ASK = PermissionRule(permission="*", pattern="*", action="ask")
@@ -42,8 +42,7 @@ KINDS: dict[str, Callable[[str], bool]] = {
     "<secret>": is_secret,
     "<protected>": lambda path: is_protected(path) or is_confirmed(path),
 }
-"""The patterns of rules that are about a kind of file. They ask about files that are known, and deny those that may
-be."""
+"""Patterns for a kind of file. Such a rule asks about known files, and denies possible ones."""
 
 
 def last_match(permission: str, pattern: str, rules: Iterable[PermissionRule]) -> PermissionRule | None:
@@ -69,8 +68,8 @@ def decide(need: Need, *rulesets: Ruleset, grants: Ruleset = ()) -> Verdict:
 
     Allowing needs proof: where the meaning of a line is not certain (`need.unproven`), a rule that allows particular
     commands does not count, nor does a grant; one that allows everything (`*`), or a trait of the need, does.
-    What is only possible (`need.possible`) is denied if a rule could deny it, and asked for if one could ask for it;
-    where the rules allow whatever it may turn out to be, nothing is asked.
+    A possible effect (`need.possible`) is denied if a rule could deny it, and asked for if one could ask for it;
+    where the rules allow every possibility, nothing is asked.
     """
     rules = [rule for ruleset in rulesets for rule in ruleset if _counts(rule, need)]
     grants = () if need.unproven else grants
@@ -98,7 +97,7 @@ def decide(need: Need, *rulesets: Ruleset, grants: Ruleset = ()) -> Verdict:
 
 
 def _last(pattern: str, spellings: Sequence[str], rules: Sequence[PermissionRule]) -> PermissionRule | None:
-    """Return the last rule that matches a pattern, or denies or asks for particular ones and may match a spelling."""
+    """Return the last rule that matches a pattern, or is a specific deny or ask that may match a spelling of it."""
     for rule in reversed(rules):
         wildcard = _wildcard(rule)
         if _is_about(rule, pattern):
@@ -109,7 +108,7 @@ def _last(pattern: str, spellings: Sequence[str], rules: Sequence[PermissionRule
 
 
 def _counts(rule: PermissionRule, need: Need) -> bool:
-    """Return whether a rule is about a need, as far as its permission, the need's traits and its proof go."""
+    """Return whether a rule applies to a need, judged by permission, traits and proof."""
     if not matches(need.permission, rule.permission):
         return False
     if rule.pattern in TRAITS:
@@ -154,7 +153,7 @@ def list_denied_patterns(permission: str, lists: Sequence[RuleLayers]) -> tuple[
 
 
 def _origin(rule: PermissionRule | None, layers: RuleLayers) -> str:
-    """Return where a rule was written: of equal ones the last, because that is the one that counted."""
+    """Return where a rule was written: of equal ones the last, since that one counted."""
     for layer in reversed(layers):
         for index in range(len(layer.rules) - 1, -1, -1):
             if layer.rules[index] == rule:
@@ -166,7 +165,7 @@ _GUARDED = {"read": KINDS["<secret>"], "edit": KINDS["<protected>"]}
 
 
 def _is_granted(permission: str, pattern: str, grants: Ruleset) -> bool:
-    """Return whether an "always" covers it. What is guarded needs one for this very file."""
+    """Return whether an "always" covers it. A guarded file needs one for exactly this file."""
     if permission in _GUARDED and _GUARDED[permission](pattern):
         grants = tuple(grant for grant in grants if grant.pattern == pattern)
     granted = last_match(permission, pattern, grants)
@@ -174,7 +173,7 @@ def _is_granted(permission: str, pattern: str, grants: Ruleset) -> bool:
 
 
 def _doubt(need: Need, rules: Sequence[PermissionRule], grants: Ruleset) -> PermissionRule | None:
-    """Return the rule that could deny, else one that could ask for, something possible.
+    """Return the rule that could deny a possible effect, else one that could ask for it.
 
     `rules` are those for the need's permission.
     """
@@ -190,12 +189,12 @@ def _doubt(need: Need, rules: Sequence[PermissionRule], grants: Ruleset) -> Perm
 
 
 def _may_act(text: str, rule: PermissionRule, need: Need) -> bool:
-    """Return whether a rule for `<remote>` is about a text: a denial is, too, where the program is not known."""
+    """Return whether a rule for `<remote>` applies to a text; a denial also does where the program is unknown."""
     return text in need.remote or (rule.action == "deny" and text[:1] in MARKS)
 
 
 def _doubtful(text: str, rules: Sequence[PermissionRule], *, is_granted: bool) -> PermissionRule | None:
-    """Return the rule that could deny a text, else the last one that could ask for it; None: it is sure to pass."""
+    """Return the rule that could deny a text, else the last that could ask for it; None: it certainly passes."""
     asking: PermissionRule | None = None
     for rule in reversed(rules):
         if rule.pattern in KINDS and rule.action != "deny":

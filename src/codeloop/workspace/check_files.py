@@ -1,4 +1,4 @@
-"""The files that a project's checks consist of: tests, their configuration, build files, the scripts that they run."""
+"""The files that decide a project's checks: tests, their configuration, build files, and the scripts that they run."""
 
 import hashlib
 import json
@@ -33,10 +33,10 @@ _SKIPPED = frozenset(
 _ENTRIES = 200_000
 """The most files that are looked at."""
 _FILE = 16 * 1024 * 1024
-"""Bytes of a file that its hash is of."""
+"""How many bytes of a file are hashed."""
 _SCRIPT = 256 * 1024
 _DEPTH = 3
-"""Scripts that scripts run."""
+"""How deep scripts that run scripts are followed."""
 _WORD = re.compile(r"[\w./@+-]+")
 _RECIPES = re.compile(r"(?:^|/)(?:(?:GNUm|M|m)akefile|[^/]*\.(?:mk|sh|bash)|\.?[Jj]ustfile|package\.json)$")
 _RUNNERS = ("GNUmakefile", "makefile", "Makefile", "justfile", "package.json")
@@ -44,13 +44,13 @@ _NOT_CHECKS = {
     "pyproject.toml": ("poetry", "uv", "setuptools"),
     "package.json": ("dependencies", "devDependencies", "peerDependencies", "optionalDependencies", "version"),
 }
-"""What of these files is not about checks, so that a dependency may be added."""
+"""Sections of these files that don't affect checks, so that a dependency may be added."""
 
 
 def hash_check_files(
     root: Path, commands: Sequence[str], path: str | None, protect: Sequence[str] = (), unprotect: Sequence[str] = ()
 ) -> dict[str, str]:
-    """Return the files that the checks `commands` consist of below `root`, by relative name, each with its hash.
+    """Hash the files below `root` that decide the outcome of the checks `commands`; returns relative name -> hash.
 
     `path`: the PATH that programs are found on. `protect`, `unprotect`: globs of further files, and of those that may
     be changed. Raises ValueError for a glob that is not valid.
@@ -63,7 +63,7 @@ def hash_check_files(
 
 
 def list_changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
-    """Return what happened to check files, a phrase each: `tests/test_a.py was changed`."""
+    """Describe each change of a check file in a phrase: `tests/test_a.py was changed`."""
     settings = compile_patterns(SETTINGS)
     found = [f"{name} was deleted" for name in before.keys() - now.keys()]
     found += [f"{name} was changed" for name in before.keys() & now.keys() if before[name] != now[name]]
@@ -73,7 +73,7 @@ def list_changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]
 
 
 def compile_patterns(patterns: Iterable[str]) -> list[re.Pattern[str]]:
-    """Return the expressions of globs: a plain name is found in any folder, `folder/` stands for all that is in it.
+    """Compile globs: a plain name matches in any folder, `folder/` matches everything in it.
 
     Raises ValueError for one that is not valid.
     """
@@ -86,7 +86,7 @@ def compile_patterns(patterns: Iterable[str]) -> list[re.Pattern[str]]:
 
 
 def _walk(root: Path) -> Iterator[str]:
-    """Yield the files below a folder by their relative names, without what tools keep there."""
+    """Yield the relative names of the files below a folder, skipping the folders that tools create."""
     left = _ENTRIES
     for folder, folders, files in os.walk(root):
         folders[:] = sorted(each for each in folders if each not in _SKIPPED)
@@ -98,7 +98,7 @@ def _walk(root: Path) -> Iterator[str]:
 
 
 def _find_scripts(root: Path, commands: Sequence[str], path: str | None) -> set[str]:
-    """Return the files below `root` that the commands name, or run by scripts, or find as programs on the PATH."""
+    """Return the files below `root` that the commands name, run through scripts, or find on the PATH."""
     found: set[str] = set()
     texts = [*commands, *(_read(root / file) for file in _RUNNERS)]
     for depth in range(_DEPTH):
@@ -116,7 +116,7 @@ def _find_scripts(root: Path, commands: Sequence[str], path: str | None) -> set[
 
 
 def _name_script(root: Path, word: str, path: str | None, *, is_given: bool) -> str | None:
-    """Return the relative name of a script or a program below `root` that a word stands for; None: it is none."""
+    """Return the relative name of the script or program below `root` that a word refers to, or None."""
     file = root / word
     if "/" not in word and is_given and not file.is_file():
         program = which(word, path)
@@ -144,7 +144,7 @@ def _is_shell(file: Path) -> bool:
 
 
 def _hash(root: Path, name: str) -> str:
-    """Return the hash of what of a file is about checks; of one that can't be read, that it can't."""
+    """Hash the part of a file that affects checks; an unreadable file gets a constant."""
     try:
         data = read_start(root / name, _FILE)
         mode = "x" if os.access(root / name, os.X_OK) else "-"
@@ -166,5 +166,5 @@ def _about_checks(name: str, data: bytes) -> bytes:
                 return data
         kept = {key: value for key, value in table.items() if key not in other}
         return json.dumps(kept, sort_keys=True, default=str).encode()
-    except (ValueError, KeyError, AttributeError):  # not what it should be: then all of it counts
+    except (ValueError, KeyError, AttributeError):  # malformed: all of it counts
         return data

@@ -1,6 +1,6 @@
-"""A module that a command did not find: which of the project's own lists of packages has it, and how it is installed.
+"""Explains a missing module: which of the project's dependency lists has it, and the command that installs it.
 
-Read from a few small files where the command failed; nothing is run or fetched.
+It reads a few small files near where the command failed; nothing is run or fetched.
 """
 
 import re
@@ -14,7 +14,7 @@ from codeloop.kit.jsonc import is_list, is_object
 from codeloop.kit.small_files import read_start
 
 _FILE = 256 * 1024
-"""Bytes of one file that are read; a larger one is not understood."""
+"""The largest file that is read, in bytes."""
 _PYTHON = re.compile(r"(?:ModuleNotFoundError|ImportError): No module named '?([A-Za-z_]\w*)")
 _NODE = re.compile(r"Cannot find (?:module|package) '((?:@[\w.-]+/)?[a-z][\w.-]*)")
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,60}", re.ASCII)
@@ -27,10 +27,10 @@ _DISTRIBUTIONS = {
     "pkg_resources": "setuptools", "google": "protobuf", "psycopg2": "psycopg2-binary", "xdist": "pytest-xdist",
     "websocket": "websocket-client",
 }  # fmt: skip
-"""Modules whose package has another name."""
+"""Module -> package, where the names differ."""
 
 
-class _Place(NamedTuple):
+class _Declaration(NamedTuple):
     """Where a package is declared, in words, and the command that installs it."""
 
     where: str
@@ -38,7 +38,7 @@ class _Place(NamedTuple):
 
 
 def find_missing_module(output: str, folder: Path, root: Path) -> str:
-    """Return a sentence on the module that a command did not find; "": there is none, or nothing is known of it.
+    """Return a sentence on the module that a command did not find; "" when none is missing or listed.
 
     The lists are those of the nearest folder from `folder` up to `root` that has one with the module.
     """
@@ -54,38 +54,38 @@ def find_missing_module(output: str, folder: Path, root: Path) -> str:
     return ""
 
 
-def _list_python(folder: Path, module: str) -> Iterator[_Place]:
+def _list_python(folder: Path, module: str) -> Iterator[_Declaration]:
     if (folder / module / "__init__.py").is_file() or (folder / f"{module}.py").is_file():
-        yield _Place("in this folder", f"run from {folder}, or with PYTHONPATH={folder}")
+        yield _Declaration("in this folder", f"run from {folder}, or with PYTHONPATH={folder}")
     if (folder / "src" / module).is_dir():
-        yield _Place("this project's own, below src", "pip install -e . (or PYTHONPATH=src)")
+        yield _Declaration("this project's own, below src", "pip install -e . (or PYTHONPATH=src)")
     wanted = {_normalize(module), _normalize(_DISTRIBUTIONS.get(module, module))}
     project, uses_uv = _read_toml(folder / "pyproject.toml"), (folder / "uv.lock").is_file()
     about = _table(project, "project")
     if wanted & _names(about.get("dependencies")):
-        yield _Place("a dependency of pyproject.toml", "uv sync" if uses_uv else "pip install -e .")
+        yield _Declaration("a dependency of pyproject.toml", "uv sync" if uses_uv else "pip install -e .")
     for group, rows in _table(about, "optional-dependencies").items():
         if wanted & _names(rows) and _NAME.fullmatch(group):
             command = f"uv sync --extra {group}" if uses_uv else f"pip install -e '.[{group}]'"
-            yield _Place(f"in the extra `{group}` of pyproject.toml", command)
+            yield _Declaration(f"in the extra `{group}` of pyproject.toml", command)
     for group, rows in _table(project, "dependency-groups").items():
         if wanted & _names(rows) and _NAME.fullmatch(group):
             command = f"uv sync --group {group}" if uses_uv else f"pip install --group {group}"
-            yield _Place(f"in the group `{group}` of pyproject.toml", command)
+            yield _Declaration(f"in the group `{group}` of pyproject.toml", command)
     poetry = _table(_table(project, "tool"), "poetry")
     for group, rows in _table(poetry, "group").items():
         if wanted & _names([*_table(rows, "dependencies")]) and _NAME.fullmatch(group):
-            yield _Place(f"in the group `{group}` of pyproject.toml", f"poetry install --with {group}")
+            yield _Declaration(f"in the group `{group}` of pyproject.toml", f"poetry install --with {group}")
     if wanted & _names([*_table(poetry, "dependencies")]):
-        yield _Place("a dependency of pyproject.toml", "poetry install")
+        yield _Declaration("a dependency of pyproject.toml", "poetry install")
     lists = [path for pattern in _LISTS for path in sorted(folder.glob(pattern))[:_MOST_LISTS]]
     for path in lists:
         if _NAME.fullmatch(path.name) and wanted & _names(_read(path).decode("utf-8", "replace").splitlines()):
             name = path.relative_to(folder).as_posix()
-            yield _Place(f"in {name}", f"pip install -r {name}")
+            yield _Declaration(f"in {name}", f"pip install -r {name}")
 
 
-def _list_node(folder: Path, module: str) -> Iterator[_Place]:
+def _list_node(folder: Path, module: str) -> Iterator[_Declaration]:
     try:
         found: Any = msgspec.json.decode(_read(folder / "package.json") or b"{}")
     except (msgspec.DecodeError, RecursionError):
@@ -94,7 +94,7 @@ def _list_node(folder: Path, module: str) -> Iterator[_Place]:
     command = next((run for lock, run in locks.items() if (folder / lock).is_file()), "npm install")
     for key in ("dependencies", "devDependencies", "optionalDependencies", "peerDependencies"):
         if module in _table(found, key):
-            yield _Place(f"in the {key} of package.json", command)
+            yield _Declaration(f"in the {key} of package.json", command)
 
 
 def _read(path: Path) -> bytes:

@@ -1,4 +1,4 @@
-"""How a project tests, lints, type-checks and builds itself, as its own files name it. Nothing of it is run."""
+"""The commands with which a project tests, lints, type-checks and builds itself, read from its files. None is run."""
 
 import os
 import re
@@ -23,7 +23,7 @@ _WORDS = {
     **dict.fromkeys(("types", "type", "typecheck", "typing", "mypy", "pyright", "tsc", "dts"), "types"),
     **dict.fromkeys(("build", "compile", "dist", "package"), "build"),
 }
-"""The first word of a script's name -> what it is for. A name of another form is not passed on."""
+"""The first word of a script's name -> its purpose. Other names are ignored."""
 _NAME = re.compile(r"[A-Za-z][\w:.-]{0,29}", re.ASCII)
 _TARGET = re.compile(r"^([A-Za-z][\w.-]*+)[ \t]*+:(?![=:])", re.ASCII | re.MULTILINE)
 _RECIPE = re.compile(r"^@?([A-Za-z][\w-]*+)[^:=\n]*+:(?!=)", re.ASCII | re.MULTILINE)
@@ -59,7 +59,7 @@ _MARKERS = {
     ".golangci.yml": ("lint", "golangci-lint run"),
     ".golangci.yaml": ("lint", "golangci-lint run"),
 }
-"""A file whose presence says enough."""
+"""A file -> the check that its presence implies."""
 
 
 _COMMAND = re.compile(r"\t[ \t@+-]{0,9}(?:[A-Za-z_]\w*=\S*[ \t]){0,5}([A-Za-z][\w.+-]{0,29})(?=[ \t;]|$)", re.ASCII)
@@ -70,7 +70,7 @@ _SHELL = frozenset(
         *("read", "set", "source", "test", "time", "trap", "true", "type", "umask", "unset", "until", "wait", "while"),
     )
 )
-"""What a shell does itself."""
+"""Shell builtins."""
 _RECIPE_LINES = 20
 _SCRIPT = 400
 """Bytes of a script of package.json that are looked through."""
@@ -80,7 +80,7 @@ _IN_SCRIPTS = re.compile(
     r"(?<![\w./@-])(vitest|jest|mocha|ava|jasmine|playwright|cypress|tap|tsc|vue-tsc|eslint|biome|prettier|oxlint|xo"
     r"|standard|rollup|vite|webpack|esbuild|tsup|turbo|nx|lerna)(?![\w./-])"
 )
-"""Programs that a script of package.json is said to run; no other word of one is passed on."""
+"""Programs recognised in a script of package.json; its other words are ignored."""
 _ONE_TEST = {
     "pytest": "{} PATH::NAME",
     "cargo test": "cargo test NAME",
@@ -89,7 +89,7 @@ _ONE_TEST = {
     "jest": "npx jest PATH -t NAME",
     "mocha": "npx mocha PATH -g NAME",
 }
-"""How one test is run, by what runs all of them. In `{}` stands the command for all."""
+"""The command for all tests -> how one test is run; `{}` is the command for all."""
 
 
 class Check(NamedTuple):
@@ -102,7 +102,7 @@ class Check(NamedTuple):
 
 
 def project_checks(folder: Path, root: Path, names: Iterable[str], path: str | None) -> str:
-    """Return a project's commands in one line, by kind; empty when its files name none.
+    """Return a project's check commands in one line, by kind; empty when its files name none.
 
     `names`: what lies in `folder`; a link is read only if it leads inside `root`. A program that is neither in the
     project's own environment nor on `path` is marked.
@@ -126,7 +126,7 @@ def _lacks_program(command: str) -> bool:
 
 
 def _run_one_test(command: str) -> str:
-    """Return how one test is run where a command runs all; empty where that is not known."""
+    """Return how to run one test, given the command for all; empty where unknown."""
     runner = next((name for name in _ONE_TEST if re.search(rf"(?:^|[/(]|, ){name}(?![\w-])", command)), None)
     return "" if runner is None or _lacks_program(command) else _ONE_TEST[runner].format(command)
 
@@ -232,7 +232,7 @@ def _python(reader: _Reader) -> Iterator[Check]:
 
 
 def _environment(reader: _Reader) -> Iterator[Check]:
-    """Yield pytest where a Python project's own environment has it: few name it in their files, and all run it."""
+    """Yield pytest where a Python project's own environment has it: few projects name it in their files."""
     if reader.names & {"pyproject.toml", "setup.py", "setup.cfg"} and _own(reader.folder, reader.names, "pytest"):
         yield Check("test", "pytest")
 
@@ -266,7 +266,7 @@ _SOURCES: tuple[Callable[[_Reader], Iterator[Check]], ...] = (
 
 
 def _locate(check: Check, folder: Path, names: frozenset[str], path: str | None) -> str:
-    """Return a command with its program where it is: in the project's own environment, on the PATH, or not at all."""
+    """Return a command with its program's location: the project's own environment, the PATH, or marked as missing."""
     program = check.command.partition(" ")[0]
     own = _own(folder, names, program)
     if own:

@@ -1,6 +1,6 @@
-"""What a model would look up first about a project: branch, changes, what lies at the top, how it is checked.
+"""Facts that a model would look up first about a project: branch, changes, top-level files, check commands.
 
-Found by reading a few files with bounds; nothing is run. What files are named is data: it is cut and made inert.
+A few files are read, with bounds; nothing is run. File names are untrusted: they are cut and escaped.
 """
 
 import os

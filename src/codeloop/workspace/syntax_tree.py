@@ -31,13 +31,13 @@ LANGUAGES = {
 """By the end of a file's name: the grammar that its text is parsed by."""
 
 _GAPS: dict[str, tuple[tuple[str, str], ...]] = dict.fromkeys(("typescript", "tsx"), (("export type *", "export *"),))
-"""By grammar: what is right and it does not know, and what it is parsed as."""
+"""By grammar: valid syntax that it does not know -> a replacement that it parses."""
 
 
 def parse_tree(text: str, suffix: str) -> Node | None:
     """Return the root of a text's tree; None: no grammar for it, too large, or it took too long.
 
-    `suffix`: the end of its file's name, such as `.go`. What the grammar does not take is in nodes of type `ERROR`.
+    `suffix`: the end of its file's name, such as `.go`. Syntax errors are nodes of type `ERROR`.
     """
     name = LANGUAGES.get(suffix.removeprefix(".").lower())
     if name is None or len(text) > TREE_SIZE.value:

@@ -1,4 +1,4 @@
-"""The directory that an agent works in, and how its paths are resolved."""
+"""The directory that an agent works in, path resolution, and the parts that live as long as it."""
 
 import os
 from collections.abc import Callable
@@ -31,7 +31,7 @@ class Running(Protocol):
 
 
 class ResolvedPath(Struct, frozen=True):
-    """A path that a tool was given, resolved.
+    """A resolved path argument of a tool.
 
     `path`: absolute, as named (`.` and `..` folded). `real`: with every symbolic link followed, also of the parents
     of a file that does not exist yet. `outside`: `real` is not below the workspace.
@@ -47,7 +47,7 @@ class Workspace:
 
     `scratch` is the folder for whole outputs of tools, which `root` need not contain; reading there is not outside.
     `environment` is what child processes get: the user's own without any provider's key.
-    `sandbox` says in what commands run; `own` are our folders, which no sandboxed command may read.
+    `sandbox`: the configuration of the commands' sandbox; `own`: our folders, which no sandboxed command may read.
     `read_log` knows what each session has read; one for all that share the work tree.
     """
 
@@ -77,11 +77,11 @@ class Workspace:
 
     @property
     def notes(self) -> Path:
-        """Our folder for notes of writes under way."""
+        """Our folder for records of writes in progress."""
         return self.scratch.with_name(FOLDER)
 
     def shared(self, kind: type[T]) -> T:
-        """Return the one `kind` of this work tree (its `Shells`, its `Ripgrep`), made when it is first asked for.
+        """Return this work tree's instance of `kind` (its `Shells`, its `Ripgrep`), created at first use.
 
         So its module is imported by the tools that use it, and by nobody else.
         """
@@ -90,7 +90,7 @@ class Workspace:
         return self._parts[kind]
 
     def part(self, kind: type[T]) -> T | None:
-        """Return the one `kind` of this work tree if there is one, or if one was announced."""
+        """Return this work tree's instance of `kind` if it exists or was announced, else None."""
         if make := self._announced.pop(kind.__name__, None):
             self.adopt(make())
         return self._parts.get(kind)
@@ -100,17 +100,17 @@ class Workspace:
         return next((part for kind, part in self._parts.items() if kind.__name__ == name), None)
 
     def announce(self, name: str, make: Callable[[], object]) -> None:
-        """Have the part whose class has this name made when it is first asked for: until then nothing is imported."""
+        """Register how to make the part of this class name at first use: until then nothing is imported."""
         self._announced[name] = make
 
     def give_up(self, kind: type[T]) -> T:
-        """Return a part for the work tree that is opened in this one's place; closing this one spares it."""
+        """Hand a part over to the work tree that replaces this one; closing this one spares it."""
         given = self.shared(kind)
         del self._parts[kind]
         return given
 
     def adopt(self, part: object) -> None:
-        """Go on with a part that another one gave up."""
+        """Take over a part from another work tree's `give_up`."""
         self._parts[type(part)] = part
 
     @property
@@ -135,7 +135,7 @@ class Workspace:
     def contains(self, real: Path) -> bool:
         """Return whether a fully resolved path lies in the work tree or the scratch folder.
 
-        Folders of ours that were put into a work tree are no part of it.
+        Our own folders inside a work tree don't count.
         """
         if real == self._scratch or self._scratch in real.parents:
             return True
@@ -143,11 +143,11 @@ class Workspace:
         return any(root in above for root in self._roots) and not any(folder in above for folder in self._inner)
 
     def relative(self, path: Path) -> str:
-        """Return the path as people read it: relative to the root when it is below it ("" for the root itself)."""
+        """Return the path for users: relative to the root when it is below it ("" for the root itself)."""
         return _below(path, self.root)
 
     def shorten(self, path: Path) -> str:
-        """Return the path as a model reads it: relative to the directory when it is below it ("." for itself)."""
+        """Return the path for the model: relative to the directory when it is below it ("." for itself)."""
         return _below(path, self.directory) or "."
 
 

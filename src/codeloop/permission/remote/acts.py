@@ -16,10 +16,10 @@ _HELP = ("--help", "-h", "--version")
 _TRUE = ("=true", "=1", "=client", "=server")
 _FALSE = ("false", "none", "0")
 _BARE = re.compile(r"--(access|force|force-with-lease|tags|all|no-verify|verbose|quiet|set-upstream)(=.*)?|-[ufqvy]+")
-"""Options without a value, after which an option is not mistaken for one."""
+"""Options without a value, so that the word after them is not taken for one."""
 _PYTHON = re.compile(r"python[\d.]*|py|pypy[\d.]*")
 _DEEPEST = 4
-"""Programs that are run by another one's words, one by the other."""
+"""Runners and programs that run another program named in their words."""
 
 
 class RemoteRow(Struct, frozen=True):
@@ -33,7 +33,10 @@ class RemoteRow(Struct, frozen=True):
 
 
 def acts_remotely(words: Sequence[str]) -> bool:
-    """Return whether a command acts on others. `words`: its name first, with the marks of `kit.wildcard` in them."""
+    """Return whether a command acts on other machines.
+
+    `words`: its name first, with the marks of `kit.wildcard` in them.
+    """
     return _acts(tuple(words), _DEEPEST)
 
 
@@ -55,7 +58,7 @@ def _acts(words: tuple[str, ...], depth: int) -> bool:
 
 
 def mentions_act(words: Sequence[str]) -> bool:
-    """Return whether a command stands somewhere in a text that can't be read as a shell line: its words are given."""
+    """Return whether such a command occurs in the words of a text that can't be parsed as a shell line."""
     known = _table()
     return any(
         _is_program(word, known) and len(words) > at + 1 and _acts(tuple(words[at : at + 20]), _DEEPEST)
@@ -64,7 +67,7 @@ def mentions_act(words: Sequence[str]) -> bool:
 
 
 def stands_in(words: Sequence[str]) -> bool:
-    """Return whether a command stands among the words of another that runs it, as words or as one text."""
+    """Return whether such a command occurs among another's words, as words or as one text."""
     return mentions_act([piece for word in words[1:] for piece in word.split()])
 
 
@@ -74,7 +77,7 @@ def _is_program(word: str, known: dict[str, tuple[RemoteRow, ...]]) -> bool:
 
 
 def _plain(words: tuple[str, ...]) -> tuple[str, ...]:
-    """Return a command under the name that the rows know it by."""
+    """Return a command under the program name that the rows use."""
     name = _name_of(words[0])
     if _PYTHON.fullmatch(name):
         at = next((at for at, word in enumerate(words) if word == "-m"), 0)
@@ -95,7 +98,7 @@ def _name_of(word: str) -> str:
 
 
 def _hides_alias(rest: Sequence[str]) -> bool:
-    """Return whether git is given an alias, which says what its other words mean."""
+    """Return whether git is given an alias, which changes the meaning of its other words."""
     return any(
         word == "-c" and rest[at + 1 : at + 2] and rest[at + 1].lower().startswith("alias.")
         for at, word in enumerate(rest)
@@ -103,7 +106,7 @@ def _hides_alias(rest: Sequence[str]) -> bool:
 
 
 def _find_starts(words: tuple[str, ...]) -> Iterator[int]:
-    """Yield where the command may begin that a package runner runs."""
+    """Yield where a package runner's command may begin."""
     for carrier in _CARRIERS:
         if words[0] != carrier[0]:
             continue
@@ -131,14 +134,14 @@ def _fits(row: RemoteRow, words: tuple[str, ...]) -> bool:
 
 
 def _is_one(words: tuple[str, ...], at: int, names: tuple[str, ...]) -> bool:
-    """Return whether a word is one of the names; one that is not known may be, unless it can be an option's value."""
+    """Return whether a word may be one of the names; an unknown one may, unless it can be an option's value."""
     if MARKS.intersection(words[at]):
         return not words[at].strip("".join(MARKS)) and not words[at - 1].startswith("-")
     return any(fnmatchcase(words[at], name) for name in names)
 
 
 def _operands(words: tuple[str, ...], start: int) -> Iterator[int]:
-    """Yield where the next word may be that is no option: behind options, each of which may take the word after it."""
+    """Yield the possible indices of the next operand: each option before it may take a value."""
     at = start
     while at < len(words) and words[at].startswith("-"):
         at += 1
@@ -153,7 +156,7 @@ def _operands(words: tuple[str, ...], start: int) -> Iterator[int]:
 
 
 def _is_harmless(row: RemoteRow, words: tuple[str, ...]) -> bool:
-    """Return whether an option is given with which a row does not act, and which is not the value of another one."""
+    """Return whether an option makes the row harmless (and is not another option's value)."""
     end = words.index("--") if "--" in words else len(words)
     if any(word.startswith(("--no-d", "--dry-run=f", "--dry-run=n", "--dry-run=0")) for word in words):
         return False

@@ -1,4 +1,4 @@
-"""Programs whose options say whether they send something: HTTP clients, shells on other machines, copies to them."""
+"""Programs whose options decide whether they change something remote: HTTP clients, remote shells and copies."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -85,7 +85,7 @@ def _httpie(words: Sequence[str]) -> bool:
 
 
 def _api(words: Sequence[str]) -> bool:
-    """Judge `gh api`: it is GET unless a field or another method is given; GraphQL acts unless a query is in sight."""
+    """Judge `gh api`: GET unless a field or another method is given; GraphQL acts unless its text is a query."""
     at = next((at for at, word in enumerate(words) if word == "api"), None)
     if at is None or "--help" in words:
         return False
@@ -110,7 +110,7 @@ def _ssh(words: Sequence[str]) -> bool:
 
 
 def _copy(words: Sequence[str]) -> bool:
-    """Return whether it copies to another machine; what comes from there changes nothing on it."""
+    """Return whether it copies to another machine; copying from one changes nothing there."""
     named = [word for word in words if not word.startswith("-")]
     is_tried = any(word == "--dry-run" or re.fullmatch(r"-[a-zA-Z]*n[a-zA-Z]*", word) for word in words)
     return bool(named) and not is_tried and _COPIES_TO.match(named[-1]) is not None and not _is_local(named[-1:])
@@ -140,4 +140,4 @@ REQUESTS: dict[str, Callable[[Sequence[str]], bool]] = {
     "scp": _scp,
     "rsync": _copy,
 }
-"""By the name of a program, whether it sends something with the words behind its name."""
+"""Program -> a check of its arguments: whether they change something remote."""

@@ -267,10 +267,10 @@ ALIASES = {
     "terragrunt": "terraform",
     "tofu": "terraform",
 }
-"""By the names of programs, another program whose rows they have."""
+"""Program -> the program whose rows it shares."""
 
 CARRIERS = """
 bundle exec;bun x;bunx;conda run;dlx;hatch run;mise exec;mise x;npm exec;npm x;npx;op run;pdm run;pipenv run;pipx run
 pnpm;pnpm dlx;pnpm exec;poetry run;rye run;uv run;uv tool run;uvx;yarn;yarn dlx;yarn exec
 """
-"""What runs the program that the next word names, from a package or an environment of the project."""
+"""Runners: they run the program named by the next word, from a package or the project's environment."""

@@ -1,1 +1,1 @@
-"""What a shell command would do, by analysis."""
+"""Static analysis of shell commands."""

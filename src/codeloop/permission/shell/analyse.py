@@ -1,4 +1,4 @@
-"""What a shell line would do, without running it: its simple commands, the paths it names, whether it only reads."""
+"""Analyses a shell line without running it: its simple commands, the paths it names, whether it only reads."""
 
 import re
 import time
@@ -21,14 +21,14 @@ from codeloop.schema.permission import Need, Writes
 
 SHOWN = 1_000
 REMOTE_KEY = "remote"
-"""In the metadata of a question: which commands of the line change something on another machine or service."""
+"""Metadata key: the commands of the line that change something on another machine or service."""
 COMPARED = 256
 _CONTAINERS = frozenset({"docker", "nerdctl", "podman"})
 _BETWEEN = re.compile(r"[\s;|&()<>`'\"]+")
 
 
 class Analysis(Struct, frozen=True):
-    """What is known of a line before it runs.
+    """The analysis of a shell line.
 
     `commands`: the text of every simple command, also of those inside others, one spelling for all ways of quoting.
     `always`: what an "always" would allow, a wildcard a command. `touches`: the files that it reads and writes.
@@ -58,12 +58,12 @@ class Analysis(Struct, frozen=True):
 
     @property
     def read_only(self) -> bool:
-        """It is sure to change nothing."""
+        """Whether it certainly changes nothing."""
         return self.proof.read_only
 
 
 def analyse(command: str, facts: Facts | None = None) -> Analysis:
-    """Analyse a line of bash. Never fails: what it can't read (too long, too deep, not shell) may run anything.
+    """Analyse a line of bash. Never fails: what can't be parsed (too long, too deep, not shell) may run anything.
 
     `facts`: what is known of where it will run; None: nothing, so that names are taken for the programs they name.
     """
@@ -93,7 +93,7 @@ def analyse(command: str, facts: Facts | None = None) -> Analysis:
 
 
 def _remote(found: Sequence[SimpleCommand], texts: Sequence[str], unread: str) -> tuple[str, ...]:
-    """Return the texts of commands that act on other machines; all of them, where one stands in what is not read."""
+    """Return the texts of commands that act on other machines; all of them when one is in an unparsed part."""
     if mentions_act(_BETWEEN.split(unread[: BASH_SIZE.value])):
         return tuple(texts)
     acting = [simple for simple in found if _acts(simple)]
@@ -107,7 +107,7 @@ def _acts(simple: SimpleCommand) -> bool:
 
 
 def shorten(text: str) -> str:
-    """Cut what is compared with rules to a bounded length; the rest is unknown."""
+    """Cut a text for comparison with rules; the rest becomes unknown."""
     return text if len(text) <= COMPARED else text[:COMPARED] + ANY
 
 

@@ -1,4 +1,4 @@
-"""Which words say what a command is, and what else rules may know it by."""
+"""Which words identify a command, and its other spellings for rules."""
 
 from codeloop.permission.shell.command import Redirect, SimpleCommand
 from codeloop.permission.shell.effects import GIT
@@ -48,7 +48,7 @@ _MOST_WORDS = 32
 
 
 def leading_words(words: list[str]) -> list[str]:
-    """Return the words that say what a command is, which an "always" allows: `git commit`, `npm run build`, `ls`."""
+    """Return the words that identify a command, which an "always" allows: `git commit`, `npm run build`, `ls`."""
     if " ".join(words[:2]) in THREE_WORDS and len(words) > 2:
         return words[:3]
     return words[: 2 if words[0] in TWO_WORDS else 1]

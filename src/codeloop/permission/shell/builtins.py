@@ -1,4 +1,4 @@
-"""The commands that bash carries out itself, and the few forms of them whose meaning is certain."""
+"""Bash builtins, and the few forms of them whose effect is certain."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -97,7 +97,7 @@ HARMLESS_FORMS: dict[str, Callable[[Sequence[Word]], bool]] = {
     "umask": _only(r"-S|[0-7]{3,4}"),
     "wait": _only(r"[0-9]+"),
 }
-"""A builtin's words behind its name -> whether what it does with them is certain."""
+"""Builtin -> a check of its arguments: whether their effect is certain."""
 
 
 def _names(words: Sequence[Word]) -> bool:

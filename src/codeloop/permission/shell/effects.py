@@ -1,4 +1,4 @@
-"""What a command does to files: whether it is sure to change nothing, and whether it may delete wholesale."""
+"""Effects of commands on files: whether one certainly changes nothing, and whether it may delete many files."""
 
 import re
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from codeloop.permission.shell.words import Word
 from codeloop.permission.shell.wrappers import Wrapper, operand
 
 _STANDS_IN = re.compile(r"/shims/|/\.volta/")
-"""Where a version manager has programs that stand in for those which a file of the project chooses."""
+"""Shim folders of version managers, whose programs a file of the project selects."""
 DESTRUCTIVE = frozenset({"rm", "rmdir", "shred", "truncate", "dd"})
 GIT = Wrapper(
     "-C -c --git-dir --work-tree --namespace --config-env",
@@ -21,7 +21,7 @@ DESTRUCTIVE_GIT = frozenset({"clean", "reset", "checkout", "restore", "stash", "
 
 
 def why_it_changes(name: str, words: Sequence[Word], path: str = "") -> str:
-    """Return why a command may change something; "": it is sure to change nothing.
+    """Return why a command may change something; "": it certainly changes nothing.
 
     `words`: those behind its name (for git, behind git's own options); `path`: where the program is, as far as known.
     """

@@ -1,4 +1,4 @@
-"""The subcommands of git that only look, with their harmless options."""
+"""Read-only subcommands of git, with their harmless options."""
 
 import re
 from collections.abc import Sequence
@@ -128,7 +128,7 @@ _GETS = frozenset({"--get", "--get-all", "--get-regexp"})
 
 
 def check_git(words: Sequence[Word]) -> None:
-    """Hold the words behind git's own options against the rows. Raises Harmful."""
+    """Check the words after git's own options against the rows. Raises Harmful."""
     if not words:
         return
     subcommand = words[0].value

@@ -109,7 +109,7 @@ def is_harmless(name: str, value: str) -> bool:
 
 
 class _Reader:
-    """One pass over one line; `at` is how far it came."""
+    """One pass over one line; `at` is the position."""
 
     def __init__(self, text: str) -> None:
         self.text = text

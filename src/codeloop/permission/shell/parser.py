@@ -1,4 +1,4 @@
-"""Reading a shell script into its simple commands, those inside other commands included."""
+"""Parses a shell script into its simple commands, including those inside other commands."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ GAP = re.compile(rb"(?:[ \t\n]|\\\n)*")
 
 
 class TooMuch(Exception):
-    """More than is worth reading: what is left can't be known."""
+    """The script is too large to parse; the rest is unknown."""
 
 
 Variable = tuple[int, tuple[Word, ...]]
@@ -301,7 +301,7 @@ class _Walk:
         return words, [Redirect("<<", Word(re.sub(r"['\"\\]", "", delimiter), delimiter)), *redirects], stdin
 
     def _check_heredoc(self, node: Node) -> None:
-        """Find what the tree does not show: backquotes in the text, and an end that the shell would see earlier."""
+        """Check what the tree does not show: backquotes in the text, and an earlier end of the document."""
         start = next((child for child in node.children if child.type == "heredoc_start"), None)
         body = next((child for child in node.children if child.type == "heredoc_body"), None)
         end = next((child for child in node.children if child.type == "heredoc_end"), None)

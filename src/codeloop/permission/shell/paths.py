@@ -1,6 +1,6 @@
-"""What the simple commands of a line touch: the files that they read, write or only look up.
+"""The files that the simple commands of a line read, write or only look up.
 
-A fence, not the wall: a program may do more than its words say.
+This is no security boundary: a program may touch more than its words name.
 """
 
 import re
@@ -20,7 +20,7 @@ from codeloop.permission.shell.touches.unknown_words import read_unknown_words
 from codeloop.permission.shell.words import Word
 
 GIT_TOP = ":/"
-"""The top of the work tree, whatever the folder."""
+"""The top of the work tree, independent of the folder."""
 HARMLESS = re.compile(r"/dev/(null|zero|full|tty|random|urandom|std(in|out|err)|fd/\d+)|/proc/self/fd/\d+")
 _REMOTE = re.compile(r"(?!file://)[a-zA-Z][\w+.-]*://|[\w.@-]+:(?!/?$)|rsync:", re.ASCII)
 MOST_PLACES = 8
@@ -128,7 +128,7 @@ def find_touches(script: Script) -> Touches:
 
 
 class _Variables:
-    """What the variables of a script stand for, where each is given a value once and nothing else can set it."""
+    """The values of a script's variables, where each is assigned once and nothing else can set it."""
 
     def __init__(self, script: Script) -> None:
         setting = [command for command in script.commands if command.words[0].value in _SETS]
@@ -152,7 +152,7 @@ class _Variables:
         return spellings(word, roots, {name: texts for start, name, texts in self._known if start <= number})
 
     def without_home(self, path: str, *, enters: bool = False) -> str:
-        """Return a path, or ANYWHERE when the line sets what it depends on (`enters`: `cd` does)."""
+        """Return a path, or ANYWHERE when the line changes what it depends on (`enters`: it is for `cd`)."""
         if path.startswith("~") and "HOME" in self._set:
             return ANYWHERE
         if enters and "CDPATH" in self._set and not path.startswith(("/", "~", "./", "../")):
@@ -174,7 +174,7 @@ def uses(name: str, words: Sequence[str]) -> list[Use]:
             found += MORE[name](arguments)
     else:
         found = list(read_unknown_words(words))
-        if is_runner(name):  # what it runs stands somewhere behind it
+        if is_runner(name):  # its command is somewhere among the following words
             listed = [at for at, word in enumerate(words) if _is_listed(word)]
             found += [use for at in listed[:_MOST_LISTED] for use in uses(words[at], words[at + 1 :])]
     return [(role, path) for role, text in found if (path := _path(text, role))]
@@ -200,7 +200,7 @@ def _path(text: str, role: str) -> str:
 
 
 def _join_path(place: str, path: str) -> str:
-    """Put a path behind the place it is seen from. `..` stays: what it means depends on links before it."""
+    """Join a path to the folder it is relative to. `..` stays: its meaning depends on links before it."""
     if ANYWHERE in path or (ANYWHERE in place and not path.startswith(("/", "~", GIT_TOP))):
         return ANYWHERE
     whole = path if path.startswith(("/", "~", GIT_TOP)) or not place else join(place, path)
@@ -208,7 +208,7 @@ def _join_path(place: str, path: str) -> str:
 
 
 def _find_new_folder(name: str, words: Sequence[str]) -> str | None:
-    """Return the folder that a command goes on in, or has another command run in; None: it stays."""
+    """Return the folder that a command changes to or runs another command in; None: unchanged."""
     match name:
         case "cd" | "pushd":
             target = next((word for word in words if not re.match(r"-[LPe@n]+$|--$", word)), "~")

@@ -1,4 +1,4 @@
-"""Whether it is certain what a shell line does. Pure: what has to be looked up comes as facts.
+"""Proves what a shell line does. Pure: what depends on the machine is passed as `Facts`.
 
 Rules that allow particular commands count for proved lines only. A line is proved when it is in the small language
 (`grammar.py`), each name in it is sure to be the program that it seems to be, and whatever its commands run is proved.
@@ -33,7 +33,7 @@ _MOST_PLACES = 8
 
 
 class GitFacts(Struct, frozen=True):
-    """What git would find from a directory: why that may not be the project's repository; what of it runs programs.
+    """The repository that git would find: why it may not be the project's; which of its settings run programs.
 
     "": it is the project's, or there is none; nothing of it runs anything. `is_below`: the directory lies below the top
     of the work tree, where another repository may come into being.
@@ -64,7 +64,7 @@ def _plain_repository(_: str) -> GitFacts:
 
 
 class Facts(Struct, frozen=True):
-    """What a proof has to know of the world.
+    """What a proof needs to know about the machine.
 
     `places`: the directory that the line runs in, in each spelling that the shell may know it by. `doubt`: why
     nothing can be proved at all. `program`: what runs by a bare name. `repository`: what git finds from a directory.
@@ -96,7 +96,7 @@ class Proof(Struct, frozen=True):
 
     @property
     def read_only(self) -> bool:
-        """It is sure to change nothing."""
+        """Whether it certainly changes nothing."""
         return not self.unproven and not self.changes
 
 
@@ -125,7 +125,7 @@ def _argument(word: Word, home: str) -> str:
 
 
 class _Judge:
-    """Goes through the commands of one line in order.
+    """Judges the commands of one line in order.
 
     `changes`: the first reason why something may be changed; `is_lost`: where the shell has gone is not certain;
     `behind`: a name that is found behind a folder of the project.

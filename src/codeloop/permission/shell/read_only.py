@@ -1,4 +1,4 @@
-"""Commands that are sure to change nothing: each with the options that are known to be harmless, and no others.
+"""Commands that certainly change nothing, each with the options that are known to be harmless.
 
 An option that is not in a row may write or execute, so a command with it is not read-only. The rows hold for GNU, BSD
 and busybox programs of that name; what one of them does otherwise is left out.
@@ -13,9 +13,9 @@ from codeloop.permission.shell.builtins import is_whole_variable
 from codeloop.permission.shell.words import Word
 
 BUILTINS = frozenset([":", "[", "cd", "echo", "exit", "false", "printf", "pwd", "test", "times", "true", "type"])
-"""What the shell does itself: proved to evaluate nothing, these change nothing that outlives the line."""
+"""Shell builtins that, once proved to evaluate nothing, change nothing that outlives the line."""
 FOLLOWED = frozenset(["command", "env", "nice", "stdbuf", "timeout", "xargs", "sh", "bash", "dash"])
-"""These do what the commands behind them do, which are judged by themselves."""
+"""Wrappers: the commands after them are judged separately."""
 
 
 ANYTHING = r"(?s:.*)"
@@ -39,7 +39,7 @@ class ReadOnlyRow(Struct, frozen=True):
 
 
 class ParsedWords(Struct, frozen=True):
-    """A command's words told apart: the options without their values, and the operands."""
+    """A command's parsed words: the options without their values, and the operands."""
 
     options: tuple[str, ...]
     values: tuple[tuple[str, str], ...]
@@ -253,7 +253,7 @@ _SED_COMMAND = (
 )
 _SED = re.compile(rf"{_SED_COMMAND}(?:;{_SED_COMMAND})*;?\s*")
 _SED_BRACKET = re.compile(r"\[\^?(?:\]|[^\]]*/)")
-"""A slash in brackets: programs differ in whether it ends the pattern."""
+"""A slash in brackets: sed implementations differ in whether it ends the pattern."""
 _SED_FLAGS = "-E -n -r -s -u -z --quiet --silent --regexp-extended --separate --null-data"
 _SED_ROW = row(_SED_FLAGS, "-e --expression")
 _SED_EDITS_ROW = row(f"{_SED_FLAGS} -i --in-place", "-e --expression")
@@ -266,7 +266,7 @@ _SED_EDIT = (
     rf"(?:[pdqgGhHxnNDP=]|{_REPLACE}|[aic]\\?[^\n]*+)"
 )
 _SED_EDITS = re.compile(rf"[;\s]*+{_SED_EDIT}(?:[ \t]*+[;\n][;\s]*+{_SED_EDIT})*+[;\s]*+")
-"""Scripts that change what they are given, and neither run a program nor name a file."""
+"""Scripts that edit their input, and neither run a program nor name a file."""
 
 
 def parse(words: Sequence[Word], allowed: ReadOnlyRow) -> ParsedWords:
@@ -320,7 +320,7 @@ def _option(text: str, allowed: ReadOnlyRow) -> tuple[str, str, bool]:
 
 
 def check(words: Sequence[Word], allowed: ReadOnlyRow) -> ParsedWords:
-    """Hold a command's words against a row. Raises Harmful."""
+    """Check a command's words against a row. Raises Harmful."""
     parsed = parse(words, allowed)
     if parsed.count > allowed.most:
         raise Harmful("it has more words than it reads")
@@ -331,7 +331,7 @@ def check(words: Sequence[Word], allowed: ReadOnlyRow) -> ParsedWords:
 
 
 def check_find(words: Sequence[Word]) -> None:
-    """Hold `find` against its predicates; what `-exec` runs is judged by itself. Raises Harmful."""
+    """Check the predicates of `find`; the command of `-exec` is judged separately. Raises Harmful."""
     rest = list(reversed(words))
     while rest:
         word = rest.pop()
@@ -348,12 +348,12 @@ def check_find(words: Sequence[Word]) -> None:
 
 
 def check_sed(words: Sequence[Word]) -> None:
-    """Hold `sed` against scripts that print, delete and replace. Raises Harmful."""
+    """Check that `sed` scripts only print, delete and replace. Raises Harmful."""
     _check_sed_scripts(parse(words, _SED_ROW), _SED)
 
 
 def check_sed_runs_nothing(words: Sequence[Word]) -> None:
-    """Hold `sed` against scripts that edit, but have no `e` that runs a program and no `w`. Raises Harmful."""
+    """Check that `sed` scripts have no `e` (run a program) and no `w`. Raises Harmful."""
     _check_sed_scripts(parse(words, _SED_EDITS_ROW), _SED_EDITS)
 
 
@@ -366,11 +366,11 @@ def _check_sed_scripts(parsed: ParsedWords, harmless: re.Pattern[str]) -> None:
 
 
 _JQ_LOOKS = re.compile(r"(?<![.\w])(?:env|ENV|import|include|modulemeta|get_search_list)\b")
-"""What a program of `jq` prints that is neither in its input nor in its words: variables and other files."""
+"""What in a `jq` program reads more than its input and words: variables and other files."""
 
 
 def check_jq(words: Sequence[Word]) -> None:
-    """Hold `jq` against its row, and its program against what looks elsewhere. Raises Harmful."""
+    """Check `jq` against its row, and that its program reads nothing else. Raises Harmful."""
     parsed = check(words, ROWS["jq"])
     named = sum(option in {"--arg", "--argjson"} for option in parsed.options)  # the value of each is an operand
     for operand in parsed.operands[: 1 + named]:
@@ -379,7 +379,7 @@ def check_jq(words: Sequence[Word]) -> None:
 
 
 def check_ps(words: Sequence[Word]) -> None:
-    """Hold `ps` against its row; environments hold keys. Raises Harmful."""
+    """Check `ps` against its row; environments hold keys. Raises Harmful."""
     if any("env" in value.lower() for _, value in check(words, ROWS["ps"]).values):
         raise Harmful("it may show environments")
 

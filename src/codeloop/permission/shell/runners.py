@@ -1,4 +1,4 @@
-"""Programs that run others by an option, or whatever stands behind them."""
+"""Programs that run other programs by an option or among their words."""
 
 import re
 from collections.abc import Sequence
@@ -54,11 +54,11 @@ systemd-inhibit systemd-nspawn tmux toolbox torify torsocks tsocks uftrace uname
 wine x86_64
 """
 RUNNERS = frozenset(_RUNNERS.split())
-"""Programs that run what stands anywhere behind them, or a shell."""
+"""Programs that run any of their words as a command, or a shell."""
 SHELL_RUNNERS = frozenset(
     {"at", "batch", "expect", "newgrp", "screen", "sg", "ssh-agent", "tmux", "machinectl", "chroot"}
 )
-"""Those that read their commands elsewhere, or take a whole script as one word."""
+"""Programs that read their commands elsewhere, or take a script as one word."""
 LOADER = re.compile(r"ld-(linux|musl).*|ld(64)?\.so.*|qemu-[\w-]+")
 DEV_RUNNERS = frozenset(
     {"asdf exec", "bundle exec", "conda run", "hatch run", "mise exec", "mise x", "nix run", "nix shell", "npm exec"}
@@ -78,7 +78,7 @@ def runs_by_option(words: Sequence[Word]) -> bool:
 
 
 def is_runner(name: str) -> bool:
-    """Return whether a program runs what stands behind its options."""
+    """Return whether a program runs the command after its options."""
     return name in RUNNERS or LOADER.fullmatch(name) is not None
 
 
@@ -90,7 +90,7 @@ def runs_script(words: Sequence[Word]) -> bool:
 
 
 def runs_what_follows(words: Sequence[Word]) -> bool:
-    """Return whether a command runs another one that stands somewhere among its words."""
+    """Return whether a command runs another one somewhere among its words."""
     name = words[0].value
     second = f"{name} {words[1].value}" if len(words) > 1 else ""
     return is_runner(name) or name == "npx" or second in DEV_RUNNERS

@@ -1,4 +1,4 @@
-"""What a word of a shell line stands for: its text without quoting, with marks where only running it would tell."""
+"""The value of a shell word: its text without quoting, with marks where it is only known at run time."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Word(Struct, frozen=True):
 
     @property
     def is_known(self) -> bool:
-        """Nothing in it depends on running the line."""
+        """Whether it is fully known before the line runs."""
         return not MARKS.intersection(self.value)
 
     @property
@@ -59,7 +59,7 @@ class Word(Struct, frozen=True):
 
 
 def make_word(text: str) -> Word:
-    """Return a word that stands for exactly this text."""
+    """Return a word with exactly this value."""
     return Word(text, quote_word(text))
 
 

@@ -1,4 +1,4 @@
-"""Programs that run other programs: what each of them would run, as far as the line shows."""
+"""Programs that run other programs: which commands each would run, as far as the line shows."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -175,7 +175,7 @@ def _alias(words: Sequence[Word]) -> WrappedCommands:
 
 
 def _source(words: Sequence[Word]) -> WrappedCommands:
-    """Let a file that is named run as any program does; one that is not named could be anything."""
+    """Treat a named file as a program; an unnamed one could be anything."""
     rest = [word for word in words[1:] if word.value != "--"]
     if rest and rest[0].is_known and not STDIN.fullmatch(rest[0].value):
         return NOTHING
@@ -276,13 +276,13 @@ LONGEST_SCRIPT = 2_000
 
 
 def _sed(words: Sequence[Word]) -> WrappedCommands:
-    """Judge a script that runs a program by its `e`, as only the script says what that is."""
+    """Judge a script that runs a program with `e`."""
     texts = [word.value for word in words[1:]]
     return UNKNOWN if any(len(text) > LONGEST_SCRIPT or _SED_RUNS.search(text) for text in texts) else NOTHING
 
 
 def _awk(words: Sequence[Word]) -> WrappedCommands:
-    """Judge a program that runs others: what they are is read where it is one text, and not known elsewhere."""
+    """Find the commands that an awk program runs: those given as one string; others are unknown."""
     found: list[str] = []
     for word in words[1:]:
         if len(word.value) > LONGEST_SCRIPT:

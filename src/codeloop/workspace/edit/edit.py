@@ -25,7 +25,7 @@ from codeloop.workspace.edit.splice import find_replaced_lines, splice
 from codeloop.workspace.files.encoding import NormalizedText, check_new
 
 MOST_EFFORT = 1_000_000_000
-"""How much `effort_of` the edits of one call may be: what they take is about a nanosecond each."""
+"""The most `effort_of` the edits of one call together: a unit takes about a nanosecond."""
 _COUNTED = 1_000  # places of a text that should have one; then it is enough to know that there are more
 _OVERLAPPING = 5_000_000  # characters of such places, which may overlap
 _PLACES = 100_000  # that are edited one by one
@@ -86,7 +86,7 @@ def apply(content: str, edit: Edit) -> EditResult:
 
 
 def _find_lines(text: str, new: str) -> int:
-    """Return the line (from 1) where the whole lines of a new text stand; 0: nowhere, or it says too little."""
+    """Return the line (from 1) where the new text already stands as whole lines; 0: nowhere, or it is too short."""
     wanted = new.strip("\n")
     if len(wanted.strip()) < _SAYING:
         return 0
@@ -100,7 +100,7 @@ def effort_of(content: str, how: str) -> int:
 
 
 def _everywhere(source: NormalizedText, old: str, new: str) -> str | None:
-    """Replace every place of a text that stands there as it is; None when it does not, or if line ends are mixed."""
+    """Replace every exact occurrence of a text; None when there is none, or when line ends are mixed."""
     if old not in source.text:
         return None
     if source.text == source.original:
@@ -111,9 +111,9 @@ def _everywhere(source: NormalizedText, old: str, new: str) -> str | None:
 
 
 def find(text: str, old: str, cascade: Sequence[Matcher], *, every: bool = False) -> tuple[Matcher | None, list[Span]]:
-    """Return the first matcher that finds anything, and what it finds: with `every` all places, none overlapping.
+    """Return the first matcher that finds anything, and its spans: with `every` all that do not overlap.
 
-    Else places that overlap count too, and there may be more than the _COUNTED that are returned at most.
+    Otherwise overlapping spans count too, and at most _COUNTED are returned.
     Raises EditRefused when that would take too long.
     """
     for matcher in cascade:
@@ -149,7 +149,10 @@ def _apart(spans: Iterator[Span]) -> list[Span]:
 
 
 def replace_spans(source: NormalizedText, spans: Sequence[Span], matcher: Matcher, edit: Edit) -> EditResult:
-    """Replace the spans that a matcher found. Raises EditRefused when an approximate one would take out other words."""
+    """Replace the spans that a matcher found.
+
+    Raises EditRefused when an approximate match would remove different words.
+    """
     pieces: list[str] = []
     done = 0
     for start, end in spans:
@@ -232,7 +235,7 @@ def ambiguous(text: str, spans: Sequence[Span], *, exactly: bool, or_else: str =
 
 
 def _quote_spans(text: str, spans: Sequence[Span]) -> str:
-    """Show the first and last lines of places and what stands around them, numbered as a search shows them."""
+    """Quote the first and last lines of spans with the lines around them, numbered as in search results."""
     lines = text.split("\n")
     shown: dict[int, str] = {}
     for start, end in spans:
@@ -249,7 +252,7 @@ def _quote_spans(text: str, spans: Sequence[Span]) -> str:
 
 
 def nearest(text: str, old: str) -> str:
-    """Show the place that is most like the old text, with line numbers, and the first line that differs."""
+    """Quote the lines most similar to the old text, with line numbers, and the first line that differs."""
     wanted = old.removeprefix("\n").removesuffix("\n").split("\n")
     probe = max(range(len(wanted)), key=lambda index: len(wanted[index].strip()))
     key = wanted[probe].strip()
@@ -268,7 +271,7 @@ def nearest(text: str, old: str) -> str:
 
 
 def _most_alike(key: str, lines: Sequence[str]) -> int | None:
-    """Return which line is most like the key, if any is; of very many lines the first are looked at."""
+    """Return the index of the line most similar to the key, or None; of very many lines only the first are compared."""
     from rapidfuzz import process
     from rapidfuzz.distance import Levenshtein
 
@@ -289,7 +292,7 @@ def _most_alike(key: str, lines: Sequence[str]) -> int | None:
 
 
 def _standing(wanted: Sequence[str], stripped: Sequence[str]) -> int | None:
-    """Return where the old text would begin, judged by its longest line found in the file; short lines don't count."""
+    """Return the line where the old text would begin, judged by its longest line found; short lines don't count."""
     first = {line: number for number, line in reversed(list(enumerate(stripped)))}
     known = ((index, line.strip()) for index, line in enumerate(wanted) if line.strip() in first)
     found = [(len(line), first[line] - index) for index, line in known]

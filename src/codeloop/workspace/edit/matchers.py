@@ -1,4 +1,4 @@
-r"""Finds in a file the text that a model remembers: matchers, from strict to loose.
+r"""Matchers that find a model's remembered text in a file, from strict to loose.
 
 Each takes the content and the old text, both with `\n` line ends, and yields spans `(start, end)` of the content.
 They never decide: the caller takes the first matcher that yields anything, and refuses two spans.
@@ -46,19 +46,19 @@ class Comparisons:
         self._left = _WORK
 
     def spend(self, steps: int) -> None:
-        """Take so many steps off."""
+        """Use up `steps` of the budget."""
         self._left -= steps
         if self._left < 0:
             raise TooAlike("the file has too many places like it to compare them all")
 
     def compare(self, one: str, other: str) -> None:
-        """Take off what a comparison of two texts takes."""
+        """Use up the cost of comparing two texts."""
         steps = len(one) * len(other) // _CELLS
         self.spend(steps + 20 if steps <= _LARGEST else _WORK + 1)
 
 
 def exact(content: str, old: str) -> Iterator[Span]:
-    """Yield where the text stands as it is, overlapping places too."""
+    """Yield every exact occurrence, overlapping ones too."""
     at = content.find(old)
     while at >= 0:
         yield at, at + len(old)
@@ -66,7 +66,7 @@ def exact(content: str, old: str) -> Iterator[Span]:
 
 
 def multi_occurrence(content: str, old: str) -> Iterator[Span]:
-    """Yield where the text stands as it is, from left to right without overlaps: what `replaceAll` replaces."""
+    """Yield the exact occurrences from left to right without overlaps: what `replaceAll` replaces."""
     at = content.find(old)
     while at >= 0:
         yield at, at + len(old)
@@ -74,7 +74,7 @@ def multi_occurrence(content: str, old: str) -> Iterator[Span]:
 
 
 def exact_lines(content: str, old: str) -> Iterator[Span]:
-    """Yield where the lines stand as they are, as whole lines: `exact` for patches."""
+    """Yield exact occurrences that are whole lines: `exact` for patches."""
     lines = old.removesuffix("\n")
     if lines.strip():
         for start, end in exact(f"\n{content}\n", f"\n{lines}\n"):
@@ -82,7 +82,7 @@ def exact_lines(content: str, old: str) -> Iterator[Span]:
 
 
 def line_trimmed(content: str, old: str) -> Iterator[Span]:
-    """Yield blocks whose lines are equal without the blanks around each."""
+    """Yield blocks whose lines are equal once each is stripped."""
     yield from _blocks(content, old, str.strip)
 
 
@@ -123,7 +123,7 @@ def escape_normalised(content: str, old: str) -> Iterator[Span]:
 
 
 def match_trimmed_ends(content: str, old: str) -> Iterator[Span]:
-    """Yield places of the text without the blanks and blank lines at its two ends."""
+    """Yield occurrences of the text stripped of blanks and blank lines at both ends."""
     inner = old.strip()
     if not inner or inner == old:
         return
@@ -228,10 +228,10 @@ HOW: dict[Matcher, str] = {
     block_anchor: "by its first and last line; those between differ a little",
     context_aware: "by most of its lines; the others differ a little",
 }
-"""How each matcher that does not find the very text found it, for the model."""
+"""How each inexact matcher found the text, for the model."""
 
 APPROXIMATE: frozenset[Matcher] = frozenset({block_anchor, context_aware})
-"""Matchers whose places may hold other words than the old text; what the edit changes there is compared once more."""
+"""Matchers whose spans may hold other words than the old text; the lines that the edit changes are compared again."""
 
 
 def fold(text: str) -> str:
@@ -257,7 +257,7 @@ def _numbers(text: str) -> str:
 
 
 VARIANTS: tuple[Callable[[str], str], ...] = (_backslashes, _entities, _numbers)
-"""What undoes the ways in which a text is disfigured between a file and a model's call."""
+"""Functions that undo how a text is disfigured between a file and a model's call."""
 
 
 def _old_lines(old: str) -> list[str]:
@@ -269,7 +269,10 @@ def _positions(lines: Sequence[str], wanted: str) -> list[int]:
 
 
 def _blocks(content: str, old: str, key: Callable[[str], str]) -> Iterator[Span]:
-    """Yield the places of whole lines. The lines are looked for as a text of one character for each kind of line."""
+    """Yield the spans of whole lines.
+
+    Each distinct line is mapped to one character, so that blocks are found as text.
+    """
     want = [key(line) for line in _old_lines(old)]
     anchor = max(want, key=len)
     if not anchor.strip() or (key is not _squeeze and anchor not in content):
@@ -285,7 +288,7 @@ def _blocks(content: str, old: str, key: Callable[[str], str]) -> Iterator[Span]
 
 
 def _line_starts(content: str) -> list[int]:
-    """Return where each line begins, and where one after the last would."""
+    """Return the offset of each line's start, and the end of the text."""
     return [0, *accumulate(len(line) + 1 for line in content.split("\n"))]
 
 
@@ -295,7 +298,7 @@ def _span(starts: Sequence[int], begin: int, count: int, *, closed: bool) -> Spa
 
 
 def _inside_lines(content: str, tokens: Sequence[str], budget: Comparisons) -> Iterator[Span]:
-    """Yield where tokens stand one after the other on a line, blanks between them as they may be."""
+    """Yield where the tokens follow one another on a line, with any blanks between them."""
     wanted, fits = "".join(tokens), re.compile(_loose(tokens)).match
     end = 0
     for start, stop in pairwise(_line_starts(content)):
@@ -342,6 +345,6 @@ def _is_word(char: str) -> bool:
 
 
 def _widen(content: str, start: int, end: int) -> Span:
-    """Take the indentation with a text that begins its line, so that what replaces it can be indented alike."""
+    """Extend a span that begins its line over the indentation, so that the replacement can be indented alike."""
     line = content.rfind("\n", 0, start) + 1
     return (line if not content[line:start].strip() else start), end

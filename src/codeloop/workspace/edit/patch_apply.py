@@ -78,7 +78,7 @@ def _apply_hunk(content: str, hunk: Hunk, done: int) -> tuple[EditResult, int]:
 
 
 def _only(text: str, spans: list[Span], hunk: Hunk) -> Span:
-    """Choose among places: the one at the end of the file, else the nearest to the line that the hunk names."""
+    """Choose among spans: the one at the end of the file, else the nearest to the line that the hunk names."""
     if hunk.at_end:
         spans = [span for span in spans if not text[span[1] :].strip("\n")] or spans
     if len(spans) == 1:

@@ -57,7 +57,7 @@ def parse(text: str) -> list[Operation]:
 
 
 def _unwrap(lines: list[str]) -> list[str]:
-    """Take a code fence or a shell here-document away that models put around a patch; line numbers stay."""
+    """Strip a code fence or a shell here-document around a patch; line numbers stay."""
     solid = [index for index, line in enumerate(lines) if line.strip()]
     if len(solid) >= 2:
         first, last = lines[solid[0]].strip(), lines[solid[-1]].strip()
@@ -69,7 +69,7 @@ def _unwrap(lines: list[str]) -> list[str]:
 
 
 def _solid(lines: list[str]) -> list[int]:
-    """Return, for each line, which line that is not blank comes first from there on; their number where none does."""
+    """Return, for each line, the index of the next line (itself included) that is not blank, else `len(lines)`."""
     found = [len(lines)]
     for index in range(len(lines) - 1, -1, -1):
         found.append(index if lines[index].strip() else found[-1])
@@ -181,7 +181,7 @@ class _Envelope:
 
 
 def _take(line: str, old: list[str], new: list[str], number: int) -> bool:
-    """Add a line of a hunk to the sides that it belongs to; return whether it is a change."""
+    """Add a hunk's line to its old side, new side or both; return whether it is a change."""
     mark, body = line[:1], line[1:]
     match mark:
         case "+":

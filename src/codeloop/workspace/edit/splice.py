@@ -1,4 +1,4 @@
-"""How a new text lands where an old one was found: lines that stay keep their bytes, others fit in."""
+"""Splicing a new text in place of an old one: unchanged lines keep their bytes, others the file's indentation."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -12,7 +12,7 @@ _WORK = 1_000_000  # comparisons of lines
 
 
 class LineChange(Struct, frozen=True):
-    """Lines of the old text that a new text replaces, beside the lines of the file that they stand for."""
+    """Lines of the old text that a new text replaces, and the file's lines that they match."""
 
     wanted: tuple[str, ...]
     there: tuple[str, ...]
@@ -51,7 +51,7 @@ def splice(source: NormalizedText, span: tuple[int, int], old: str, new: str) ->
 
 
 def find_replaced_lines(segment: str, old: str, new: str) -> list[LineChange]:
-    """Return the lines that an edit would take out of a place that is only like the old text, for a last comparison."""
+    """Return the lines that an edit would remove from an approximate match, for a last comparison."""
     have, old_lines = segment.split("\n"), old.split("\n")
     edges = _edges(old_lines, have)
     return [
@@ -62,7 +62,7 @@ def find_replaced_lines(segment: str, old: str, new: str) -> list[LineChange]:
 
 
 def _match_end(segment: str, old: str, new: str) -> str:
-    """Keep a file without a last line end as it is, though both texts bring one."""
+    """Keep a file without a final line end so, though both texts end with one."""
     if old.endswith("\n") and new.endswith("\n") and not segment.endswith("\n"):
         return new.removesuffix("\n")
     return new

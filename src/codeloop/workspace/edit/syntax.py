@@ -1,4 +1,4 @@
-"""What an edit broke in a file's syntax, found by parsers that are here anyway: no language server is needed. Pure.
+"""Syntax errors that an edit introduced, found by the installed parsers, without a language server. Pure.
 
 Each parser is imported when the first file of its kind is edited.
 """
@@ -19,7 +19,7 @@ from codeloop.workspace.syntax_tree import LANGUAGES, parse_tree
 _LARGEST = 1_000_000
 """Characters; a larger text is not parsed: that takes half a second."""
 _TEMPLATE = ("{{", "{%", "<%")
-"""What shows that a file becomes what its name says only when something is filled in."""
+"""Signs of a template: the file is valid only after something is filled in."""
 _WITH_COMMENTS = ("tsconfig", "jsconfig", "settings", "launch", "tasks", "extensions", "devcontainer", "api-extractor")
 """Starts of names of JSON files in which comments and last commas are usual."""
 
@@ -32,7 +32,7 @@ class SyntaxProblem(Struct, frozen=True):
 
 
 def find_new_problem(path: Path, before: str, after: str) -> SyntaxProblem | None:
-    """Return why a text can't be parsed any more; None where it can, where it could not before, or nothing is known."""
+    """Return the syntax error that an edit introduced, or None. Files without a parser have none."""
     suffix = path.suffix.lower()
     check = _CHECKS.get(suffix) or (partial(_check_tree, suffix) if suffix[1:] in LANGUAGES else None)
     if check is None or max(len(before), len(after)) > _LARGEST:
@@ -94,7 +94,7 @@ def _check_tree(suffix: str, text: str) -> SyntaxProblem | None:
 def _check_python(text: str) -> SyntaxProblem | None:
     import ast
 
-    # What it warns of would be printed onto the screen.
+    # Its warnings would be printed onto the screen.
     warnings.filterwarnings("ignore", module="<unknown>")
     try:
         ast.parse(text)
@@ -115,4 +115,4 @@ _CHECKS: dict[str, Callable[[str], SyntaxProblem | None]] = {
     ".pyi": _check_python,
 }
 _EMPTY = {".json": "null"}
-"""What stands for a file that was not there, where an empty text can't be parsed."""
+"""The valid text that stands for a file that did not exist, where an empty text can't be parsed."""

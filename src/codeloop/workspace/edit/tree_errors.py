@@ -1,4 +1,4 @@
-"""Says in a line what is wrong in a text that its grammar does not take. Pure."""
+"""Describes in one line the syntax error of a parsed tree. Pure."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ if TYPE_CHECKING:
 
 _CLOSERS = {"(": ")", "[": "]", "{": "}"}
 _LOOSE_BRACKETS = {"bash"}
-"""Where right texts have brackets without a partner: in the cases of a shell."""
+"""Languages whose valid texts have unpaired brackets: `case` of a shell."""
 _MACROS = {"c", "cpp"}
-"""Where a grammar can't know what is right, as a macro may stand for anything: only brackets count."""
+"""Languages with macros, where a grammar can't tell what is valid: only brackets count."""
 _SHOWN = 60
 """Characters of an unexpected text."""
 
 
 def explain_error(root: Node, text: str, language: str) -> tuple[int, str] | None:
-    """Return the line, from 1, and what is wrong there, of a tree with errors; None: that may be right after all.
+    """Return the line (from 1) and the description of a tree's first error; None: the text may be valid after all.
 
     A bracket is named first: where one is missing, what a grammar finds wrong is far from it.
     """
@@ -38,7 +38,7 @@ def explain_error(root: Node, text: str, language: str) -> tuple[int, str] | Non
 
 
 def _find_bracket(leaves: Sequence[Node], lines: Sequence[str]) -> tuple[int, str] | None:
-    """Return the bracket without a partner; of several that it may be, the one whose indentation shows it."""
+    """Return the unpaired bracket; of several candidates, the one that the indentation points to."""
     above: list[Node] = []
     unclosed: Node | None = None
     early: Node | None = None

@@ -1,1 +1,1 @@
-"""Files of the project: opened safely, read and replaced byte for byte."""
+"""Safe opening, byte-exact reading and atomic replacement of the project's files."""

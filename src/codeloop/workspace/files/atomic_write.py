@@ -1,4 +1,4 @@
-"""Files replaced atomically, several at once all or none: each is old or new, never half-written."""
+"""Atomic replacement of files, all of them or none: each is old or new, never half-written."""
 
 import os
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ class FileChanged(FileRefused):
 
 
 class Replacement(Struct, frozen=True):
-    """What a file is to become. `before`: what it must still be (None: not there). `data`: None deletes it.
+    """The planned content of a file. `before`: what it must still be (None: not there). `data`: None deletes it.
 
     `mode`: for a new file that takes the place of a moved one.
     """

@@ -25,7 +25,7 @@ CHANGE_BY_COMMAND = "Change it with a command instead."
 
 
 class NotText(CodeloopError):
-    """The bytes are not text that could be written back unchanged, or the file's encoding can't hold the text.
+    """The bytes can't be decoded and written back unchanged, or the file's encoding can't represent the text.
 
     `advice` is for the model alone.
     """
@@ -61,7 +61,7 @@ class DecodedText(Struct, frozen=True):
 def decode(data: bytes) -> DecodedText:
     """Decode a whole file so that encoding restores the same bytes.
 
-    Raises NotText for what can't be brought back byte for byte: NUL bytes, a broken UTF-16.
+    Raises NotText for what can't be restored byte for byte: NUL bytes, broken UTF-16.
     """
     encoding = detect(data)
     try:
@@ -74,7 +74,10 @@ def decode(data: bytes) -> DecodedText:
 
 
 def encode(content: str, encoding: Encoding) -> bytes:
-    """Return the bytes of a text that `decode` gave, perhaps edited. Raises NotText for what the encoding lacks."""
+    """Return the bytes of a text that `decode` gave, perhaps edited.
+
+    Raises NotText for characters that the encoding lacks.
+    """
     try:
         return encoding.mark + content.encode(encoding.codec, encoding.errors)
     except UnicodeEncodeError as error:
@@ -95,7 +98,7 @@ def check_new(text: str) -> None:
 
 
 def detect(data: bytes) -> Encoding:
-    """Return how bytes hold text, from the mark, else from the whole of them. Raises NotText for NUL bytes."""
+    """Return the encoding of bytes, from the mark, else from all of them. Raises NotText for NUL bytes."""
     for mark, codec in _MARKS:
         if data.startswith(mark):
             return Encoding(codec, mark, lax=codec == "utf-8")
@@ -112,7 +115,7 @@ def detect(data: bytes) -> Encoding:
 
 
 def is_binary(sample: bytes) -> bool:
-    """Return whether the first bytes of a file are no text: NUL bytes, or mostly control characters."""
+    """Return whether the first bytes of a file are binary: NUL bytes, or mostly control characters."""
     if not sample or any(sample.startswith(mark) for mark, _ in _MARKS):
         return False
     if b"\0" in sample:

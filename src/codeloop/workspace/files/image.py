@@ -1,4 +1,4 @@
-"""Images as services take them: whole, upright, and no larger than their limits."""
+"""Images prepared for model services: intact, upright, and within their size limits."""
 
 import struct
 from io import BytesIO
@@ -33,7 +33,7 @@ class FittedImage(Struct, frozen=True):
 
     @property
     def note(self) -> str:
-        """Say its size, and that it is not as it was: `800 x 600 pixels, scaled down from 4000 x 3000`."""
+        """Describe its size and how it was changed: `800 x 600 pixels, scaled down from 4000 x 3000`."""
         width, height = self.size
         text = f"{width} x {height} pixels"
         if self.original is None:
@@ -46,8 +46,8 @@ class FittedImage(Struct, frozen=True):
 def fit_image(data: bytes, side: int = READ_PIXELS.value, size: int = READ_IMAGE.value) -> FittedImage:
     """Return a PNG, JPEG, GIF or WebP of at most `side` pixels a side and `size` bytes, rotated as its EXIF data says.
 
-    What fits is given byte for byte as it is. Else the format stays where it can: a GIF becomes a PNG of its first
-    frame, and what is still too large becomes a JPEG. Takes up to a second; raises ImageRefused.
+    An image that fits is returned unchanged. Else the format stays where it can: a GIF becomes a PNG of its first
+    frame, and one that is still too large becomes a JPEG. Takes up to a second; raises ImageRefused.
     """
     media = inspect(data)
     if media is None or not media.is_image:
@@ -78,7 +78,7 @@ def fit_image(data: bytes, side: int = READ_PIXELS.value, size: int = READ_IMAGE
 
 
 def _orientation(image: "Image") -> int:
-    """Return how a picture is to be turned, as its EXIF data says; 1 where that is broken: it only describes."""
+    """Return a picture's EXIF orientation (1 to 8); 1 when the EXIF data is broken, since it is only metadata."""
     try:
         return int(image.getexif().get(_ORIENTATION, 1))
     except (OSError, ValueError, SyntaxError, LookupError, TypeError, OverflowError, struct.error):
@@ -86,7 +86,7 @@ def _orientation(image: "Image") -> int:
 
 
 def _eight_bits(image: "Image") -> "Image":
-    """Return a picture of one channel with 16 bits or more as grey of 8 bits; any other as it is."""
+    """Convert a single-channel picture of 16 bits or more to 8-bit grey; return any other unchanged."""
     if image.mode[:1] not in {"I", "F"}:
         return image
     from PIL import Image

@@ -1,4 +1,4 @@
-"""Some lines of a file of any size, read as a stream: memory stays flat with a 50 MB line or a 10 GB file."""
+"""A range of lines of a file, read as a stream: memory stays flat with a 50 MB line or a 10 GB file."""
 
 import codecs
 import os

@@ -1,4 +1,4 @@
-"""What kind of picture or document the first bytes of a file are, and how large; no picture library is needed."""
+"""The type and size of a picture or document, from the first bytes of its file, without an imaging library."""
 
 import struct
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The log of a process: a file of bounded size that only its owner reads. No key and no query of a URL is in it."""
+"""The log of a process: a file of bounded size, readable by its owner only, without keys or URL queries."""
 
 import logging
 import os
@@ -19,18 +19,18 @@ from codeloop.schema.limits import SERVER_LOG, SERVER_LOG_LINE
 LEVELS = {"DEBUG": logging.DEBUG, "INFO": logging.INFO, "WARN": logging.WARNING, "ERROR": logging.ERROR}
 _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _NO_FAULT = "ASGI callable returned without completing handshake"
-"""What uvicorn says of a WebSocket that was refused with a status."""
+"""uvicorn's message for a WebSocket that was refused with a status."""
 _HIDDEN = (
     r"(?i)\b(sk-|ghp_|gho_|github_pat_|xox[abp]-|AKIA|AIza|ya29\.)[\w-]{8,}|(?<=bearer )\S+|(?<=basic )[\w+/=]{8,}"
     r"|((?:api[_-]?key|token|password|secret)[\"']?\s*[:=]\s*[\"']?)[^\s\"',&]{6,}"
 )
 _USER_IN_URL = r"(?<=://)[^\s/@]+@|(?<=[?&])([\w-]+=)[^\s&#]+"
 _EXPECTED = (CodeloopError, CancelledError, KeyboardInterrupt, SystemExit, GeneratorExit)
-"""What a process ends with that is no crash."""
+"""Exceptions that end a process without a crash."""
 
 
 def _without_secrets(text: str) -> str:
-    """Return a text without what looks like a key, a user in an address, or the values of its query."""
+    """Redact what looks like a key, a user in a URL, or the values of a URL's query."""
     from codeloop.kit.text.secrets import HIDDEN, SecretHider
 
     text = re.sub(_HIDDEN, lambda found: f"{found[2] or ''}{HIDDEN}", SecretHider().hide(text))
@@ -79,9 +79,9 @@ class FileLog(logging.Handler):
 
 @contextmanager
 def log_to_file(folder: Path, level: str, name: str = "server.log", *, is_printed: bool = False) -> Generator[Path]:
-    """Have the log written to a file in `folder`, whose path is given, until the end of the block; crashes too.
+    """Log to a file in `folder`, crashes too, until the end of the block; yields the file's path.
 
-    `level`: a key of LEVELS; any other counts as INFO. Of uvicorn and asyncio only what is wrong is kept.
+    `level`: a key of LEVELS; any other counts as INFO. Of uvicorn and asyncio only warnings and errors are kept.
     `is_printed`: to stderr as well.
     """
     handler = FileLog(folder / name)

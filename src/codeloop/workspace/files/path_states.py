@@ -1,19 +1,19 @@
-"""Whether folders and files are as they were, by the times that nobody can set back."""
+"""Whether folders and files are unchanged, by their change times, which no program can set back."""
 
 import os
 import time
 from collections.abc import Iterable
 
 _TICK = 100_000_000
-"""Nanoseconds in which a second change may leave the same time: file systems count in steps of some milliseconds."""
+"""Nanoseconds in which a second change may leave the same time: file systems' clocks tick every few milliseconds."""
 
 _State = tuple[int, int, int] | None
 
 
 class PathStates:
-    """What some paths were like when this was made, before anything was read of them.
+    """The state of some paths at creation, before anything is read from them.
 
-    A folder is another one when something was added, removed or renamed in it; a file, when it was written or replaced.
+    A folder changes when an entry is added, removed or renamed in it; a file, when it is written or replaced.
     """
 
     def __init__(self, paths: Iterable[str]) -> None:

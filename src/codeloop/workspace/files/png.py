@@ -1,4 +1,4 @@
-"""The chunks of PNG images: those that only describe a picture can be damaged while it is whole."""
+"""The chunks of PNG images: a damaged metadata chunk does not make the picture unreadable."""
 
 import struct
 import zlib
@@ -11,7 +11,7 @@ _TRANSPARENCY = b"tRNS"
 
 
 def without_optional_chunks(data: bytes) -> bytes | None:
-    """Return an image without what it can be shown without; its transparency stays if it is sound.
+    """Return an image without its optional chunks; its transparency stays if it is valid.
 
     None: it is not made of whole chunks.
     """

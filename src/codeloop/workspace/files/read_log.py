@@ -1,4 +1,4 @@
-"""Which files each session has read, so that no change is made on top of a state that the model never saw."""
+"""Which files each session has read, so that no edit overwrites content that the model has not seen."""
 
 import asyncio
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from weakref import WeakValueDictionary
 from codeloop.workspace.files.safe_open import FileRefused, Stamp, load
 
 _LOOKED_AT = 500  # files, those read last
-_COMPARED = 1024 * 1024  # bytes; of a larger file the time alone tells that it changed
+_COMPARED = 1024 * 1024  # bytes; larger files are compared by time alone
 _State = tuple[int, int] | None
 """Modification time in ns and size in bytes; None: there is no such file."""
 
@@ -18,7 +18,7 @@ _State = tuple[int, int] | None
 class ReadLog:
     """What each session has read of which file, and the lock of each file that is being changed.
 
-    What looks at the disk is called in threads, while other sessions go on reading.
+    Methods that look at the disk are called in threads, while other sessions go on reading.
     """
 
     def __init__(self) -> None:
@@ -83,12 +83,12 @@ class ReadLog:
         return {real: state is not None for real, state in waiting.items()}
 
     def before_own(self, session_id: str) -> None:
-        """Call before a command of the session's own may change any file: what differs now is somebody else's work."""
+        """Call before a command of the session that may change files: what differs now was changed by others."""
         self._own.add(session_id)
         self._note(session_id)
 
     def after_own(self, session_id: str) -> None:
-        """Call after it, and after any other call: what the command changed need not be told."""
+        """Call after that command, and after any other call: changes of the session's own are not reported."""
         if session_id not in self._own:
             return
         self._own.remove(session_id)
@@ -101,7 +101,7 @@ class ReadLog:
             self._waiting.setdefault(session_id, {})[real] = state
 
     def _differing(self, session_id: str) -> Iterator[tuple[Path, _State]]:
-        """Yield the files that are neither as the session knows them nor as was noted last."""
+        """Yield the files that differ from what the session read and from what was noted last."""
         files = islice((key for key in self._latest() if key[0] == session_id), _LOOKED_AT)
         for key in files:
             seen, state = self._seen.get(key), _state(key[1])
@@ -150,7 +150,7 @@ def _state(real: Path) -> _State:
 
 
 def _is_same(real: Path, state: _State, seen: Stamp) -> bool:
-    """Return whether a file that was written again still holds what was read, as far as that is quickly known."""
+    """Return whether a rewritten file still holds what was read; False when that is too slow to find out."""
     if state is None or state[1] != seen.size or seen.digest is None or seen.size > _COMPARED:
         return False
     with suppress(FileRefused, OSError):

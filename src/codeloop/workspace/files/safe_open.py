@@ -1,4 +1,4 @@
-"""Files opened and read safely: never through a link that was not there when permission was given."""
+"""Opening and reading files without following a link that appeared after permission was given."""
 
 import errno
 import os

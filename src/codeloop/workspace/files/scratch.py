@@ -1,4 +1,4 @@
-"""Files for whole outputs: private, in the scratch folder, named by an id."""
+"""Files that hold complete tool outputs: private, in the scratch folder, named by an id."""
 
 import asyncio
 import os
@@ -9,14 +9,14 @@ from pathlib import Path
 from codeloop.kit.small_files import CREATE, make_private, write_all
 from codeloop.schema.limits import SCRATCH_AGE, SCRATCH_DELAY, SCRATCH_SIZE
 
-_FRESH = 3600.0  # seconds: what was written just now may belong to a command that still runs
+_FRESH = 3600.0  # seconds: a younger file may belong to a command that still runs
 
 
 def create(folder: Path) -> tuple[Path, int]:
     """Make a new empty file that only its owner can read. Returns its path and a descriptor; raises OSError."""
     make_private(folder)
     while True:
-        path = folder / f"tool_{os.urandom(4).hex()}"  # short, since the model is told of it and tells of it
+        path = folder / f"tool_{os.urandom(4).hex()}"  # short, since the model reads and repeats it
         try:
             return path, os.open(path, CREATE, 0o600)
         except FileExistsError:

@@ -14,9 +14,9 @@ from codeloop.schema.limits import WRITE_NOTE, WRITE_NOTE_AGE
 from codeloop.workspace.files.safe_open import FileRefused, open_folder
 
 FOLDER = "writes"
-"""The folder of notes, beside what else is kept of a project."""
+"""The folder of notes within a project's data folder."""
 NOTE = re.compile(r"(\d{1,10})-(\w+)-[0-9a-f]{16}")
-"""The name of a note: who wrote it (process id and start), and something random."""
+"""The name of a note: its writer's process id and start time, and a random part."""
 TEMPORARY = re.compile(r"\.codeloop-[0-9a-f]{16}")
 """The names that `new_name` makes."""
 
@@ -28,9 +28,9 @@ def new_name() -> str:
 
 @contextmanager
 def note_temporary(folder: Path | None, paths: Sequence[Path]) -> Generator[None]:
-    """Note, in a folder of our own, which temporary names are about to be made, until they are gone again.
+    """Record temporary names in `folder` until the end of the block, so that a later run can remove leftovers.
 
-    Without a folder, or when it can't be written, nothing is noted: the write itself is what matters.
+    Without a folder, or when it can't be written, nothing is recorded: the write itself matters more.
     """
     note = None
     if folder is not None:
@@ -84,7 +84,7 @@ def _notes(folder: Path) -> list[Path]:
 
 
 def _is_dead(note: Path, place: str, age: float) -> bool:
-    """Return whether a note's writer is surely gone: by its process where ids are ours, else by `age` in s."""
+    """Return whether a note's writer has certainly ended: by its process id, else by `age` in seconds."""
     found = NOTE.fullmatch(note.name)
     if found is not None and is_own_scope(place):
         return start_time(int(found[1])) != found[2]
@@ -92,7 +92,7 @@ def _is_dead(note: Path, place: str, age: float) -> bool:
 
 
 def _remove(path: Path) -> bool:
-    """Remove a file or link with one of our names, following no link on the way. Raises OSError unless it is gone."""
+    """Remove a temporary file or link, following no link on the way. Raises OSError unless it is gone."""
     if not path.is_absolute() or not TEMPORARY.fullmatch(path.name):
         return False
     try:
@@ -100,6 +100,6 @@ def _remove(path: Path) -> bool:
             if stat.S_ISDIR(os.stat(path.name, dir_fd=folder, follow_symlinks=False).st_mode):
                 return False
             os.unlink(path.name, dir_fd=folder)
-    except (FileNotFoundError, FileRefused):  # the folder is another one now
+    except (FileNotFoundError, FileRefused):  # the folder was replaced
         return False
     return True

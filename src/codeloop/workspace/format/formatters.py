@@ -1,4 +1,4 @@
-"""Which formatters the files of a work tree have: those that are configured, else one that the project uses."""
+"""Which formatters a file gets: those that are configured, else one that the project uses."""
 
 import os
 import re
@@ -19,15 +19,15 @@ from codeloop.workspace.workspace import Workspace
 _NOTHING = FormatterConfig()
 _EDITION = re.compile(rb'^\s*edition\s*=\s*"(\d{4})"', re.MULTILINE)
 _OLDEST = "2015"
-_HEAD = 1024 * 1024  # bytes of a file of the project in which a text is looked for
+_HEAD = 1024 * 1024  # bytes of a project file that are searched for a marker text
 
 
 class Formatter(Struct, frozen=True):
     """One formatter for one file. `command`: its program's path and its arguments; `folder`: where it runs.
 
     `is_filter`: it reads its stdin and writes its stdout; else it changes the file in place. `fine`: its exit codes
-    when it did its work. `missing`: the program that was not found, then it can't be run.
-    `sandbox`: False for none, or what it may do besides in one of its own.
+    on success. `missing`: the name of the program when it was not found; then it can't be run.
+    `sandbox`: False for none, else what it may do in its own sandbox beyond the default.
     """
 
     name: str
@@ -52,7 +52,7 @@ class FormattedFile(Struct, frozen=True):
 
 
 class FormatterState(Struct, frozen=True):
-    """A formatter as people see it."""
+    """A formatter as it is listed for users."""
 
     name: str
     extensions: tuple[str, ...]
@@ -62,7 +62,7 @@ class FormatterState(Struct, frozen=True):
 class Formatters:
     """The formatters of a work tree. `configured`: the section `formatter`.
 
-    Without trust none is run: what it does is decided by files of the project, which may name programs.
+    None is run in an untrusted project: its files decide what a formatter does, and may name programs.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Formatters:
         self._configured = configured if isinstance(configured, dict) else {}
 
     def of(self, real: Path) -> list[Formatter]:
-        """Return the formatters of a file in the work tree, in order: all configured ones, else one found."""
+        """Return a file's formatters in order: all that are configured, else one that was discovered."""
         name = self._workspace.relative(real)
         if self._is_off or not self._workspace.contains(real) or is_protected(name) or is_secret(name):
             return []
@@ -85,7 +85,7 @@ class Formatters:
         return configured or [*self._discover(real)][:1]
 
     def states(self) -> list[FormatterState]:
-        """Return all formatters: those that are known, then those that are configured, for a file of the directory."""
+        """Return the state of all formatters for a file of the directory, built-in ones first."""
         folder = self._workspace.directory
         named = {row.name: (row, config) for row, config in self._iterate_configured()}
         rows = {row.name: (row, _NOTHING) for row in ROWS}
@@ -114,7 +114,7 @@ class Formatters:
                     yield made
 
     def _find_marker(self, row: FormatterRow, start: Path) -> Path | None:
-        """Return the nearest folder that says that a formatter is used, from `start` up to the work tree's top."""
+        """Return the nearest folder with a formatter's marker file, from `start` up to the work tree's top."""
         for folder in self._above(start):
             for marker in row.found:
                 name, _, text = marker.partition(":")
@@ -142,7 +142,7 @@ class Formatters:
         return Formatter(row.name, command, folder, environment, is_filter, fine, missing, config.sandbox)
 
     def _edition(self, start: Path) -> str:
-        """Return the edition of Rust that the nearest `Cargo.toml` with one names; a workspace names it at its top."""
+        """Return the Rust edition named by the nearest `Cargo.toml` that has one (a workspace has it at its top)."""
         for folder in self._above(start):
             if found := _EDITION.search(_head(folder / "Cargo.toml")):
                 return found[1].decode()

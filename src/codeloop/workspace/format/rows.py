@@ -1,4 +1,4 @@
-"""The formatters that we know, as rows: a formatter is added by adding a row."""
+"""The table of built-in formatters: add a formatter by adding a row."""
 
 from msgspec import Struct
 
@@ -12,7 +12,7 @@ FILE, EDITION = "$FILE", "$EDITION"
 
 
 class FormatterRow(Struct, frozen=True):
-    """A formatter that we know.
+    """A built-in formatter.
 
     `command`: its program by name, and its arguments. It reads the text on its stdin, or in `$FILE`, and writes it
     formatted on its stdout; `in_place`: it changes `$FILE` instead. `$EDITION` is that of Rust in `Cargo.toml`.
@@ -178,4 +178,4 @@ ROWS = (
 """In this order: of several that a project has for a file, the first one formats it."""
 
 MEND = frozenset(("eslint", "stylelint", "oxlint", "ruff", "rubocop", "standardrb", "ktlint"))
-"""Programs whose exit code 1 says that something is left that they can't mend."""
+"""Programs that exit with 1 when problems are left that they can't fix."""

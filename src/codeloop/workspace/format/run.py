@@ -1,4 +1,4 @@
-"""A file formatted after an edit: whatever a formatter does, the edit itself is never lost."""
+"""Formatting of files after an edit: whatever a formatter does, the edit itself is never lost."""
 
 import asyncio
 import os
@@ -21,7 +21,7 @@ from codeloop.workspace.workspace import Workspace
 
 _AT_ONCE = 4  # programs
 _LETTERS = 400
-"""A text with as many letters and digits keeps half of them, and gets no more than twice as many, when formatted."""
+"""From this many letters and digits on, a formatted text must keep between half and twice as many."""
 
 _NO_LETTERS = bytes(code for code in range(128) if not chr(code).isalnum())
 
@@ -33,9 +33,9 @@ class _Failed(Exception):
 async def format_files(
     workspace: Workspace, wanted: Mapping[Path, Sequence[Formatter]], seconds: float
 ) -> dict[Path, FormattedFile]:
-    """Run formatters on files that were just written; all together have so many seconds.
+    """Run formatters on files that were just written, within `seconds` in all.
 
-    The caller holds the files' locks. A file that somebody else changes meanwhile is left as it is then.
+    The caller holds the files' locks. A file that somebody else changes meanwhile is left alone.
     """
     deadline = asyncio.get_running_loop().time() + seconds
     turns = asyncio.Semaphore(_AT_ONCE)
@@ -96,7 +96,7 @@ async def _run_formatter(
 
 
 def _write(workspace: Workspace, real: Path, before: LoadedFile, data: bytes) -> LoadedFile:
-    """Write what a filter made of a file."""
+    """Write a filter's output to the file."""
     if data == before.data:
         return before
     _check(data, before.data)
@@ -143,7 +143,7 @@ def _put_back(workspace: Workspace, real: Path, before: LoadedFile) -> None:
 
 
 def _clear(real: Path) -> None:
-    """Remove what is no file that could be read; a folder may hold something, so it gets another name."""
+    """Remove what is not a regular file; a folder may hold something, so it is renamed instead."""
     if real.is_dir() and not real.is_symlink():
         real.rename(real.with_name(f"{real.name}.{time.time_ns()}"))
     else:

@@ -1,1 +1,1 @@
-"""What is read of the user's git repository."""
+"""Reading the user's git repository, and its further work trees."""

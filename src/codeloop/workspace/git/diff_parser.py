@@ -1,4 +1,4 @@
-"""Reading what `git diff --raw --numstat --patch -z` prints."""
+"""Parser of the output of `git diff --raw --numstat --patch -z`."""
 
 import os
 import re
@@ -29,12 +29,12 @@ class ChangedFile(Struct, frozen=True):
     patch: str | None = None
 
     def without_patch(self) -> "ChangedFile":
-        """Return it without its text."""
+        """Return a copy without the patch."""
         return replace(self, patch=None)
 
 
 def read_diff(data: bytes, *, whole: bool = True) -> list[ChangedFile]:
-    """Return the files in the order of coming. Not `whole`: the last patch was cut off, and is left out."""
+    """Parse the files in their order. Not `whole`: the output was cut off, so the last patch is left out."""
     rows, _, text = data.partition(b"\0\0")
     patches = _patches(text, whole=whole)
     statuses: dict[bytes, str] = {}
@@ -53,7 +53,7 @@ def read_diff(data: bytes, *, whole: bool = True) -> list[ChangedFile]:
 
 
 def join_rows(files: Iterable[ChangedFile]) -> list[ChangedFile]:
-    """Return one row a file, by name: what is deleted from the index and still lies on the disk is modified."""
+    """Join the rows of each file, by name. One deleted from the index but still on the disk counts as modified."""
     found: dict[str, ChangedFile] = {}
     for file in files:
         other = found.get(file.file)

@@ -1,4 +1,4 @@
-"""Which repository git would find from a directory, and what of its configuration would run programs."""
+"""Which repository git would find from a directory, and which of its settings would run programs."""
 
 import os
 import re
@@ -32,17 +32,17 @@ _HARMLESS = re.compile(
     r"|diff\..*\.(binary|funcname|wordregex|xfuncname)"
     r"|extensions\.(objectformat|preciousobjects|refstorage|relativeworktrees|worktreeconfig)"
 )
-"""Settings that make git run nothing when it only looks. Whatever is not named here may."""
+"""Settings with which git runs no program in read-only commands. Any other setting may run one."""
 _CHECKS_SIGNATURES = frozenset({"log.showsignature", "format.pretty"})
 _HOOK = "post-index-change"
-"""The one hook that looking may run: `git status` writes down what it found."""
+"""The one hook that read-only commands may run: `git status` writes the index."""
 _SUBMODULE = b"\0\0\xe0\0"
 
 
 class FoundRepository(Struct, frozen=True):
-    """What git finds from a directory: why that may not be the project's own repository; what of it may run programs.
+    """The repository that git finds from a directory: why it may not be the project's own; what in it may run programs.
 
-    "": it is the project's, or there is none; looking runs nothing. `is_below`: the directory is not the top.
+    "": it is the project's, or there is none; read-only commands run nothing. `is_below`: the directory is not the top.
     """
 
     foreign: str = ""
@@ -77,7 +77,7 @@ def find_repository(directory: str, root: Path, environment: Mapping[str, str]) 
 
 
 def _is_bare(folder: Path) -> bool:
-    """Return whether git could take a folder for a repository; rather once too often."""
+    """Return whether git could take a folder for a bare repository; in doubt, True."""
     if not os.path.lexists(folder / "HEAD"):
         return False
     names = [name for name in ("commondir", "objects", "refs") if os.path.lexists(folder / name)]

@@ -1,4 +1,4 @@
-"""Which branch is checked out, read from one small file, so that it can be looked at after every turn."""
+"""The checked-out branch, read from one small file, which is cheap enough after every turn."""
 
 from pathlib import Path
 
@@ -17,13 +17,13 @@ class Head:
         self._last = self._read()
 
     def take_move(self) -> bool:
-        """Return whether another branch is checked out than at the last look."""
+        """Read HEAD again; return whether the branch has changed since the last read."""
         before, self._last = self._last, self._read()
         return self._last != before
 
     @property
     def branch(self) -> str | None:
-        """The branch at the last look; None: a single commit is checked out, or there is no repository."""
+        """The branch at the last read; None: a single commit is checked out, or there is no repository."""
         return self._last.removeprefix(_BRANCH) if self._last.startswith(_BRANCH) else None
 
     def _read(self) -> str:

@@ -34,7 +34,7 @@ class Pattern(Struct, frozen=True):
 
 
 class _Run:
-    """Lines of one sign that follow one another: the order within them does not matter."""
+    """Consecutive lines that all exclude or all include: the order within them does not matter."""
 
     def __init__(self, negated: bool, lines: Sequence[Pattern]) -> None:
         self.negated = negated
@@ -103,7 +103,7 @@ def _lines(texts: Iterable[str]) -> tuple[Pattern, ...]:
 
 
 def is_ignored(chain: Iterable[Patterns], path: str, name: str, *, is_folder: bool) -> bool:
-    """Return whether a path is excluded. `chain`: the nearest file first; whether a parent is, is for the caller."""
+    """Return whether a path is excluded. `chain`: the nearest file first; the caller checks the parent folders."""
     for patterns in chain:
         if (decided := patterns.decides(path, name, is_folder=is_folder)) is not None:
             return decided
@@ -126,7 +126,7 @@ def user_excludes(environment: Mapping[str, str]) -> tuple[Path, ...]:
 
 
 def _runs(lines: Sequence[Pattern]) -> list[_Run]:
-    """Join neighbours of one sign. The last run comes first."""
+    """Group consecutive lines that all exclude or all include. The last run comes first."""
     return [_Run(negated, list(group)) for negated, group in groupby(lines, key=lambda line: line.negated)][::-1]
 
 

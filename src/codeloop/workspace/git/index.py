@@ -1,4 +1,4 @@
-"""Reading a repository's index: what git knows of each tracked file, without asking git and without a lock."""
+"""Parser of a repository's index: the blob and stat of each tracked file, without running git and without a lock."""
 
 import os
 from functools import lru_cache
@@ -23,9 +23,9 @@ _MASK = 0xFFFFFFFF
 
 
 class Tracked(NamedTuple):
-    """One tracked file: its blob (empty when it was only announced), and its stat when it was looked at last.
+    """One tracked file: its blob (empty after `git add --intent-to-add`), and its stat at git's last look.
 
-    A stat that may be of an earlier content is that of no file.
+    A stat that may belong to earlier content is one that no file can have.
     `size` and `inode` are cut to 32 bits, as git keeps them.
     """
 
@@ -37,7 +37,7 @@ class Tracked(NamedTuple):
     inode: int
 
     def same(self, info: os.stat_result) -> bool:
-        """Return whether a file still is what git has seen."""
+        """Return whether a file is unchanged since git's last look."""
         return (
             self.mtime_ns == info.st_mtime_ns
             and self.ctime_ns == info.st_ctime_ns
@@ -49,7 +49,7 @@ class Tracked(NamedTuple):
 class Repository(Struct, frozen=True):
     """A repository as a snapshot needs it. `folder`: its own git directory; `common`: the one it shares objects with.
 
-    `tracked`: folder (relative to the work tree, "" for its top) -> name -> what git knows of it. Empty when the index
+    `tracked`: folder (relative to the work tree, "" for its top) -> name -> entry. Empty when the index
     is of a kind that is not read here (split, sparse, SHA-256). `trees`: folder -> the tree that git has written of
     just what is tracked in it.
     """
@@ -182,7 +182,10 @@ def parse_index(
 
 
 def _trees(data: bytes, at: int) -> dict[str, bytes]:
-    """Return the trees in the extension for them. Raises ValueError for one that must be understood: in lower case."""
+    """Return the trees in the extension for them.
+
+    Raises ValueError for a mandatory extension, whose name is in lower case.
+    """
     trees: dict[str, bytes] = {}
     while at + 8 <= len(data) - 20:
         if data[at : at + 1].islower():

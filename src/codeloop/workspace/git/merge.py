@@ -1,4 +1,4 @@
-"""Bringing what was done in a work tree back to a branch: made apart first, so that no work tree holds half of it."""
+"""Merging a work tree's commits into a branch: computed first, so that no work tree holds half a merge."""
 
 import os
 import tempfile
@@ -24,7 +24,7 @@ class MarkedFile(Struct, frozen=True):
 
 
 class Merged(Struct, frozen=True):
-    """What came of it: where the branch is now, or the conflicts for which nothing was changed."""
+    """The result of a merge: the branch's new commit, or the conflicts, for which nothing was changed."""
 
     commit: str | None
     conflicts: tuple[MarkedFile, ...] = ()
@@ -118,7 +118,7 @@ class Merging(Struct, frozen=True):
         return MarkedFile(name, None if data is None or b"\0" in data else data.decode("utf-8", "replace"))
 
     async def _take(self, ours: str, merged: str, files: Sequence[str]) -> str:
-        """Return the tree of a commit with these files as another tree has them."""
+        """Return the tree of commit `ours` with these files taken from another tree."""
         git = self.trees.git
         with tempfile.TemporaryDirectory(prefix="codeloop-git-") as folder:
             index = Path(folder, "index")
@@ -159,7 +159,7 @@ class Merging(Struct, frozen=True):
 
 
 async def _identity(git: Git) -> list[str]:
-    """Return the options that make commits those of the user, whose own configuration is not read otherwise."""
+    """Return the git options with the user's name and email, since the user's configuration is not read here."""
     words = ["-c", "commit.gpgsign=false"]
     for name, default in (("user.name", "codeloop"), ("user.email", "codeloop@localhost")):
         printed = await git.setting("--get", name)

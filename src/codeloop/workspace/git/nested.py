@@ -1,4 +1,4 @@
-"""The repositories met in a work tree: what they track, which objects they share, what they ignore."""
+"""The repositories in a work tree: what they track, which objects they share, what they ignore."""
 
 import os
 from collections.abc import Iterable
@@ -50,7 +50,7 @@ class Repositories:
         return True
 
     def drop_index(self) -> None:
-        """Forget what is tracked: the table knows it now."""
+        """Forget the index: the snapshot's table holds it now."""
         self._with_index = False
         self._tracked.clear()
         self._above.clear()

@@ -1,4 +1,4 @@
-"""Reading a repository's commits and trees from its files, without asking git. Bounded; None: not understood."""
+"""Reader of a repository's commits and trees, without running git. Bounded; None: can't be read."""
 
 import os
 import zlib
@@ -17,12 +17,12 @@ _FANOUT = 8 + 4 * 256
 _KINDS = {1: b"commit", 2: b"tree", 3: b"blob", 4: b"tag"}
 _BY_OFFSET, _BY_NAME = 6, 7
 _CHAIN = 50
-"""Deltas on deltas, which is as many as git makes."""
+"""The longest chain of deltas: as long as git makes."""
 _HEAD = "ref: "
 
 
 class Row(NamedTuple):
-    """What a tree holds under a name: git's mode, and the object."""
+    """An entry of a tree: git's mode, and the object."""
 
     mode: int
     name: bytes
@@ -78,7 +78,7 @@ class GitObjects:
         return None
 
     def _read_packed(self, pack: int, at: int) -> tuple[bytes, bytes] | None:
-        """Read an object at a place of a pack, with what it is a change of. Raises IndexError, ValueError, OSError."""
+        """Read an object at an offset of a pack, resolving deltas. Raises IndexError, ValueError, OSError."""
         changes: list[bytes] = []
         while len(changes) <= _CHAIN:
             raw = os.pread(pack, 32, at)
@@ -117,7 +117,7 @@ class GitObjects:
 
 
 def head_commit(folder: Path, common: Path) -> bytes | None:
-    """Return the commit that is checked out; empty: there is none yet; None: that can't be told."""
+    """Return the commit that is checked out; empty: there is none yet; None: unknown."""
     text = read_small(folder / "HEAD", 4096).decode("utf-8", "replace").strip()
     for _ in range(5):
         if not text.startswith(_HEAD):

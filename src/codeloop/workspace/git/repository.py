@@ -1,4 +1,4 @@
-"""Asking git about the repository around a work tree: its branches, its commits, what is in them."""
+"""The user's repository, read by running git: its branches, commits and their files."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -25,7 +25,7 @@ class GitFailed(CodeloopError):
 
 
 class GitOutput(Struct, frozen=True):
-    """What git printed. `code`: how it ended; `whole`: false when there was more to come; `errors`: its words."""
+    """What git printed. `code`: its exit code; `whole`: False when the output was cut; `errors`: its stderr."""
 
     code: int
     data: bytes
@@ -48,7 +48,7 @@ class DefaultBranch(Struct, frozen=True):
 class Git(Struct, frozen=True):
     """The repository of a work tree; `root` is the work tree's top, which holds `.git`.
 
-    Its configuration is read where git itself needs it to find its way; nothing that it names is run.
+    Git reads only the repository configuration that it needs; no program named there is run.
     """
 
     root: Path
@@ -61,7 +61,7 @@ class Git(Struct, frozen=True):
         return name.removeprefix(_HEADS) if printed.code == 0 and name.startswith(_HEADS) else None
 
     async def default_branch(self) -> DefaultBranch | None:
-        """Return the branch that others start from: a remote's HEAD (origin's first), else what is called like one."""
+        """Return the default branch: a remote's HEAD (origin's first), else a branch with a usual name."""
         configured = await self.setting("--get", "init.defaultBranch")
         names = (*configured.lines[:1], *_USUAL)
         asked = ("refs/remotes/*/HEAD", *(_HEADS + name for name in names))
@@ -99,22 +99,22 @@ class Git(Struct, frozen=True):
     ) -> GitOutput:
         """Run git in the repository; returns at most `cap` bytes of what it prints. Raises GitFailed.
 
-        `index`: a file that stands for the repository's own index. `seconds`: what it may take.
+        `index`: a file that stands for the repository's own index. `seconds`: its time limit.
         """
         return await self._run(self._folder, arguments, cap, index=index, seconds=seconds)
 
     async def setting(self, *arguments: str) -> GitOutput:
-        """Run `git config`, which reads the person's own configuration too. Raises GitFailed."""
+        """Run `git config`, which reads the user's own configuration too. Raises GitFailed."""
         return await self._run(self._folder, ("config", *arguments), _SMALL, own_settings=True)
 
     async def ask_trusting(
         self, *arguments: str, index: Path | None = None, seconds: float = VCS_TIME.seconds
     ) -> GitOutput:
-        """Do as `ask`, with the user's own configuration and the filters that it names: for trusted projects alone."""
+        """Like `ask`, with the user's own configuration and the filters that it names: for trusted projects only."""
         return await self._run(self._folder, arguments, _SMALL, own_settings=True, index=index, seconds=seconds)
 
     async def ask_apart(self, folder: Path, options: Sequence[str], arguments: Sequence[str], cap: int) -> GitOutput:
-        """Run git for the work tree, but in another git directory, with these options and nobody's configuration."""
+        """Run git for the work tree with another git directory, with these options and no configuration."""
         return await self._run(folder, (f"--work-tree={self.root}", *options, *arguments), cap)
 
     @property

@@ -1,4 +1,4 @@
-"""The settings of a git configuration file, and which of them can never make git run a program or follow a path."""
+"""Parser of git configuration files; knows the settings that can never make git run a program or follow a path."""
 
 import re
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ _BY_VALUE = {
 
 
 class GitSetting(NamedTuple):
-    """One setting. `line`: its number, from 0; `name`: `section.subsection.key`, "" for what can't be understood."""
+    """One setting. `line`: its number, from 0; `name`: `section.subsection.key`, "" when it can't be parsed."""
 
     line: int
     name: str
@@ -41,14 +41,14 @@ class GitSetting(NamedTuple):
 
     @property
     def is_plain(self) -> bool:
-        """Whether it neither names a program nor leads git to files elsewhere, whatever git is asked to do."""
+        """Whether it can neither name a program nor point git to files elsewhere."""
         if _PLAIN.fullmatch(self.name):
             return True
         return any(name.fullmatch(self.name) and value.fullmatch(self.value) for name, value in _BY_VALUE.items())
 
 
 def read_settings(text: str) -> Iterator[GitSetting]:
-    """Yield the settings of a file, also those that can't be understood: a value on several lines, for one."""
+    """Yield the settings of a file, also those that can't be parsed, such as a value on several lines."""
     section, part = "", ""
     for number, line in enumerate(text.split("\n")):
         rest = line.strip()
@@ -66,7 +66,7 @@ def read_settings(text: str) -> Iterator[GitSetting]:
 
 
 def _value(text: str) -> str:
-    """Return a value as git reads it: without quotes and a comment, in quotes with their blanks."""
+    """Return a value as git reads it: without quotes and comments; quoted blanks stay."""
     found: list[str] = []
     is_quoted = False
     for match in _PARTS.finditer(text):

@@ -1,4 +1,4 @@
-"""Submodules of a further work tree: checked out from what this machine has of them, and looked at before removal.
+"""Submodules of a linked work tree: checked out from local clones, and checked for unsaved work before removal.
 
 Each becomes a linked work tree of the submodule's own repository: so nothing is fetched, and no commit is lost with it.
 """
@@ -64,9 +64,9 @@ async def prune_submodules(git: Git, submodules: list[Submodule]) -> None:
 
 
 async def list_unsaved_below(git: Git) -> list[str]:
-    """Return the repositories in a work tree (paths relative to it) that hold what is nowhere else. Raises GitFailed.
+    """Return the repositories in a work tree (relative paths) that hold changes or commits that are nowhere else.
 
-    A clone that the work tree does not track is always one of them.
+    Raises GitFailed. A clone that the work tree does not track is always one of them.
     """
     printed = await git.ask("ls-files", "--others", "--exclude-standard", "-z", cap=_MOST)
     unsaved = [name for name in os.fsdecode(printed.data).split("\0") if name.endswith("/")]

@@ -1,4 +1,4 @@
-"""What of a work tree differs from its commit, as `git status` has it, from a few bounded reads and without git."""
+"""How a work tree differs from its commit, as in `git status`, from a few bounded reads and without running git."""
 
 import os
 import time
@@ -14,23 +14,23 @@ from codeloop.workspace.git.ignore_patterns import Patterns, is_ignored, parse, 
 from codeloop.workspace.git.index import Repository, Tracked, open_repository, read_small
 
 _INDEX = 48 * 1024
-"""Bytes of an index that is compared, some 500 files; of a larger repository nothing is told."""
+"""The largest index that is compared, in bytes: some 500 files. A larger repository has no state."""
 _CONTENT = 256 * 1024
 _RULES = 64 * 1024
 _ENTRIES = 2_000
 """Entries of folders that are looked at."""
 _UNKNOWN = 200
-"""Of them, that are not tracked."""
+"""Entries among them that are not tracked."""
 _TREES = 50
 _CPU = 0.02
 """Seconds of the processor's time for what is not tracked; hostile ignore files take milliseconds for each name."""
 _UNUSUAL = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply", "info/sparse-checkout")
-"""What says that an index holds more than one row a file, or files that are not there on purpose."""
+"""Files that show that an index may hold several entries a file, or deliberately absent files."""
 _SUBMODULE, _FOLDER = 0o160000, 0o40000
 
 
 class TreeState(Struct, frozen=True):
-    """Paths from the top; a folder that differs as a whole ends with a slash. None: that can't be told."""
+    """Paths from the top; a folder that differs as a whole ends with a slash. None: unknown."""
 
     staged: list[str] | None
     unstaged: list[str] | None
@@ -38,11 +38,11 @@ class TreeState(Struct, frozen=True):
 
 
 class _TooMuch(Exception):
-    """More would have to be read than is worth it."""
+    """The repository is too large to compare."""
 
 
 def tree_state(root: Path, environment: Mapping[str, str]) -> TreeState | None:
-    """Return the state of the work tree with its top here; None: nothing can be told of it."""
+    """Return the state of the work tree at `root`; None: unknown."""
     bare = open_repository(root, with_index=False)
     if bare is None or len(read_small(bare.folder / "index", _INDEX + 1)) > _INDEX:
         return None
@@ -57,7 +57,7 @@ def tree_state(root: Path, environment: Mapping[str, str]) -> TreeState | None:
 
 
 def _find_staged(repository: Repository) -> list[str] | None:
-    """Return the files that differ between index and commit, in folders that git has not written since."""
+    """Return the files that differ between index and commit, in folders without a cached tree."""
     from codeloop.workspace.git.objects import GitObjects, head_commit
 
     objects = GitObjects(repository.common)
@@ -121,7 +121,7 @@ def _find_unstaged(root: Path, repository: Repository) -> list[str] | None:
                 continue
             if known.same(info):
                 continue
-            is_resized = known.size not in {0, info.st_size & 0xFFFFFFFF}  # 0: git was not sure of it itself
+            is_resized = known.size not in {0, info.st_size & 0xFFFFFFFF}  # 0: git itself was not sure
             left -= 0 if is_resized else info.st_size
             if not known.blob or left < 0:
                 return None
@@ -131,7 +131,7 @@ def _find_unstaged(root: Path, repository: Repository) -> list[str] | None:
 
 
 def _is_blob(path: Path, info: os.stat_result, known: Tracked) -> bool:
-    """Return whether a file, whose times differ, still holds what the index has of it."""
+    """Return whether a file with another time still has the content of its index entry."""
     try:
         data = os.fsencode(path.readlink()) if path.is_symlink() else read_start(path, info.st_size + 1)
     except OSError:
@@ -143,7 +143,7 @@ def _is_blob(path: Path, info: os.stat_result, known: Tracked) -> bool:
 
 
 class _Untracked:
-    """What is in the folders of tracked files and is neither tracked nor ignored."""
+    """Finds what is neither tracked nor ignored in the folders of tracked files."""
 
     def __init__(self, root: Path, repository: Repository, environment: Mapping[str, str]) -> None:
         files = (repository.common / "info" / "exclude", *user_excludes(environment))

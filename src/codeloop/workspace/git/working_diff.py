@@ -24,7 +24,7 @@ from codeloop.workspace.snapshot.object_store import EMPTY_TREE
 
 _EMPTY_TREE_256 = "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"
 _PATHS = ("objects", "index", "info/exclude")
-# What says how bytes on the disk and in the repository relate; none of it names a program.
+# Settings for the conversion between work tree and repository; none names a program.
 _SETTINGS = r"^(core\.(autocrlf|eol|filemode|symlinks|ignorecase|excludesfile)|extensions\.objectformat)$"
 _FORMAT = "extensions.objectformat"
 _CONFIG = "[core]\n\trepositoryformatversion = 1\n\tbare = false\n[extensions]\n\tobjectformat = {}\n"
@@ -45,7 +45,7 @@ async def list_changes(git: Git, base: str | None, context: int | None) -> list[
 
     Takes up to a few times VCS_TIME. Raises GitFailed: git failed or took too long, or there is too much.
     """
-    async with _apart(git) as shadow:
+    async with _make_temporary_git(git) as shadow:
         tree = base or (_EMPTY_TREE_256 if shadow.wide else EMPTY_TREE)
         patches = () if context is None else ("--patch", f"--unified={context}")
         room = _NAMES + (0 if context is None else VCS_PATCHES.value)
@@ -70,7 +70,7 @@ def _too_many(git: Git) -> GitFailed:
 
 
 def _limit_patches(files: list[ChangedFile]) -> list[ChangedFile]:
-    """Leave patches out that are too long, alone or together with those before them."""
+    """Drop patches that are too long, alone or together with those before them."""
     room, kept = VCS_PATCHES.value, list[ChangedFile]()
     for file in files:
         size = len(file.patch.encode()) if file.patch is not None else 0
@@ -80,7 +80,7 @@ def _limit_patches(files: list[ChangedFile]) -> list[ChangedFile]:
     return kept
 
 
-class _Apart:
+class _TemporaryGit:
     """A git directory of our own for one comparison. `wide`: the repository names its objects by SHA-256."""
 
     def __init__(self, git: Git, folder: Path, settings: dict[str, str]) -> None:
@@ -98,7 +98,7 @@ class _Apart:
         return printed
 
     def fill(self, objects: Path, index: Path, exclude: Path) -> None:
-        """Make what git needs to be here. Blocks. Raises GitFailed."""
+        """Create the files that git needs. Blocks. Raises GitFailed."""
         try:
             self._fill(objects, exclude)
             self._copy_index(Path(os.path.realpath(index)))
@@ -131,7 +131,7 @@ class _Apart:
 
 
 @asynccontextmanager
-async def _apart(git: Git) -> AsyncGenerator[_Apart]:
+async def _make_temporary_git(git: Git) -> AsyncGenerator[_TemporaryGit]:
     words = [word for path in _PATHS for word in ("--git-path", path)]
     found, settings = await asyncio.gather(
         git.ask("rev-parse", *words), git.setting("--null", "--get-regexp", _SETTINGS)
@@ -145,7 +145,9 @@ async def _apart(git: Git) -> AsyncGenerator[_Apart]:
     except OSError as error:
         raise GitFailed(f"A temporary folder can't be made to compare the work tree: {error.strerror}.") from error
     try:
-        shadow = _Apart(git, Path(temporary.name), {name: value if split else "true" for name, split, value in rows})
+        shadow = _TemporaryGit(
+            git, Path(temporary.name), {name: value if split else "true" for name, split, value in rows}
+        )
         await asyncio.to_thread(shadow.fill, objects, index, exclude)
         yield shadow
     finally:

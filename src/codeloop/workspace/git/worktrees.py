@@ -1,4 +1,4 @@
-"""Further work trees of a repository: made, and removed or set back only where nothing is lost.
+"""Linked work trees of a repository: created, and removed or reset only where nothing is lost.
 
 No hook and no filter program that the repository configures is run:
 files that a filter would make stay as they are stored.
@@ -21,7 +21,7 @@ from codeloop.workspace.git.working_diff import list_changes
 
 _FILTERS = r"^(filter\..*\.(smudge|clean|process|required)|merge\..*\.driver)$"
 _OFF = {"required": "false", "driver": "false"}
-"""What stands in for a program that is not run; a merge driver that fails leaves a conflict."""
+"""The command that replaces a program that must not run; a merge driver that fails leaves a conflict."""
 _SHOWN = 3
 _PARALLEL = ("-c", f"checkout.workers={os.cpu_count() or 1}", "-c", "checkout.thresholdForParallelism=1000")
 
@@ -38,9 +38,9 @@ class WorktreeRefused(CodeloopError):
 
 
 class Worktrees(Struct, frozen=True):
-    """The further work trees of the repository that `git` asks.
+    """The linked work trees of the repository of `git`.
 
-    `is_trusted`: the filters that the user and the repository configure are run, those of git-lfs say.
+    `is_trusted`: filters that the user and the repository configure are run (git-lfs, for example).
     """
 
     git: Git
@@ -156,7 +156,7 @@ class Worktrees(Struct, frozen=True):
             raise WorktreeRefused(f"git can't reset {folder}: {words_of(printed)}")
 
     async def tree(self, folder: Path) -> Git:
-        """Return git for one of the further work trees. Raises WorktreeRefused: it is not one of this repository."""
+        """Return the Git of one of the linked work trees. Raises WorktreeRefused: it is not one of this repository."""
         if folder not in await self.list_folders():
             raise WorktreeRefused(f"{folder} is no work tree of {self.git.root}.")
         own, other = git_folder(self.git.root), git_folder(folder)
@@ -204,5 +204,5 @@ async def run_unfiltered(git: Git, *arguments: str, index: Path | None = None) -
 
 
 def words_of(printed: GitOutput) -> str:
-    """Return what git said went wrong, on one line."""
+    """Return git's error message on one line."""
     return " ".join(printed.errors.split()) or f"code {printed.code}."

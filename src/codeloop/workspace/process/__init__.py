@@ -1,1 +1,1 @@
-"""Programs and shell commands, with their process trees."""
+"""Programs and shell commands, each run with its process tree."""

@@ -15,10 +15,10 @@ Status = Literal["running", "exited", "killed"]
 
 
 class JobOutput(Struct, frozen=True):
-    """What a job printed since it was asked last, for a model and for a screen, and how it stands.
+    """What a job printed since the last read, for a model and for a screen, and its state.
 
     `code`: negative for a signal, None for none. `notes`: what the sandbox kept it from; `set_aside`: what appeared
-    meanwhile and was moved away; `warnings`: what was moved away of what it made, for the user, too.
+    meanwhile and was moved away; `warnings`: what it made and was moved away, for the user, too.
     """
 
     output: str
@@ -105,7 +105,7 @@ class Jobs:
         return job
 
     def all(self) -> tuple[Job, ...]:
-        """Return every job that is known, the oldest first."""
+        """Return all jobs, the oldest first."""
         return tuple(self._jobs.values())
 
     def running(self) -> int:

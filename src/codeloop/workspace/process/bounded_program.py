@@ -1,4 +1,4 @@
-"""Programs of ours that read what may be hostile: each in a process of its own, which is ended at its deadline."""
+"""Runs our parsers of untrusted data, each in a process of its own that is killed at its deadline."""
 
 import asyncio
 import sys

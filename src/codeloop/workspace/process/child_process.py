@@ -1,4 +1,4 @@
-"""Starting a child process cheaply (vfork, no thread) and hearing of its end and its output on the event loop."""
+"""Child processes: started cheaply (vfork, no thread); their exit and output arrive on the event loop."""
 
 import asyncio
 import os
@@ -73,7 +73,7 @@ def spawn(
 
 
 class Pipe:
-    """The reading end of a pipe: hands what comes to `sink`; `ended`: every writer is gone, or it was closed."""
+    """The reading end of a pipe: passes chunks to `sink`; `ended`: every writer is gone, or it was closed."""
 
     def __init__(self, sink: Callable[[bytes], None]) -> None:
         self._fd, self._writer = os.pipe()
@@ -124,7 +124,7 @@ class Pipe:
 
 
 def _pidfd(pid: int) -> int | None:
-    """Open a descriptor that becomes readable at the process's end; None where the system has no such thing."""
+    """Open a descriptor that becomes readable at the process's end; None where the system has none."""
     if sys.platform != "linux":
         return None
     try:

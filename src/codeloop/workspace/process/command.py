@@ -1,4 +1,4 @@
-"""A command that runs in a shell: its processes, what it prints and the state that its shell leaves."""
+"""A command running in a shell: its processes, its output and the state that its shell leaves."""
 
 import asyncio
 import os
@@ -14,13 +14,13 @@ from codeloop.workspace.process.shell_state import ShellState, parse_exports
 from codeloop.workspace.sandbox.process_launcher import MARK, Forker, Launch, LaunchedProcess, to_the_end
 from codeloop.workspace.sandbox.protected_files import ProtectedFiles, SetAside
 
-# `$1`: the command. At its exit the shell writes its directory and its exports to a pipe of its own. The programs that
+# `$1`: the command. On exit the shell writes its directory and its exports to a separate pipe. The programs that
 # it starts do not have that one, so none of them can write in the shell's name: it is closed while the command runs.
 # Bash keeps it under the first free number then, which programs do not inherit; an exit within a function finds it
 # there. On one line, so that the shell's own messages count the command's lines from one.
 _STATE, _KEPT = 98, 10
 _ALIVE = 99
-"""The number of a pipe that tells us, by staying open, that something that the command started still runs."""
+"""The descriptor of a pipe that stays open while anything that the command started still runs."""
 _WRITE = """{{ unset {own}; printf "%s\\0" "$PWD"; export -p; printf "\\0"; }}"""
 _BASH = (
     """_codeloop=$1; set --; """
@@ -28,14 +28,14 @@ _BASH = (
     f"""{{{{ eval "$_codeloop"; }}}} {_STATE}>&-"""
 )
 _SH = f"""_codeloop=$1; set --; trap '{_WRITE} >/dev/fd/{_STATE} 2>/dev/null' EXIT; eval "$_codeloop\""""
-"""For other shells, which know no such numbers: there any program can write it."""
+"""For shells without such descriptors: there any program can write the state."""
 _LONGEST = 100_000  # bytes: Linux allows 128 KiB in one argument
 
 
 class RunningCommand:
     """One command. `start` it first; `finish` waits for its natural end, `stop` ends it.
 
-    `protected`: files put back then as they were. `find_blocked` finds in output, with the exit code, what the
+    `protected`: files restored afterwards. `find_blocked` finds in output, with the exit code, what the
     command was kept from.
     """
 
@@ -61,7 +61,7 @@ class RunningCommand:
         environment: Mapping[str, str],
         own: Collection[str] = (),
     ) -> None:
-        """Start it where the shell before it stood, with what that had exported, or with `environment`.
+        """Start it in the previous shell's directory, with what that had exported, or with `environment`.
 
         `own`: the variables that depend on where a command runs, and so are never carried over. Raises OSError when
         the shell can't be started.
@@ -96,7 +96,7 @@ class RunningCommand:
     async def stop(self, *, notice: float = 0) -> None:
         """End every process of the command, TERM first, then KILL; finishes even when cancelled.
 
-        `notice`: seconds before that in which it may end by itself, interrupted, and say where it was.
+        `notice`: seconds after an interrupt and before TERM in which it may end by itself and print where it was.
         """
         try:
             await to_the_end(self._running.end(notice=notice))
@@ -111,19 +111,19 @@ class RunningCommand:
         return self._child
 
     def state(self) -> ShellState | None:
-        """Return the state that the shell left; None when it was ended, or replaced itself, before it could say so."""
+        """Return the state that the shell left; None when it was killed, or replaced itself, before writing it."""
         if self._left.count(b"\0") != 2 or not self._left.endswith(b"\0") or len(self._left) > SHELL_STATE.value:
             return None
         directory, printed, _ = bytes(self._left).split(b"\0")
         return ShellState(Path(os.fsdecode(directory)), parse_exports(os.fsdecode(printed)))
 
     def take_stashed(self) -> tuple[SetAside, ...]:
-        """Return the planted files that were moved away while it ran and not yet reported."""
+        """Return the planted files that were moved away while it ran, each once."""
         found, self._set_aside = self._set_aside, []
         return tuple(found)
 
     def warnings(self) -> tuple[str, ...]:
-        """Return a warning for each planted file that was moved away and not yet reported."""
+        """Return a warning for each planted file that was moved away, each once."""
         found, self._warnings = self._warnings, []
         return tuple(found)
 
@@ -176,7 +176,7 @@ class RunningCommand:
             self._protected = None
 
     async def _look_after(self) -> None:
-        """Put back what it changed and look through what it made, in a thread where that may be a lot."""
+        """Restore protected files and check what it made, in a thread where that may be a lot."""
         protected, self._protected = self._protected, None
         if protected is not None:
             is_little = protected.is_little()

@@ -1,4 +1,4 @@
-"""A program's output with fewer lines: what passed is counted, what was shown above is not shown again. Pure."""
+"""Shortens a program's output: passed tests are counted, repeated blocks are left out. Pure."""
 
 import re
 from collections.abc import Sequence
@@ -6,18 +6,18 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 _LEAST = 4
-"""Lines in a row that are counted instead of shown."""
+"""The fewest consecutive lines that are counted instead of shown."""
 _WORTH = 160
-"""Characters of them: fewer cost no more than the line that stands for them."""
+"""The fewest characters of them: fewer are no longer than the line that replaces them."""
 _SHORT = 2_000
 """Characters; shorter outputs stay as they are."""
 _WINDOWS = 8
-"""Places where the same four lines stand that are compared."""
+"""How many earlier positions of the same four lines are compared."""
 _NAMED = 60
 
 
 class Runner(Struct, frozen=True):
-    """A program that runs tests: a line that only it prints, and those that it prints for a test that passed."""
+    """A test runner: a line that identifies its output, and the lines that it prints for passed tests."""
 
     sign: re.Pattern[str]
     passed: re.Pattern[str]
@@ -48,11 +48,14 @@ RUNNERS = {
     "dotnet": _runner(r"^(?:Passed|Failed)! +- Failed:", r"\s+Passed .* \[.*\]"),
     "phpunit": _runner(r"^(?:OK \(|Tests: \d+, Assertions)", r"\s+\u2714 .*"),
 }
-"""Programs that say of each test that it passed. What only names problems (tsc, eslint, ruff, mypy) stays whole."""
+"""Test runners that print a line for each passed test.
+
+Output of tools that list problems only (tsc, ruff) stays whole.
+"""
 
 
 def condense(text: str) -> tuple[str, bool]:
-    """Return the text without lines that say that a test passed, nor runs of lines shown above; whether runs went."""
+    """Return the text without lines of passed tests and without repeated blocks, and whether a block was dropped."""
     if len(text) < _SHORT:
         return text, False
     counted = _count_passes(text, text.split("\n"))
@@ -61,7 +64,7 @@ def condense(text: str) -> tuple[str, bool]:
 
 
 def _count_passes(text: str, lines: Sequence[str]) -> list[str]:
-    """Return the lines with one for each run of those that a known runner prints for tests that passed."""
+    """Replace each run of lines that a known runner prints for passed tests by one line."""
     runner = next((each for each in RUNNERS.values() if each.sign.search(text)), None)
     if runner is None:
         return list(lines)
@@ -81,7 +84,7 @@ def _count_passes(text: str, lines: Sequence[str]) -> list[str]:
 
 
 def _drop_repeats(lines: Sequence[str]) -> list[str]:
-    """Return the lines with one for each run of four or more that stand above as they are."""
+    """Replace each run of four or more lines that occurred above by one line."""
     kept: list[str] = []
     seen: dict[tuple[str, ...], list[int]] = {}
     at = 0
@@ -103,7 +106,7 @@ def _drop_repeats(lines: Sequence[str]) -> list[str]:
 
 
 def _length_of_run(lines: Sequence[str], place: int, at: int) -> int:
-    """Return how many lines from `at` on are those from `place` on, up to `at`."""
+    """Return how many lines from `at` on equal those from `place` on, which end before `at`."""
     length = 0
     while at + length < len(lines) and place + length < at and lines[place + length] == lines[at + length]:
         length += 1

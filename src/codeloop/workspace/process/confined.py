@@ -1,4 +1,4 @@
-"""Programs that an edit makes us run (formatters, language servers): confined as the model's own commands are."""
+"""Programs that run because of an edit (formatters, language servers): sandboxed like the model's commands."""
 
 import asyncio
 import tempfile
@@ -22,7 +22,7 @@ _ERRORS = 8_192  # bytes
 
 
 class ConfinedResult(Struct, frozen=True):
-    """How a program ended: its code (negative: the signal), its output, and what it said of errors."""
+    """How a program ended: its exit code (negative: the signal), its output, and its stderr."""
 
     code: int
     output: bytes
@@ -45,7 +45,7 @@ def profile_in_project(workspace: Workspace, name: str) -> ProgramProfile:
 
 
 async def sandbox_of(workspace: Workspace, grants: SandboxGrants = NOTHING) -> Sandbox | None:
-    """Return the sandbox of a work tree's commands, with `grants`; None when it is off, or none can be had.
+    """Return the sandbox of a work tree's commands, with `grants`; None when it is off or unavailable.
 
     Raises SandboxRefused where the configuration requires one that can't be had.
     """
@@ -62,7 +62,7 @@ async def sandbox_of(workspace: Workspace, grants: SandboxGrants = NOTHING) -> S
 
 
 async def start_confined(workspace: Workspace, launch: Launch, sandbox: Sandbox | None) -> LaunchedProcess:
-    """Start a program in what `sandbox_of` gave, there without the network. It ends with the work tree.
+    """Start a program in a sandbox from `sandbox_of`, without network. It ends when the work tree is closed.
 
     Raises OSError when it can't be started.
     """
@@ -85,7 +85,7 @@ async def run_confined(
     is_own: bool = False,
     profile: ProgramProfile | None = None,
 ) -> ConfinedResult:
-    """Run a program to its end, with `given` on its stdin; of its output, at most `most` bytes and one are kept.
+    """Run a program to its end, with `given` on its stdin; at most `most` + 1 bytes of its output are kept.
 
     `is_own`: it is a program of the user's, in a sandbox of its own as `profile` says, or for None in none.
     When the caller is cancelled, it is ended with all that it started. Raises OSError when it can't be started, and

@@ -1,4 +1,4 @@
-"""Programs that run beside us for long and talk over their stdin and stdout: bytes in and out, memory, the end."""
+"""Long-running programs that talk over stdin and stdout: reading, writing, their memory and their end."""
 
 import asyncio
 import os
@@ -24,15 +24,15 @@ from codeloop.workspace.workspace import Workspace
 MARK = "CODELOOP_SERVER"
 """The variable by which a program and what it starts are found in the table of processes."""
 _PROC = Path("/proc/self")
-"""Is there where processes can be looked at as files."""
+"""Exists where processes are visible as files."""
 _CHUNK = 2**16
 _PAGE = 4096
 _PS = 5
-"""Seconds that the table of processes may take."""
+"""Seconds that `ps` may take."""
 
 
 class RunningProgram:
-    """A program that runs. Its stderr goes to who started it."""
+    """A running program. Its stderr goes to the caller that started it."""
 
     def __init__(self, process: LaunchedProcess, output: socket.socket, mark: str, errors: Pipe) -> None:
         self._process = process
@@ -59,7 +59,7 @@ class RunningProgram:
         return chunk
 
     def write(self, data: bytes) -> int:
-        """Write to it without waiting; return how many bytes it has not taken yet. Raises OSError: it is gone."""
+        """Write without waiting; return how many bytes are still unsent. Raises OSError when it is gone."""
         if self._streams is None or self._streams[1].is_closing():
             raise BrokenPipeError
         self._streams[1].write(data)
@@ -76,12 +76,12 @@ class RunningProgram:
         return f"it ended with exit code {code}" if code >= 0 else f"it was ended by signal {-code}"
 
     async def memory(self) -> int:
-        """Return the bytes of memory that it and what it started use; 0 where that can't be seen."""
+        """Return the memory in bytes that it and its children use; 0 where unknown."""
         if not _PROC.is_dir():
             return await asyncio.to_thread(_ask_ps, self._process.pid)
         if not self._pid and not self._looked:
             self._looked = True
-            self._pid = _find_marked(self._mark)
+            self._pid = _find_process(self._mark)
         found, waiting = 0, [self._pid] if self._pid else []
         for pid in waiting:
             found += _resident(pid)
@@ -89,7 +89,7 @@ class RunningProgram:
         return found
 
     async def close(self) -> None:
-        """End it with all that it started. Done even when cancelled."""
+        """End it with all that it started, even when cancelled."""
         if self._streams is not None:
             self._streams[1].close()
         try:
@@ -121,7 +121,7 @@ _CHANNEL = 3
 async def start_program(
     workspace: Workspace, launch: Launch, errors: Callable[[bytes], None], terms: ProgramTerms = _PLAIN
 ) -> RunningProgram:
-    """Start a program to talk with. `errors` is given what it says beside that. Raises OSError."""
+    """Start a program to talk with. `errors` receives its other output. Raises OSError."""
     mark = os.urandom(8).hex()
     environment = {**launch.environment, MARK: mark}
     sandbox = None
@@ -153,8 +153,8 @@ async def start_program(
     return program
 
 
-def _find_marked(mark: str) -> int:
-    """Return the number of the oldest process that was started with a mark; 0 for none. In a sandbox it has another."""
+def _find_process(mark: str) -> int:
+    """Return the process id of the oldest process with a mark, as seen from outside its sandbox; 0 for none."""
     wanted = f"{MARK}={mark}".encode()
     with suppress(OSError):
         for pid in sorted(int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()):
@@ -178,7 +178,7 @@ def _resident(pid: int) -> int:
 
 
 def _ask_ps(top: int) -> int:
-    """Return the bytes of memory of a process and all below it, where there is no /proc; it is in no sandbox there."""
+    """Return the memory in bytes of a process and all below it, by `ps`, where there is no /proc and no sandbox."""
     try:
         rows = subprocess.run(["ps", "-axo", "pid=,ppid=,rss="], capture_output=True, timeout=_PS, check=True).stdout
         table = [(int(pid), int(parent), int(size)) for pid, parent, size in map(bytes.split, rows.splitlines())]

@@ -1,4 +1,4 @@
-"""Who besides this user and root could put a file into a folder, as the kernel decides it."""
+"""Who besides this user and root could write to a folder, as the kernel decides it."""
 
 import os
 import stat
@@ -9,14 +9,14 @@ from functools import cache
 from pathlib import Path
 
 _MOST_LINKS = 40
-"""Links that the kernel follows in one path."""
+"""The most links that the kernel follows in one path."""
 _ACL = "system.posix_acl_access"
 _ACL_USER, _ACL_GROUP_OWNER, _ACL_GROUP, _ACL_MASK = 0x02, 0x04, 0x08, 0x10
 _WRITE = 2
 
 
 def find_foreign_writer(folder: str) -> str:
-    """Return who else could fill an absolute folder, or put another one in its place ("anybody", "the user x"); "".
+    """Return who else could write to an absolute folder or replace it ("anybody", "the user x"); "" for nobody.
 
     Each folder on the way counts, and each link: who may write to a folder can replace what is in it. In one with the
     sticky bit (`/tmp`) only the owner of an entry can, and the owner of the folder; anybody may add what is missing.
@@ -24,7 +24,7 @@ def find_foreign_writer(folder: str) -> str:
     for parent, name in _lookups(folder):
         try:
             held = parent.stat()
-        except OSError:  # it can't be looked into, so nothing is found behind it
+        except OSError:  # it can't be read, so nothing is found below it
             return ""
         try:
             entry = (parent / name).lstat() if name else None
@@ -118,7 +118,7 @@ def _foreign_group(number: int) -> str:
 
 @cache
 def _read_unmapped_user() -> int:
-    """Return the number that stands for all users that a namespace does not know."""
+    """Return the user id that stands for all users outside the namespace."""
     with suppress(OSError, ValueError):
         return int(Path("/proc/sys/kernel/overflowuid").read_text())
     return -1
@@ -126,7 +126,7 @@ def _read_unmapped_user() -> int:
 
 @cache
 def _is_namespace() -> bool:
-    """Return whether this process sees only some users: nobody of the others can act in it."""
+    """Return whether this process is in a user namespace, where unmapped users can't act."""
     with suppress(OSError):
         return Path("/proc/self/uid_map").read_text().split() != ["0", "0", "4294967295"]
     return False

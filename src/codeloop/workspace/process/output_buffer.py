@@ -1,4 +1,4 @@
-"""Keeping the output of a process in flat memory: all of it while short, else its head, its tail and a capped file."""
+"""Holds the output of a process in flat memory: all of it while short, else its head, its tail and a capped file."""
 
 import os
 from pathlib import Path
@@ -33,7 +33,10 @@ class TakenOutput(NamedTuple):
 
 
 class OutputBuffer:
-    """Takes chunks of output. `path`: the file with the whole, made when there is more than is shown, or `at_once`."""
+    """Collects output.
+
+    `path`: the file with all of it, made when not all is shown, or with `at_once` from the start.
+    """
 
     def __init__(self, folder: Path, *, at_once: bool = False) -> None:
         self.path: Path | None = None
@@ -63,7 +66,7 @@ class OutputBuffer:
         self._store(chunk)
 
     def recent(self) -> str:
-        """Return the last characters, with a mark before them when something is left out: what a screen shows."""
+        """Return the last characters for a screen, after a mark when something is left out."""
         kept = self._tail[-_RECENT:]
         if len(kept) < _RECENT:
             kept = (self._head + kept)[-_RECENT:]
@@ -140,7 +143,7 @@ class OutputBuffer:
 
 
 def _whole_lines(tail: bytearray) -> bytearray:
-    """Return the tail from the first line that begins in it, unless that is far."""
+    """Return the tail from its first whole line, unless that begins far into it."""
     return tail[tail.find(b"\n", 0, 4096) + 1 :]
 
 

@@ -1,4 +1,4 @@
-"""Programs that run beside us, each started in a sandbox of its own: none shares a network or `/tmp` with another."""
+"""Starts long-running programs, each in its own sandbox: none shares a network or `/tmp` with another."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -19,7 +19,7 @@ _REFUSED = (
 
 
 def boxes_of(workspace: Workspace) -> "ProgramBoxes":
-    """Return those of a work tree, which end with it."""
+    """Return the ProgramBoxes of a work tree, which are closed with it."""
     found = workspace.part(ProgramBoxes)
     if found is None:
         given = PolicyInput(
@@ -31,9 +31,9 @@ def boxes_of(workspace: Workspace) -> "ProgramBoxes":
 
 
 class ProgramBoxes:
-    """The sandboxes of a work tree's programs. `refused`: why none can be had on this machine, once that is known.
+    """The sandboxes of a work tree's programs. `refused`: why this machine supports none, once known.
 
-    `warn` hears so, once.
+    `warn` is called with it, once.
     """
 
     def __init__(self, given: PolicyInput, config: SandboxConfig, warn: Callable[[str], None] = lambda _: None) -> None:
@@ -50,7 +50,7 @@ class ProgramBoxes:
         return entry is not False and self._config.mode != "off" and not self.refused
 
     async def probe(self) -> None:
-        """Learn whether a sandbox can be had, by making one, unless that is known."""
+        """Find out whether a sandbox works, by making one, unless that is known."""
         if self._boxes or self.refused or self._config.mode == "off":
             return
         boxes = Sandboxes(self._launcher)
@@ -89,7 +89,7 @@ class ProgramBoxes:
 
     @property
     def is_busy(self) -> bool:
-        """Whether work goes on here: what runs waits to be asked."""
+        """Always False: these programs wait for requests."""
         return False
 
     async def close(self) -> None:

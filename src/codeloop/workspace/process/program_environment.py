@@ -1,4 +1,4 @@
-"""What programs that run beside us see of our environment: a list of names, none of which is a key's."""
+"""The environment variables that helper programs get from ours: a list of names without keys."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -34,7 +34,7 @@ _OF_TOOLS = frozenset(
         ),
     )
 )
-"""Where tools of developers are, and how they are set up."""
+"""Variables that locate and configure developer tools."""
 _SEARCHED = frozenset(
     (
         *(
@@ -58,14 +58,14 @@ def program_environment(
 ) -> dict[str, str]:
     """Return the environment of a program: what is allowed of ours, then what its definition sets.
 
-    `kept_from`: folders that nothing of ours leads into: what lies there must not decide what the program runs.
+    `kept_from`: variables that lead into these folders are dropped, so that their files can't decide what is run.
     """
     passed = {name: value for name, value in environment.items() if name in ALLOWED or name.startswith(_STARTS)}
     return {**_drop_paths(passed, kept_from), **own}
 
 
 def _drop_paths(passed: dict[str, str], kept_from: Iterable[Path]) -> dict[str, str]:
-    """Return variables without what leads into folders."""
+    """Return the variables without paths into these folders."""
     # A project that is the home itself has all tools of the user's in it.
     home = os.path.realpath(passed.get("HOME") or "/")
     folders = [folder for each in kept_from if not _is_below(home, folder := os.path.realpath(each))]
@@ -80,13 +80,13 @@ def _drop_paths(passed: dict[str, str], kept_from: Iterable[Path]) -> dict[str, 
 def tool_environment(
     environment: Mapping[str, str], own: Mapping[str, str], kept_from: Iterable[Path] = ()
 ) -> dict[str, str]:
-    """Return the environment of a program that works with tools of developers: as above, and where these are."""
+    """Return the environment of a program that runs developer tools: `program_environment` and their variables."""
     more = {name: value for name, value in environment.items() if name in _OF_TOOLS}
     return program_environment(environment, {**_drop_paths(more, kept_from), **own}, kept_from)
 
 
 def _leads_into(value: str, folders: Iterable[str]) -> bool:
-    """Return whether one folder of a list is relative, so wherever a program runs, or in one of these."""
+    """Return whether one path of a list is relative or lies in one of these folders."""
     return not value.startswith("/") or _is_in(value, folders)
 
 

@@ -1,4 +1,4 @@
-"""What a program says beside the protocol that it speaks: in a file that never grows beyond its limit."""
+"""The log of a program's stderr: a file that never grows beyond its limit."""
 
 import re
 from contextlib import suppress
@@ -13,7 +13,7 @@ _ERROR = re.compile(r"^[\w.]*(Error|Exception)\b|\b(error|fatal|panic)\b.*:", re
 
 
 class ProgramLog:
-    """One file, and the one before it. A disk that takes nothing loses lines, nothing else."""
+    """A log file and its predecessor. On a full disk lines are lost, nothing else."""
 
     def __init__(self, file: Path) -> None:
         self.file = file
@@ -22,18 +22,18 @@ class ProgramLog:
 
     @property
     def last_line(self) -> str:
-        """The last line since the program was started last, of an error if there is one; "" for none."""
+        """The last line since the last start, an error's if there is one; "" for none."""
         lines = [line.strip() for line in self.end.splitlines()]
         errors = [line for line in lines if _ERROR.search(line)]
         return (errors or lines or [""])[-1][-_LINE:]
 
     @property
     def end(self) -> str:
-        """The end of what was written since the program was started last."""
+        """The end of what was written since the last start."""
         return self._end.strip()
 
     def begin(self) -> None:
-        """Note that the program is started: what an earlier start wrote is in the file only."""
+        """Note a start of the program: earlier output stays in the file only."""
         self._end = ""
 
     def feed(self, data: bytes) -> None:
@@ -51,7 +51,7 @@ class ProgramLog:
             self._size += len(data)
 
     def note(self, line: str) -> None:
-        """Write a line of ours, or of the server's log."""
+        """Write one line, ours or of the server's log."""
         self.feed(f"{line}\n".encode("utf-8", "replace"))
 
     def read(self) -> str:

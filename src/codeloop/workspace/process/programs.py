@@ -1,4 +1,4 @@
-"""What runs by a program's bare name: found on the PATH, where nothing of the project can stand in for it."""
+"""Looks up bare program names on the PATH, and whether a file of the project could stand in for one."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -19,11 +19,11 @@ _STEERED = {
     "pip3": _PYTHON,
     "rg": ("RIPGREP_CONFIG_PATH",),
 }
-"""The variables by which a program that is not the project's own finds options or code."""
+"""Variables by which programs from outside the project find options or code."""
 
 
 class FoundProgram(Struct, frozen=True):
-    """Where a bare name is found, and why that may not be the program of that name ("": it is).
+    """Where a bare name is found, and why it may not be the expected program ("": it is).
 
     `is_behind`: a folder of the project comes before it on the PATH, in which another one could come into being.
     """
@@ -72,7 +72,7 @@ class SearchPath:
 
 
 def loads_from_project(environment: Mapping[str, str], roots: Sequence[str]) -> str:
-    """Return the variable by which programs load code from the project, or from wherever they run; "": none."""
+    """Return a variable that makes programs load code from the project or the current directory; "": none."""
     for name, value in environment.items():
         if name.startswith(_LOADING) and _leads_inside(value, roots):
             return name
@@ -80,13 +80,13 @@ def loads_from_project(environment: Mapping[str, str], roots: Sequence[str]) -> 
 
 
 def _leads_inside(value: str, roots: Sequence[str]) -> bool:
-    """Return whether a variable's paths lead into the project, or to wherever a program runs."""
+    """Return whether a variable's paths lead into the project or the current directory."""
     parts = value.replace(" ", ":").split(":") if value else []
     return any(not part.startswith("/") or _is_inside(os.path.realpath(part), roots) for part in parts)
 
 
 def _doubt_about(folder: str) -> str:
-    """Return why a folder of the PATH can't be relied on."""
+    """Return why a folder of the PATH can't be trusted."""
     if not folder.startswith("/"):
         return "the PATH has a relative folder"
     writer = find_foreign_writer(folder)

@@ -1,4 +1,4 @@
-"""Programs run for their output, which is handed on as it comes; stopped when it suffices or the time is over."""
+"""Runs a program and streams its output to a function, until its end, its timeout, or enough output."""
 
 import asyncio
 import resource
@@ -27,7 +27,7 @@ class ProgramResult(Struct, frozen=True):
 async def run_program(
     command: Sequence[str], folder: Path, environment: Mapping[str, str], feed: Callable[[bytes], bool], seconds: float
 ) -> ProgramResult:
-    """Run a program until its end, its time, or until `feed` returns True, having seen enough.
+    """Run a program until its end, its timeout, or until `feed` returns True.
 
     It may take PROGRAM_MEMORY bytes. Raises OSError when it can't be started. A caller that is cancelled kills it.
     """

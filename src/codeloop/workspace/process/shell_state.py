@@ -1,4 +1,4 @@
-"""What one shell of a session leaves to the next, and how that differs from what the session began with."""
+"""The directory and variables that one shell of a session passes to the next."""
 
 import os
 import re
@@ -15,7 +15,7 @@ READING = re.compile(
     r"|POSIXLY_CORRECT|PROMPT_COMMAND|PS4",
     re.DOTALL,
 )
-"""Variables by which bash reads a line otherwise than as it is written, or runs something before it."""
+"""Variables that change how bash parses a line, or run something before it."""
 _OWN = frozenset({"PS1", "PS2", "PWD", "OLDPWD", "SHLVL", "_", "UID", "EUID", "PPID"})
 _NOT_CARRIED = frozenset({"PWD", "SHLVL", "_"})
 _EXPORT = re.compile(
@@ -25,11 +25,11 @@ _EXPORT = re.compile(
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _BYTE = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
 _LETTERS = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"a": b"\a", b"b": b"\b", b"E": b"\x1b", b"f": b"\f", b"v": b"\v"}
-"""How bash writes bytes that are no letters."""
+"""How bash writes bytes that are not printable."""
 
 
 class ShellState(Struct, frozen=True):
-    """What a shell leaves to the next one of its session: where it stood, and the variables that it exported.
+    """What a shell passes to the next one of its session: its directory and its exported variables.
 
     `variables`: None for those that the session began with; `outside`: those for a command that runs without a sandbox,
     or in one that is wider than that of others, without what sandboxed commands exported.
@@ -41,12 +41,12 @@ class ShellState(Struct, frozen=True):
 
 
 def for_bash(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return an environment without what changes how bash reads a line."""
+    """Return an environment without the variables that change how bash parses a line."""
     return {name: value for name, value in environment.items() if not READING.fullmatch(name)}
 
 
 def find_changed_variables(left: Mapping[str, str] | None, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return a session's variables that differ from those that it began with ("": not set)."""
+    """Return the variables that differ from those at the session's start ("": unset)."""
     if left is None:
         return {}
     names = {name for name in (*environment, *left) if name.isidentifier() and name not in _OWN}
@@ -54,14 +54,14 @@ def find_changed_variables(left: Mapping[str, str] | None, environment: Mapping[
 
 
 def with_changes(of: Mapping[str, str], before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, str]:
-    """Return variables with the changes that a command made to those that it was given."""
+    """Return the variables `of` with the changes that a command made from `before` to `after`."""
     changed = {name: value for name, value in after.items() if before.get(name) != value}
     return {**{name: value for name, value in of.items() if name in after or name not in before}, **changed}
 
 
 @lru_cache(maxsize=4)
 def parse_exports(printed: str) -> dict[str, str]:
-    """Return the variables that `export -p` printed, but for those that change how bash reads a line.
+    """Parse the output of `export -p`, without the variables that change how bash parses a line.
 
     A command may have written anything in its place: what is not understood is left out, and nothing of it is run. Most
     commands export nothing, so that the same is printed again: who gets the variables must not change them.

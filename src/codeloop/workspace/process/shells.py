@@ -1,4 +1,4 @@
-"""Commands of sessions: each session keeps its directory and environment from call to call."""
+"""Runs the commands of sessions; each session keeps its directory and environment between calls."""
 
 import asyncio
 import os
@@ -28,13 +28,13 @@ from codeloop.workspace.sandbox.sandbox import AllowedHosts, Sandbox, Sandboxes
 
 _SYSTEM = ("/opt/homebrew/bin/bash", "/usr/local/bin/bash", "/usr/bin/bash", "/bin/bash")
 _PLAIN = ("--noprofile", "--norc")
-"""What keeps bash from reading start-up files."""
+"""Options that keep bash from reading start-up files."""
 
 
 class ShellContext(Struct, frozen=True):
     """Where a session's commands run. `session`: its id; the rest as in Workspace.
 
-    `given`: the variables that each command is given anew, whatever those before it exported.
+    `given`: variables set for each command, whatever earlier ones exported.
     """
 
     session: str
@@ -95,7 +95,7 @@ class Shells:
         self._repositories: dict[Path, PlantedRepositories] = {}
         self._states: dict[str, ShellState] = {}
         self.warned: set[str] = set()
-        """What the person was told of these commands, once."""
+        """Warnings that the user was already shown."""
 
     def directory(self, context: ShellContext) -> Path:
         """Return where the session's next command runs."""
@@ -113,7 +113,7 @@ class Shells:
         return {name: value for name, value in changed.items() if name not in self._own | context.given}
 
     def reset(self, session: str) -> None:
-        """Forget the session's working directory and environment."""
+        """Reset the session's working directory and environment."""
         self._states.pop(session, None)
 
     async def run(
@@ -121,7 +121,7 @@ class Shells:
     ) -> CommandResult:
         """Run a command to its end or its timeout.
 
-        `on_output` hears the latest output while it runs, throttled, and once more when the command is cancelled.
+        `on_output` is called with the latest output while it runs, throttled, and once more on cancellation.
         Raises OSError when the shell or the directory can't be used; when cancelled, every process is ended first.
         """
         capture = OutputBuffer(context.scratch)
@@ -240,9 +240,9 @@ class Shells:
         return found
 
     async def survey(self, given: PolicyInput, config: SandboxConfig) -> None:
-        """Look at a work tree before a command, beside the loop: for repositories, at first for what is hidden, too.
+        """Scan a work tree before a command, in a thread: for repositories, the first time also for secrets.
 
-        Its policies protect these from then on.
+        Its policies protect them from then on.
         """
         policies = self._find_policies(given, config)
         if not policies.is_prepared:
@@ -258,7 +258,7 @@ class Shells:
             await asyncio.to_thread(self._repositories[root].note)
 
     async def begin_repositories(self, policy: SandboxPolicy) -> PlantedRepositories | None:
-        """Note which repositories there are before a command under a policy; None where nobody looked for them."""
+        """Record which repositories exist before a command under a policy; None where they were not scanned."""
         found = self._repositories.get(policy.writable[0])
         if found is not None and not found.count_at_once(1):
             await asyncio.to_thread(found.begin)
@@ -279,7 +279,7 @@ class Shells:
 
 
 class _Meter:
-    """Calls `show` with the latest output, soon after it changes and at most once in a while."""
+    """Calls `show` with the latest output soon after a change, throttled."""
 
     def __init__(self, capture: OutputBuffer, show: Callable[[str], None]) -> None:
         self._capture = capture

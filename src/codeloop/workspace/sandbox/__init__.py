@@ -1,1 +1,1 @@
-"""What runs the commands of a work tree, and the sandbox that it runs them in."""
+"""The sandbox that commands run in, and the launcher that starts them."""

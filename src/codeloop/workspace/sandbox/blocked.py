@@ -1,8 +1,7 @@
-"""What the sandbox kept a command from, found in the command's own words, for the model.
+"""Finds in a command's output what the sandbox blocked, for the model.
 
-A failure of the project must not be called a refusal: the model would ask to leave the sandbox, and fail again. So only
-words count that tools use for a refusal, as whole words and in the spelling that they have, and of these only what the
-policy really forbids.
+A failure of the project must not be taken for a refusal: the model would ask to leave the sandbox, and fail again. So
+only the exact words that tools print for a refusal count, and only for what the policy really forbids.
 """
 
 import os
@@ -55,7 +54,7 @@ _SERVICES = (
 """What a tool prints when it lacks a secret or a socket, and what it lacks."""
 _TAIL = 20_000  # characters
 _LINES = 400
-_LONGEST = 2_000  # characters of a line; in a longer one, of a bundle say, anything may stand
+_LONGEST = 2_000  # characters of a line; longer ones (bundled code, for example) may contain anything
 _NOT_EXECUTABLE = 126
 """The shell's exit code where a file is not a program: what the shell prints then is no refusal."""
 _OFF = "the network, which is off for sandboxed commands"
@@ -86,9 +85,9 @@ def find_blocked(
 
 
 def find_strayed_writes(home: Path, since: int) -> list[str]:
-    """Return a note when something was written below a private home that the user would look for in the real one.
+    """Return a note when a file that the user would expect in the real home was written to the private one.
 
-    `since`: a file modification time, in ns. What tools write there has a name with a dot, and is of no interest.
+    `since`: a file modification time, in ns. Names with a dot, which tools write, are ignored.
     """
     changed = sorted(_find_changed(str(home), since, iter(range(SANDBOX_STRAYED.value))))
     found = [path for path in changed if not _is_cache(os.path.relpath(path, home))]
@@ -99,14 +98,14 @@ def find_strayed_writes(home: Path, since: int) -> list[str]:
 
 
 def _is_cache(name: str) -> bool:
-    """Return whether a path of the home is a cache of a tool (`go/pkg`), lies in one, or holds nothing but that."""
+    """Return whether a path of the home is a tool's cache (`go/pkg`), lies in one, or only leads to one."""
     return any(f"{name}/".startswith(f"{row.folder}/") or row.folder.startswith(f"{name}/") for row in CACHES)
 
 
 def _find_changed(folder: str, since: int, left: Iterator[int]) -> Iterator[str]:
     """Yield the files below a folder that are newer, and newer folders in which nothing newer is found.
 
-    `left`: one number for each entry that may yet be looked at.
+    `left`: an iterator with one item for each entry that may still be read.
     """
     try:
         with os.scandir(folder) as entries:
@@ -123,7 +122,7 @@ def _find_changed(folder: str, since: int, left: Iterator[int]) -> Iterator[str]
 def _find_refused_paths(
     output: str, code: int | None, policy: SandboxPolicy, directory: Path, home: Path
 ) -> Iterator[str]:
-    """Yield the policy's reasons against the paths of the lines that speak of a refusal, or of what is missing."""
+    """Yield the policy's reasons against the paths in lines about a refusal or a missing file."""
     for line in output.splitlines()[-_LINES:]:
         if len(line) >= _LONGEST:
             continue
@@ -138,7 +137,7 @@ def _find_refused_paths(
 
 
 def _find_unreached_ports(output: str, policy: SandboxPolicy) -> list[int]:
-    """Return the ports of this machine that a command could not reach although something listens there."""
+    """Return the ports of this machine that a command could not reach although a server listens there."""
     if policy.network == "on":
         return []
     rows = [line[:_LONGEST] for line in output.splitlines()[-_LINES:] if _UNREACHED.search(line[:_LONGEST])]
@@ -159,7 +158,7 @@ def _list_listening() -> set[int]:
 
 
 def _explain_refusal(word: str, policy: SandboxPolicy, directory: Path, home: Path) -> list[str]:
-    """Return the policy's reason against a path, in words; empty when it has none, or the word is no path at all."""
+    """Return the policy's reason against a path; empty when it has none, or the word is not a path."""
     path = _resolve(word, directory, home)
     if path is None:
         return []
@@ -174,7 +173,7 @@ def _explain_refusal(word: str, policy: SandboxPolicy, directory: Path, home: Pa
         return [f"replacing {shown}, which may be written here, but not be renamed or removed"]
     if any(path.is_relative_to(each) for each in policy.writable) or not os.access(path.parent, os.F_OK):
         return []
-    if not policy.shows(path) and os.path.lexists(path):  # Landlock refuses what the others keep out of sight
+    if not policy.shows(path) and os.path.lexists(path):  # Landlock refuses what the other backends hide
         return [f"read of {shown}, which sandboxed commands don't see"]
     # What the user may not write either is refused by the system, outside the sandbox as well.
     may_write = os.access(path if os.path.lexists(path) else path.parent, os.W_OK)
@@ -182,7 +181,7 @@ def _explain_refusal(word: str, policy: SandboxPolicy, directory: Path, home: Pa
 
 
 def _explain_missing(word: str, policy: SandboxPolicy, directory: Path, home: Path) -> list[str]:
-    """Return that a path is out of sight, in words, when it is there and the sandbox does not show it."""
+    """Return a note when a path exists but the sandbox hides it."""
     path = _resolve(word, directory, home)
     if path is None or not is_below_any(path, policy.replaced) or policy.shows(path) or not os.path.lexists(path):
         return []

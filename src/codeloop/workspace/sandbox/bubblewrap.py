@@ -1,4 +1,4 @@
-"""A sandbox made by bubblewrap, where it may make namespaces and we may not: the same points, as its options."""
+"""A sandbox made by bubblewrap, where it may create namespaces and we may not: the policy as its options."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -20,7 +20,7 @@ from codeloop.workspace.sandbox.layers import HOME, make_cache
 from codeloop.workspace.sandbox.policy import SandboxPolicy
 
 _PROGRAMS = ("/usr/bin/bwrap", "/usr/local/bin/bwrap", "/bin/bwrap", "/run/current-system/sw/bin/bwrap")
-"""Where it is looked for: it has more rights than we do, so it is never the one of a project."""
+"""Where it is searched: it may be setuid, so never in a project."""
 _ALONE = ("--die-with-parent", "--unshare-pid", "--as-pid-1", "--unshare-ipc", "--unshare-uts")
 
 
@@ -33,7 +33,7 @@ def bubblewrap() -> str:
 
 
 class OwnFolders(Struct, frozen=True):
-    """Folders of ours: what stands for `/tmp`, and the one with a home and caches, where there is one."""
+    """Our folders: the one mounted as `/tmp`, and the one with the private home and caches, if any."""
 
     temporary: Path
     private: Path | None
@@ -83,7 +83,7 @@ def wrap(program: Sequence[str], policy: SandboxPolicy, own: OwnFolders) -> list
 
 
 def _link(path: Path, target: str, policy: SandboxPolicy, own: OwnFolders) -> Iterable[str]:
-    """Make a link in our own folder for its point, where there is one; elsewhere return the option that makes it."""
+    """Make a link in our own folder that is mounted there; elsewhere return the option that makes it."""
     point = _find_replacement(path, policy, own)
     if point is None:
         return ("--symlink", target, str(path))
@@ -92,14 +92,14 @@ def _link(path: Path, target: str, policy: SandboxPolicy, own: OwnFolders) -> It
 
 
 def _make_point(path: Path, policy: SandboxPolicy, own: OwnFolders) -> None:
-    """Make what a path is bound to in our own folders: bubblewrap would follow a link that a command left there."""
+    """Make a mount point in our own folders: bubblewrap would follow a link that a command left there."""
     point = _find_replacement(path, policy, own)
     if point is not None:
         os.close(open_point(str(point), is_folder=path.is_dir(), is_ours=True))
 
 
 def _find_replacement(path: Path, policy: SandboxPolicy, own: OwnFolders) -> Path | None:
-    """Return where a path lies in our own folders, which stand for the home and for `/tmp`."""
+    """Return where a path lies in our own folders, which replace the home and `/tmp`."""
     points = {policy.home: own.private / HOME} if policy.home and own.private else {}
     points |= {Path(point): own.temporary for point in TEMPORARY}
     for point, folder in points.items():
@@ -109,7 +109,7 @@ def _find_replacement(path: Path, policy: SandboxPolicy, own: OwnFolders) -> Pat
 
 
 def _proc() -> Iterable[str]:
-    """Yield the options that keep the machine's settings unchanged: bubblewrap leaves them to who is root."""
+    """Yield the options that keep /proc's settings read-only, which bubblewrap leaves writable to root."""
     for path in filter(os.path.lexists, (f"/proc/{name}" for name in PROC_READ_ONLY)):
         yield from _at("--ro-bind", path)
     for path in filter(os.path.lexists, (f"/proc/{name}" for name in PROC_HIDDEN)):

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 
 class Cache(NamedTuple):
-    """A folder that a tool fills: where it is below the home, the variable that names it, and how else it is moved.
+    """A tool's cache folder: its path below the home, the variable that names it, and other ways to move it.
 
     `base`: a variable that names a folder, and where the cache is below that.
     """
@@ -70,7 +70,7 @@ CACHES = (
     *map(Cache, _PLAIN.split()),
     *(_OF_MACOS if sys.platform == "darwin" else ()),
 )
-"""Read, and written into a layer of the project's own. One that is absent is made in the project's private home."""
+"""Caches that are read, with writes going to a layer of the project. A missing one is made in the private home."""
 
 _TOOLS = """
 .local/bin .local/lib .local/libexec .local/share/uv/python .local/share/uv/tools .local/share/pipx .local/pipx
@@ -92,7 +92,7 @@ miniconda3 anaconda3 miniforge3 mambaforge micromamba .miniconda3 .conda/envs .c
 .kotlinc .spack .erlangs .kerl .kiex .swiftenv .tenv .luaver .phpbrew .config/herd-lite/bin Library/Python
 """
 TOOLS = tuple(_TOOLS.split())
-"""Seen below the home, with what is in them."""
+"""Folders below the home that are visible, with their contents."""
 
 _SETTINGS = """
 .gitconfig .config/git .gitignore .gitignore_global .gitattributes .gitmessage .npmrc .yarnrc .yarnrc.yml .bunfig.toml
@@ -106,13 +106,13 @@ _SETTINGS = """
 .ocamlformat .config/composer/config.json .jshintrc .stylelintrc .markdownlintrc .actrc .sqlfluff .config/starship.toml
 """
 SETTINGS = tuple(_SETTINGS.split())
-"""Seen below the home, unless they hold a token: tools read them."""
+"""Settings files below the home that are visible unless they hold a token."""
 NPM_SETTINGS = (
     *(".nvm/versions/node/*/etc/npmrc", ".local/share/mise/installs/node/*/etc/npmrc", ".n/etc/npmrc"),
     *(".asdf/installs/nodejs/*/etc/npmrc", ".volta/tools/image/node/*/etc/npmrc", ".nodenv/versions/*/etc/npmrc"),
     *(".local/share/fnm/node-versions/*/installation/etc/npmrc", ".fnm/node-versions/*/installation/etc/npmrc"),
 )
-"""Where each version of node has settings of npm for all projects; unreadable when they hold a token."""
+"""Where each version of node keeps global npm settings; unreadable when they hold a token."""
 TOKEN = (
     rb"(?im)(?:token|_auth|api[-_]?key|_key|_pat|secret|passw(?:or)?d|smtppass|passphrase|bearer)[\w\"'\])-]*"
     rb"(?:\s*(?:\|\|)?[=:>]\s*[\"']?|[ \t]+[\"'])(?!\$[{(]|%\(|\s)[^\s\"'<>{}$=:]"
@@ -121,10 +121,10 @@ TOKEN = (
     rb"|BUNDLE_(?!BUILD__|MIRROR__|LOCAL__)[A-Z0-9_]+__[A-Z0-9_]+:"
     rb"|gh[pousr]_[A-Z0-9]{20}|github_pat_|glpat-[\w-]{16}|npm_[A-Z0-9]{30}|pypi-[\w-]{40}|\bsk-[\w-]{20}"
 )
-"""What a file of settings holds that is not shown: a token, a password; not the name of a variable with one."""
+"""Contents that hide a settings file: a token, a password; not the name of a variable that holds one."""
 
 LINKING = {"UV_LINK_MODE": "copy", "pnpm_config_store_dir": "{home}/.local/share/pnpm/store"}
-"""For tools that link files from a cache: from a layer that fails, or they make a cache in the project instead."""
+"""For tools that hard-link files from a cache, which fails from a layer, or makes a cache in the project."""
 
 FOLDER_VARIABLES = (
     *("VIRTUAL_ENV", "CONDA_PREFIX", "CONDA_ROOT", "MAMBA_ROOT_PREFIX", "PYENV_ROOT", "PIPX_HOME", "PIPX_BIN_DIR"),
@@ -150,7 +150,7 @@ WHOLE = (
     *("pyvenv.cfg", "conda-meta", "release", "VERSION", "go.env", "lib", "lib64", "libexec", "lib/node_modules"),
     *("versions", "installs", "specifications", "autoload.php"),
 )
-"""What shows that the folder above one of programs was installed with them, and is needed by them."""
+"""Entries which show that the parent of a `bin` folder was installed with its programs."""
 CLONES = (
     ("libexec", "shims version plugins pyenv.d rbenv.d nodenv.d goenv.d phpenv.d share"),
     ("asdf.sh", "shims plugins completions asdf.fish"),
@@ -158,6 +158,6 @@ CLONES = (
     ("bin/internal/engine.version", "packages version engine"),
     ("Cellar", "Cellar Caskroom opt etc share Library Homebrew"),
 )
-"""Tools that are installed as clones of their repositories: what each is known by, and what it needs besides WHOLE."""
+"""Tools installed as clones of their repositories: how each is recognised, and what it needs besides WHOLE."""
 PROGRAMS = frozenset({"bin", "sbin", "shims", "cmd", "condabin", "Scripts"})
 """Names of folders of programs."""

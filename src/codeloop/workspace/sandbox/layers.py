@@ -1,4 +1,4 @@
-"""Our folders for what sandboxed commands write to the home and to caches: kept from session to session, bounded."""
+"""Folders for what sandboxed commands write to the home and to caches: kept between sessions, bounded in size."""
 
 import fcntl
 import itertools
@@ -19,21 +19,21 @@ from codeloop.workspace.sandbox.home_rows import CACHES, LINKING
 from codeloop.workspace.sandbox.policy import SandboxPolicy
 
 OWN_CACHES = "caches"
-"""The folder of caches that variables lead to, where none can be layered."""
+"""The folder of caches that variables point to, where overlays are unavailable."""
 HOME = "home"
-"""The folder that stands for the home directory."""
+"""The folder that replaces the home directory."""
 _LOCK = ".lock"
 
 
 class PrivateFolder(Struct, frozen=True):
-    """A folder of a work tree that one process has. `lock`: the descriptor that says so, held by its sandboxes too."""
+    """A work tree's folder that one process uses. `lock`: the locked descriptor, held by its sandboxes too."""
 
     path: Path
     lock: int
 
 
 class PrivateFolders:
-    """Those that this process has. Another process of the same work tree has others: no layer is mounted twice."""
+    """The private folders of this process. Each process of a work tree has its own: no layer is mounted twice."""
 
     def __init__(self) -> None:
         self._taken: dict[Path, PrivateFolder] = {}
@@ -56,7 +56,7 @@ class PrivateFolders:
         return found.path if found is not None else None
 
     def now(self, policy: SandboxPolicy) -> int:
-        """Return the time that a file written now would get, in ns: it is behind the clock by some ms."""
+        """Return the time that a file written now would get, in ns: it lags some ms behind the clock."""
         found = self._taken.get(policy.private) if policy.private is not None else None
         if found is None:
             return 0
@@ -71,7 +71,7 @@ class PrivateFolders:
 
 
 def _free(private: Path) -> Iterator[PrivateFolder]:
-    """Yield the folders that no other process has, the oldest first."""
+    """Yield the folders that no other process uses, the oldest first."""
     for number in itertools.count(1):
         path = private / str(number)
         if (lock := _lock(path)) is not None:
@@ -81,7 +81,7 @@ def _free(private: Path) -> Iterator[PrivateFolder]:
 
 
 def _lock(path: Path) -> int | None:
-    """Return a locked descriptor that stands for a folder; None when another process has it."""
+    """Return a locked descriptor of a folder; None when another process has locked it."""
     fd = os.open(path.with_suffix(_LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -97,19 +97,19 @@ def layer_name(path: Path) -> str:
 
 
 def make_cache(private: Path | None, path: str) -> Path:
-    """Return the folder that stands for a cache where the two can't be joined, made when it is absent."""
+    """Return the folder that replaces a cache where overlays are unavailable, made when absent."""
     folder = Path(private or "/", layer_name(Path(path)), "own")
     make_private(folder)
     return folder
 
 
 def linking_variables(policy: SandboxPolicy) -> dict[str, str]:
-    """Return variables that have tools copy what they would link from a cache, where the home is a private one."""
+    """Return variables that make tools copy instead of link from a cache, where the home is a private one."""
     return {name: text.format(home=policy.home) for name, text in LINKING.items()} if policy.home is not None else {}
 
 
 def cache_variables(folder: Path, policy: SandboxPolicy, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return variables that lead tools to caches of the project's own."""
+    """Return variables that point tools to the project's own caches."""
     own = folder / OWN_CACHES
     found = {row.variable: str(own / row.folder) for row in CACHES if row.variable}
     found |= {"GRADLE_USER_HOME": str(own / ".gradle"), "XDG_CACHE_HOME": str(own / ".cache")}
@@ -124,7 +124,7 @@ def cache_variables(folder: Path, policy: SandboxPolicy, environment: Mapping[st
 def prune_private(
     scratch: Path, age: float = SANDBOX_PRIVATE_AGE.seconds, size: int = SANDBOX_PRIVATE_SIZE.value
 ) -> None:
-    """Remove the folders that nobody has had for `age` seconds, and each that grew beyond `size` bytes.
+    """Remove the folders unused for `age` seconds, and each that grew beyond `size` bytes.
 
     Those of the project's other work trees, too.
     """

@@ -1,4 +1,4 @@
-"""What no sandboxed command may reach, and what of a project decides what runs later. Rows, no code."""
+"""Paths that no sandboxed command may reach, and project files that decide what runs later. Rows, no code."""
 
 TOKEN_FILES = {
     ".npmrc": rb"_auth\w*\s*=\s*(?!\$\{)\S|_password",
@@ -9,7 +9,7 @@ TOKEN_FILES = {
     "nuget.config": rb"(?i)ClearTextPassword",
     "gradle.properties": rb"(?im)^[\w.]*(?:password|token|secret|passphrase)\s*[=:]\s*[^\s$]",
 }
-"""Tools need these, so they are unreadable only when they hold this: a token, not the name of a variable."""
+"""Files that tools need: unreadable only when they match this, a token (not the name of a variable)."""
 TOOL_SETTINGS = ("pip.conf", ".condarc", "condarc", "rc", "pipx_metadata.json", "uv-receipt.toml", "config")
 """Names of files that installed tools keep beside their programs; unreadable when they hold a token."""
 SYSTEM_SECRETS = (
@@ -36,19 +36,19 @@ DATA = (
     *("/home", "/root", "/Users", "/Volumes", "/srv", "/mnt", "/media", "/var/www", "/var/backups", "/var/mail"),
     *("/var/spool", "/export/home"),
 )
-"""Where people and services keep what is theirs: of it, only the project and tools are there for commands."""
+"""Folders of users and services: only the project and tools in them are visible to commands."""
 _PROGRAMS = """
 bin boot dev etc lib lib32 lib64 libx32 proc run sbin sys tmp usr var opt nix gnu snap cores private
 System Library Applications
 """
 SYSTEM = frozenset(_PROGRAMS.split())
-"""Folders at the top that hold programs. Of any other one, in which a project lies, only the project is there."""
+"""Top-level folders that hold programs. Of any other that contains the project, only the project is visible."""
 SOCKETS = (
     *("SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS", "DBUS_SYSTEM_BUS_ADDRESS", "DOCKER_HOST", "CONTAINER_HOST"),
     *("GPG_AGENT_INFO", "WAYLAND_DISPLAY", "DISPLAY", "XAUTHORITY", "SWAYSOCK", "I3SOCK", "TMUX", "STY", "NVIM"),
     *("KITTY_LISTEN_ON", "VSCODE_IPC_HOOK_CLI"),
 )
-"""Variables that lead to sockets of others: a sandboxed command does not get them."""
+"""Variables that point to sockets of other programs: a sandboxed command does not get them."""
 
 OWN_NAMES = ("codeloop.json", "codeloop.jsonc", "opencode.json", "opencode.jsonc", ".codeloop", ".opencode")
 """Our configuration in a project: read-only where it is, and none may appear."""
@@ -56,8 +56,8 @@ VCS_NAMES = (
     *(".hg/hgrc", ".hg/hgrc-not-shared", ".hg/sharedpath", ".sl/config", ".sl/sharedpath", ".jj/repo/config.toml"),
     *(".jj/workspace-config.toml", "_darcs/prefs/defaults", ".pijul/config"),
 )
-"""What of other version control at the top of a project decides which programs it runs; the same."""
+"""Files of other version control systems at the top of a project that decide which programs run: also read-only."""
 TEST_FOLDERS = frozenset({"test", "tests", "testdata", "fixtures", "examples", "spec"})
 """Private keys below these are made for tests."""
 SKIPPED = frozenset({".git", "node_modules", ".venv", "venv", "__pycache__", "target", "site-packages", ".tox", ".nox"})
-"""Folders of a project in which no secrets of its own are looked for."""
+"""Folders of a project that are not searched for secrets."""

@@ -1,4 +1,4 @@
-"""What a sandboxed command may read and write: the settings, the rows of `locations` and this project, put together."""
+"""Sandbox policies, composed of the settings, the rows of `locations`, and the project's files."""
 
 import itertools
 import os
@@ -76,7 +76,7 @@ class SandboxPolicy(Struct, frozen=True):
 
 
 class SandboxGrants(Struct, frozen=True):
-    """What the user or a rule allowed for one command: places to write, secrets to read. Paths without links.
+    """What the user or a rule allowed for one command: paths to write, secrets to read. Without links.
 
     `kept` and `unseen`: what rules deny to write and to read, also in the project.
     """
@@ -91,7 +91,7 @@ NOTHING = SandboxGrants()
 
 
 class PolicyInput(Struct, frozen=True):
-    """What a policy is made for. `own`: our folders, of which `scratch` alone may be read. `home`: the person's."""
+    """The input of a policy. `own`: our folders, of which only `scratch` may be read. `home`: the user's."""
 
     root: Path
     directory: Path
@@ -111,7 +111,7 @@ class PolicyInput(Struct, frozen=True):
 
 
 class _Usual(NamedTuple):
-    """The policy of commands that nothing more was allowed. `states`: of the paths that it was made from."""
+    """The policy of commands without grants. `states`: of the paths that it was made from."""
 
     made_from: tuple[Surroundings, frozenset[Path], SandboxGrants, tuple[Path, ...]]
     states: PathStates
@@ -119,7 +119,7 @@ class _Usual(NamedTuple):
 
 
 class Policies:
-    """Makes the policies of one work tree. What lies outside the project is looked at again when it changed."""
+    """Makes the policies of one work tree. Paths outside the project are read again when they change."""
 
     def __init__(self, given: PolicyInput, config: SandboxConfig) -> None:
         self._source = given
@@ -136,7 +136,7 @@ class Policies:
     def policy(self, grants: SandboxGrants = NOTHING, more: Sequence[Path] = ()) -> SandboxPolicy:
         """Return the policy of one command. Looks at the disk; makes granted files.
 
-        `more`: what else is protected where it is, and may not appear where it is not. Where nothing is allowed beyond
+        `more`: further protected paths, which may not appear if they are absent. Where nothing is allowed beyond
         the usual, the policy of the command before is returned while nothing changed that it was made from: that takes
         a tenth of the time.
         """
@@ -208,11 +208,11 @@ class Policies:
 
     @property
     def is_prepared(self) -> bool:
-        """Whether the disk was looked at."""
+        """Whether `prepare` was called."""
         return self._around is not None
 
     def prepare(self) -> None:
-        """Look at the project and what is around it for the first time: a second for 300,000 files."""
+        """Scan the project and its surroundings for the first time: a second for 300,000 files."""
         self._find_secrets()
         self.surroundings()
 

@@ -1,4 +1,4 @@
-"""Our end of the launcher: commands started by it, heard of and ended."""
+"""The client of the launcher: starts commands through it, awaits and ends them."""
 
 import asyncio
 import errno
@@ -29,7 +29,7 @@ _PROGRAM = (
 )
 _ROOT = Path(codeloop.__file__).parents[1]
 MARK = "CODELOOP_CHILD"
-"""The variable that marks what commands start, where the system knows no subreaper."""
+"""The variable that marks a command's processes where the system has no subreaper."""
 _ANSWERS = 256  # bytes
 _ROUND = 0.02  # seconds
 _ANSWER = re.compile(rb"(started|failed|exit|ended|stopped) (-?[0-9]{1,10})(?: (directory|program|memory|processes))?")
@@ -38,7 +38,7 @@ T = TypeVar("T")
 
 
 def keep_from(environment: Mapping[str, str]) -> None:
-    """When keys of ours are kept from a program that gets this environment, keep it from reading our memory, too."""
+    """When this environment lacks keys of ours, keep its programs from reading them in our memory, too."""
     if os.environ.keys() - environment.keys():
         hide()
 
@@ -115,7 +115,7 @@ class LaunchedProcess:
             self._settle_all()
 
     def _hear(self, line: bytes) -> None:
-        """Take one answer. It may come from inside a sandbox, so anything may be in it."""
+        """Handle one answer. It may come from inside a sandbox, so it is untrusted."""
         found = _ANSWER.fullmatch(line)
         if found is None:
             return
@@ -136,12 +136,12 @@ class LaunchedProcess:
                 self._settle_all()
 
     async def _give_up(self) -> None:
-        """Have it killed from outside: what it runs under does not answer, since it was stopped or starved."""
+        """Kill it from outside: its supervisor does not answer, since it was stopped or starved."""
         await self._abandon()
         self._settle_all()
 
     def _settle_all(self) -> None:
-        """Settle what was not answered: the supervisor has ended, and with it all that it watched over."""
+        """Resolve what is pending: the supervisor has ended, and with it all its processes."""
         if self._channel.fileno() >= 0:
             self._loop.remove_reader(self._channel)
             self._channel.close()
@@ -156,7 +156,7 @@ def _settle(future: "asyncio.Future[T]", value: T) -> None:
 
 
 class Forker:
-    """Starts programs where it is: on the machine, or in a sandbox. `mark` begins the marks of what it starts."""
+    """Starts programs, on the machine or in one sandbox. `mark` is the prefix of their marks."""
 
     def __init__(self, mark: str, control: socket.socket | None = None) -> None:
         self.mark = mark
@@ -167,7 +167,7 @@ class Forker:
 
     @contextmanager
     def hold(self) -> Generator[None, None, None]:
-        """Keep it from being idle, for who is about to start something; `start` does so by itself."""
+        """Mark it as busy for a caller that is about to start something; `start` does so itself."""
         self._users += 1
         try:
             yield
@@ -176,12 +176,12 @@ class Forker:
 
     @property
     def is_idle(self) -> bool:
-        """Return whether nothing that it started is left, and nobody is about to start something."""
+        """Return whether nothing runs and nobody is about to start something."""
         return not self._users and all(process.is_gone for process in self._processes)
 
     @property
     def is_lost(self) -> bool:
-        """Return whether the process that starts the programs has ended, killed when memory was short, say."""
+        """Return whether the launcher's process has ended (for example, killed when memory was short)."""
         return self._control is None or _is_hung_up(self._control)
 
     async def start(self, launch: Launch) -> LaunchedProcess:
@@ -217,7 +217,7 @@ class Forker:
         return socket.socket(fileno=fds[0])
 
     async def enter(self, rows: Sequence[str], held: Sequence[int] = ()) -> "Forker":
-        """Return one that works in a sandbox, made as the rows say. Raises OSError, which says why that failed.
+        """Return a Forker in a new sandbox, made from the plan's rows. Raises OSError with the reason of a failure.
 
         `held`: descriptors that stay open for as long as it lives.
         """
@@ -235,9 +235,9 @@ class Forker:
         return Forker(self.mark, ours)
 
     async def enter_by(self, wrapped: Callable[[Sequence[str]], Sequence[str]], rows: Sequence[str]) -> "Forker":
-        """Return one that works in a sandbox that another program makes. Raises OSError as `enter` does.
+        """Return a Forker in a sandbox that another program makes. Raises OSError as `enter` does.
 
-        `wrapped`: makes the command of that program of the one that it runs there.
+        `wrapped`: turns the command to run there into that program's command.
         """
         ours, theirs = socket.socketpair()
         channel, inside = socket.socketpair()
@@ -269,7 +269,7 @@ class Forker:
         self._end_control()
 
     async def abandon(self) -> None:
-        """End all that runs here without asking it: the first process of a sandbox sees that nobody asks any more."""
+        """End all that runs here without a request: the sandbox's first process notices that its client is gone."""
         self._end_control()
 
     def _end_control(self) -> None:
@@ -297,7 +297,7 @@ class Forker:
 
 
 class ProcessLauncher(Forker):
-    """Starts programs on the machine through a small process, itself started at the first; it ends them if we die."""
+    """Starts programs through a small process, itself started at first use, which ends them if we die."""
 
     def __init__(self) -> None:
         super().__init__(os.urandom(8).hex())
@@ -315,7 +315,7 @@ class ProcessLauncher(Forker):
             self._child.kill()
 
     async def abandon(self) -> None:
-        """End all that it started, also where a command has stopped it: then by its processes, as we see them."""
+        """End all that it started, even when a command has stopped it: then by killing the processes that we see."""
         self._end_control()
         if self._child is None:
             return
@@ -354,7 +354,7 @@ class ProcessLauncher(Forker):
 
 
 async def to_the_end(ending: Awaitable[object]) -> None:
-    """Wait until processes have ended, even when the wait is cancelled; then raise that."""
+    """Wait until processes have ended, even when cancelled; then raise the cancellation."""
     task = asyncio.ensure_future(ending)
     cancelled = False
     while not task.done():
@@ -392,7 +392,7 @@ async def _readable(channel: socket.socket) -> None:
 
 
 def _is_hung_up(control: socket.socket) -> bool:
-    """Return whether nobody has the other end any more."""
+    """Return whether the other end is closed."""
     events = select.poll()
     events.register(control, 0)
     return bool(events.poll(0))

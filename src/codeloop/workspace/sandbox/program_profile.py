@@ -1,4 +1,4 @@
-"""What a program that runs beside us may do in a sandbox of its own: servers, formatters, hooks, extensions."""
+"""Sandbox profiles of helper programs: servers, formatters, hooks, extensions."""
 
 import os
 from collections.abc import Iterable
@@ -14,13 +14,13 @@ from codeloop.workspace.sandbox.policy import Policies, PolicyInput, SandboxGran
 from codeloop.workspace.sandbox.surroundings import is_below_any, leads_out
 
 _TOPS = (".git", "package.json", "pyproject.toml", "pyvenv.cfg", "Cargo.toml", "go.mod")
-"""What lies at the top of the folder that a program's code is in."""
+"""Files that mark the top of a program's code."""
 
 
 class ProgramProfile(Struct, frozen=True):
-    """What one program may do; all else as a sandboxed command, but that it may only read the project.
+    """What one program may do: as a sandboxed command, but it may only read the project.
 
-    `own`: its folder, for its data; `writable`, `readable`: what else, whole paths.
+    `own`: its data folder; `writable`, `readable`: further absolute paths.
     """
 
     own: Path
@@ -31,7 +31,7 @@ class ProgramProfile(Struct, frozen=True):
 
 
 def widen(profile: ProgramProfile, entry: bool | ProgramSandboxConfig, root: Path) -> ProgramProfile | None:
-    """Return a profile with what an entry of the configuration adds; None: it runs without a sandbox."""
+    """Return a profile with the grants of a configuration entry; None: it runs without a sandbox."""
     if isinstance(entry, bool):
         return profile if entry else None
     writable, readable = (tuple(root / from_home(each) for each in paths) for paths in (entry.writable, entry.readable))
@@ -91,7 +91,7 @@ class ProfilePolicies:
 
 
 def find_code(words: Iterable[str], home: Path) -> tuple[Path, ...]:
-    """Return the folders of the code that a command names by whole paths.
+    """Return the code folders that a command names by absolute paths.
 
     Below the home, those of a whole project; elsewhere, a program's own folder, or its virtual environment.
     """
@@ -100,7 +100,7 @@ def find_code(words: Iterable[str], home: Path) -> tuple[Path, ...]:
 
 
 def find_named(values: Iterable[str]) -> tuple[Path, ...]:
-    """Return the files and folders that variables of an entry name by whole paths, several with colons between."""
+    """Return the files and folders that an entry's variables name by absolute paths, separated by colons."""
     named = [Path(each) for value in values for each in value.split(os.pathsep) if each.startswith("/")]
     return tuple(path for path in dict.fromkeys(named) if os.access(path, os.F_OK))
 

@@ -1,4 +1,4 @@
-"""Files that no sandboxed command may change or make: put back after it, where the kernel could not keep them."""
+"""Files that no sandboxed command may change or create: restored afterwards where the kernel can't protect them."""
 
 import itertools
 import os
@@ -22,7 +22,7 @@ _SHOWN = 3
 class SetAside(Struct, frozen=True):
     """A file or folder that appeared while a sandboxed command ran, and where it was moved to.
 
-    Nobody can tell whether the command made it or a person did meanwhile.
+    The command may have made it, or the user meanwhile.
     """
 
     path: Path
@@ -37,7 +37,7 @@ class SetAside(Struct, frozen=True):
 
 
 class ProtectedFiles:
-    """What a policy protects, as it is before a command. `folder`: where what appeared is moved to.
+    """The state of a policy's protected files before a command. `folder`: where new ones are moved to.
 
     `keep`: remember the contents, too, since the sandbox can't keep the files from being written. `repositories`: begun
     for the command; `warnings`: what was found in them, for the model and the user.
@@ -58,13 +58,13 @@ class ProtectedFiles:
         self._protected = policy.protected if keep else ()
 
     def is_little(self) -> bool:
-        """Return whether little is left to look at for `restore`: nothing happened in the repositories, for one."""
+        """Return whether `restore` will be quick: no change in the repositories, for example."""
         if self._repositories is not None and self._repositories.count_at_once(-1):
             self._repositories = None
         return self._repositories is None and not self._protected and not self._granted
 
     def restore(self) -> list[str]:
-        """Put back what was changed and move away what appeared; return what was done, for the model."""
+        """Restore changed files and move away new ones; return what was done, for the model."""
         notes: list[str] = []
         if self._repositories is not None:
             found, self._repositories = self._repositories.end(), None

@@ -1,4 +1,4 @@
-"""What the sandbox of this machine keeps commands from, shown by trying it: each attempt is a real program's."""
+"""Tests what this machine's sandbox blocks, by running real programs that attempt it."""
 
 import os
 import socket
@@ -20,14 +20,14 @@ _HAS_PROC = sys.platform == "linux"
 
 
 class Attempt(Struct, frozen=True):
-    """One attempt of a sandboxed command; `ok`: it was kept from what it wanted."""
+    """One attempt of a sandboxed command; `ok`: it was blocked."""
 
     what: str
     ok: bool
 
 
 class SandboxReport(Struct, frozen=True):
-    """`backend`: what enforces the sandbox, "" for nothing; `refused`: why other kinds can't be had here."""
+    """`backend`: what enforces the sandbox, "" for nothing; `refused`: why other backends are unavailable."""
 
     mode: str
     backend: str
@@ -42,12 +42,12 @@ class SandboxReport(Struct, frozen=True):
 
     @property
     def holds(self) -> bool:
-        """Return whether there is a sandbox, and it kept every attempt from what it wanted."""
+        """Return whether there is a sandbox and it blocked every attempt."""
         return bool(self.backend) and all(attempt.ok for attempt in self.attempts)
 
 
 async def report_on(given: PolicyInput, config: SandboxConfig, *, is_brief: bool = False) -> SandboxReport:
-    """Try the sandbox in a project made for that. Returns what came of it, and what a policy says of this given.
+    """Try the sandbox in a temporary project. Returns the results, and the policy for `given`.
 
     `is_brief`: with two attempts, one that has to fail and one that has to work.
     """
@@ -81,7 +81,7 @@ async def report_on(given: PolicyInput, config: SandboxConfig, *, is_brief: bool
 
 
 class _Trial:
-    """A project that is there only to try the sandbox, beside a secret and a socket that commands may not reach."""
+    """A temporary project to try the sandbox in, next to a secret and a socket that commands may not reach."""
 
     def __init__(self, shells: Shells, given: PolicyInput, config: SandboxConfig, folder: Path) -> None:
         root, self._hidden = folder / "project", folder / "hidden"

@@ -31,11 +31,11 @@ from codeloop.workspace.sandbox.policy import SandboxPolicy
 from codeloop.workspace.sandbox.process_launcher import Forker, ProcessLauncher
 
 _TEMPORARY = tuple(Path("/", name) for name in ("tmp", "var/tmp"))
-"""What is a private folder for sandboxed commands."""
+"""Folders that are private to sandboxed commands."""
 _CONTAINER_MEMORY = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 _CONTAINER_PROCESSES = ("/sys/fs/cgroup/pids.max", "/sys/fs/cgroup/pids/pids.max")
 _LINKS = 40
-"""How many links in a row the system follows."""
+"""How many consecutive links the system follows."""
 Backend = Literal["namespaces", "bubblewrap", "landlock", "sandbox-exec"]
 _OF_SYSTEMS: dict[str, tuple[Backend, ...]] = {
     "linux": ("namespaces", "bubblewrap", "landlock"),
@@ -45,7 +45,7 @@ BACKENDS = _OF_SYSTEMS.get(sys.platform, ())
 
 
 class AllowedHosts(Protocol):
-    """What lets commands reach some hosts; see `network.HostNetwork`, which is loaded when it is needed."""
+    """The proxy that lets commands reach some hosts: `network.HostNetwork`, imported when needed."""
 
     @property
     def count(self) -> int:
@@ -53,7 +53,7 @@ class AllowedHosts(Protocol):
         ...
 
     async def environment(self, session: str) -> dict[str, str]:
-        """Return the variables that lead a session's commands to it."""
+        """Return the variables that point a session's commands to it."""
         ...
 
     def list_refused(self, session: str, after: int) -> list[str]:
@@ -66,11 +66,14 @@ class AllowedHosts(Protocol):
 
 
 class SandboxRefused(OSError):
-    """No sandbox can be had on this machine; the text says what was tried."""
+    """No sandbox works on this machine; the text says what was tried."""
 
 
 class Sandbox(Struct, frozen=True):
-    """One that holds. `backend`: what enforces it; `forker` starts programs in it; `places`: what its paths were."""
+    """A working sandbox.
+
+    `backend`: what enforces it; `forker` starts programs in it; `places`: its paths' identities.
+    """
 
     backend: Backend
     policy: SandboxPolicy
@@ -79,19 +82,19 @@ class Sandbox(Struct, frozen=True):
 
     @property
     def network(self) -> Forker | None:
-        """Return where its network is, when it is not one that several share."""
+        """Return its network's forker, when the network is not shared."""
         return self.forker if self.backend in {"bubblewrap", "sandbox-exec"} else None
 
     @property
     def replaces_temporary(self) -> bool:
-        """Return whether private folders stand for `/tmp`, the home and caches; else variables name some."""
+        """Return whether private folders replace `/tmp`, the home and caches; else variables point to some."""
         return self.backend in {"namespaces", "bubblewrap"}
 
     @property
     def lack(self) -> str:
-        """Return why commands in it are asked about as if there were none; "" where it holds.
+        """Return why commands in it need permission as if there were no sandbox; "" where it protects.
 
-        Landlock can't hide a file in a project that may be written. What starts with a person's shell lies in the home.
+        Landlock can't hide a file in a writable project. Start-up files of the user's shell lie in the home.
         """
         if self.policy.holds_home:
             return "the project holds your home, with all that your own programs start from"
@@ -108,7 +111,7 @@ class Sandbox(Struct, frozen=True):
 class Sandboxes:
     """The sandboxes of one work tree. Those without access to the machine's network share one network of their own.
 
-    `refused`: why each kind that was tried can't be had here. Close it before its launcher.
+    `refused`: why each backend that was tried is unavailable. Close it before its launcher.
     """
 
     def __init__(
@@ -127,24 +130,27 @@ class Sandboxes:
         self._hosts: dict[Forker | None, AllowedHosts] = {}
         self._listed: tuple[str, ...] | None = None
         self._entering = asyncio.Lock()
-        """Two that make the first sandbox at once would make two, and the network of one of them would be lost."""
+        """Held while the first sandbox is made: two tasks would make two, and lose the network of one."""
 
     @asynccontextmanager
     async def use(self, policy: SandboxPolicy) -> AsyncGenerator[Sandbox, None]:
-        """Enter a sandbox to start something in it; it is not ended meanwhile. Raises SandboxRefused as `enter`."""
+        """Hold a sandbox while something is started in it, so that it is not ended meanwhile.
+
+        Raises SandboxRefused as `enter`.
+        """
         sandbox = await self.enter(policy)
         with sandbox.forker.hold():
             yield sandbox
 
     def find(self, policy: SandboxPolicy) -> Sandbox | None:
-        """Return a sandbox that was made for a policy, to know what it holds: its files may be others by now."""
+        """Return the sandbox that was made for a policy, whose files may have been replaced since."""
         return next((one for one in self._open if one.policy == policy and not one.forker.is_lost), None)
 
     async def enter(self, policy: SandboxPolicy) -> Sandbox:
-        """Return a sandbox for a policy. Each one tries itself out when it is made, so it holds.
+        """Return a sandbox for a policy. Each one is tested when it is made.
 
-        When another is entered it may be ended, unless a start in it has begun: who waits before that takes `used`.
-        Raises SandboxRefused where no kind of sandbox can be had.
+        It may be ended when another is entered, unless a start in it has begun: use `use` to hold it.
+        Raises SandboxRefused where no backend works.
         """
         async with self._entering:
             return await self._enter_alone(policy)
@@ -214,7 +220,7 @@ class Sandboxes:
         return kept if hosts is None else {**kept, **await hosts.environment(session)}
 
     def own_environment(self, sandbox: Sandbox, environment: Mapping[str, str]) -> dict[str, str]:
-        """Return the environment of a program of ours in a sandbox: without variables that lead to a network."""
+        """Return the environment of our own program in a sandbox: without variables that point to a network."""
         kept = {name: value for name, value in environment.items() if name not in SOCKETS}
         if sandbox.replaces_temporary:
             return {**linking_variables(sandbox.policy), **kept}
@@ -223,7 +229,7 @@ class Sandboxes:
         return {**kept, **caches, "TMPDIR": str(self._temporary)}
 
     def private_home(self, sandbox: Sandbox) -> Path | None:
-        """Return the folder that stands for the home of a sandbox's commands, None for none."""
+        """Return the folder that replaces the home of a sandbox's commands, or None."""
         folder = self._private.folder(sandbox.policy)
         has_one = folder is not None and sandbox.replaces_temporary and sandbox.policy.home is not None
         return folder / HOME if has_one and folder is not None else None
@@ -233,7 +239,7 @@ class Sandboxes:
         return self._private.now(sandbox.policy)
 
     def hosts(self, sandbox: Sandbox) -> AllowedHosts | None:
-        """Return the network of a sandbox with a list of hosts; None when it was not needed yet, or never is."""
+        """Return the host network of a sandbox; None when it was not needed yet, or has none."""
         return self._hosts.get(sandbox.network)
 
     async def _allow_hosts(self, sandbox: Sandbox, environment: Mapping[str, str]) -> AllowedHosts | None:
@@ -261,7 +267,7 @@ class Sandboxes:
         return self.hosts(sandbox)
 
     async def _forget_hosts(self, *networks: Forker | None) -> None:
-        """Cut what leads to hosts, from all networks or from these."""
+        """Close the proxies of all networks or of these."""
         for network in networks or tuple(self._hosts):
             if hosts := self._hosts.pop(network, None):
                 await hosts.close()
@@ -338,7 +344,7 @@ def _identify_paths(policy: SandboxPolicy) -> tuple[bytes, ...]:
 
 
 def _default_bounds() -> Bounds:
-    """Return the limits of processes and memory for one command, from those of the machine or the container."""
+    """Return one command's limits of processes and memory, from those of the machine or the container."""
     memory = least_of(_CONTAINER_MEMORY, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     # Half of what a container may have: with more, nothing of ours could be started to end the command.
     processes = least_of(_CONTAINER_PROCESSES, 2 * SANDBOX_PROCESSES.value) // 2
@@ -346,7 +352,7 @@ def _default_bounds() -> Bounds:
 
 
 def least_of(paths: Sequence[str], most: int) -> int:
-    """Return the least number that one of these files holds, at most `most`; one that is not there holds none."""
+    """Return the least number in these files, at most `most`; missing files are skipped."""
     numbers = [most]
     for path in paths:
         try:

@@ -41,7 +41,7 @@ _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n", "\r": r"\r", "\t
 def profile(policy: SandboxPolicy, temporary: Path, ports: Iterable[int] = ()) -> str:
     """Return a policy as a profile. `temporary`: a writable folder; `ports`: of localhost, which are in reach.
 
-    Of two rules for a path the later one counts, so each place comes after those above it.
+    Of two rules for a path the later one counts, so each path comes after its parents.
     """
     rules = [(path, 0, _REPLACED) for path in policy.replaced]
     rules += [(path, 1, _SEEN) for path in policy.visible]
@@ -65,7 +65,7 @@ def wrap_command(program: Sequence[str], text: str) -> list[str]:
 
 
 class SeatbeltForker(Forker):
-    """Starts each command under the profile by itself: what supervises it needs `ps`, which no sandbox may run."""
+    """Starts each command under its own profile: the supervisor needs `ps`, which no sandbox may run."""
 
     def __init__(self, launcher: ProcessLauncher, policy: SandboxPolicy, temporary: Path) -> None:
         super().__init__(launcher.mark)
@@ -95,7 +95,7 @@ class SeatbeltForker(Forker):
     async def listener(self, port: int) -> socket.socket:
         """Return a socket that listens on a port of this machine, now in reach. Raises OSError for a given port.
 
-        The network is that of the machine, so what listens at a given one is reached as it is.
+        The network is the machine's, so a given port is reached directly.
         """
         if port:
             self.ports.add(port)

@@ -22,13 +22,13 @@ _SECRET, _SECRET_OF_TOOL, _PLAIN = (
     for names in ((*SECRET_NAMES, *_TOKENS), (*SECRET_NAMES, *_TOOL_TOKENS), PLAIN_NAMES)
 )
 _KEY = rb"PRIVATE KEY|AGE-SECRET-KEY-|\A[0-9a-fA-F]{32,128}\s*\Z"
-"""What a key file contains and a certificate does not; the last one is what Rails encrypts credentials with."""
+"""Contents of key files that certificates lack; the last one is the key of Rails credentials."""
 _SECRET_TOPS = frozenset(name.partition("/")[0] for name in SECRET_FOLDERS)
 _SETTINGS_HEAD = 64 * 1024
 
 
 class _Folder(NamedTuple):
-    """What was found in one folder. `states`: of itself, and of the files that are secret by what they hold."""
+    """What was found in one folder. `states`: of itself, and of files that are secret by content."""
 
     states: tuple[PathStates, ...]
     secrets: tuple[Path, ...]
@@ -118,7 +118,7 @@ def holds_token(path: Path, own: bytes | None = None) -> bool:
 
 
 def _is_secret(name: str, path: Path, tokens: Mapping[str, bytes] = _TOKENS) -> bool:
-    """Return whether a file is secret by its name; of those that tools need, or that tests have, by what it holds."""
+    """Return whether a file is secret by its name; files that tools need or tests have, by content."""
     token = tokens.get(name.lower())
     if token is not None:
         return _holds(path, token)

@@ -1,6 +1,6 @@
 """What a sandboxed command sees outside the project: tools, settings without tokens, caches, and no key.
 
-This is looked at once, and again when one of the folders changes that it depends on; not for each command.
+The disk is read once, and again when one of the watched folders changes; not for each command.
 """
 
 import os
@@ -33,21 +33,21 @@ from codeloop.workspace.sandbox.secrets import (
 
 _TEMPORARY = tuple(Path("/", name) for name in ("tmp", "var/tmp", "run"))
 _UNSOCKETED = (*_TEMPORARY, Path("/dev"), Path("/proc"))
-"""Where no socket of another program is reached, since the folder is replaced."""
+"""Replaced folders, in which no socket of another program is reachable."""
 _SYSTEM = ("/usr/", "/bin/", "/sbin/", "/etc/", "/lib/")
 _OWN_PROGRAM = [Path(each) for each in (sys.prefix, sys.base_prefix, sys.executable)] + [Path(codeloop.__file__).parent]
-"""What the process that starts commands is made of: bubblewrap starts it anew inside."""
+"""The launcher's code: bubblewrap starts it anew inside."""
 _SHARED_NPM = (Path("/usr/local/etc/npmrc"), Path("/usr/etc/npmrc"))
 _LINKS = 500
 """Links in a folder of programs that are followed to what they lead to."""
 _SETTINGS_BYTES = 64 * 1024
-"""Bytes of a `pyvenv.cfg` that are read; those that tools write have some hundred."""
+"""Bytes of a `pyvenv.cfg` that are read; usual ones have some hundred."""
 _DEPTH = 2
 """Folders below the top of an installed tool in which secret files are looked for."""
 
 
 class Surroundings(Struct, frozen=True):
-    """What is there outside a project. Every path is absolute, without links, and exists.
+    """The visible and hidden paths outside a project. Every path is absolute, without links, and exists.
 
     `home`: the folder that a private one stands for, None where the project holds it; `holds_home`: whether it does.
     `replaced`: those of which only what is named is there; `visible`: what is named; `links`: links among them and
@@ -65,7 +65,7 @@ class Surroundings(Struct, frozen=True):
 
 
 class SurroundingsInput(Struct, frozen=True):
-    """What surroundings are looked at for. `roots`: the project's folders; `own`: those of ours, never to be seen.
+    """The input of `look_around`. `roots`: the project's folders; `own`: those of ours, never to be seen.
 
     `writable`, `readable`, `hidden`: what the configuration names, absolute.
     """
@@ -132,12 +132,12 @@ def list_watched_paths(given: SurroundingsInput) -> tuple[str, ...]:
 
 
 def times_of(paths: Iterable[str]) -> tuple[int, ...]:
-    """Return when each path was changed (ns): a folder, when something was added to it. What is absent has 0."""
+    """Return the change time of each path in ns (of a folder: of its entries); 0 for a missing one."""
     return tuple(map(_time_of, paths))
 
 
 class _Tracer:
-    """Resolves paths, and notes the links in `zones` by which they go: these have to be made again there.
+    """Resolves paths, and records the links in `zones` on their way, which have to be recreated there.
 
     `roots`: the project's folders, in which commands make links that lead wherever they like.
     """
@@ -148,7 +148,7 @@ class _Tracer:
         self._roots = roots
 
     def trace(self, path: Path) -> Path | None:
-        """Return a path without links; None when it leads out of the project by a link in it."""
+        """Resolve a path; None when a link in the project leads it out."""
         found = real(path)
         if found == path:
             return found
@@ -173,7 +173,7 @@ class _Tracer:
 
 
 def leads_out(path: Path, roots: Sequence[Path]) -> bool:
-    """Return whether a path leads out of a project by a link in it."""
+    """Return whether a link in the project leads a path out of it."""
     return _Tracer((), roots).trace(path) is None
 
 
@@ -211,7 +211,7 @@ def _tools(given: SurroundingsInput, home: Path) -> Iterator[Path]:
 
 
 def _tools_of_project(root: Path, given: SurroundingsInput, home: Path) -> Iterator[Path]:
-    """Yield the bases of a project's environments, and the environments that it has by a link.
+    """Yield the base interpreters of a project's environments, and environments that it links to.
 
     A command can name any folder there. So only what is what it should be, where no command can write, is shown.
     """
@@ -239,7 +239,7 @@ def _list_installed(folder: Path, home: Path, *, roots: Sequence[Path] = (), fol
         markers = [name for name in WHOLE if _is_there(top / name)]
         if not _is_there(top / ".git"):
             yield from (top,) if markers else ()
-        else:  # the rest of a repository is somebody's work
+        else:  # the rest of a repository may be private work
             markers += [name for marker, names in CLONES if _is_there(top / marker) for name in names.split()]
             yield from (each for name in markers if _is_there(each := top / name))
         base = _base_of(top / "pyvenv.cfg") if "pyvenv.cfg" in markers else None
@@ -259,7 +259,7 @@ def _list_installed(folder: Path, home: Path, *, roots: Sequence[Path] = (), fol
 
 
 def _holds_work(folder: Path, home: Path) -> bool:
-    """Return whether a folder holds more than what was installed: the home, what is above it, `~/.local`."""
+    """Return whether a folder holds more than installed files: the home, its parents, `~/.local`."""
     path = real(folder)
     return home.is_relative_to(path) or path in {home / ".local", home / ".cargo"} or len(path.parts) < _DEPTH + 1
 
@@ -275,7 +275,7 @@ def _base_of(configuration: Path) -> Path | None:
 
 
 def _targets(folder: Path, roots: Sequence[Path]) -> list[Path]:
-    """Return the files that links in a folder lead to, when they lie elsewhere, but by no link of the project."""
+    """Return the files elsewhere that links in a folder lead to, but not through a link of the project."""
     found: list[Path] = []
     try:
         with os.scandir(folder) as entries:
@@ -356,7 +356,7 @@ def _time_of(path: str) -> int:
 
 
 def _find_listening() -> Iterator[Path]:
-    """Yield the sockets at which other programs listen here, as far as they may be written."""
+    """Yield the sockets at which other programs listen and which may be written."""
     try:
         with Path("/proc/net/unix").open(encoding="utf-8", errors="surrogateescape") as rows:
             bound = [row.rstrip("\n").split(None, 7)[7:] for row in rows]

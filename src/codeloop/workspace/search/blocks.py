@@ -12,14 +12,14 @@ from functools import partial
 from msgspec import Struct
 
 _LINE = 400
-"""Characters of a line that are looked at."""
+"""How many characters of a line are read."""
 _PARSED = 2_000_000
 """Characters of a Python file that are parsed: a tenth of a second."""
 _CLOSING = re.compile(
     r"[)\]}>]|(?:end|else|elif|elsif|except|finally|catch|rescue|ensure|case|default|where)\b|[{(]\s*$"
     r"|#\s*(?:if|ifdef|ifndef|else|elif|endif|define|undef|include|pragma)\b|\w+:$"
 )
-"""How a line begins that goes on with a block although it is indented no deeper than its first line."""
+"""The start of a line that continues a block although it is indented no deeper than its first line."""
 _WORD = r"[A-Za-z_$][\w$]*"
 _MODIFIERS = (
     r"(?:(?:export|default|declare|pub(?:\([^)]*\))?|public|private|protected|internal|static|final|abstract|async"
@@ -96,7 +96,7 @@ def find_blocks(blocks: Sequence[CodeBlock], name: str) -> list[CodeBlock]:
 
 
 def format_outline(blocks: Sequence[CodeBlock], most: int) -> list[str]:
-    """Return a row for each block, `Rule.compile 606-697`, at most `most`: the smallest nested ones are left out."""
+    """Format a row for each block, `Rule.compile 606-697`; beyond `most`, the smallest nested ones are left out."""
     largest = sorted(blocks, key=lambda each: (each.depth > 0, each.first - each.last))[:most]
     rows = [f"{each.name} {each.first}-{each.last}" for each in sorted(largest, key=lambda each: each.first)]
     left_out = len(blocks) - len(rows)
@@ -161,7 +161,7 @@ def _parse_python(text: str) -> list[CodeBlock] | None:
     """Return the blocks of a Python text; None where this Python's parser does not take it."""
     import ast
 
-    # What it warns of would be printed onto the screen.
+    # Its warnings would be printed onto the screen.
     warnings.filterwarnings("ignore", module="<unknown>")
     try:
         tree = ast.parse(text)

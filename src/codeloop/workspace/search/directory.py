@@ -1,4 +1,4 @@
-"""What is in a folder, and what of it git ignores."""
+"""The entries of a folder, and which of them git ignores."""
 
 import os
 import time

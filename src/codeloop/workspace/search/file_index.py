@@ -1,4 +1,4 @@
-"""The names of a project's files and folders, and finding one by some of its characters."""
+"""An index of a project's file and folder names, with fuzzy search."""
 
 import asyncio
 import re
@@ -14,7 +14,7 @@ from codeloop.schema.limits import FILES_AGE, FILES_STALE
 from codeloop.workspace.search.ripgrep import Ripgrep
 
 Kind = Literal["file", "directory"]
-_CLOSEST = 5_000  # names with scattered characters that are put in order; those beyond follow as they come
+_CLOSEST = 5_000  # how many names with scattered matches are ranked; further ones follow unranked
 
 
 class IndexedName(Struct, frozen=True, gc=False):
@@ -86,7 +86,7 @@ def _name(path: str, *, is_folder: bool) -> IndexedName:
 
 
 def find_names(names: Iterable[IndexedName], query: str, kind: Kind | None, limit: int) -> list[IndexedName]:
-    """Return the names that hold the query's characters in its order, in small or capital letters; the best first.
+    """Return the names that contain the query's characters in order, in any case; the best first.
 
     Best is the whole name, then its stem, its start, a word of it, a part of it, a part of the path, and then what
     holds the characters in the fewest pieces; among equals what comes first in `names`. Spaces in a query are dropped.

@@ -12,7 +12,7 @@ _OPTIONS = {
     ".rgignore": "--no-ignore-dot",
     ".git/info/exclude": "--no-ignore-exclude",
 }
-"""Each ignore file, and what keeps ripgrep from reading files of that kind."""
+"""Each ignore file, and the option that keeps ripgrep from reading it."""
 _LARGEST = 16 * 1024 * 1024  # bytes; ripgrep reads the whole file into memory
 _SEARCHED = 0.5  # seconds
 
@@ -20,7 +20,7 @@ _SEARCHED = 0.5  # seconds
 def avoid_unreadable(folder: Path) -> tuple[list[str], str]:
     """Return the options that keep ripgrep from unreadable ignore files of a folder and those above it, and a sentence.
 
-    Those of folders below are not looked at: that would cost more than most searches; see `find_unreadable`.
+    Folders below are not checked: that would cost more than most searches; see `find_unreadable`.
     """
     found = [path for each in (folder, *folder.parents) for path in _unreadable(each)]
     if not found:

@@ -1,4 +1,4 @@
-"""What ripgrep prints as text, read as it comes: names, lines and counts; and which files of it count.
+"""Streaming parser of ripgrep's text output (names, lines, counts), and the filter of its files.
 
 Its JSON (see `rg_records`) takes as long, but lists every match of a line: for a line of ten million equal characters
 ripgrep then needs 950 MB and prints 540 MB, instead of 14 MB and half a kilobyte. It is only read for clients, which
@@ -77,7 +77,7 @@ class FileList(Struct, frozen=True):
 
 
 class FileFilter(Struct, frozen=True):
-    """Which files count; a pattern with a slash speaks of the whole path below the root, else of the name alone.
+    """Filters files by a glob: with a slash it matches the path below the root, else the name alone.
 
     ripgrep's own --glob would also show ignored files, so names are chosen as a file type.
     """
@@ -111,7 +111,7 @@ class FileFilter(Struct, frozen=True):
         return FileFilter((f"--type-add={_NAME}:{last}", f"--type={_NAME}") if narrows else (), whole, wanted)
 
     def takes(self, relative: str) -> bool:
-        """Return whether the file of that relative path counts."""
+        """Return whether a relative path passes."""
         return self.path is None or (self.path.fullmatch(relative) is not None) == self.wanted
 
 

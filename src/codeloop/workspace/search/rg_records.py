@@ -1,4 +1,4 @@
-"""What ripgrep prints as JSON, read as it comes: the first matching lines, each cut, in flat memory."""
+"""Streaming parser of ripgrep's JSON output: the first matching lines, each cut, in flat memory."""
 
 import base64
 import re

@@ -1,4 +1,4 @@
-"""Searching with ripgrep: which files there are, and what is in them; streamed, capped and time-boxed.
+"""Lists and searches files with ripgrep: streamed, capped and time-boxed.
 
 Hidden files count, `.git` does not, ignore files are honoured (also outside a repository). No configuration of the
 user's ripgrep applies.
@@ -32,7 +32,7 @@ from codeloop.workspace.search.rg_records import RecordReader
 
 _RECENT = 13
 _FIXED = ("--no-config", "--color=never", "--hidden", "--glob=!.git", "--no-require-git", "--null")
-_FANCY = ("look-around", "backreferences")  # what ripgrep's error names when only its other engine knows it
+_FANCY = ("look-around", "backreferences")  # features in ripgrep's error that only its other engine supports
 _NEXT = "\nrg: "
 _STOPPED = {
     "": "",
@@ -189,7 +189,7 @@ def _options(query: Query) -> list[str]:
 
 
 def _is_shim(program: str) -> bool:
-    """Return whether it is a version manager's, which would run what the files of the searched folder name."""
+    """Return whether it is a version manager's shim, which would run what files of the searched folder name."""
     real = Path(os.path.realpath(program))
     return not real.name.startswith(("rg", "ripgrep")) or "shims" in (Path(program).parent.name, real.parent.name)
 

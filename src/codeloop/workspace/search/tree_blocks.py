@@ -1,4 +1,4 @@
-"""Blocks found by layout, with the ends that the grammar of their language gives them. Pure."""
+"""Blocks found by layout, with exact ends from the language's grammar. Pure."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _NO_CODE = ("string", "comment", "heredoc", "template")
-"""Parts of the types of nodes in whose text nothing is defined."""
+"""Parts of node types whose text defines nothing, such as strings."""
 _CONTAINERS = ("_list", "statements", "body", "body_statement")
-"""Ends of the types of nodes that hold definitions, and may begin with the first of them."""
+"""Suffixes of node types that hold definitions, and may begin with the first of them."""
 _VARIABLES = {"declaration", "field_declaration"}
 """What C and C++ call a line such as `struct point *corner;`."""
 
 
 def list_exact_blocks(text: str, suffix: str) -> list[CodeBlock]:
-    """Return the blocks of a text, as `list_blocks` does; what stands in strings is none, and ends none."""
+    """Return the blocks of a text like `list_blocks`, but ignoring the contents of strings."""
     blocks = list_blocks(text, suffix)
     root = parse_tree(text, suffix) if blocks else None
     if root is None or root.has_error:
@@ -31,7 +31,7 @@ def list_exact_blocks(text: str, suffix: str) -> list[CodeBlock]:
 
 
 def _fit(block: CodeBlock, root: Node, lines: Sequence[str]) -> CodeBlock | None:
-    """Return a block with its true last line; None: its first line is no code."""
+    """Return a block with its exact last line; None when its first line is not code."""
     row, line = block.first - 1, lines[block.first - 1]
     start = (row, len(line[: len(line) - len(line.lstrip())].encode(errors="replace")))
     leaf = root.descendant_for_point_range(start, start)

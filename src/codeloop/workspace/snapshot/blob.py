@@ -1,4 +1,4 @@
-"""What lies at a path, as git would keep it: the bytes of a regular file, or the target of a link."""
+"""The content of a path as a git blob: the bytes of a regular file, or the target of a link."""
 
 import os
 import stat
@@ -13,7 +13,7 @@ _CHUNK = 1 << 20
 
 
 class Unreadable(Exception):
-    """What lies at a path is not kept; the message says why."""
+    """A path's content is not stored; the message says why."""
 
 
 def git_mode(mode: int) -> int:

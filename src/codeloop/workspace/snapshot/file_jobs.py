@@ -1,4 +1,4 @@
-"""Jobs with files: on a thread that a stuck disk may keep, one look at the work tree at a time, bounded in time."""
+"""File jobs of snapshots: run on threads that a stuck disk may block, one scan at a time, bounded in time."""
 
 import asyncio
 import threading
@@ -20,7 +20,7 @@ SMALL = 5_000
 
 
 class Failed(msgspec.Struct, frozen=True):
-    """A job with files could not be done; `reason` is a clause for a person."""
+    """A file job failed; `reason` is a clause for the user."""
 
     reason: str
 
@@ -33,17 +33,17 @@ class FileJobs:
         self._lock = asyncio.Lock()
         self._busy: asyncio.Future[None] | None = None
         self._is_quick = False
-        """The last look took so little time that the next one is not worth a thread."""
+        """Whether the last scan was so quick that the next one is not worth a thread."""
 
     @property
     def is_busy(self) -> bool:
-        """Whether a look still goes on."""
+        """Whether a scan is running."""
         return self._busy is not None and not self._busy.done()
 
     async def work(self, job: Callable[[], T]) -> T | Failed:
         """Run a job on a thread, after what still runs there; returns Failed when it fails.
 
-        What takes longer than SNAPSHOT_TIME continues without us; what comes after it waits SNAPSHOT_AGAIN for it.
+        A job longer than SNAPSHOT_TIME continues in the background; the next one waits SNAPSHOT_AGAIN for it.
         """
         async with self._lock:
             deadline = time.monotonic() + SNAPSHOT_TIME.seconds
@@ -64,7 +64,7 @@ class FileJobs:
             return result[0]
 
     async def run_in_background(self, job: Callable[[], T], limit: Limit = SNAPSHOT_TIME) -> T | Failed:
-        """Do something with the store and single files only, which need not wait for a look at the work tree."""
+        """Run a job on the store and single files, which need not wait for a scan."""
         result: list[T | Failed] = []
         if self._is_quick:
             _do(job, result)
@@ -73,7 +73,7 @@ class FileJobs:
         return result[0] if result else Failed(f"it takes longer than {limit.seconds:g} s")
 
     async def wait_idle(self) -> None:
-        """Wait until a look that goes on in the background has ended, SNAPSHOT_SCAN at most."""
+        """Wait until a scan in the background has ended, at most SNAPSHOT_SCAN."""
         if self._busy is not None:
             await asyncio.wait([self._busy], timeout=SNAPSHOT_SCAN.seconds)
 

@@ -11,9 +11,9 @@ _OVERFLOW, _GONE, _MOVED = 0x4000, 0x8000, 0x800
 # Modified, attributes, closed after writing, moved, created, deleted, itself deleted or moved; only folders, no links.
 _MASK = 0x2 | 0x4 | 0x8 | 0x40 | 0x80 | 0x100 | 0x200 | 0x400 | 0x800 | 0x01000000 | 0x02000000
 WHOLE_FILES = _MASK & ~(0x2 | 0x4)
-"""What is told of files that are done: not each write, nor attributes."""
+"""The events of completed changes: not each write, nor attributes."""
 FOLDER = 0x40000000
-"""Is set in an event that is about a folder in the one that is watched."""
+"""Set in events about a subfolder."""
 _NONBLOCK, _CLOEXEC = 0o4000, 0o2000000
 _BUFFER = 256 * 1024
 
@@ -69,7 +69,7 @@ class Watch:
 
     @property
     def has_news(self) -> bool:
-        """Whether something has happened since the last call of `changed`."""
+        """Whether events are waiting for `take_changed`."""
         waiting = select.poll()
         waiting.register(self._fd, select.POLLIN)
         return bool(waiting.poll(0))

@@ -46,7 +46,7 @@ class ObjectStore:
             self.share(())
 
     def share(self, others: Iterable[Path]) -> None:
-        """Look for what is not here in these object directories too. Makes the directory when it is not there yet."""
+        """Also look up objects in these directories. Creates the store's folder if needed."""
         wanted = tuple(dict.fromkeys(path for path in others if "\n" not in str(path)))
         if wanted == self._shared:
             return
@@ -87,7 +87,7 @@ class ObjectStore:
         return found
 
     def blob(self, name: str) -> bytes:
-        """Return the bytes of a blob of our own. Raises MissingObject: `fetch` brings shared ones."""
+        """Return the bytes of a blob in this store. Raises MissingObject for shared ones: `fetch` them first."""
         return self._own(name, b"blob")
 
     def has(self, name: str) -> bool:
@@ -95,7 +95,7 @@ class ObjectStore:
         return name in self._written or self._path(name).exists()
 
     def fetch(self, names: Collection[str], environment: Mapping[str, str], size: Callable[[str], int | None]) -> None:
-        """Copy shared blobs here, so that they stay when their own repository drops them. What is missing, stays so.
+        """Copy shared blobs here, so that they stay when their repository drops them. Missing ones are skipped.
 
         `size`: how many bytes the file had on the disk; a blob of another length was converted, and is not taken.
         """
@@ -113,7 +113,7 @@ class ObjectStore:
             return name
         path = self._path(name)
         try:
-            os.utime(path)  # it is wanted again: its age restarts
+            os.utime(path)  # it is used again: its age restarts
         except FileNotFoundError:
             if name[:2] not in self._made:
                 path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

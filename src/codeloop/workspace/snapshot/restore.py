@@ -1,4 +1,4 @@
-"""Restoring files: only what an agent wrote, only where it is still unchanged; each file is old or new at any time."""
+"""Restores files that an agent wrote and nobody changed since; each file is old or new at any time."""
 
 import os
 import stat
@@ -19,7 +19,7 @@ from codeloop.workspace.snapshot.tree_diff import TreeChange
 
 
 class Restoration(msgspec.Struct, frozen=True):
-    """One file (relative to the work tree): what it must hold, and what it is to hold; None: not to be there."""
+    """One file (relative path): the content it must have now, and the one to restore; None: no file."""
 
     path: str
     expected: TreeEntry | None
@@ -27,14 +27,14 @@ class Restoration(msgspec.Struct, frozen=True):
 
 
 class Conflict(msgspec.Struct, frozen=True):
-    """A file that was left as it is, and why."""
+    """A file that was not restored, and why."""
 
     path: str
     reason: str
 
 
 class RestoreResult(msgspec.Struct, frozen=True):
-    """What became of the moves: paths put back, paths that already were so, and those left alone."""
+    """The result: restored paths, paths that needed no change, and conflicts."""
 
     restored: tuple[str, ...] = ()
     unchanged: tuple[str, ...] = ()
@@ -42,9 +42,9 @@ class RestoreResult(msgspec.Struct, frozen=True):
 
 
 def unwound(now: TreeEntry | None, changes: Sequence[TreeChange]) -> TreeEntry | None:
-    """Return a file's entry before an agent's changes of it (oldest first), as far back as the content is theirs.
+    """Return a file's entry before an agent's changes (oldest first), as far back as the content is the agent's.
 
-    A change whose result was replaced by somebody else ends it: what they made of it stays.
+    It stops at a change whose result somebody else replaced: their version stays.
     """
     for change in reversed(changes):
         if now == change.before:
@@ -56,7 +56,7 @@ def unwound(now: TreeEntry | None, changes: Sequence[TreeChange]) -> TreeEntry |
 
 
 def is_unwound(now: TreeEntry | None, changes: Sequence[TreeChange]) -> bool:
-    """Return whether a file is (or could be taken back to) what it was before all of these changes."""
+    """Return whether a file is, or can be restored to, what it was before all of these changes."""
     return unwound(now, changes) == (changes[0].before if changes else now)
 
 
@@ -65,7 +65,7 @@ def put_back(
 ) -> RestoreResult:
     """Restore the files that still have the expected content. Blocks. `root`: resolved; never raises for one file.
 
-    `notes`: as of `replace_files`. `dry_run`: only tell what would become of them.
+    `notes`: as of `replace_files`. `dry_run`: only return what would happen.
     """
     restored: list[str] = []
     unchanged: list[str] = []
@@ -146,7 +146,7 @@ def _change_mode(mode: int, desired: TreeEntry) -> int:
 
 
 def _swap(real: Path, move: Restoration, data: bytes | None, notes: Path | None) -> None:
-    """Replace where a link is involved; the name is only ever the old or the new thing."""
+    """Replace atomically where a link is involved."""
     desired = move.desired
     temporary = new_name()
     with (
@@ -169,7 +169,7 @@ def _swap(real: Path, move: Restoration, data: bytes | None, notes: Path | None)
 
 
 class _Destination(msgspec.Struct, frozen=True):
-    """A folder's descriptor, the name that is wanted in it, and one to prepare it under."""
+    """A folder's descriptor, the final name in it, and a temporary one."""
 
     folder: int
     name: str

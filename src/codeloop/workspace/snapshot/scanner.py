@@ -1,4 +1,4 @@
-"""Looking through a work tree: which files changed since the last look, and the tree that names its present state."""
+"""Scans a work tree for files changed since the last scan, and stores the tree of its present state."""
 
 import os
 import stat
@@ -38,13 +38,13 @@ _REBUILDABLE = frozenset((
     "cmake-build-release", "coverage", "dist", "dist-newstyle", "elm-stuff", "htmlcov", "jspm_packages",
     "node_modules", "target", "vendor", "venv", "zig-cache", "zig-out",
 ))  # fmt: skip
-"""Folders whose contents a project makes or fetches again: where git ignores one, snapshots leave it out."""
+"""Folders of rebuildable content: snapshots leave them out where git ignores them."""
 _NEVER_SOURCE = _REBUILDABLE - {"Carthage", "Pods", "_build", "build", "coverage", "dist", "target", "vendor"}
-"""Those that nobody writes by hand: left out also where no `.gitignore` names them, but for files that git tracks."""
+"""Folders of generated content: left out, except tracked files, even if no `.gitignore` names them."""
 
 
 class ScanOptions(msgspec.Struct, frozen=True):
-    """What else matters to a work tree. `avoid`: folders of our own; `excludes`: the user's own patterns for git."""
+    """Further inputs of a scan. `avoid`: folders of our own; `excludes`: the user's own patterns for git."""
 
     avoid: tuple[Path, ...] = ()
     excludes: tuple[Path, ...] = ()
@@ -55,7 +55,7 @@ class ScanRefused(Exception):
 
 
 class _Look(Struct):
-    """One pass. `force`: read the files even where their stat says that nothing changed."""
+    """One pass. `force`: read files even when their stat is unchanged."""
 
     deadline: float
     everything: bool = False
@@ -75,10 +75,10 @@ class Scanner:
         self._avoid = {str(path) for path in surroundings.avoid}
         self.table = table or StatCache()
         self.looked = False
-        """Whether everything was looked at once by this process."""
+        """Whether this process has scanned everything once."""
         self.skipped: dict[str, dict[str, str]] = {}
         self.replaced: dict[str, int] = {}
-        """Blobs of the repository that a look found replaced: their size on the disk was this."""
+        """Blobs of the repository that a scan found replaced -> their size on the disk."""
         self.watch: Watch | None = None
         self._unwatchable = False
         self._repositories = Repositories(self._root, surroundings.excludes, with_index=table is None)
@@ -99,7 +99,10 @@ class Scanner:
         self._repositories.drop_index()
 
     def look_at(self, paths: Iterable[str]) -> None:
-        """Read these files, and all below these folders, whatever git ignores. Paths are relative to the work tree."""
+        """Read these files, and all below these folders, even if git ignores them.
+
+        Paths are relative to the work tree.
+        """
         look = _Look(time.monotonic() + SNAPSHOT_SCAN.seconds, everything=True, force=True)
         for path in paths:
             self._look_at(path, look)
@@ -232,7 +235,7 @@ class Scanner:
         return changed and not whole
 
     def _below(self, path: str, name: str, folder: CachedFolder, look: _Look, *, whole: bool) -> bool:
-        """Decide whether a folder below is looked into, and whether now."""
+        """Decide whether and when a subfolder is scanned."""
         here = join(path, name)
         if self._avoid and self._at(here) in self._avoid:
             return False
@@ -333,7 +336,7 @@ class Scanner:
 
 
 def _is_left_out_build(path: str, table: StatCache) -> bool:
-    """Return whether snapshots leave a folder out that the project can rebuild; so they do below one never seen."""
+    """Return whether snapshots leave a rebuildable folder out; also below a folder not seen before."""
     if not is_rebuildable(path):
         return False
     if not _NEVER_SOURCE.isdisjoint(path.split("/")):
@@ -348,5 +351,5 @@ def _is_left_out_build(path: str, table: StatCache) -> bool:
 
 
 def is_rebuildable(path: str) -> bool:
-    """Return whether a path relative to the work tree is a folder that a project fills again, or below one."""
+    """Return whether a relative path is a rebuildable folder, or below one."""
     return not _REBUILDABLE.isdisjoint(path.split("/"))

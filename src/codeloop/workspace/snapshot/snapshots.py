@@ -1,4 +1,4 @@
-"""Snapshots of a work tree in a shadow git directory: bounded in time, never in a turn's way or in the user's git."""
+"""Snapshots of a work tree in a shadow git directory: bounded in time, separate from the user's repository."""
 
 import os
 import time
@@ -39,7 +39,7 @@ class Snapshot(msgspec.Struct, frozen=True):
 
 
 class Skipped(msgspec.Struct, frozen=True):
-    """There is no snapshot; `reason` is a clause for a person. `first`: it was not reported before."""
+    """There is no snapshot; `reason` is a clause for the user. `first`: it was not reported before."""
 
     reason: str
     first: bool
@@ -58,14 +58,14 @@ class SnapshotStats(msgspec.Struct, frozen=True):
 
 
 class Snapshots:
-    """The snapshots of one work tree. `take` never raises because one can't be made. `jobs` runs what reads files."""
+    """The snapshots of one work tree. `take` returns Skipped instead of raising. `jobs` runs what reads files."""
 
     def __init__(self, root: Path, folder: Path, environment: Mapping[str, str], own: Collection[Path] = ()) -> None:
         """`folder`: where our project keeps its snapshots. `own`: our data folders, should they be in the work tree."""
         self.root = Path(os.path.realpath(root))
         self.environment = environment
         self.notes = folder.with_name(FOLDER)
-        """Where undo notes the writes under way."""
+        """Where undo records writes in progress."""
         self.objects = ObjectStore(folder / sha1(os.fsencode(self.root), usedforsecurity=False).hexdigest()[:16])
         self.jobs = FileJobs(self._count_files)
         self._cache_file = StatCacheFile(self.root, self.objects.folder / "files.msgpack")
@@ -120,7 +120,7 @@ class Snapshots:
         return TreeEntry(git_mode(info.st_mode), self.objects.put_blob(data))
 
     def size_of(self, blob: str) -> int | None:
-        """Return how many bytes a file had on the disk whose blob was the repository's own, once it was replaced."""
+        """Return the size on the disk of a replaced file whose blob was the repository's."""
         return self._scan.replaced.get(blob) if self._scan is not None else None
 
     def relative(self, path: Path) -> str | None:
@@ -131,7 +131,7 @@ class Snapshots:
         return str((folder / path.name).relative_to(self.root))
 
     async def close(self) -> None:
-        """Keep what is known for the next run, and remove old contents once in a while."""
+        """Save the table for the next run, and prune old contents now and then."""
         if self._scan is not None and not self.jobs.is_busy:
             await self.jobs.work(self._put_away)
 
@@ -147,7 +147,7 @@ class Snapshots:
         return self.objects.prune(keep, time.time() - age_ms / 1000, size)
 
     def stats(self) -> SnapshotStats:
-        """Return figures for a person. Blocks: reads the store's folder."""
+        """Return figures for the user. Blocks: reads the store's folder."""
         stored = list(self.objects.iterate_objects())
         table = self._scan.table if self._scan is not None else self._cache_file.load()
         return SnapshotStats(

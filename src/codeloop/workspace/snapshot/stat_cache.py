@@ -1,4 +1,4 @@
-"""What a snapshot knows of a work tree: for each folder its files as they were looked at last; kept between runs."""
+"""The cache of a work tree's files and stats from the last scan; kept between runs."""
 
 import os
 import time

@@ -17,7 +17,7 @@ from codeloop.workspace.snapshot.tree_diff import TreeChange, differences, looku
 class StepChanges(msgspec.Struct, frozen=True):
     """The changes of a step. `before` and `after` name trees, `files` absolute paths.
 
-    `notes` say what can't be undone, for a person.
+    `notes` say what can't be undone, for the user.
     """
 
     before: str
@@ -27,7 +27,7 @@ class StepChanges(msgspec.Struct, frozen=True):
 
 
 class StepRecorder:
-    """Records one step. Steps in one work tree at once see what each other's shell commands do as their own."""
+    """Records one step. Concurrent steps in one work tree each record the other's shell changes as their own."""
 
     def __init__(self, snapshots: Snapshots) -> None:
         self._snapshots = snapshots
@@ -74,7 +74,7 @@ class StepRecorder:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What can't be undone so far, and why: lines for a person."""
+        """What can't be undone so far, and why: lines for the user."""
         return tuple(self._notes)
 
     async def _before_anything(self, *, everything: bool) -> None:
@@ -155,7 +155,7 @@ class StepRecorder:
         return now
 
     def _bring(self, changes: list[TreeChange]) -> None:
-        """Copy former contents that only the repository has; those that git converted are not what was on the disk."""
+        """Copy former contents that only the repository has, except those that git converted."""
         objects = self._snapshots.objects
         blobs = [change.before.blob for change in changes if change.before is not None]
         shared = [blob for blob in dict.fromkeys(blobs) if not objects.has(blob)]

@@ -1,4 +1,4 @@
-"""Trees compared, read at a path and changed at a few paths."""
+"""Comparing stored trees, looking up a path, and overlaying changed paths."""
 
 from collections.abc import Iterator, Mapping
 

@@ -1,4 +1,4 @@
-"""Our end of a pseudo-terminal: what the program prints and what is typed, without ever blocking."""
+"""The master end of a pseudo-terminal: non-blocking output and input."""
 
 import asyncio
 import fcntl
@@ -47,7 +47,7 @@ class PtyMaster:
             fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def write(self, data: bytes) -> None:
-        """Type; what the program does not take yet waits."""
+        """Send input; what the program does not read yet is queued."""
         if self._fd < 0 or not data:
             return
         if not self._typed:
@@ -56,18 +56,18 @@ class PtyMaster:
         self._writable()
 
     async def room(self) -> None:
-        """Wait until not too much waits for the program."""
+        """Wait until the queue for the program is short enough."""
         await self._room.wait()
 
     def finish(self) -> None:
-        """Read what is there still, and close."""
+        """Read the remaining output, and close."""
         left = PTY_KEPT.value
         while self._fd >= 0 and left > 0 and (chunk := self._read()):
             left -= len(chunk)
         self.close()
 
     def close(self) -> None:
-        """Let go of the terminal: the kernel hangs up on whoever still uses it."""
+        """Close the terminal: the kernel hangs up its remaining processes."""
         if self._fd < 0:
             return
         self._loop.remove_reader(self._fd)

@@ -15,11 +15,11 @@ _LOGIN = frozenset({"ash", "bash", "dash", "fish", "ksh", "mksh", "rbash", "sh",
 _SHELLS = _LOGIN | {"csh", "elvish", "nu", "pwsh", "tcsh", "xonsh"}
 _LISTED = Path("/etc/shells")
 _UNWANTED = frozenset({"LINES", "COLUMNS"})
-"""Of the terminal that we run in ourselves; a program believes them more than its own terminal."""
+"""Variables of the terminal that we run in, which would override the new terminal's."""
 
 
 class Program(Struct, frozen=True, kw_only=True):
-    """What to run. `command` and `args` as they are shown, `path` what is executed, all of it in `directory`."""
+    """What to run. `command` and `args` are shown, `path` is executed, in `directory`."""
 
     command: str
     path: str
@@ -31,7 +31,7 @@ class Program(Struct, frozen=True, kw_only=True):
 def program_of(asked: CreatePty, directory: Path, environment: Mapping[str, str]) -> Program:
     """Return the program that a client asks for; `directory` and `environment` are the project's.
 
-    Raises ValueError, which says what can't be: a directory or a program that is not there, a text with NUL.
+    Raises ValueError for a missing directory or program, or a text with NUL.
     """
     inherited = {name: value for name, value in environment.items() if name not in _UNWANTED}
     whole = {**inherited, "TERM": "xterm-256color", **asked.env}

@@ -20,7 +20,7 @@ _SCRIPT = ': <"$0" && exec "$@"'
 class Terminal:
     """One program on a terminal of its own, from its start to its end.
 
-    `on_exit` hears the exit code when the program ended by itself, and everything that it had left running is ended.
+    `on_exit` gets the exit code when the program ended by itself and its remaining processes were ended.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class Terminal:
 
     @property
     def info(self) -> Pty:
-        """What clients are shown."""
+        """Return the information for clients."""
         program = self.program
         return Pty(
             id=self.id,
@@ -79,7 +79,7 @@ class Terminal:
 
 
 class Tickets:
-    """The tickets of one project that are not used yet. `lifetime`: seconds."""
+    """The unused connection tickets of one project. `lifetime`: seconds."""
 
     def __init__(self, lifetime: float = PTY_TICKET.seconds) -> None:
         self._lifetime = lifetime
@@ -142,7 +142,7 @@ class Terminals:
         return bool(self._running)
 
     def get(self, pty_id: str) -> Terminal | None:
-        """Return a terminal that runs."""
+        """Return a running terminal, or None."""
         return self._running.get(pty_id)
 
     def all(self) -> tuple[Terminal, ...]:

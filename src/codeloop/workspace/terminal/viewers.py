@@ -1,4 +1,4 @@
-"""What a terminal prints, and its clients, each of which reads at its own pace."""
+"""The scrollback of a terminal, and its viewers, each of which reads at its own pace."""
 
 import asyncio
 import codecs
@@ -21,7 +21,7 @@ class Scrollback:
 
     @property
     def end(self) -> int:
-        """How many characters there were in all."""
+        """How many characters were written in all."""
         return self.start + len(self._kept) // 2
 
     def write(self, text: str) -> None:
@@ -113,7 +113,7 @@ class Viewer:
         self._loop = asyncio.get_running_loop()
         self._given_up = False
         self.position = output.kept.end
-        """How many characters of output precede what `more` returns next."""
+        """The position of what `more` returns next, in characters."""
         self.read_at = self._loop.time()
         self.news = asyncio.Event()
 

@@ -1,1 +1,1 @@
-"""Watching a work tree while somebody wants to know what changes in it."""
+"""Watching a work tree for changed files while a client follows."""

@@ -1,4 +1,4 @@
-"""What of a work tree is not watched: what git ignores, what the configuration names, and what tools fill."""
+"""Paths that are not watched: ignored by git, named in the configuration, or filled by tools."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -30,13 +30,13 @@ class IgnoredFiles:
         self._chains: dict[str, tuple[Patterns, ...]] = {}
 
     def enter(self, folder: str, names: Iterable[str]) -> None:
-        """Take the patterns of a folder as they are now; that above it was entered before. `names`: of its files."""
+        """Read the ignore patterns of a folder, after its parent's. `names`: of its files."""
         above = self._chains.get(folder.rpartition("/")[0], ()) if folder else self._outside
         own = (parse(read_small(self._root / folder / ".gitignore", _BYTES), folder),) if ".gitignore" in names else ()
         self._chains[folder] = (*own, *above) if own else above
 
     def has(self, folder: str, name: str, *, is_folder: bool) -> bool:
-        """Return whether a name in a folder is not watched. A folder that was not entered is above suspicion."""
+        """Return whether a name in a folder is not watched. Names in a folder that was not entered are watched."""
         path = f"{folder}/{name}" if folder else name
         if (is_folder and name in _NEVER) or is_ignored(self._first, path, name, is_folder=is_folder):
             return True

@@ -1,4 +1,4 @@
-"""A project whose files are watched, while somebody follows its events."""
+"""Watches a project's files while a client follows its events."""
 
 import asyncio
 import os
@@ -24,7 +24,7 @@ _NOT_HERE = "Files can't be watched on this system, so only the branch and the f
 class ProjectWatch:
     """Reports changed files of a project to its followers while it is switched on.
 
-    `ignored`: patterns of what is not watched besides. `look_at_branch` is called when another one may be checked out.
+    `ignored`: further ignore patterns. `look_at_branch` is called when the branch may have changed.
     """
 
     def __init__(
@@ -44,11 +44,11 @@ class ProjectWatch:
 
     @property
     def is_busy(self) -> bool:
-        """Return that it keeps no project open."""
+        """Return False: watching keeps no project open."""
         return False
 
     def switch(self, *, on: bool) -> None:
-        """Watch from now on, or no more."""
+        """Start or stop watching."""
         if on and self._task is None:
             self._task = asyncio.create_task(self._run())
         elif not on and self._task is not None:
@@ -56,7 +56,7 @@ class ProjectWatch:
             self._task = None
 
     async def close(self) -> None:
-        """Watch no more."""
+        """Stop watching."""
         task, self._task = self._task, None
         if task is not None:
             task.cancel()
@@ -85,7 +85,7 @@ class ProjectWatch:
             tree.close()
 
     async def _by_looking(self) -> None:
-        """Look at the branch, and at the files that any session has read, now and then."""
+        """Poll the branch and the files that any session has read."""
         known: dict[Path, tuple[int, int] | None] = {}
         while True:
             now = await asyncio.to_thread(lambda: dict(_states(self._workspace.read_log.list_files())))

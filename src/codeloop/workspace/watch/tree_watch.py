@@ -1,4 +1,4 @@
-"""The files of a work tree, watched folder by folder: what appeared, changed and went."""
+"""Watches the files of a work tree, folder by folder: added, changed and removed ones."""
 
 import asyncio
 import os
@@ -16,7 +16,7 @@ from codeloop.workspace.watch.ignored import IgnoredFiles
 _SLICE = 0.004  # seconds of looking through folders at once
 _REST = 5  # times as long it rests then, so that a large tree takes a fifth of one processor for a while
 _GIT = "\0git"
-"""Stands for the folder of the repository, which is no part of the tree."""
+"""The key of the repository's folder, which is not part of the tree."""
 
 
 class FileEvent(Struct, frozen=True):
@@ -27,13 +27,13 @@ class FileEvent(Struct, frozen=True):
 
 
 class RootGone(OSError):
-    """The folder that was watched is not there any more."""
+    """The watched folder no longer exists."""
 
 
 class TreeWatch:
     """Watches the files of a work tree that are not ignored. Call `scan` first, then `next` again and again.
 
-    Only the names in each folder are kept, in one string. `git`: the repository's folder, whose `HEAD` is told of.
+    Only the names in each folder are kept, in one string. `git`: the repository's folder, whose `HEAD` is watched too.
     """
 
     def __init__(self, root: Path, git: Path | None, ignored: IgnoredFiles) -> None:
@@ -95,7 +95,7 @@ class TreeWatch:
             loop.remove_reader(self._watch)
 
     async def _events(self, touched: list[tuple[str, str]]) -> list[FileEvent]:
-        """Return the changes of files. Ignore files may make it slow: it is done piece by piece, off the loop."""
+        """Return the changes of files. Ignore files may make it slow, so it works in pieces, in a thread."""
         events: list[FileEvent] = []
         waiting = touched[::-1]
 
@@ -162,7 +162,7 @@ class TreeWatch:
         return self._git / name if folder == _GIT and self._git is not None else self._root / folder / name
 
     async def _again(self) -> list[FileEvent]:
-        """Watch everything anew, since something was missed or a folder was moved; return what differs from before."""
+        """Watch everything anew after lost events or a moved folder; return what differs."""
         before, self._names = self._names, {}
         self._watch.close()
         self._watch = Watch(WHOLE_FILES)

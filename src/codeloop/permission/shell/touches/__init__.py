@@ -1,1 +1,1 @@
-"""What the words of programs name: rows of data, and how they are read."""
+"""Which files the arguments of programs name: rows of data, and their interpreter."""

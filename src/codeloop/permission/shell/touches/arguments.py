@@ -1,4 +1,4 @@
-"""Reading a command's words by its row: which file each of them names, and what happens to it."""
+"""Interprets a command's words by its row: which file each names, and what happens to it."""
 
 import re
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ _SEEN = str.maketrans("bwuWXDM", "rnnnnnr")
 
 
 class CommandOption(Struct, frozen=True):
-    """An option: the role of each value that it takes, whether only a glued one, and what it changes."""
+    """An option: the roles of its values, whether its value must be attached, and what it changes."""
 
     roles: str = ""
     is_glued: bool = False
@@ -25,7 +25,7 @@ class CommandOption(Struct, frozen=True):
 
 
 class CommandRow(Struct, frozen=True):
-    """A row, read: the roles of the first, the other and the last operands, and the options."""
+    """A parsed row: the roles of the first, the other and the last operands, and the options."""
 
     first: str
     rest: str
@@ -38,7 +38,7 @@ class CommandRow(Struct, frozen=True):
 
 @lru_cache(maxsize=256)
 def row_of(text: str) -> CommandRow:
-    """Read a row of `path_rows`."""
+    """Parse a row of `path_rows`."""
     operands, *more = text.split()
     first, _, rest = operands.partition(":")
     rest, _, last = (rest or first).partition(">")
@@ -147,7 +147,7 @@ class Arguments:
 
     @property
     def uses(self) -> list[Use]:
-        """What the words name, in their order: options first, then operands."""
+        """Return what the words name, in order: options first, then operands."""
         uses = [*self.values, *zip(self.roles, (text for text, _ in self.operands), strict=True)]
         if not set(self.roles) - {"-"} and (self.row.default or "deep" in self.changes):
             role, path = self.row.default or (self.row.rest, ".")

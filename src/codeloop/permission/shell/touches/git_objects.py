@@ -1,4 +1,4 @@
-"""Which subcommands of git print what files hold without naming them: out of its objects, or as differences."""
+"""Git subcommands that print contents of files without naming them: from objects, or as diffs."""
 
 import re
 from collections.abc import Sequence

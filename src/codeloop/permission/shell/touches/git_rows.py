@@ -1,4 +1,4 @@
-"""What git's subcommands do with the files that their words name: rows as in `path_rows`."""
+"""How git's subcommands use the files that their words name: rows as in `path_rows`."""
 
 _REVISIONS = """g --output=w -O=r -S=- -G=- -L=g -n=- --since=- --until=- --after=- --before=- --author=- --grep=-
 --format=- --pretty? --max-count=- --skip=- -U=- --unified=- --diff-filter=- --word-diff? --color? --stat? -M? -C?

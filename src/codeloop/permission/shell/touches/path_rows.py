@@ -1,4 +1,4 @@
-"""What programs do with the files that their words name, as rows of data.
+"""How programs use the files that their words name, as rows of data.
 
 A row is text. It begins with the roles of the operands: `r` all of them, `-:r` the first one and all others, `r>w`
 all but

@@ -1,4 +1,4 @@
-"""Programs whose files a row does not tell, or not all of them: the meaning of a word depends on others."""
+"""Programs whose files a row can't describe: the meaning of a word depends on others."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -301,7 +301,7 @@ def _remote(arguments: Arguments) -> list[Use]:
 
 
 def _archiver(extracts: str) -> Callable[[Sequence[str]], list[Use]]:
-    """Return how a program is read that unpacks where it stands when its words say so."""
+    """Return the reader of a program that unpacks into the current directory when its words say so."""
 
     def uses(words: Sequence[str]) -> list[Use]:
         found = read_unknown_words(words)
@@ -318,7 +318,7 @@ _SETTINGS = {
     "poetry": (r"config \S+ \S", "~/.config/pypoetry/config.toml"),
     "yarn": (r"config (set|delete|unset)\b", "~/.yarnrc"),
 }
-"""What a program's own configuration is written by, and where that lies."""
+"""Commands that write a program's own configuration, and where that lies."""
 
 
 def _settings(name: str) -> Callable[[Sequence[str]], list[Use]]:

@@ -8,9 +8,9 @@ from codeloop.kit.wildcard import ANY, WORDS
 from codeloop.permission.shell.words import Word
 
 ANYWHERE = WORDS
-"""The path of a word that only running the line would tell. In other paths `ANY` is a run of one name's characters."""
+"""A path that is only known at run time. In other paths `ANY` matches characters of one name."""
 MOST, LONGEST, DEEPEST = 64, 4_096, 16
-"""Words that one becomes, characters of its source, braces in it: what has more is ANYWHERE."""
+"""Limits of one word (expansions, characters, braces): beyond them it is ANYWHERE."""
 _OTHER_HOME = re.compile(r"~[-+\d]")
 _VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})")
 _PLAIN = re.compile(r"[\w./:@%+,=~-]+", re.ASCII)
@@ -24,7 +24,7 @@ NO_VALUES: Values = {}
 
 
 class _Unknown(Exception):
-    """Only running the line would tell."""
+    """The word is only known at run time."""
 
 
 def spellings(word: Word, roots: Sequence[str] = (ANYWHERE,), values: Values = NO_VALUES) -> tuple[str, ...]:

@@ -32,5 +32,5 @@ def read_unknown_words(words: Sequence[str]) -> Iterator[Use]:
 
 
 def names_path(text: str) -> bool:
-    """Return whether a word that is perhaps a path is written as one that leads elsewhere."""
+    """Return whether a possible path is written as one outside the current directory."""
     return text in {"..", "~"} or text.startswith(("/", "~/", "../"))

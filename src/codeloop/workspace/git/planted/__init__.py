@@ -1,1 +1,1 @@
-"""What a sandboxed command leaves for git: repositories that it made, looked through before anybody else runs git."""
+"""Repositories that sandboxed commands make, checked before anybody runs git unsandboxed."""

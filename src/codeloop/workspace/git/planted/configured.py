@@ -1,4 +1,4 @@
-"""What git's configuration, the user's and a repository's, has git run or read among the files of a project."""
+"""Files of a project that git runs or reads because of the user's or a repository's configuration."""
 
 import os
 import re
@@ -11,13 +11,13 @@ from codeloop.workspace.git.settings import GitSetting, read_settings
 
 CONFIG_BYTES = 256 * 1024
 _FILES = 20
-"""Files of settings that are read for one repository, with those that they include."""
+"""The most configuration files read for one repository, includes counted."""
 _PATHS = ("core.hookspath", "core.attributesfile", "init.templatedir")
 _BORDERS = re.compile(r"[\s;|&()<>\"'`$!]+")
 
 
 def user_files(home: Path, environment: Mapping[str, str]) -> list[Path]:
-    """Return the files of settings that git reads in every repository."""
+    """Return the configuration files that git reads in every repository."""
     if own := environment.get("GIT_CONFIG_GLOBAL", ""):
         return [Path("/etc/gitconfig"), home / own]
     base = environment.get("XDG_CONFIG_HOME", "")
@@ -43,7 +43,7 @@ def _settings(file: Path, *_stamp: int) -> tuple[GitSetting, ...]:
 
 
 def read_all(files: Iterable[Path], home: Path) -> Iterator[tuple[GitSetting, Path | None]]:
-    """Yield the settings of files and of what these include, whatever the condition; with it, which file that is."""
+    """Yield each file and setting, also of included files, whatever the condition of the include."""
     waiting = list(dict.fromkeys(files))
     for file in waiting:
         for setting in settings_of(file):
@@ -58,10 +58,10 @@ def read_all(files: Iterable[Path], home: Path) -> Iterator[tuple[GitSetting, Pa
 def find_named_files(
     folders: Iterable[Path], tree: Path, roots: Iterable[Path], environment: Mapping[str, str]
 ) -> Iterator[Path]:
-    """Yield the files and folders of a project that settings have git run, or read more settings from.
+    """Yield the files and folders of a project that git runs, or reads more settings from, because of its settings.
 
     `folders`: the git directory, and where its settings are, if that is another; `tree`: the work tree in which git
-    runs. What is not there yet counts where nothing but a program or a folder of hooks can be meant: whoever makes it
+    runs. A missing path counts where only a program or a folder of hooks can be meant: whoever creates it
     decides what git runs.
     """
     home = Path(environment.get("HOME") or "/nonexistent")

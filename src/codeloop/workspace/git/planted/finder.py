@@ -1,4 +1,4 @@
-"""Where below a project git would find a repository: a walk once, then only the folders that have changed."""
+"""Finds the repositories below a project: one walk, then only the folders that have changed."""
 
 import os
 from collections.abc import Sequence
@@ -21,13 +21,13 @@ class RepositoryFinder:
         self._found: dict[str, list[str]] = {}
         self._watch: Watch | None = None
         self.left = ""
-        """A folder that was made since the look before, when there were too many to be looked through."""
+        """A folder that was made since the last look and not searched, because there were too many."""
 
     def look(self) -> set[Path]:
         """Return every `.git` and every bare repository that is there now.
 
-        Of a large project, those in the folders nearest its top, and all that came after the first look. Where so much
-        happened that it is not known where, the whole project is looked through: that may find older ones, too.
+        Of a large project, those in the folders nearest its top, and all that came after the first look. When too many
+        changes were lost to tell where, the whole project is walked: that may find older ones, too.
         """
         changed: set[str] | None = self._watch.take_changed() if self._watch is not None else None
         self.left = ""

@@ -1,4 +1,4 @@
-"""Which files of git's decide what it runs and where it goes: of a project's own repository and of those below it."""
+"""The files of git directories that decide which programs git runs and which paths it follows."""
 
 import os
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from codeloop.kit.small_files import from_home, read_start
 from codeloop.workspace.git.planted.configured import settings_of
 
 GIT_NAMES = ("hooks", "config", "config.worktree", "info/attributes", "commondir", "objects/info/alternates")
-"""What of a git directory decides which programs git runs, and where it follows."""
+"""Entries of a git directory that decide which programs git runs and which paths it follows."""
 WORK_TREE_NAMES = ("commondir", "gitdir", "config.worktree")
 """The same of the folder that a further work tree has in a git directory."""
 _POINTER = 4096
@@ -20,7 +20,7 @@ def git_folders(root: Path) -> Iterator[Path]:
     if top.is_file():
         named = pointer(top, "gitdir:")
         if named is None or not (named / "HEAD").is_file() or not _leads_back(named, root):
-            return  # not what git made: nothing outside becomes writable because of it
+            return  # not made by git: it must not make a folder outside writable
         top = named
     if not top.is_dir():
         return
@@ -42,9 +42,9 @@ def git_folders(root: Path) -> Iterator[Path]:
 
 
 def list_foreign_state(root: Path) -> list[Path]:
-    """Return what the repository of a further work tree holds of its other work trees; nothing for the main one.
+    """Return the files in a linked work tree's repository that belong to its other work trees; none for the main one.
 
-    The branch, index and log of each, and the branches that are checked out there, as far as they are files.
+    These are the HEAD, index and log of each, and the references checked out there that are files.
     """
     own, shared, *_ = (*git_folders(root), root, root)
     if shared == root or own.parent != shared / "worktrees":
@@ -75,7 +75,7 @@ def work_trees(folder: Path) -> list[Path]:
 
 
 def pointer(file: Path, start: str = "") -> Path | None:
-    """Return where a file of git's leads that holds a path; None when it is not one."""
+    """Return the path that a file of git (`.git`, `commondir`) points to, or None."""
     try:
         text = read_start(file, _POINTER).decode("utf-8", "surrogateescape")
     except OSError:

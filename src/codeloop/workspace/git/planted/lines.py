@@ -1,9 +1,9 @@
-"""Lines of files in a git directory by which git runs a program."""
+"""Lines of files in a git directory that make git run a program."""
 
 import re
 
 LINES_BYTES = 4 * 1024 * 1024
-"""What is read of one such file; a rebase of ten thousand commits takes a quarter of it."""
+"""The most bytes read of one such file; a rebase of ten thousand commits takes a quarter of it."""
 _EXECUTES = re.compile(rb"^[ \t]*(?:x|exec)[ \t].*\n?", re.MULTILINE)
 _OWN = rb"(?:ort|recursive|resolve|octopus|ours|subtree)"
 """Ways of merging that are part of git. Another one, `x/y`, is a program `git-merge-x/y`, looked for in the project."""
@@ -18,6 +18,6 @@ EXECUTED = {
     "rebase-apply/strategy": _MERGES,
     "sequencer/opts": _OPTIONS,
 }
-"""Files of a git directory, and which of their lines run a program when somebody goes on with what they are about."""
+"""Files of a git directory -> the lines that run a program when the operation is continued."""
 UPDATES = re.compile(rb"^[ \t]*update[ \t]*=[ \t]*\"?!.*\n?", re.MULTILINE | re.IGNORECASE)
-"""Lines of `.gitmodules` that did so in versions of git that are still in use."""
+"""Lines of `.gitmodules` that run a program in versions of git still in use."""

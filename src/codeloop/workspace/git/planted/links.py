@@ -8,9 +8,9 @@ from typing import NamedTuple
 from codeloop.schema.bounds.sandbox import PLANTED_LINKS
 
 _PASSED = ("hooks",)
-"""What no command can change; people have links there."""
+"""Entries that no command can change; users have links there."""
 _FLAT = ("objects", "lfs/objects", "annex/objects", "modules", "worktrees")
-"""Folders of which the folders in them are not read: they hold many files, or are git directories themselves."""
+"""Folders whose subfolders are not read: they hold many files, or are git directories themselves."""
 _READ = ("objects/info", "objects/pack")
 
 
@@ -25,7 +25,7 @@ class LinkScan(NamedTuple):
 def find_links_out(folder: Path, known: Collection[str] = ()) -> LinkScan:
     """Find the links in a git directory that lead out of it. `known`: folders that are read before any other.
 
-    Each folder that is read is read whole: no heap of files hides a link in it.
+    Each folder is read completely, so that a link can't be hidden among many files.
     """
     found: list[Path] = []
     top = str(folder)

@@ -1,4 +1,4 @@
-"""Moving a file away from where commands may still run, without being led elsewhere by a link that comes meanwhile."""
+"""Moving a file away while commands may still run, without following a link that is planted meanwhile."""
 
 import os
 import time
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def move_away(path: Path, folder: Path, rest: bytes | None = None) -> Path | None:
-    """Move a file, link or folder into `folder`; None when that can't be done. `rest`: what stands there then.
+    """Move a file, link or folder into `folder`; None when that can't be done. `rest`: the text left in its place.
 
     Where `folder` is on another disk it gets another name where it is.
     """

@@ -1,4 +1,4 @@
-"""Whether the git directories of a project are as they were: commands are many, and most leave them alone."""
+"""Whether a project's git directories are unchanged, so that they are not read again after each command."""
 
 from collections.abc import Iterable
 
@@ -34,7 +34,7 @@ class OwnWatch:
     def finish(self, folders: Iterable[str], states: PathStates | None) -> None:
         """End a reading of these folders, and of the files whose `states` were looked at before it.
 
-        It holds until something happens if all folders were watched before it; else only a later one does.
+        It stays valid until a change if all folders were watched before it; otherwise only a later reading does.
         """
         watch = self._watch
         if watch is None:

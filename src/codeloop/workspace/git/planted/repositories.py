@@ -1,4 +1,4 @@
-"""Repositories that sandboxed commands made: what git would run or follow because of them is moved away."""
+"""Moves away what git would run or follow in repositories that sandboxed commands made."""
 
 import itertools
 import os
@@ -32,7 +32,7 @@ _MINIMAL = b"[core]\n\trepositoryformatversion = 0\n"
 
 
 class _Before(NamedTuple):
-    """What was there before a command: links out of git directories, lines that git runs by file, and stamps.
+    """The state before a command: links out of git directories, lines that git runs by file, and stamps.
 
     `read`: the folders in which links were looked for, None where they were too many; `unguarded`: stamps of the
     user's repositories that the kernel does not protect.
@@ -45,7 +45,7 @@ class _Before(NamedTuple):
 
 
 class PlantedRepositories:
-    """What is there of git below a project, and what commands add.
+    """The repositories below a project, and those that commands add.
 
     `aside`: the folder where it is moved to; `environment`: the user's, with the home, which says what else git reads.
     """
@@ -84,7 +84,7 @@ class PlantedRepositories:
     def _list_nested(self) -> tuple[list[Path], list[Path]]:
         """Return the user's repositories but the project's own: those that the kernel protects, and the others.
 
-        Those come first into which somebody goes soonest, so that no heap of others crowds them out.
+        The nearest to the top come first, so that many others can't crowd them out.
         """
         nested = self._of_user - set(_own_folders(self._roots))
         ordered = sorted(nested, key=lambda path: (fold(path.name) != ".git", len(path.parts), path))
@@ -92,11 +92,11 @@ class PlantedRepositories:
 
     @property
     def is_same(self) -> bool:
-        """Whether nothing has happened since what is there was noted. What commands have made is always looked at."""
+        """Whether nothing has changed since the last note. What commands have made is always checked."""
         return not self._made and self._own_watch.is_same and self._finder.is_same
 
     def count_at_once(self, more: int) -> bool:
-        """Do what `begin` (1), `end` (-1) or `note` (0) does where nothing has happened, so that no look is needed.
+        """Do `begin` (1), `end` (-1) or `note` (0) without a look when nothing has changed.
 
         Returns whether that was so; never waits.
         """
@@ -110,7 +110,7 @@ class PlantedRepositories:
             self._turn.release()
 
     def begin(self) -> None:
-        """Note what is there before a command: what came since the last one is the user's, unless another one runs."""
+        """Record the state before a command: unless another runs, what is new since the last one is the user's."""
         with self._turn:
             self._take_stock()
             self._running += 1
@@ -143,7 +143,7 @@ class PlantedRepositories:
         self._own_watch.finish(scanned, states if is_whole else None)
 
     def end(self) -> str:
-        """Look through what came while commands ran. Return what was moved away, in words; "" for nothing."""
+        """Check what appeared while commands ran. Return a description of what was moved away, or ""."""
         with self._turn:
             self._running -= 1
             return "" if self.is_same else self._look_through()
@@ -153,7 +153,7 @@ class PlantedRepositories:
         self._moved = {}
         seen: set[Path] = set()
         new = self._look() - self._of_user
-        # In a large project not all was found before. What decides there can't be older than the first command.
+        # In a large project the first look is partial; a planted repository can't be older than the first command.
         older = {each for each in new - self._made.keys() if max(_decisions_of(each), default=0) < self._since}
         self._of_user |= older
         for entry in sorted(new - older):
@@ -212,7 +212,7 @@ class PlantedRepositories:
         return list(dict.fromkeys([*found, *(each for folder in found for each in work_trees(folder))]))
 
     def _lists(self) -> list[tuple[Path, re.Pattern[bytes]]]:
-        """Return the files that may hold lines which git would run, with what such a line is."""
+        """Return the files that may hold lines that git would run, each with the pattern of such a line."""
         lists = [(folder / name, lines) for folder in self._list_git_folders() for name, lines in EXECUTED.items()]
         lists += [(root / ".gitmodules", UPDATES) for root in self._roots]
         return lists
@@ -234,7 +234,7 @@ class PlantedRepositories:
             self._clear_folder(real, seen)
 
     def _clear_folder(self, folder: Path, seen: set[Path]) -> None:
-        """Move away what a new git directory would have git run or follow."""
+        """Move away what git would run or follow in a new git directory."""
         if folder in seen or not folder.is_dir():
             return
         seen.add(folder)
@@ -263,7 +263,7 @@ class PlantedRepositories:
             self._clear_folder(below, seen)
 
     def _clear_settings(self, file: Path) -> None:
-        """Take out of a new configuration file what is not known to be harmless."""
+        """Remove from a new configuration file every setting that is not known to be harmless."""
 
         def is_harmless(setting: GitSetting) -> bool:
             if setting.name == "core.worktree":
@@ -297,9 +297,9 @@ class PlantedRepositories:
 
 
 def _read_states(known: Iterable[Path], more: Iterable[Path]) -> PathStates | None:
-    """Return the states of the files that are read to take stock; None where what they lead to is not watched.
+    """Return the states of the files that `_take_stock` reads; None where a target of theirs is not watched.
 
-    A write through another name of the same file is reported to no folder.
+    A write through another hard link of the same file notifies no folder.
     """
     if any(submodules(each / "index") or (each / "modules").exists() for each in known):
         return None
@@ -324,7 +324,7 @@ def _folder_of(entry: Path) -> Path | None:
 
 
 def _decisions_of(entry: Path) -> tuple[int, ...]:
-    """Return when what decides which programs git runs was changed in a repository of the user's."""
+    """Return the change times of what decides which programs git runs in a repository of the user's."""
     folder = _folder_of(entry)
     if folder is None:
         return (_change_time(entry),)
@@ -334,7 +334,7 @@ def _decisions_of(entry: Path) -> tuple[int, ...]:
 
 
 def _stamp_of(entry: Path) -> tuple[int, ...]:
-    """Return when the files of a `.git` or bare repository were changed that decide what git runs and follows."""
+    """Return the change times of the files of a `.git` or bare repository that decide what git runs and follows."""
     watched = [entry]
     for folder in _all_folders(entry):
         watched += [folder / name for name in (*GIT_NAMES, *WORK_TREE_NAMES, *EXECUTED)]

@@ -1,4 +1,4 @@
-"""A process made into a sandbox: what it forks from then on is in it, and there is no way back."""
+"""Puts the current process into a sandbox, with everything that it forks from then on; there is no way back."""
 
 import os
 import resource
@@ -14,14 +14,14 @@ from codeloop.workspace.sandbox.launcher.seccomp import filter_calls
 
 _CHOWN, _DAC_OVERRIDE, _FOWNER, _FSETID, _NET_BIND = 0, 1, 3, 4, 10
 _KEPT_OF_ROOT = (_CHOWN, _DAC_OVERRIDE, _FOWNER, _FSETID, _NET_BIND)
-"""What root may do in the project, whose files are often somebody else's; none of it leads out of the sandbox."""
+"""Capabilities that root keeps in the project, whose files often belong to others; none leads out of the sandbox."""
 _LAST_CAPABILITY = 63
 _OOM = "500"
-"""When memory is short, what runs here goes first."""
+"""The OOM score: when memory is short, commands are killed first."""
 
 
 def confine(plan: Plan) -> None:
-    """Enter the sandbox that is planned. Raises OSError where it can't be had; then this process is of no more use."""
+    """Enter the planned sandbox. Raises OSError on failure; then this process must exit."""
     match plan.kind:
         case "base":
             enter_mounts()

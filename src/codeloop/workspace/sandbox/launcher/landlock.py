@@ -1,4 +1,4 @@
-"""Landlock: what may be read and written, by file hierarchies, where no namespaces can be had."""
+"""Landlock: read and write access by file hierarchy, where namespaces are unavailable."""
 
 import os
 import stat
@@ -15,11 +15,11 @@ _READ = _EXECUTE | _READ_FILE | _READ_DIR
 _TCP = 3  # bind and connect
 _SCOPES = 3  # abstract sockets and signals of others
 _RIGHTS = (0, 13, 14, 15)
-"""How many rights of files the first versions of the interface know; the later ones add none that is used here."""
+"""How many file rights the first versions of the interface know; later ones add none that is used here."""
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "shm")
 """Without the terminals: rights on `/dev/pts` would be rights on those of other programs, too."""
 _REPLACED = tuple(f"/{name}" for name in ("tmp", "var/tmp", "run", "dev"))
-"""What is not the machine's for a sandbox; here it just can't be read."""
+"""Folders that are replaced in other sandboxes; here they just can't be read."""
 
 
 def landlock_version() -> int:
@@ -31,7 +31,7 @@ def landlock_version() -> int:
 
 
 def restrict(plan: Plan) -> None:
-    """Confine this process and its descendants to what is planned. Raises OSError."""
+    """Confine this process and its descendants to the plan. Raises OSError."""
     version = landlock_version()
     known = (1 << _RIGHTS[min(version, len(_RIGHTS) - 1)]) - 1
     ruleset = _ruleset(version, known, 0 if plan.network else _TCP)

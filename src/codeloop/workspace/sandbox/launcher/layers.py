@@ -1,4 +1,4 @@
-"""Caches of the user as sandboxes see them: read, while every change goes into a layer of the project's own.
+"""Overlays on the user's caches: sandboxes read them, while every change goes into a layer of the project.
 
 They are mounted once, where the sandboxes of a process are forked from: two mounts with one layer would corrupt it.
 """
@@ -19,7 +19,7 @@ _PROBE = ".codeloop-probe"
 def layer_caches(plan: Plan) -> None:
     """Put a layer over each cache that has none yet. Raises OSError.
 
-    Where the kernel can't join the two, an empty folder of the project's own is put over the cache.
+    Where the kernel can't overlay them, an empty folder of the project is mounted over the cache.
     """
     if not plan.layered:
         return
@@ -65,7 +65,7 @@ def _mount(source: str, point: str, kind: str, flags: int, options: str) -> None
 
 
 def _prove(path: str, cache: int) -> None:
-    """Write below the path as a command would; nothing of it may be in the cache. Raises OSError."""
+    """Write below the path as a command would, and check that the cache is unchanged. Raises OSError."""
     name = f"{_PROBE}-{os.getpid()}"
     os.close(os.open(f"{path}/{name}", os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
     try:

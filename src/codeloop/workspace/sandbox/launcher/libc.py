@@ -1,4 +1,4 @@
-"""The system calls that Python has no function for."""
+"""System calls that Python has no function for."""
 
 import ctypes
 import os
@@ -51,7 +51,7 @@ def child_signals() -> int:
 
 
 def _nothing(_number: int, _frame: object) -> None:
-    """Hear a signal, so that it wakes."""
+    """Do nothing: the handler exists so that the signal wakes the loop."""
 
 
 def _make_signal_pipe() -> int:

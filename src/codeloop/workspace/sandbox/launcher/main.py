@@ -1,4 +1,4 @@
-"""The loop of the launcher: takes requests for as long as we live, and then ends every process below it.
+"""The launcher's loop: serves requests until its client exits, then ends every process below it.
 
 A request is one byte, its kind, with a socket; all else goes over that socket, to a process that serves it alone. There
 is always one that waits for the next request. One whose command has ended with all that it started waits again: a fork
@@ -50,7 +50,7 @@ def main(fd: int, mark: str) -> None:
 
 
 def inside(fd: int, _mark: str) -> None:
-    """Make the process that another program put into a sandbox one of ours; what is planned comes over a descriptor."""
+    """Serve inside a sandbox that another program made; the plan comes over a descriptor."""
     _box(socket(fileno=fd), child_signals(), _NO_BOUNDS)
 
 
@@ -85,9 +85,9 @@ def serve(control: socket, signals: int, mark: str, bounds: Bounds = _NO_BOUNDS)
 
 
 def _fork_supervisor(control: socket, signals: int, take: int, bounds: Bounds) -> int:
-    """Fork a process that waits for requests and serves them: so nobody waits for the fork.
+    """Fork a process that waits for requests and serves them, so that no request waits for a fork.
 
-    Returns its id, 0 where the commands have so many processes that there is no room for it now.
+    Returns its id; 0 when the limit of processes leaves no room for it now.
     """
     parent = os.getpid()
     try:
@@ -104,11 +104,11 @@ def _fork_supervisor(control: socket, signals: int, take: int, bounds: Bounds) -
             os.write(take, _NEWS.pack(os.getpid()))
         code = 0
     finally:
-        os._exit(code)  # whatever was raised: a command may have limited what its supervisor can use
+        os._exit(code)  # any error: a command may have limited its supervisor's resources
 
 
 def _serve_one(control: socket, signals: int, take: int, bounds: Bounds, parent: int) -> bool:
-    """Wait for a request and serve it. Return whether this process may serve another: nothing is left of the first."""
+    """Wait for a request and serve it. Return whether this process may serve another one."""
     kind, ancillary, _, _ = control.recvmsg(1, CMSG_SPACE(4))
     fds = descriptors(ancillary)
     if not kind or not fds:
@@ -125,9 +125,9 @@ def _serve_one(control: socket, signals: int, take: int, bounds: Bounds, parent:
 
 
 def _reap(forks: set[int]) -> bool:
-    """Take up what has ended; return whether a fork failed or was killed, which may leave strays.
+    """Reap ended children; return whether a fork failed or was killed, which may leave strays.
 
-    One that a command has stopped would let it run without a deadline and without bounds: it is killed.
+    A supervisor that a command has stopped is killed: its command would run without deadline and bounds.
     """
     failed = False
     while True:
@@ -163,7 +163,7 @@ def _listen(channel: socket, _signals: int, _bounds: Bounds) -> bool:
 
 
 def _box(channel: socket, signals: int, _bounds: Bounds) -> bool:
-    """Enter a sandbox and serve its own requests there, for as long as somebody may ask."""
+    """Enter a sandbox and serve requests there until the client is gone."""
     # What comes with the socket is held for as long as this process and its forks live: the lock of its layers.
     (mark, *rows), (fd, *_held) = receive(channel)
     plan = read_plan(rows)

@@ -1,6 +1,6 @@
-"""Places in folders of ours that something is mounted on or linked from: made by descriptors, so no link is followed.
+"""Mount points and links in our own folders, made by descriptors, so that no link is followed.
 
-What is in such a folder was written by commands: a link there, planted for the next sandbox, must not lead us out.
+Commands wrote such a folder's contents: a link planted there for the next sandbox must not lead us out.
 """
 
 import os
@@ -16,7 +16,7 @@ _ANY = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 def open_point(path: str, *, is_folder: bool, is_ours: bool) -> int:
     """Return a descriptor of a folder or a file at an absolute path, made where it is absent. Raises OSError.
 
-    `is_ours`: it lies in a folder of ours, where something of another kind makes room for it.
+    `is_ours`: it lies in our folder, where an entry of another kind is moved away.
     """
     *above, name = path.strip("/").split("/")
     at = _open_folders(above, is_ours=is_ours)
@@ -33,7 +33,7 @@ def open_point(path: str, *, is_folder: bool, is_ours: bool) -> int:
 
 
 def make_link(path: str, target: str) -> None:
-    """Make a link at an absolute path in a folder of ours, in the place of whatever else is there. Raises OSError."""
+    """Make a link at an absolute path in our folder, replacing whatever else is there. Raises OSError."""
     *above, name = path.strip("/").split("/")
     at = _open_folders(above, is_ours=True)
     try:
@@ -58,7 +58,7 @@ def _open_folders(names: list[str], *, is_ours: bool) -> int:
 
 
 def _enter(at: int, name: str, *, is_ours: bool) -> int:
-    """Return a descriptor of a folder in another one; what is no folder makes room for it."""
+    """Return a descriptor of a folder in another one; an entry of another kind is moved away."""
     try:
         return os.open(name, _FOLDER, dir_fd=at)
     except FileNotFoundError:

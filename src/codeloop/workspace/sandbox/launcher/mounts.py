@@ -1,4 +1,4 @@
-"""The files that a sandbox sees: everything read-only but what the plan names, over what is hidden something empty."""
+"""The mounts of a sandbox: all read-only but what the plan makes writable; hidden paths are covered by empty ones."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _OWN_DEV = ("pts", "shm")
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 _LINKS = {"fd": "/proc/self/fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2", "ptmx": "pts/ptmx"}
 RUN = ("systemd/resolve", "resolvconf", "NetworkManager", "current-system", "booted-system", "opengl-driver", "host")
-"""What programs need of /run; the rest of it are sockets of services."""
+"""Entries of /run that programs need; the rest are sockets of services."""
 PROC_READ_ONLY = ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi")
 PROC_HIDDEN = ("kcore", "keys", "timer_list")
 TEMPORARY = tuple(f"/{name}" for name in ("tmp", "var/tmp"))
@@ -111,7 +111,7 @@ def find_pinned(writable: Collection[str], guarded: Iterable[str]) -> list[str]:
 
 
 def _hide(path: str, empty: tuple[int, int], kept: dict[str, int]) -> None:
-    """Put something empty over a path, in which only what is kept is still there."""
+    """Cover a path with something empty, in which only `kept` is visible."""
     if not kept:
         _bind(empty[os.path.isdir(path)], path)
         return
@@ -122,7 +122,7 @@ def _hide(path: str, empty: tuple[int, int], kept: dict[str, int]) -> None:
 
 
 def _replace(point: str, home: int | None) -> None:
-    """Put the private home, or an empty folder, over a folder, unless it is gone with the one around it."""
+    """Cover a folder with the private home or an empty folder, unless a covered parent hides it already."""
     if home is not None:
         _bind_at(point, home)
     elif os.path.isdir(point):
@@ -171,7 +171,7 @@ def _mount_proc(processes: int) -> None:
 
 
 def _turn_read_only(writable: set[str], visible: set[str]) -> None:
-    """Turn every mount read-only but those at or below what is writable, and check that no other can be reached.
+    """Make every mount read-only but those at or below what is writable, and check that no other is reachable.
 
     Of the folders above a mount the nearest counts: what is only visible in the temporary folder is read-only.
     """
@@ -194,7 +194,7 @@ def _may_write(path: str, writable: set[str], visible: set[str]) -> bool:
 
 
 def _is_reached(mount: _Mount) -> bool:
-    """Return whether the path of a mount leads to it, and not to another one that lies over it."""
+    """Return whether the path of a mount leads to it, and not to one mounted over it."""
     try:
         fd = _open(mount.point)
     except OSError:

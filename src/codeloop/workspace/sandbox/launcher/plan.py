@@ -1,4 +1,4 @@
-"""What a sandbox is made of, as it comes over a socket: rows of a name and a value."""
+"""The plan of a sandbox, received over a socket as rows of a name and a value."""
 
 from codeloop.workspace.sandbox.launcher.usage import Bounds
 

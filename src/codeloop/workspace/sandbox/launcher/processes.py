@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 INT = 2
 TERM, KILL, STOP, CONT = (15, 9, 19, 18) if sys.platform == "linux" else (15, 9, 17, 19)
 MARK = "CODELOOP_CHILD"
-"""The variable that marks what a command started where orphans don't come back to us (macOS)."""
+"""The variable that marks a command's processes where orphans are not reparented to us (macOS)."""
 _FILTERS = frozenset(b"tail head grep tee cat sed awk gawk mawk sort uniq wc cut tr less more ts".split())
-"""Programs that print what they have read when its writer has ended, and nothing when they are interrupted."""
+"""Filters that print their result when their input ends, and nothing when they are interrupted."""
 _PATIENCE = 1.0  # seconds: what is still there then belongs to another user
 _ROUND = 0.005
 
 
 def descendants(mark: str = "", spare: AbstractSet[int] = frozenset(), of: int = 0) -> set[int]:
-    """Return every living process below this one, or below `of`, and what carries the mark without a subreaper.
+    """Return every living process below this one, or below `of`, and without a subreaper those with the mark.
 
-    Neither those in `spare` nor what is below them.
+    Those in `spare` and what is below them are left out.
     """
     parents = _parents() if sys.platform == "linux" else {}
     found = set[int]() if sys.platform == "linux" else _find_marked(mark, parents)
@@ -109,7 +109,7 @@ def _groups(pids: AbstractSet[int]) -> set[int]:
 
 
 def has_children() -> bool:
-    """Take up what has ended; return whether a child is left."""
+    """Reap ended children; return whether one is left."""
     try:
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass

@@ -1,4 +1,4 @@
-"""A sandbox tries itself out before it is used: what it must refuse is attempted, as a command would."""
+"""Self-test of a sandbox before use: what it must refuse is attempted, as a command would."""
 
 import errno
 import os
@@ -44,7 +44,7 @@ def prove(plan: Plan) -> None:
 
 
 def _prove_by_name(plan: Plan) -> None:
-    """Attempt what a profile of macOS refuses: nothing is put in the each of files there, and no network made."""
+    """Attempt what a macOS profile refuses: there nothing is mounted, and no network is made."""
     ours = f"{plan.temporary}/{_NAME}"
     for path in plan.hidden:
         with Ignored(OSError):

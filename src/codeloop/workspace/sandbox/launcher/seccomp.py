@@ -1,4 +1,4 @@
-"""System calls that no command needs and that could get it out of its sandbox: a BPF program made by hand."""
+"""A BPF filter against system calls that no command needs and that could break out of a sandbox."""
 
 import ctypes
 import os
@@ -110,7 +110,7 @@ def _sockets(*, unix: bool, internet: bool) -> _Code:
 
 
 def _if(number: int, then: _Code) -> _Code:
-    """Do this for one system call; what comes next needs the call's number again."""
+    """Return the instructions for one system call; the next ones load the call's number again."""
     return [(_EQUAL, 0, len(then) + 1, number), *then, (_LOAD, 0, 0, _NUMBER)]
 
 

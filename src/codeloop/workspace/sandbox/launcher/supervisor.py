@@ -1,4 +1,4 @@
-"""One command: started, its end reported, everything below it ended when we are told or nobody listens any more.
+"""Supervises one command: starts it, reports its end, and ends all below it on request or when the client is gone.
 
 Each command has a supervisor of its own, a subreaper: whatever a command starts stays below it, however it detaches.
 """
@@ -28,7 +28,7 @@ _PIECE = 1 << 20
 class Request:
     """A program to start, as it comes over a socket. `targets`: which numbers the descriptors get.
 
-    `mark`: what it carries in its environment where orphans don't come back to us.
+    `mark`: set in its environment where orphans are not reparented to us.
     """
 
     def __init__(self, fields: list[str]) -> None:
@@ -107,7 +107,7 @@ def supervise(channel: socket, signals: int, bounds: Bounds) -> bool:
 
 
 def _end(signals: int, grace: float, mark: str, bounds: Bounds) -> int:
-    """End everything below this process. In a sandbox, what can't be caught takes the other commands there with it."""
+    """End everything below this process. In a sandbox, uncatchable processes take the other commands with them."""
     count = end_descendants(signals, grace, mark)
     if bounds.has_namespace and has_children():
         end_all()
@@ -115,7 +115,7 @@ def _end(signals: int, grace: float, mark: str, bounds: Bounds) -> int:
 
 
 def _reap(channel: socket, command: int) -> bool:
-    """Take up what has ended and report the command's own end. Return whether anything is left of it."""
+    """Reap ended children and report the command's own end. Return whether anything is left of it."""
     news = ""
     pid = -1
     while pid:
@@ -134,7 +134,7 @@ def _say(channel: socket, text: str) -> None:
     try:
         channel.sendall(text.encode())
     except OSError:
-        return  # nobody listens: the next read of the channel says so
+        return  # the client is gone: the next read of the channel raises
 
 
 def _start(request: Request, fds: list[int]) -> int:

@@ -1,4 +1,4 @@
-"""What a command's processes use, looked at now and then: the kernel counts processes for us, but not their memory."""
+"""Watches the memory of a command's processes at intervals; the kernel itself only limits their number."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _PAUSE = 0.25  # seconds
 _SHARE = 25
-"""A look that takes long comes the less often: it takes at most one part in this many of a processor."""
+"""A slow look is repeated less often: it takes at most one part in this many of a processor."""
 _KILO = 1024
 _LIMITS = tuple(sorted({number for name, number in vars(resource).items() if name.startswith("RLIMIT_")}))
 
@@ -34,12 +34,12 @@ class Bounds:
 
     @property
     def is_any(self) -> bool:
-        """Whether there is something to look at."""
+        """Whether any bound is set."""
         return bool(self.processes or self.memory)
 
     @property
     def most(self) -> int:
-        """How many processes there may be in a sandbox, so that there is room for ours while a command is stopped."""
+        """The limit of processes in a sandbox, with room for ours while a command is stopped."""
         return self.processes + self.processes // 4
 
 
@@ -52,7 +52,7 @@ def read_limits() -> tuple[object, ...]:
 
 
 class UsageWatch:
-    """Looks at what the processes below this one use, when it is time."""
+    """Measures what the processes below this one use, at intervals."""
 
     def __init__(self, bounds: Bounds) -> None:
         self._bounds = bounds

@@ -1,1 +1,1 @@
-"""What sandboxed commands reach: hosts by name, through a proxy of ours."""
+"""The network of sandboxed commands: hosts by name, through our own proxy."""

@@ -1,4 +1,4 @@
-"""What the commands of a work tree reach when the sandbox allows them some hosts: a proxy, a port for each session."""
+"""The proxy of a work tree's commands when the sandbox allows some hosts, with a port for each session."""
 
 import asyncio
 import socket
@@ -14,7 +14,7 @@ Listen = Callable[[int], Awaitable[socket.socket]]
 
 
 class HostNetwork:
-    """Starts with the first command that needs it. `close` cuts what is open."""
+    """Starts with the first command that needs it. `close` drops open connections."""
 
     def __init__(self, hosts: Hosts, environment: Mapping[str, str], listen: Listen) -> None:
         """`environment`: the user's, with their proxies; `listen`: listens where commands run, at 0 on any port."""

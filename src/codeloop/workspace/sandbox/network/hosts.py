@@ -1,4 +1,4 @@
-"""Which hosts commands in the sandbox may connect to, and how a host may be spelled. Pure."""
+"""The allow-list of hosts for sandboxed commands, and the strict parser of host names. Pure."""
 
 import re
 from collections.abc import Iterable
@@ -48,7 +48,7 @@ _PRIVATE = frozenset(
 
 
 class Blocked(Exception):
-    """A connection that is refused. `authority`: the `host:port`, as far as it can be told; the text says why."""
+    """A refused connection. `authority`: the `host:port`, as far as known; the text says why."""
 
     def __init__(self, authority: str, why: str) -> None:
         super().__init__(why)
@@ -56,7 +56,7 @@ class Blocked(Exception):
 
 
 class HostPort(Struct, frozen=True):
-    """Where a connection leads. `host`: lower-case; `literal`: an address as it was spelled, without brackets."""
+    """The target of a connection. `host`: lower-case; `literal`: an address as it was spelled, without brackets."""
 
     host: str
     port: int

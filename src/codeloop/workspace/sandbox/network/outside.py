@@ -1,4 +1,4 @@
-"""The network of the user, as the sandbox's proxy connects to it: checked addresses, or the user's own proxy."""
+"""Outgoing connections of the sandbox's proxy: to checked addresses, or through the user's own proxy."""
 
 import asyncio
 import ssl
@@ -31,7 +31,7 @@ class Stream(Struct, frozen=True):
 
 
 class Outside(Struct, frozen=True):
-    """The way out. `environment` names the user's own proxies; only tests change how names are found and dialled."""
+    """Connects to targets. `environment` names the user's own proxies; only tests replace resolving and dialling."""
 
     environment: Mapping[str, str] = struct_field(default_factory=dict[str, str])
     resolve: Callable[[str, int], Awaitable[Sequence[str]]] = look_up

@@ -1,4 +1,4 @@
-"""The way out of the sandbox: an HTTP proxy that connects to the hosts of a list and to nothing else."""
+"""The sandbox's HTTP proxy, which connects only to the hosts of a list."""
 
 import asyncio
 import socket
@@ -53,7 +53,7 @@ class HostProxy:
         self._servers.append(await asyncio.start_server(self._accept(None), sock=listener, limit=PROXY_HEAD.value))
 
     async def forward(self, listener: socket.socket, port: int) -> None:
-        """Connect whoever comes to a listening socket to that port of the user's machine."""
+        """Forward connections of a listening socket to that port of the user's machine."""
         self._servers.append(await asyncio.start_server(self._accept(port), sock=listener))
 
     async def close(self) -> None:
@@ -151,7 +151,7 @@ def _say(client: Stream, status: str, text: str) -> None:
 
 
 async def _relay(client: Stream, server: Stream, sent: AsyncIterator[bytes]) -> None:
-    """Carry what is `sent` to the server and what it answers, until its answer ends or nothing moves for long."""
+    """Relay `sent` to the server and its answer back, until the answer ends or nothing moves for long."""
     clock = asyncio.get_running_loop().time
     last = clock()
 
@@ -194,7 +194,7 @@ async def _tunnel(client: Stream, server: Stream) -> AsyncIterator[bytes]:
 
 
 async def _body(client: Stream, length: int | None) -> AsyncIterator[bytes]:
-    """Yield the body of one request, framed anew if it comes in chunks, and nothing that follows it."""
+    """Yield the body of one request, chunks re-framed, and nothing after it."""
     chunks = ChunkedBody()
     while length or (length is None and not chunks.done):
         data = await client.reader.read(_CHUNK if length is None else min(length, _CHUNK))

@@ -1,4 +1,4 @@
-"""The environment variables by which programs learn of the sandbox's proxy."""
+"""Environment variables that point programs to the sandbox's proxy."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""What a client of the proxy sends: the head of a request, and the first message of TLS. Read strictly. Pure."""
+"""Strict parsers of what a proxy client sends: the head of a request, and the first message of TLS. Pure."""
 
 import re
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ class ProxyRequest(Struct, frozen=True):
 
 
 def read_request(data: bytes) -> ProxyRequest:
-    """Read a head up to its empty line. Raises Blocked for what could be read in two ways, or leads in two places."""
+    """Parse a head up to its empty line. Raises Blocked when it is ambiguous or names two targets."""
     first, *lines = data.decode("latin-1").removesuffix("\r\n\r\n").split("\r\n")
     parts = _LINE.fullmatch(first)
     if parts is None:

@@ -1,4 +1,4 @@
-"""The hosts that the user's own tools are configured for: pip, npm, cargo, go and others, never by the project."""
+"""Registries that the user (never the project) has configured for pip, npm, cargo, go and other tools."""
 
 import os
 import re
@@ -31,21 +31,21 @@ FILES = (
     (".nuget/NuGet/NuGet.Config", '<add key="(?!https?_proxy)[^"]*"'),
     (".config/composer/config.json", "url"),
 )
-"""Files below the home folder, or absolute, and which of their keys name a place to download from."""
+"""Files (below the home, or absolute) -> the keys in them that hold download URLs."""
 
 FILE_VARIABLES = {
     "PIP_CONFIG_FILE": ".config/pip/pip.conf",
     "UV_CONFIG_FILE": ".config/uv/uv.toml",
     "NPM_CONFIG_USERCONFIG": ".npmrc",
 }
-"""Variables that name another place for one of the files."""
+"""Variables that move one of the files."""
 
 VARIABLES = re.compile(
     r"PIP_(EXTRA_)?INDEX_URL|PIP_FIND_LINKS|UV_(INDEX_URL|EXTRA_INDEX_URL|DEFAULT_INDEX|INDEX|FIND_LINKS)"
     r"|npm_config_(\w+_)?registry|NPM_CONFIG_REGISTRY|YARN_NPM_REGISTRY_SERVER|YARN_REGISTRY"
     r"|CARGO_REGISTRIES_\w+_INDEX|GOPROXY|GOSUMDB|HEX_MIRROR"
 )
-"""Variables that name a place to download from."""
+"""Variables that hold a download URL."""
 
 # A key with what follows it on its line, and the URLs that stand alone on the lines below.
 _SETTING = r"""^[ \t]*[:"']?(?:{})["']?[ \t]*[=: \t>].*(?:\n[ \t-]+["']?https?://.*)*"""
