@@ -11,7 +11,6 @@ from typing import Any, Literal, TypeVar
 from msgspec import Struct
 
 from codeloop.agent.engine import NO_HOOKS, Engine, OutputLimits, model_ref
-from codeloop.agent.subagent.spawn import spawn
 from codeloop.app.models.open_models import Source, source_of
 from codeloop.app.runs import Runs
 from codeloop.app.settings import ProjectSettings, SettingsWatch, Startup, find_settings, newest_model, providers_of
@@ -27,10 +26,12 @@ from codeloop.schema.agent import Agent
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CATALOG_DELAY, SCRATCH_DELAY, TOOL_OUTPUT_BYTES, TOOL_OUTPUT_LINES
 from codeloop.schema.live_events import Branch, BranchUpdated, LiveEvent, Toast, ToastShown
+from codeloop.schema.part import ToolPart
+from codeloop.schema.wire import JSON
 from codeloop.store.store import Store
 from codeloop.store.stores import Stores
 from codeloop.tool.open_buffers import OpenBuffers
-from codeloop.tool.tool import Tool
+from codeloop.tool.tool import Subtask, SubtaskResult, Tool
 from codeloop.tool.toolbox import ServerTools
 from codeloop.tool.web.providers import SEARCH_KEYS
 from codeloop.workspace.files.temp_files import clear
@@ -78,6 +79,13 @@ async def open_project(
 
         project.in_background(notify(hooks, project.store, settings.place.directory))
     return project
+
+
+async def _spawn(engine: Engine, call: ToolPart, task: Subtask, report: Callable[[JSON], None]) -> SubtaskResult:
+    """Run a subagent; what that takes is loaded with the first."""
+    from codeloop.agent.subagent.spawn import spawn
+
+    return await spawn(engine, call, task, report)
 
 
 async def _prune_scratch(scratch: Path) -> None:
@@ -165,7 +173,7 @@ class Project:
             agents=agents,
             rulebook=rulebook,
             instructions=partial(_instructions, settings),
-            spawn=spawn,
+            spawn=_spawn,
             refresh=self.refresh,
             snapshots=self.snapshots if settings.config.snapshot else None,
             hooks=hooks,

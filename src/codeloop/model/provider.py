@@ -18,13 +18,13 @@ from codeloop.model.credentials.environment import environment_key, holds_key
 from codeloop.model.credentials.store import Credentials
 from codeloop.model.errors import ModelUnavailable, NoKey
 from codeloop.model.origin import bare_url, origin
-from codeloop.model.wire.endpoint import KEY_HEADERS, Endpoint
 from codeloop.net.origin import is_loopback
 from codeloop.schema.config import ProviderConfig
 from codeloop.schema.limits import KEY_HELPER_TTL, MODEL_FIRST_BYTE, MODEL_IDLE, MODEL_NO_DEADLINE
 
 if TYPE_CHECKING:
     from codeloop.model.credentials.cloud_chain import Signer
+    from codeloop.model.wire.endpoint import Endpoint
 
 Written = Callable[[tuple[str, ...]], tuple[str, str] | None]
 """Returns where a setting of the configuration is written and how to change it; None when it is not configured."""
@@ -156,12 +156,14 @@ def why_no_key(provider: Provider, environment: Mapping[str, str]) -> str:
 
 def endpoint_of(
     provider: Provider, credentials: Credentials, environment: Mapping[str, str], service: Service | None = None
-) -> Endpoint:
+) -> "Endpoint":
     """Return the provider's service with the key that may go there; `service`: the one of a model, where it is known.
 
     Raises `ModelUnavailable`: the address is not known or no URL, a key is missing (`NoKey`), or the stored one is
     for another origin (`WrongOrigin`).
     """
+    from codeloop.model.wire.endpoint import KEY_HEADERS, Endpoint
+
     environment = settings_of(provider, environment)
     template = service.url if service and service.url and not provider.configured_url else provider.url
     url = resolve_url(template, environment)

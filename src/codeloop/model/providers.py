@@ -39,7 +39,6 @@ from codeloop.model.provider import (
     provider_of,
     settings_of,
 )
-from codeloop.model.wire.endpoint import Endpoint
 from codeloop.net.origin import is_loopback
 from codeloop.schema.config import Config
 from codeloop.schema.wire import replace
@@ -47,6 +46,7 @@ from codeloop.schema.wire import replace
 if TYPE_CHECKING:
     from codeloop.model.catalog.local_servers import DiscoveredServer
     from codeloop.model.quirks import Quirks
+    from codeloop.model.wire.endpoint import Endpoint
 
 ADAPTERS: dict[Protocol, str] = {
     "openai-chat": "model.protocols.chat_completions.adapter:OpenAIChat",
@@ -206,7 +206,7 @@ class Providers:
             f"a newer one is added in codeloop.json under provider.{provider_id}.models."
         )
 
-    def open(self, ref: str, through: Endpoint | None = None) -> ChatModel:
+    def open(self, ref: str, through: "Endpoint | None" = None) -> ChatModel:
         """Return the model, ready to be asked; nothing is sent yet. `through`: the endpoint that a plugin stands for.
 
         Raises `ModelUnavailable`: unknown name, missing key, a key for another origin, a protocol that we do not speak.
@@ -342,7 +342,7 @@ class Providers:
         return "none" if provider.configured_url else ""
 
 
-def _with_true_context(model: ChatModel, info: ModelInfo, endpoint: Endpoint) -> ChatModel:
+def _with_true_context(model: ChatModel, info: ModelInfo, endpoint: "Endpoint") -> ChatModel:
     """Return the model, which asks its server for its context where that is on this machine."""
     if not is_loopback(urlsplit(endpoint.base_url).hostname or ""):
         return model
