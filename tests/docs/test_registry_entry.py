@@ -1,0 +1,24 @@
+"""The entry for the registry of agents that editors install from: as its schema wants it, and of this version."""
+
+import json
+import re
+from xml.etree import ElementTree
+
+from codeloop import __version__
+from tests.docs.pages import ROOT
+
+FOLDER = ROOT / "docs" / "assets" / "acp"
+
+
+def test_the_entry_is_complete_and_starts_this_version() -> None:
+    entry = json.loads((FOLDER / "agent.json").read_text())
+    assert re.fullmatch(r"[a-z][a-z0-9-]*", entry["id"])
+    assert {"id", "name", "version", "description", "distribution", "license_url"} <= entry.keys()
+    assert entry["version"] == __version__
+    assert entry["distribution"] == {"uvx": {"package": f"codeloop=={__version__}", "args": ["acp"]}}
+    assert entry["license_url"].startswith("https://")
+
+
+def test_the_icon_is_small_and_takes_the_editors_colour() -> None:
+    icon = ElementTree.parse(FOLDER / "icon.svg").getroot()
+    assert (icon.get("width"), icon.get("height"), icon.get("stroke")) == ("16", "16", "currentColor")

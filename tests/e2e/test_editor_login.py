@@ -1,0 +1,26 @@
+"""Signing in from an editor, which opens `codeloop acp --login` in a terminal."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.desk import end_to_end
+from tests.support.programs import CODELOOP
+from tests.support.tmux import pane
+
+pytestmark = pytest.mark.e2e
+KEY = "sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789"
+
+
+def test_a_key_is_asked_for_hidden_and_stored(tmp_path: Path) -> None:
+    with (
+        end_to_end(tmp_path) as desk,
+        pane([str(CODELOOP), "acp", "--login"], desk.project, desk.environment) as screen,
+    ):
+        screen.sees("Provider (such as anthropic")
+        screen.type("anthropic", "Enter")
+        screen.sees("Key for https://api.anthropic.com:")
+        screen.type(KEY, "Enter")
+        screen.sees("Stored the key sk-…6789 for anthropic")
+        code, shown = screen.ended()
+        assert (code, KEY in shown) == (0, False)
