@@ -2,7 +2,7 @@
 
 import json
 import re
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 from codeloop import __version__
 from tests.docs.pages import ROOT
@@ -20,5 +20,5 @@ def test_the_entry_is_complete_and_starts_this_version() -> None:
 
 
 def test_the_icon_is_small_and_takes_the_editors_colour() -> None:
-    icon = ElementTree.parse(FOLDER / "icon.svg").getroot()
+    icon = ET.parse(FOLDER / "icon.svg").getroot()
     assert (icon.get("width"), icon.get("height"), icon.get("stroke")) == ("16", "16", "currentColor")
