@@ -218,6 +218,11 @@ MEASUREMENTS: dict[Callable[[Bench], None], tuple[str, ...]] = {
     ),
     library.library: ("library-import", "library-names", "library-turn"),
     page.first_load: ("web-first-load",),
+    page.tasks: tuple(f"web-{name}" for name in ("open", "older", "scroll", "rewrite", "stream", "frame", "memory")),
+    page.compare: (
+        *("web-paint", "web-paint-reference", "web-paint-share"),
+        *("web-cold-open", "web-cold-open-reference", "web-cold-scroll", "web-cold-scroll-reference"),
+    ),
     rendering: ("render-messages", "render-live", "render-live-slow"),
     screen: (
         "tui-paint",

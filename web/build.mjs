@@ -12,12 +12,21 @@ await rm(out, { recursive: true, force: true });
 await mkdir(out, { recursive: true });
 const jsx = { jsx: "automatic", jsxImportSource: "preact" };
 const common = { absWorkingDir: here, outdir: out, bundle: true, minify: true, charset: "utf8", legalComments: "none", target: "es2022" };
-await build({ ...common, ...jsx, entryPoints: { app: "src/main.tsx" }, format: "esm", splitting: true, chunkNames: "[name]-[hash]" });
+const app = await build({ ...common, ...jsx, entryPoints: { app: "src/main.tsx" }, format: "esm", splitting: true, chunkNames: "[name]-[hash]", metafile: true });
 await build({ ...common, entryPoints: { worker: "src/worker.ts" }, format: "iife" });
 await build({ ...common, entryPoints: { app: "style/app.css", terminal: "style/terminal.css" } });
 await cp(join(here, "public"), out, { recursive: true });
+await writeFile(join(out, "index.html"), await indexPage());
 await writeFile(join(out, "share.html"), await sharedPage());
 await writeFile(join(out, "licences.txt"), await licences());
+
+/** Returns the index, which names what the script imports at once, so that the browser asks for all of it together. */
+async function indexPage() {
+  const [, { imports }] = Object.entries(app.metafile.outputs).find(([path]) => path.endsWith("/app.js"));
+  const names = imports.filter((each) => each.kind === "import-statement").map((each) => each.path.split("/").at(-1)).sort();
+  const links = names.map((name) => `<link rel="modulepreload" href="/web/${name}" />\n    `).join("");
+  return (await readFile(join(here, "public/index.html"), "utf8")).replace('<script type="module"', `${links}<script type="module"`);
+}
 
 /** Returns the page that a shared session is put into: its script and style are in it, and its policy allows no others. */
 async function sharedPage() {

@@ -19,7 +19,7 @@ from tests.support.programs import CODELOOP, configure
 
 pytestmark = pytest.mark.e2e
 READY = "Open in a browser: "
-PROGRAMS = ("work", "tabs", "audit", "payloads", "restart", "share", "speed", "settings")
+PROGRAMS = ("work", "tabs", "audit", "payloads", "restart", "share", "speed", "settings", "agree")
 SECONDS = 240
 
 
@@ -53,7 +53,12 @@ def visit(folder: Path, *, has_servers: bool = False) -> Generator[dict[str, str
         try:
             assert running.stderr is not None
             link = next(line.partition(READY)[2].strip() for line in running.stderr if READY in line)
-            yield {"CODELOOP_LINK": link, "CODELOOP_FILE": str(desk.project / "cart.py")}
+            given = {
+                "CODELOOP_LINK": link,
+                "CODELOOP_FILE": str(desk.project / "cart.py"),
+                "CODELOOP_PROGRAM": str(CODELOOP),
+            }
+            yield desk.environment | given
         finally:
             running.terminate()
 
@@ -80,6 +85,8 @@ def chromium() -> str:
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_visit(program: str, source: Path, chromium: str, tmp_path: Path) -> None:
+    if program == "agree" and shutil.which("tmux") is None:
+        pytest.skip("there is no tmux on the PATH: apt-get install tmux")
     here = visit_with_restarts(tmp_path) if program == "restart" else visit(tmp_path, has_servers=program == "settings")
     with here as given:
         done = subprocess.run(

@@ -27,6 +27,13 @@ await inBrowser(async (open) => {
       await view.click("[aria-label='Review changes']");
       await view.waitForSelector(".review .row.add");
       await audit(view, `audit-review-${size}-${scheme}`);
+      await view.click(".review >> text=Comment");
+      await audit(view, `audit-comment-${size}-${scheme}`);
+      await view.fill(".comment textarea", "shorter names, please");
+      await view.keyboard.press("Control+Enter");
+      await view.click(".thread >> text=Reply");
+      await audit(view, `audit-thread-${size}-${scheme}`);
+      await view.click(".thread >> text=Remove");
       await view.click("[aria-label='Close the review']");
       if (size === "phone") {
         await view.click("button[aria-label='Sessions']");

@@ -44,7 +44,10 @@ let isFirst = true;
 
 async function begin(): Promise<void> {
   await useLink().catch(fail);
-  render(<App onSignedIn={() => void start()} />, document.querySelector("#app")!);
+  await new Promise((resolve) => setTimeout(resolve)); // a task of its own for the first drawing
+  const page = document.querySelector("#app")!;
+  page.replaceChildren(); // the frame that was seen until here
+  render(<App onSignedIn={() => void start()} />, page);
   addEventListener("hashchange", () => void showAddress().catch(fail));
   warmUp();
   void follow({

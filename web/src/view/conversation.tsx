@@ -1,7 +1,7 @@
 // The conversation: a virtual list, so that ten thousand messages cost no more than those on the screen.
 import { effect, signal, useComputed } from "@preact/signals";
 import { elementScroll, observeElementOffset, observeElementRect, Virtualizer, type VirtualizerOptions } from "@tanstack/virtual-core";
-import { useCallback, useEffect, useLayoutEffect, useReducer, useRef } from "preact/hooks";
+import { useCallback, useEffect, useLayoutEffect, useReducer, useRef, useState } from "preact/hooks";
 import { redo } from "../state/actions";
 import { loadOlder } from "../state/load";
 import { conversationOf, current, isBusy, place, type MessageView } from "../state/store";
@@ -12,6 +12,7 @@ import { MessageRow, Working } from "./message";
 const GUESS = 140;
 const NEAR = 80;
 const EDGE = 600;
+const FIRST_ROWS = 2;
 
 /** The message that something else on the page wants to be shown. */
 export const target = signal("");
@@ -116,6 +117,13 @@ export function ConversationView() {
       if (index >= 0) list.scrollToIndex(index, { align: "start" });
     });
   }, [views]);
+  // The last messages are drawn first, the others in a task of their own.
+  const [isWhole, setWhole] = useState(false);
+  useEffect(() => {
+    if (isWhole || views.length === 0) return;
+    const timer = setTimeout(() => setWhole(true));
+    return () => clearTimeout(timer);
+  }, [views.length > 0]);
   const undone = held.messages.value.length - views.length;
   const last = views.at(-1);
   return (
@@ -135,7 +143,7 @@ export function ConversationView() {
         <div class="transcript-inner" ref={inner}>
           {!held.isLoaded.value && <Skeleton />}
           <div class="virtual" style={{ height: `${list.getTotalSize()}px` }}>
-            {list.getVirtualItems().map((item) => (
+            {list.getVirtualItems().slice(isWhole ? 0 : -FIRST_ROWS).map((item) => (
               <div key={item.key} class="virtual-row" data-index={item.index} ref={(node) => void (node && list.measureElement(node))} style={{ transform: `translateY(${item.start}px)` }}>
                 <MessageRow view={views[item.index]!} isLast={views[item.index] === last} next={views[item.index + 1]} />
               </div>
