@@ -19,6 +19,7 @@ from bench import (
     subject,
     tools,
     watching,
+    worktrees,
 )
 from bench.figures import Bench
 from bench.measure import Failed, imported, run
@@ -210,6 +211,7 @@ MEASUREMENTS: dict[Callable[[Bench], None], tuple[str, ...]] = {
     serving.serve: ("serve-ready", "serve-list", "serve-idle-memory", "serve-idle-cpu"),
     serving.fifty: ("fifty", "fifty-growth"),
     snapshots.snapshots: ("snapshot-first", "snapshot-next", "snapshot-step", "snapshot-idle"),
+    worktrees.worktrees: ("worktree", "worktree-sparse", "status-thousand"),
     streams: ("stream-latency", "stream-clients", "stream-clients-cpu", "stream-kept", "stream-memory"),
     mcp_servers: ("mcp-ten", "mcp-ten-cpu", "mcp-ten-memory", "mcp-call", "mcp-first"),
     extensions: (

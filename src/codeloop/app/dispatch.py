@@ -30,6 +30,7 @@ MODULES: dict[str, tuple[AnyOperation, ...]] = {
     "app.handlers.reports.stats": (operation.SESSION_STATS,),
     "app.handlers.project.memory": (operation.MEMORY_LIST,),
     "app.handlers.reports.stop_all": (operation.STOP_ALL,),
+    "app.handlers.reports.overview": (operation.SESSION_OVERVIEW,),
     "app.handlers.session.import_": (operation.SESSION_IMPORT,),
     "app.handlers.session.find": (operation.SESSION_FIND,),
     "app.handlers.reports.cost": (operation.SESSION_COST,),

@@ -49,6 +49,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "models": ("commands.models:models", "List models with their limits and prices."),
     "auth": ("commands.auth:auth", "Store, list and remove API keys."),
     "session": ("commands.sessions.session:session", "List, show, search, fork, archive and delete sessions."),
+    "compare": ("commands.sessions.compare:compare", "Give the same prompt to several models, and compare."),
+    "status": ("commands.sessions.status:status", "Show what runs, waits for you or has ended, in every project."),
     "stop": ("commands.sessions.stop:stop", "Stop everything that is worked on, in every project."),
     "worktree": ("commands.sessions.worktree:worktree", "List, compare, merge and remove work trees."),
     "stats": ("commands.sessions.stats:stats", "Show cost and tokens by day, model and project."),

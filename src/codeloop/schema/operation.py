@@ -88,6 +88,8 @@ from codeloop.schema.api.session_reports import (
     RevokeGrant,
     SessionContext,
     SessionCost,
+    SessionOverview,
+    SessionOverviewQuery,
     ShareableSession,
     StoppedSessions,
     TextMatches,
@@ -179,6 +181,9 @@ SESSION_EVERYTHING = Operation("session.everything", "GET", "/session/everything
 SESSION_STATS = Operation("session.stats", "GET", "/session/stats", StatsQuery, Stats)
 MEMORY_LIST = Operation("memory.list", "GET", "/memory", NoArguments, list[MemoryNote])
 STOP_ALL = Operation("session.stopAll", "POST", "/session/stop-all", NoArguments, StoppedSessions)
+SESSION_OVERVIEW = Operation(
+    "session.overview", "GET", "/session/overview", SessionOverviewQuery, list[SessionOverview]
+)
 SESSION_IMPORT = Operation("session.import", "POST", "/session/import", ImportSession, ImportedSession)
 SESSION_GET = Operation("session.get", "GET", "/session/{sessionID}", SessionId, Session)
 SESSION_UPDATE = Operation("session.update", "PATCH", "/session/{sessionID}", UpdateSession, Session)

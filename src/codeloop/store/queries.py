@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from codeloop.schema.api.session_reports import SessionOverview
 from codeloop.schema.message import NO_TOKENS, Message, Session, Tokens
 from codeloop.schema.part import Part, TextPart
 from codeloop.schema.wire import Wire
@@ -134,6 +135,12 @@ class Queries:
         """Return the sessions that a living process works on."""
         leases = Leases(self._db)
         return [row[0] for row in self._db.all("SELECT session_id FROM lease") if leases.is_held(row[0])]
+
+    def states(self, limit: int) -> list[SessionOverview]:
+        """Return how sessions stand, newest change first."""
+        from codeloop.store.session_states import read_states
+
+        return read_states(self._db, limit)
 
     def session(self, session_id: str) -> Session | None:
         """Return one session, or None."""

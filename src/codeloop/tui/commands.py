@@ -43,6 +43,14 @@ COMMANDS: tuple[UiCommand, ...] = (
         arguments="[NAME [PROMPT] | VERB NAME]",
         also=("worktrees",),
     ),
+    UiCommand(
+        "compare",
+        "Compare models",
+        SESSION,
+        "actions.work.worktrees:compare_models",
+        slash="compare",
+        arguments="-m MODEL -m MODEL [--check COMMAND] PROMPT",
+    ),
     UiCommand("session_changes", "Show the changed files", SESSION, "actions.work.changes:show_changes", slash="diff"),
     UiCommand("session_context", "What fills the window", SESSION, "actions.reports:show_context", slash="context"),
     UiCommand("memory", "The project's memory", SESSION, "actions.reports:show_memory", slash="memory"),
@@ -77,6 +85,7 @@ COMMANDS: tuple[UiCommand, ...] = (
     UiCommand("session_parent", "Back to the parent session", SESSION, "actions.tabs:show_parent", "<leader>up"),
     UiCommand("tab_next", "Next tab", SESSION, "actions.tabs:show_next", "ctrl+alt+right,<leader>right"),
     UiCommand("tab_previous", "Previous tab", SESSION, "actions.tabs:show_previous", "ctrl+alt+left,<leader>left"),
+    UiCommand("session_next_waiting", "Next session that waits", SESSION, "actions.tabs:show_waiting", slash="next"),
     UiCommand("tab_close", "Close the tab", SESSION, "actions.tabs:close", "<leader>w"),
     UiCommand(
         "model_list",

@@ -15,6 +15,7 @@ from codeloop.client.numbers import dollars, when
 from codeloop.client.slash.goal import ARGUMENTS, parse_goal
 from codeloop.client.slash.names import similar_names
 from codeloop.client.slash.reports import context_lines, cost_lines, memory_lines, permission_lines
+from codeloop.client.slash.waiting import find_waiting
 from codeloop.client.slash.worktrees import enter_worktree, is_verb, made_lines, run_worktree
 from codeloop.client.undo_redo import redo_last, undo_last
 from codeloop.kit.suggest import near, suggest_names
@@ -305,6 +306,10 @@ async def _find(chat: Chat, words: str) -> None:
     chat.say("\n".join([*rows, f"{len(result.found)} found" + ("" if result.complete else ", and maybe more")]))
 
 
+async def _next(chat: Chat, _words: str) -> None:
+    await chat.enter(await find_waiting(chat.client, {chat.session.id} if chat.session else ()))
+
+
 async def _worktree(chat: Chat, words: str) -> None:
     if is_verb(words):
         chat.say(inert("\n".join(await run_worktree(chat.client, words))))
@@ -349,6 +354,7 @@ COMMANDS: dict[str, SlashCommand] = {
     "memory": SlashCommand("", "show the notes of the project's memory, and which are stale", _memory),
     "permissions": SlashCommand("[revoke ID]", "show the rules that count, and what is always allowed", _permissions),
     "find": SlashCommand("TEXT", "find a text in this session, in output of tools too", _find),
+    "next": SlashCommand("", "go to the next session that waits for you", _next),
     "worktree": SlashCommand("[NAME [PROMPT] | list | ...]", "list work trees, or go on in one of its own", _worktree),
     "status": SlashCommand("", "show directory, session, agent and model", _status),
     "queue": SlashCommand("[edit N WORDS | cancel N]", "list, edit or cancel queued prompts", _queue),

@@ -8,7 +8,7 @@ from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.limits import SESSION_SEARCH_TEXT
 from codeloop.schema.message import Session, Tokens
 from codeloop.schema.permission import Action, Decision, Grant, Profile
-from codeloop.schema.wire import Wire
+from codeloop.schema.wire import Count, Wire
 
 TextKind = Literal["prompt", "answer", "reasoning", "tool", "summary"]
 
@@ -148,6 +148,29 @@ class PermissionsInForce(Wire):
     rules: list[RuleInForce]
     grants: list[Grant]
     decisions: list[Decision]
+
+
+SessionStanding = Literal["waits", "running", "failed", "interrupted", "finished", "new"]
+"""How a session stands: it waits for the user, a turn runs, or how its last turn ended."""
+
+
+class SessionOverviewQuery(Wire):
+    """Asks how the sessions of all projects on this machine stand; `limit`: at most so many of each project."""
+
+    limit: Count = 1000
+
+
+class SessionOverview(Wire):
+    """A session, and how it stands. `detail`: what it asks, or why it failed. `updated` in ms since 1970."""
+
+    id: str
+    title: str
+    directory: str
+    project_id: str
+    state: SessionStanding
+    updated: int
+    cost: float
+    detail: str = ""
 
 
 class StoppedSession(Wire):

@@ -2,6 +2,7 @@
 
 import time
 
+from codeloop.client.slash.waiting import find_waiting
 from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.operation import SESSION_CHILDREN, SESSION_GET
@@ -101,3 +102,15 @@ async def _step_child(ui: Ui, by: int) -> None:
     at = ids.index(session.id) if session.id in ids else -1 if by > 0 else 0
     tab = ui.tab if session.parent_id is not None else None
     await ui.open_tab(children[(at + by) % len(ids)], tab)
+
+
+async def show_waiting(ui: Ui, _words: str) -> None:
+    """Show the next session that waits for the user: one of the tabs, else one that is not open here."""
+    tabs = ui.tabs
+    after = tabs.index(ui.tab) + 1
+    for tab in (*tabs[after:], *tabs[: after - 1]):
+        if tab.view is not None and tab.view.requests:
+            ui.show_tab(tab)
+            return
+    own = {tab.session.id for tab in tabs if tab.session is not None}
+    await ui.open_tab(await find_waiting(ui.client, own))

@@ -8,19 +8,22 @@ from textual.message import Message
 from textual.strip import Strip
 
 from codeloop.kit.terminal_text import inert_answer, one_line
+from codeloop.schema.errors import MessageAbortedError
 from codeloop.tui.render.canvas import Row
+from codeloop.tui.state.session_view import SessionView
 from codeloop.tui.themes.styles import Styles
 from codeloop.tui.widgets.base import SteadyWidget, app_of
 from codeloop.tui.widgets.session_tab import SessionTab
 
 LEAST, MOST = 12, 60
 """Cells of a name: where there are many tabs, and where there is room."""
+_COLOURS = {"? ": "warning", "! ": "error"}
 _AROUND = 6
 """Cells of a tab beside its name."""
 
 
 class TabBar(SteadyWidget):
-    """Marks the tab that is shown, those that work (`*`) and those that wait for the user (`?`)."""
+    """Marks the tab that is shown, those that wait for the user (`?`), have failed (`!`) or work (`*`)."""
 
     DEFAULT_CSS = """
     TabBar { height: 1; dock: top; display: none; background: $background; }
@@ -45,11 +48,10 @@ class TabBar(SteadyWidget):
         row: Row = []
         most = min(max(app_of(self).size.width // len(tabs) - _AROUND, LEAST), MOST)
         for place, tab in enumerate(tabs):
-            is_busy = tab.view is not None and tab.view.is_busy
-            mark = "? " if tab.view is not None and tab.view.requests else "* " if is_busy else ""
+            mark = _mark([tab.view] if tab.view is not None else [])
             style = styles.of("text", "bold", on="background_element") if tab is shown else styles.of("text_muted")
-            if mark == "? " and tab is not shown:
-                style = styles.of("warning")
+            if mark in _COLOURS and tab is not shown:
+                style = styles.of(_COLOURS[mark])
             text = f" {place + 1} {mark}{_cut(tab.title, most)} "
             row += [Segment(text, style), Segment(" ")]
         if row != self._row:
@@ -82,8 +84,23 @@ def _cut(title: str, most: int) -> str:
     )
 
 
+def _has_failed(view: SessionView) -> bool:
+    """Return whether the last turn of a session ended with an error that nobody asked for."""
+    last = view.log.last_answer
+    error = last.error if last is not None and not view.is_busy else None
+    return error is not None and not isinstance(error, MessageAbortedError)
+
+
+def _mark(views: Sequence[SessionView]) -> str:
+    """Return the mark of what most needs attention: a question, a failure, work; else none."""
+    if any(view.requests for view in views):
+        return "? "
+    if any(map(_has_failed, views)):
+        return "! "
+    return "* " if any(view.is_busy for view in views) else ""
+
+
 def window_name(tabs: Sequence[SessionTab], shown: SessionTab) -> str:
-    """Return the title of the terminal's window: the session's, with a mark if any waits, or works."""
+    """Return the title of the terminal's window: the session's, with a mark if any waits, has failed, or works."""
     views = [tab.view for tab in tabs if tab.view is not None]
-    mark = "? " if any(view.requests for view in views) else "* " if any(view.is_busy for view in views) else ""
-    return mark + (f"{shown.title} - codeloop" if shown.session is not None else "codeloop")
+    return _mark(views) + (f"{shown.title} - codeloop" if shown.session is not None else "codeloop")

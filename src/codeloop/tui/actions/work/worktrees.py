@@ -1,12 +1,17 @@
-"""`/worktree`: a session in a work tree of its own, and what is asked about work trees."""
+"""`/worktree`: a session in a work tree of its own, and what is asked about them; `/compare`: one for each model."""
 
+import re
 from collections.abc import Sequence
 
 from rich.segment import Segment
 
+from codeloop.client.client import Client
+from codeloop.client.slash.compare import Comparison, compare, compare_lines
 from codeloop.client.slash.worktrees import enter_worktree, is_verb, made_lines, run_worktree
 from codeloop.kit.terminal_text import inert
+from codeloop.schema.api.project import Worktree
 from codeloop.schema.errors import UsageProblem
+from codeloop.schema.message import Session
 from codeloop.tui.actions.dialogs import ask
 from codeloop.tui.actions.send import send
 from codeloop.tui.dialogs.parts.dialog import text_rows
@@ -17,6 +22,7 @@ from codeloop.tui.ui import Ui
 from codeloop.tui.widgets.prompt.entry import PromptEntry
 from codeloop.tui.widgets.request_panel.request_diff import diff_rows
 
+_OPTION = re.compile(r"""(-m|--model|--check)[ =]+("[^"]*"|'[^']*'|\S+)\s*""")
 _SHORT = 6
 """Lines that are said below the conversation; more are shown over the whole screen."""
 
@@ -36,6 +42,39 @@ async def open_worktree(ui: Ui, words: str) -> None:
     ui.say(inert("\n".join(made_lines(tree, is_new=is_new))))
     if prompt.strip():
         await send(ui, tab, PromptEntry(prompt.strip()), "steer")
+
+
+async def compare_models(ui: Ui, words: str) -> None:
+    """Give a prompt to several models, each in a tab and a work tree of its own; then show what each did."""
+    if ui.sessions is None:
+        raise UsageProblem("The project is still being opened.")
+    wanted = _read_comparison(words)
+
+    async def begin(client: Client, tree: Worktree) -> Session:
+        del tree
+        session = await ui.launch.created(client)
+        await ui.open_tab(session)
+        return session
+
+    rows = await compare(ui.sessions.target, wanted, begin)
+    await _show(ui, "compared", compare_lines(rows, is_checked=wanted.check is not None))
+
+
+def _read_comparison(words: str) -> Comparison:
+    """Read `-m A -m B [--check COMMAND] PROMPT`. Raises UsageProblem."""
+    usage = 'Usage: /compare -m PROVIDER/MODEL -m PROVIDER/MODEL [--check "COMMAND"] PROMPT'
+    models: list[str] = []
+    check, rest = None, words.strip()
+    while found := _OPTION.match(rest):
+        rest = rest[found.end() :]
+        value = found[2].strip("\"'")
+        if found[1] == "--check":
+            check = value
+        else:
+            models.append(value)
+    if not rest:
+        raise UsageProblem(usage)
+    return Comparison(prompt=rest, models=tuple(models), check=check)
 
 
 async def _show(ui: Ui, words: str, lines: Sequence[str]) -> None:

@@ -1,0 +1,28 @@
+"""How the sessions of all projects on this machine stand."""
+
+import asyncio
+from contextlib import closing, suppress
+
+from codeloop.app.handlers import handles
+from codeloop.app.handlers.reports.databases import find_databases
+from codeloop.app.project import Project
+from codeloop.schema import operation
+from codeloop.schema.api.session_reports import SessionOverview, SessionOverviewQuery
+from codeloop.store.database import StoreError
+from codeloop.store.queries import open_queries
+
+_ORDER = {"waits": 0, "running": 1}
+
+
+@handles(operation.SESSION_OVERVIEW)
+async def overview(project: Project, args: SessionOverviewQuery) -> list[SessionOverview]:
+    """Return the sessions: those that wait for the user first, then those that run, then by their latest change."""
+
+    def read() -> list[SessionOverview]:
+        found: list[SessionOverview] = []
+        for path in find_databases(project):
+            with suppress(StoreError), closing(open_queries(path)) as queries:
+                found += queries.states(args.limit)
+        return sorted(found, key=lambda each: (_ORDER.get(each.state, 2), -each.updated))
+
+    return await asyncio.to_thread(read)

@@ -1,0 +1,105 @@
+"""`codeloop compare`: the same prompt on several models, each in a work tree of its own."""
+
+import asyncio
+import sys
+from contextlib import suppress
+from typing import Any
+
+import click
+
+from codeloop.cli.options import AUTO, BASE, DIR, JSON, PROFILE, TRUST, Options, make_completion
+from codeloop.cli.output.style import print_json
+from codeloop.cli.target.conversation import open_conversation
+from codeloop.cli.target.selection import session_of
+from codeloop.client.client import Client
+from codeloop.client.slash.compare import Compared, Comparison, compare_lines
+from codeloop.client.slash.compare import compare as compare_models
+from codeloop.client.target import Target
+from codeloop.kit.terminal_text import inert
+from codeloop.schema.api.project import Worktree
+from codeloop.schema.api.session_inputs import AnswerPermission, RejectQuestion, RunLimits
+from codeloop.schema.api.session_requests import SessionId
+from codeloop.schema.errors import OperationError
+from codeloop.schema.event import PermissionAsked, QuestionAsked
+from codeloop.schema.message import Session
+from codeloop.schema.operation import PERMISSION_REPLY, QUESTION_REJECT, SESSION_GET
+from codeloop.schema.permission import AUTO as APPROVED
+from codeloop.schema.permission import NOBODY, Reply
+
+MODELS = click.option(
+    "-m",
+    "--model",
+    "models",
+    metavar="PROVIDER/MODEL",
+    multiple=True,
+    required=True,
+    shell_complete=make_completion("model"),
+    help="Model to use; at least twice.",
+)
+
+
+@click.command()
+@click.argument("message", nargs=-1, required=True)
+@MODELS
+@click.option("--check", metavar="COMMAND", help="Run this in each work tree after the turn, and show if it passed.")
+@click.option("--max-cost", type=click.FloatRange(min=0), metavar="DOLLARS", help="Stop each turn at this cost.")
+@BASE
+@AUTO
+@PROFILE
+@TRUST
+@DIR
+@JSON
+def compare(*, message: tuple[str, ...], models: tuple[str, ...], as_json: bool, **flags: Any) -> None:
+    """Give MESSAGE to several models at once, and show diffs, checks, cost and time side by side.
+
+    Each works in a work tree of its own. Questions are refused, unless --auto approves them. Exit code 1: no model
+    ended well and passed the check.
+    """
+    wanted = Comparison(
+        prompt=" ".join(message),
+        models=models,
+        check=flags.pop("check"),
+        base=flags.pop("base"),
+        limits=RunLimits(cost=flags.pop("max_cost"), attended=False),
+    )
+    rows = asyncio.run(_compare(Options(message=message, **flags), wanted))
+    if as_json:
+        print_json(rows)
+    else:
+        click.echo(inert("\n".join(compare_lines(rows, is_checked=wanted.check is not None))))
+    if all(row.problem or row.check for row in rows):
+        sys.exit(1)
+
+
+async def _compare(options: Options, wanted: Comparison) -> list[Compared]:
+    async def begin(client: Client, tree: Worktree) -> Session:
+        click.echo(inert(f"codeloop: {tree.name}: {tree.directory}"), err=True)
+        return await session_of(client, options, None)
+
+    async with open_conversation(options) as target:
+        answering = asyncio.create_task(_answer(target, is_auto=options.auto))
+        try:
+            return await compare_models(target, wanted, begin)
+        finally:
+            answering.cancel()
+            with suppress(asyncio.CancelledError):
+                await answering
+
+
+async def _answer(target: Target, *, is_auto: bool) -> None:
+    """Answer what the sessions ask: yes to permissions with `is_auto`, no to everything else."""
+    reply: Reply = "once" if is_auto else "reject"
+    why = APPROVED if is_auto else NOBODY
+    async for stamped in target.client.follow():
+        event = stamped.event
+        if not isinstance(event, PermissionAsked | QuestionAsked):
+            continue
+        request = event.properties
+        with suppress(OperationError):  # answered, or withdrawn
+            session = await target.client.call(SESSION_GET, SessionId(session_id=request.session_id))
+            client = target.client_at(session.directory)
+            if isinstance(event, PermissionAsked):
+                answer = AnswerPermission(request_id=request.id, reply=reply, message=why)
+                await client.call(PERMISSION_REPLY, answer)
+            else:
+                await client.call(QUESTION_REJECT, RejectQuestion(request_id=request.id))

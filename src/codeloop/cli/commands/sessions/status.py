@@ -1,0 +1,76 @@
+"""`codeloop status`: how the sessions of all projects on this machine stand."""
+
+import asyncio
+import sys
+from collections import Counter
+from pathlib import Path
+
+import click
+
+from codeloop.cli.options import JSON
+from codeloop.cli.output.style import Look, has_colour, has_redraw, paint, print_json
+from codeloop.cli.target.target import with_client
+from codeloop.client.client import Client
+from codeloop.client.numbers import when
+from codeloop.kit.terminal_text import inert, one_line
+from codeloop.schema.api.session_reports import SessionOverview, SessionOverviewQuery
+from codeloop.schema.operation import SESSION_OVERVIEW
+
+LOOK = 1.0
+"""Seconds between two looks of `--watch`."""
+LOOKS: dict[str, Look] = {"waits": "yellow", "running": "cyan", "failed": "red", "finished": "green"}
+_CLEAR = "\x1b[H\x1b[2J"
+_TITLE, _DETAIL = 48, 60
+
+
+@click.command()
+@JSON
+@click.option("--watch", is_flag=True, help="Show it again whenever something has changed, until Ctrl-C.")
+@click.option("--waiting", is_flag=True, help="Only the sessions that wait for you.")
+@click.option("-n", "--limit", type=click.IntRange(min=1), default=20, show_default=True, help="Maximum to show.")
+def status(*, as_json: bool, watch: bool, waiting: bool, limit: int) -> None:
+    """Show how the sessions of all projects on this machine stand.
+
+    Those that wait for you come first, then those that run, then by their latest change. With --json, all are printed.
+    """
+
+    async def look(client: Client) -> list[SessionOverview]:
+        rows = await client.call(SESSION_OVERVIEW, SessionOverviewQuery())
+        return [row for row in rows if row.state == "waits"] if waiting else rows
+
+    async def follow(client: Client) -> None:
+        shown: list[SessionOverview] | None = None
+        while True:
+            rows = await look(client)
+            if rows != shown:
+                shown = rows
+                if has_redraw(sys.stdout) and not as_json:
+                    click.echo(_CLEAR, nl=False)
+                _show(rows, limit, as_json=as_json)
+                sys.stdout.flush()
+            await asyncio.sleep(LOOK)
+
+    if watch:
+        with_client(follow)
+    else:
+        _show(with_client(look), limit, as_json=as_json)
+
+
+def _show(rows: list[SessionOverview], limit: int, *, as_json: bool) -> None:
+    if as_json:
+        print_json(rows)
+        return
+    counts = Counter(row.state for row in rows)
+    sums = ", ".join(f"{counts[state]} {state}" for state in counts)
+    click.echo(f"{len(rows)} sessions: {sums}" if rows else "No sessions.")
+    colour = has_colour(sys.stdout)
+    for row in rows[:limit]:
+        state = paint(f"{row.state:11}", LOOKS.get(row.state, "dim"), colour=colour)
+        folder = _shorten(row.directory)
+        detail = f"  {one_line(row.detail, _DETAIL)}" if row.detail else ""
+        click.echo(f"{state}  {row.id}  {when(row.updated)}  {one_line(row.title, _TITLE)}  {inert(folder)}{detail}")
+
+
+def _shorten(directory: str) -> str:
+    home = str(Path.home())
+    return f"~{directory.removeprefix(home)}" if directory.startswith(home + "/") else directory

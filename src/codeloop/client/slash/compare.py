@@ -1,0 +1,153 @@
+"""The same prompt on several models, each in a work tree of its own, and what came of it side by side."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+
+from msgspec import Struct
+
+from codeloop.client.client import Client
+from codeloop.client.numbers import dollars
+from codeloop.client.target import Target
+from codeloop.kit.terminal_text import one_line
+from codeloop.schema.api.files import VcsFileDiff
+from codeloop.schema.api.project import Worktree
+from codeloop.schema.api.session_inputs import MessageWithParts, Prompt, RunLimits, RunShell, TextPartInput
+from codeloop.schema.api.session_requests import SessionId
+from codeloop.schema.api.worktrees import CreateWorktree, WorktreeName
+from codeloop.schema.errors import CodeloopError, UsageProblem
+from codeloop.schema.message import AssistantMessage, ModelRef, Session, model_named
+from codeloop.schema.operation import PROMPT, SESSION_GET, SESSION_SHELL
+from codeloop.schema.part import ToolPart, ToolStateCompleted
+from codeloop.schema.server_operation import WORKTREE_CREATE, WORKTREE_DIFF
+from codeloop.schema.wire import Wire, replace
+
+_NAME = 24
+
+
+class Comparison(Struct, frozen=True):
+    """What is compared: `models` as PROVIDER/MODEL, at least two; `check`: a shell line that is run after each turn."""
+
+    prompt: str
+    models: tuple[str, ...]
+    check: str | None = None
+    base: str | None = None
+    limits: RunLimits = RunLimits()
+
+
+class Compared(Wire):
+    """What one model did. `check`: the exit code of the check, None without one; `seconds` of the turn."""
+
+    name: str
+    model: str
+    directory: str
+    session_id: str
+    problem: str = ""
+    seconds: float = 0.0
+    cost: float = 0.0
+    check: int | None = None
+    files: list[VcsFileDiff] = []
+
+
+async def compare(
+    target: Target, wanted: Comparison, begin: Callable[[Client, Worktree], Awaitable[Session]]
+) -> list[Compared]:
+    """Make a work tree for each model, and run the turns at once; each is run to its end, whatever the others do.
+
+    `begin`: makes the session of a work tree. Raises CodeloopError when a work tree can't be made.
+    """
+    models = [model_named(name) for name in wanted.models]
+    if len(models) < 2 or None in models:
+        raise UsageProblem("Name at least two models as PROVIDER/MODEL: -m A/B -m C/D. `codeloop models` lists them.")
+    trees = [
+        await target.client.call(WORKTREE_CREATE, CreateWorktree(name=_name(wanted.prompt, model), base=wanted.base))
+        for model in wanted.models
+    ]
+    turns = [
+        _run(target, wanted, tree, model, begin) for tree, model in zip(trees, models, strict=True) if model is not None
+    ]
+    return list(await asyncio.gather(*turns))
+
+
+async def _run(
+    target: Target,
+    wanted: Comparison,
+    tree: Worktree,
+    model: ModelRef,
+    begin: Callable[[Client, Worktree], Awaitable[Session]],
+) -> Compared:
+    client = target.client_at(tree.directory)
+    session = await begin(client, tree)
+    row = Compared(
+        name=tree.name,
+        model=f"{model.provider_id}/{model.model_id}",
+        directory=tree.directory,
+        session_id=session.id,
+    )
+    started = time.monotonic()
+    try:
+        prompt = Prompt(
+            session_id=session.id, parts=[TextPartInput(text=wanted.prompt)], model=model, limits=wanted.limits
+        )
+        answer = await client.call(PROMPT, prompt)
+        row = replace(row, seconds=time.monotonic() - started, problem=_find_problem(answer))
+        if wanted.check:
+            ran = await client.call(SESSION_SHELL, RunShell(session_id=session.id, command=wanted.check, model=model))
+            row = replace(row, check=_find_code(ran))
+        found = await target.client.call(WORKTREE_DIFF, WorktreeName(name=tree.name))
+        cost = (await client.call(SESSION_GET, SessionId(session_id=session.id))).cost
+        return replace(row, files=found.files, cost=cost or 0.0)
+    except CodeloopError as error:
+        return replace(row, seconds=row.seconds or time.monotonic() - started, problem=row.problem or str(error))
+
+
+def compare_lines(rows: Sequence[Compared], *, is_checked: bool) -> list[str]:
+    """Return a table of what each model did, one of the files, and what can be done next."""
+    heads = ["work tree", "model", "files", "lines", *(["check"] if is_checked else []), "cost", "time", ""]
+    table = [heads]
+    for row in rows:
+        added, deleted = sum(each.additions for each in row.files), sum(each.deletions for each in row.files)
+        check = ["passed" if row.check == 0 else "-" if row.check is None else f"failed ({row.check})"]
+        facts = [str(len(row.files)), f"+{added} -{deleted}", *(check if is_checked else [])]
+        table.append(
+            [row.name, row.model, *facts, dollars(row.cost), f"{row.seconds:.1f} s", one_line(row.problem, 60)]
+        )
+    files = sorted({each.file for row in rows for each in row.files})
+    lines = _columns(table)
+    if files:
+        by_file = [{each.file: f"+{each.additions} -{each.deletions}" for each in row.files} for row in rows]
+        matrix = [["file", *(row.name for row in rows)]]
+        matrix += [[one_line(file, 60), *(known.get(file, "") for known in by_file)] for file in files]
+        lines += ["", *_columns(matrix)]
+    return [
+        *lines,
+        "",
+        "See one: worktree diff NAME. Keep one: worktree merge NAME; some of its files: merge NAME --file FILE.",
+        "Remove the others: worktree remove --force NAME...; what they did stays on their branches.",
+    ]
+
+
+def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def _name(prompt: str, model: str) -> str:
+    words = "-".join(prompt.split()[:3])[:_NAME]
+    return f"{words}-{model.rpartition('/')[2]}"
+
+
+def _find_problem(answer: MessageWithParts) -> str:
+    """Return why a turn did not end well; empty when it did."""
+    if answer.stop is not None and answer.stop.reason != "done":
+        return answer.stop.message or answer.stop.reason
+    return str(answer.info.error) if isinstance(answer.info, AssistantMessage) and answer.info.error else ""
+
+
+def _find_code(message: MessageWithParts) -> int | None:
+    """Return the exit code of a command line that was run for a user."""
+    for part in message.parts:
+        if isinstance(part, ToolPart) and isinstance(part.state, ToolStateCompleted):
+            code = part.state.metadata.get("exit")
+            return code if isinstance(code, int) else None
+    return None

@@ -1,0 +1,107 @@
+"""How the sessions of one database stand: what runs, what waits for the user, how the last turn ended."""
+
+import msgspec
+from msgspec import Struct
+
+from codeloop.schema.api.session_reports import SessionOverview, SessionStanding
+from codeloop.schema.message import Session
+from codeloop.store.database import Database
+from codeloop.store.lease import Leases
+
+_session = msgspec.json.Decoder(Session).decode
+_ABORTED = "MessageAbortedError"
+
+
+class _Time(Struct, frozen=True):
+    completed: int | None = None
+
+
+class _Error(Struct, frozen=True):
+    name: str = ""
+    data: dict[str, object] = {}
+
+
+class _Last(Struct, frozen=True):
+    """What counts of a session's last message."""
+
+    role: str
+    time: _Time = _Time()
+    error: _Error | None = None
+    finish: str | None = None
+
+
+class _Request(Struct, frozen=True):
+    """What counts of an open permission or question."""
+
+    permission: str = ""
+    patterns: list[str] = []
+    questions: list[dict[str, object]] = []
+
+    @property
+    def text(self) -> str:
+        """What is asked, in a few words."""
+        if self.questions:
+            return str(self.questions[0].get("question", ""))
+        return f"{self.permission} {' '.join(self.patterns)}".strip()
+
+
+_last = msgspec.json.Decoder(_Last).decode
+_request = msgspec.json.Decoder(_Request).decode
+
+
+def read_states(db: Database, limit: int) -> list[SessionOverview]:
+    """Return the sessions that are nobody's subagents and not archived, newest change first, and how each stands."""
+    leases = Leases(db)
+    held = {row[0] for row in db.all("SELECT session_id FROM lease") if leases.is_held(row[0])}
+    waiting = _read_waiting(db)
+    last_sql = "SELECT data FROM message WHERE session_id = ? ORDER BY created DESC, id DESC LIMIT 1"
+    found: list[SessionOverview] = []
+    for (data,) in db.all("SELECT data FROM session WHERE parent_id IS NULL ORDER BY updated DESC LIMIT ?", limit):
+        session = _session(data)
+        if session.time.archived:
+            continue
+        row = db.one(last_sql, session.id)
+        last = _last(row[0]) if row else None
+        is_running = session.id in held
+        asked = waiting.get(session.id, "") if is_running else ""  # what a killed process asked waits for nobody
+        state: SessionStanding = "waits" if asked else "running" if is_running else _read_end(last)
+        found.append(
+            SessionOverview(
+                id=session.id,
+                title=session.title,
+                directory=session.directory,
+                project_id=session.project_id,
+                state=state,
+                updated=session.time.updated,
+                cost=session.cost or 0.0,
+                detail=asked or (_message(last) if state == "failed" else ""),
+            )
+        )
+    return found
+
+
+def _read_end(last: _Last | None) -> SessionStanding:
+    """Return how a session stands in which nothing runs."""
+    if last is None:
+        return "new"
+    if last.error is not None:
+        return "interrupted" if last.error.name == _ABORTED else "failed"
+    return "interrupted" if last.role == "user" or last.time.completed is None else "finished"
+
+
+def _message(last: _Last | None) -> str:
+    error = last.error if last is not None else None
+    return str(error.data.get("message", error.name)) if error is not None else ""
+
+
+def _read_waiting(db: Database) -> dict[str, str]:
+    """Return what is asked, by the id of the session at the top of the one that asks."""
+    rows = db.all("SELECT session_id, data FROM permission WHERE reply IS NULL")
+    rows += db.all("SELECT session_id, data FROM question WHERE open = 1")
+    waiting: dict[str, str] = {}
+    for session_id, data in rows:
+        top = session_id
+        while (parent := db.one("SELECT parent_id FROM session WHERE id = ?", top)) is not None and parent[0]:
+            top = parent[0]
+        waiting.setdefault(top, _request(data).text or "a question")
+    return waiting
