@@ -41,7 +41,7 @@ HOMES = {
     "rich": ("tui/",),
     "starlette": ("server/",),
     "uvicorn": ("server/",),
-    "sqlite3": ("store/",),
+    "sqlite3": ("store/", "automation/fleet/"),
     "httpx2": ("model/", "net/", "client/", "tool/web/", "extend/mcp/"),
     "mcp": ("extend/", "client/mcp_server/"),
     "pydantic_ai": ("model/",),

@@ -44,6 +44,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "Work on issues and pull requests in jobs of GitHub, GitLab or any host.",
     ),
     "attach": ("commands.attach:attach", "Start a conversation on a running server."),
+    "fleet": ("commands.automation.fleet:fleet", "Do a table of jobs, each once, in clones of their own."),
     "schedule": ("commands.automation.schedule:schedule", "Run prompts at set times, by the system's own timers."),
     "bench": ("commands.automation.bench:bench", "Do tasks of your own with several agents and models, and compare."),
     "models": ("commands.models:models", "List models with their limits and prices."),

@@ -39,6 +39,8 @@ _DEPTH = 3
 """How deep scripts that run scripts are followed."""
 _WORD = re.compile(r"[\w./@+-]+")
 _RECIPES = re.compile(r"(?:^|/)(?:(?:GNUm|M|m)akefile|[^/]*\.(?:mk|sh|bash)|\.?[Jj]ustfile|package\.json)$")
+_CHECKER = re.compile(r"(?:test|check|lint|verif|spec)[^/]*$", re.IGNORECASE)
+"""Names of programs that are no more than a check."""
 _RUNNERS = ("GNUmakefile", "makefile", "Makefile", "justfile", "package.json")
 _NOT_CHECKS = {
     "pyproject.toml": ("poetry", "uv", "setuptools"),
@@ -108,10 +110,6 @@ def _find_scripts(root: Path, commands: Sequence[str], path: str | None) -> set[
         found |= new
         if not texts:
             break
-    for command in commands:  # what is named in the command itself counts whatever it is
-        for word in _WORD.findall(command):
-            if (root / word).is_file() and _is_below(root / word, root):
-                found.add(os.path.relpath(root / word, root))
     return found
 
 
@@ -123,7 +121,7 @@ def _name_script(root: Path, word: str, path: str | None, *, is_given: bool) -> 
         file = Path(program) if program is not None else file
     if not file.is_file() or not _is_below(file, root):
         return None
-    is_script = _RECIPES.search(str(file)) is not None or os.access(file, os.X_OK)
+    is_script = any(each.search(str(file)) for each in (_RECIPES, _CHECKER)) or os.access(file, os.X_OK)
     return os.path.relpath(file, root) if is_script else None
 
 

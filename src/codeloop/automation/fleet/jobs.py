@@ -1,0 +1,98 @@
+"""The table of jobs that a user writes: JSON, JSON Lines, CSV or YAML."""
+
+import csv
+import hashlib
+import io
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from codeloop.schema.bounds.automation import FLEET_JOBS, FLEET_TABLE
+from codeloop.schema.errors import UsageProblem
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+class FleetJob(Struct, frozen=True, forbid_unknown_fields=True):
+    """One job: what is done in a clone of `repository` (a path or URL, of `base`: a branch; "": its default).
+
+    `goal` is worked for until the `checks` (command lines) pass; `prompt` is one turn. `id`: its name in results.
+    """
+
+    repository: str
+    id: str = ""
+    prompt: str = ""
+    goal: str = ""
+    checks: tuple[str, ...] = ()
+    base: str = ""
+    model: str = ""
+
+
+def read_jobs(file: Path) -> list[FleetJob]:
+    """Read a table, in which paths of repositories are relative to its folder. Raises UsageProblem."""
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        raise UsageProblem(f"The jobs can't be read from {file}: {error.strerror}.") from error
+    if len(data) > FLEET_TABLE.value:
+        raise UsageProblem(f"{file} is larger than {FLEET_TABLE.value:,} bytes. Split it.")
+    try:
+        rows = _rows(file.suffix.lower(), data.decode())
+    except (ValueError, UnicodeDecodeError) as error:
+        raise UsageProblem(f"{file} can't be read: {error}") from error
+    if not rows or len(rows) > FLEET_JOBS.value:
+        raise UsageProblem(f"{file} holds {len(rows)} jobs; it takes 1 to {FLEET_JOBS.value:,}.")
+    jobs = [_make_job(file, number, row) for number, row in enumerate(rows, 1)]
+    seen: set[str] = set()
+    for job in jobs:
+        if job.id in seen:
+            raise UsageProblem(f"Two jobs of {file} are named {job.id}. Give each an id of its own.")
+        seen.add(job.id)
+    return jobs
+
+
+def _rows(suffix: str, text: str) -> list[Any]:
+    found: Any
+    match suffix:
+        case ".csv":
+            return [{key: value for key, value in row.items() if value} for row in csv.DictReader(io.StringIO(text))]
+        case ".jsonl" | ".ndjson":
+            return [json.loads(line) for line in text.splitlines() if line.strip()]
+        case ".yaml" | ".yml":
+            import yaml
+
+            try:
+                found = yaml.safe_load(text)
+            except yaml.YAMLError as error:
+                raise ValueError(str(error)) from error
+        case _:
+            found = json.loads(text)
+    try:
+        return msgspec.convert(found, list[Any])
+    except msgspec.ValidationError as error:
+        raise ValueError("a list of jobs is expected") from error
+
+
+def _make_job(file: Path, number: int, row: Any) -> FleetJob:
+    try:
+        given = msgspec.convert(row, dict[str, Any])
+        if isinstance(given.get("checks"), str):  # a cell of CSV
+            given["checks"] = [given["checks"]]
+        job = msgspec.convert(given, FleetJob)
+    except msgspec.ValidationError as error:
+        raise UsageProblem(f"Job {number} of {file} can't be used: {error}.") from error
+    if bool(job.prompt.strip()) == bool(job.goal.strip()) or (job.checks and not job.goal):
+        raise UsageProblem(f"Job {number} of {file} has to have either a prompt, or a goal with its checks.")
+    if "://" not in job.repository and not re.match(r"[\w.-]+@[\w.-]+:", job.repository):
+        job = msgspec.structs.replace(job, repository=str((file.parent / job.repository).resolve()))
+    if not job.id:
+        mark = hashlib.sha256(msgspec.json.encode(job)).hexdigest()[:8]
+        stem = re.sub(r"[^A-Za-z0-9._-]+", "-", Path(job.repository).name.removesuffix(".git")).strip("-.") or "job"
+        job = msgspec.structs.replace(job, id=f"{stem[:60]}-{mark}")
+    if NAME.fullmatch(job.id) is None:
+        raise UsageProblem(f"The id of job {number} of {file} is letters, digits, `.`, `_` and `-`: {job.id}")
+    return job

@@ -1,0 +1,71 @@
+"""The results of a fleet: as JSON, and as one page that needs nothing else."""
+
+from collections import Counter
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+
+from codeloop.automation.fleet.ledger import LedgerRow
+from codeloop.schema.wire import JSON
+
+_STYLE = """
+:root { color-scheme: light dark; font: 15px/1.5 system-ui, sans-serif; }
+body { max-width: 70rem; margin: 2rem auto; padding: 0 1rem; }
+table { border-collapse: collapse; width: 100%; }
+th, td { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid #8884; vertical-align: top; }
+pre { overflow: auto; padding: .6rem; background: #8881; font-size: 13px; }
+.failed { color: #c62828; } .done { color: #2e7d32; }
+@media (prefers-color-scheme: dark) { .failed { color: #ef9a9a; } .done { color: #a5d6a7; } }
+"""
+
+
+def describe(folder: Path, row: LedgerRow) -> JSON:
+    """Return a job and its result as programs read them; `work`: where its clone is, once it has ended."""
+    final = folder / "jobs" / row.job.id / "work"
+    return {
+        "id": row.job.id,
+        "repository": row.job.repository,
+        "state": row.state,
+        "attempts": row.attempt,
+        "result": row.result,
+        "work": str(final) if final.is_dir() else "",
+    }
+
+
+def sum_up(rows: Sequence[LedgerRow]) -> JSON:
+    """Return how many jobs are in each state, and the dollars that all have cost."""
+    counts = Counter(row.state for row in rows)
+    cost = sum(float(row.result.get("cost") or 0.0) for row in rows)
+    return {
+        "jobs": len(rows),
+        **{state: counts[state] for state in ("waiting", "running", "done", "failed")},
+        "cost": round(cost, 6),
+    }
+
+
+def render_page(name: str, folder: Path, rows: Sequence[LedgerRow]) -> str:
+    """Return the page: the sums, a row for each job, and below it its answer and its diff."""
+    sums = sum_up(rows)
+    states = f"{sums['done']} of {sums['jobs']} done, {sums['failed']} failed, {sums['waiting']} waiting"
+    head = f"{states} · ${sums['cost']:.4f}"
+    body = "".join(_row(describe(folder, row), row) for row in rows)
+    title = escape(f"Fleet {name}")
+    return (
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+        f"<title>{title}</title><style>{_STYLE}</style><h1>{title}</h1><p>{escape(head)}</p>"
+        f"<table><thead><tr><th>job</th><th>state</th><th>cost</th><th>what came of it</th></tr></thead>"
+        f"<tbody>{body}</tbody></table></html>\n"
+    )
+
+
+def _row(shown: JSON, row: LedgerRow) -> str:
+    result = row.result
+    words = escape(str(result.get("message") or result.get("text") or ""))
+    diff = str(result.get("diff") or "")
+    more = f"<details><summary>diff</summary><pre>{escape(diff)}</pre></details>" if diff else ""
+    task = escape(row.job.goal or row.job.prompt)
+    return (
+        f"<tr><td><b>{escape(row.job.id)}</b><br>{escape(row.job.repository)}<br>{task}</td>"
+        f'<td class="{row.state}">{row.state}</td><td>${float(result.get("cost") or 0.0):.4f}</td>'
+        f"<td>{words}<br>{escape(str(shown['work']))}{more}</td></tr>"
+    )

@@ -1,0 +1,168 @@
+"""`codeloop fleet`: a table of jobs, each done once in a clone of its own, so many at once."""
+
+import os
+import re
+import signal
+import sys
+from pathlib import Path
+from types import FrameType
+
+import click
+
+from codeloop.automation.fleet.coordinator import Coordinator, retry_jobs
+from codeloop.automation.fleet.jobs import read_jobs
+from codeloop.automation.fleet.ledger import Ledger, LedgerRow
+from codeloop.automation.fleet.page import describe, render_page, sum_up
+from codeloop.cli import options
+from codeloop.cli.options import AGENT, AUTO, FILE, MODEL, PROFILE, TRUST
+from codeloop.cli.output.style import columns, print_json
+from codeloop.config.paths import find_paths
+from codeloop.kit.small_files import write_atomically
+from codeloop.kit.terminal_text import inert, one_line
+from codeloop.schema.errors import UsageProblem
+from codeloop.schema.wire import JSON
+
+WIDTH = 70
+"""Characters of a message in a line."""
+
+
+@click.group()
+def fleet() -> None:
+    """Do a table of jobs, each once, in clones of their own."""
+
+
+@fleet.command()
+@click.argument("jobs", type=FILE)
+@click.option("--name", metavar="NAME", help="The fleet. [default: the name of JOBS]")
+@click.option("--at-once", type=click.IntRange(1, 1_000), default=4, show_default=True, help="Jobs at the same time.")
+@click.option("--max-cost", type=click.FloatRange(min=0), metavar="DOLLARS", help="What each job may cost.")
+@click.option("--timeout", type=click.FloatRange(min=1), metavar="SECONDS", help="What each job may take.")
+@MODEL
+@AGENT
+@PROFILE
+@AUTO
+@TRUST
+def run(jobs: Path, name: str | None, at_once: int, **flags: object) -> None:
+    """Do the jobs of the table JOBS that were not done yet: JSON, JSON Lines, CSV or YAML.
+
+    Exit codes: 0 all are done, 1 some have failed, 130 stopped.
+    """
+    table = read_jobs(jobs)
+    folder = _folder(name or jobs.stem)
+    ledger = Ledger(folder / "fleet.db")
+    ledger.add(table)
+    coordinator = Coordinator(folder, _to_flags(flags), _tell)
+
+    def end(_number: int, _frame: FrameType | None) -> None:
+        coordinator.stop()
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, end)
+    coordinator.work(at_once)
+    sums = sum_up(ledger.rows())
+    click.echo(
+        f"{sums['done']} done, {sums['failed']} failed, {sums['waiting']} waiting · ${sums['cost']:.4f}", err=True
+    )
+    sys.exit(130 if sums["waiting"] else 1 if sums["failed"] else 0)
+
+
+@fleet.command()
+@click.argument("name", required=False)
+@options.JSON
+def status(name: str | None, *, as_json: bool) -> None:
+    """Show how the jobs of a fleet stand; without NAME, all fleets."""
+    if name is None:
+        _show_fleets(as_json=as_json)
+        return
+    folder = _find(name)
+    rows = Ledger(folder / "fleet.db").rows()
+    if as_json:
+        print_json({"name": name, **sum_up(rows), "rows": [describe(folder, row) for row in rows]})
+        return
+    shown = [[row.state, row.job.id, one_line(str(row.result.get("message") or ""), WIDTH)] for row in rows]
+    click.echo(columns(shown))
+
+
+@fleet.command()
+@click.argument("name")
+@click.argument("job", required=False)
+@click.option("--html", "page", type=FILE, metavar="FILE", help="Write one page with all results and diffs.")
+@options.JSON
+def show(name: str, job: str | None, page: Path | None, *, as_json: bool) -> None:
+    """Show the result of a job, or of all: what it cost, its answer, its diff."""
+    folder = _find(name)
+    rows = [row for row in Ledger(folder / "fleet.db").rows() if job in {None, row.job.id}]
+    if not rows:
+        raise UsageProblem(f"There is no job {job} in {name}. `codeloop fleet status {name}` lists them.")
+    if page is not None:
+        write_atomically(page, render_page(name, folder, rows).encode())
+    elif as_json:
+        print_json([describe(folder, row) for row in rows])
+    else:
+        for row in rows:
+            result = row.result
+            click.echo(f"{row.job.id}  {row.state}  {describe(folder, row)['work']}")
+            click.echo(inert("\n".join(str(result[key]) for key in ("message", "text", "diff") if result.get(key))))
+
+
+@fleet.command()
+@click.argument("name", required=False)
+def stop(name: str | None) -> None:
+    """Stop a fleet; without NAME, all. Jobs that ran wait, and `fleet run` does them again."""
+    for folder in [_find(name)] if name else _list_folders():
+        Ledger(folder / "fleet.db").set_stopping(on=True)
+
+
+@fleet.command()
+@click.argument("name")
+@click.argument("jobs", nargs=-1)
+def retry(name: str, jobs: tuple[str, ...]) -> None:
+    """Let failed jobs wait again: those named, else all; `fleet run` does them."""
+    click.echo(f"{retry_jobs(_find(name), jobs)} to be done again: codeloop fleet run", err=True)
+
+
+def _tell(row: LedgerRow, result: JSON) -> None:
+    state = "failed" if result.get("exitCode") else "done"
+    click.echo(f"{state}  {row.job.id}  {one_line(str(result.get('message') or result.get('text') or ''), WIDTH)}")
+
+
+def _show_fleets(*, as_json: bool) -> None:
+    found = {folder.name: sum_up(Ledger(folder / "fleet.db").rows()) for folder in _list_folders()}
+    if as_json:
+        print_json(found)
+    elif not found:
+        click.echo("There are no fleets. `codeloop fleet run JOBS` starts one.", err=True)
+    for name, sums in found.items() if not as_json else ():
+        click.echo(f"{name}  {sums['done']} of {sums['jobs']} done, {sums['failed']} failed · ${sums['cost']:.4f}")
+
+
+def _to_flags(flags: dict[str, object]) -> list[str]:
+    """Return the flags of `codeloop run` that were given here."""
+    found: list[str] = []
+    for key, value in flags.items():
+        if value:
+            found += [f"--{key.replace('_', '-')}", *([] if value is True else [str(value)])]
+    return found
+
+
+def _root() -> Path:
+    return find_paths(os.environ).data / "fleet"
+
+
+def _folder(name: str) -> Path:
+    if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", name) is None:
+        raise UsageProblem(
+            f"The name of a fleet is letters, digits, `.`, `_` and `-`, not {name}. Give one with --name."
+        )
+    return _root() / name
+
+
+def _find(name: str) -> Path:
+    folder = _folder(name)
+    if not (folder / "fleet.db").is_file():
+        raise UsageProblem(f"There is no fleet {name}. `codeloop fleet status` lists them.")
+    return folder
+
+
+def _list_folders() -> list[Path]:
+    return sorted(path.parent for path in _root().glob("*/fleet.db"))

@@ -1,0 +1,180 @@
+"""`codeloop fleet`: jobs in real clones, done once whatever is killed, stopped in seconds, shown as a page."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codeloop.automation.fleet.jobs import read_jobs
+from codeloop.schema.errors import UsageProblem
+from tests.cli.program import Desk, bash, call, serving, steps
+from tests.support.answers import Answer
+from tests.support.wire import Received
+
+DONE = Answer(text="Done.")
+
+
+def repository(desk: Desk) -> Path:
+    (desk.work / "log").write_text("start\n")
+    desk.git("init", "-q")
+    desk.git("add", ".")
+    desk.git("commit", "-qm", "start")
+    return desk.work
+
+
+def last_prompt(received: Received) -> bytes:
+    """Return the first message of the user."""
+    users = [each for each in received.json["messages"] if each["role"] == "user"]
+    return json.dumps(users[0]).encode()
+
+
+def write_table(desk: Desk, jobs: list[dict[str, object]]) -> str:
+    file = desk.folder / "jobs.json"
+    file.write_text(json.dumps(jobs))
+    return str(file)
+
+
+def status(desk: Desk) -> dict[str, Any]:
+    return json.loads(desk.run("fleet", "status", "jobs", "--json").stdout)
+
+
+@pytest.mark.slow
+def test_each_job_has_its_effect_exactly_once_whatever_is_killed(tmp_path: Path) -> None:
+    desk, draw = Desk(tmp_path), random.Random(5)
+    source = repository(desk)
+    number = 8
+    with serving(steps(bash("echo line >> log"), DONE)) as server:
+        desk.use(server)
+        table = write_table(
+            desk, [{"id": f"j{at}", "repository": str(source), "prompt": "add"} for at in range(number)]
+        )
+        for _ in range(4):
+            coordinator = desk.start("fleet", "run", table, "--at-once", "2")
+            time.sleep(draw.uniform(2, 6))
+            children = subprocess.run(
+                ["pgrep", "-P", str(coordinator.pid)], capture_output=True, text=True, check=False
+            )
+            for child in children.stdout.split()[: draw.randint(0, 1)]:
+                os.killpg(int(child), signal.SIGKILL)
+            coordinator.kill()
+            coordinator.communicate()
+        last = desk.run("fleet", "run", table, "--at-once", "2")
+        if last.returncode == 1:  # one whose program was killed has failed, and says so
+            assert desk.run("fleet", "retry", "jobs").returncode == 0
+            last = desk.run("fleet", "run", table, "--at-once", "2")
+    assert last.returncode == 0, last.stderr
+    found = status(desk)
+    assert (found["done"], found["failed"], found["waiting"]) == (number, 0, 0)
+    folder = desk.home / "data" / "fleet" / "jobs"
+    assert sorted(path.name for path in (folder / "jobs").iterdir()) == sorted(f"j{at}" for at in range(number))
+    for at in range(number):
+        work = folder / "jobs" / f"j{at}" / "work"
+        assert (work / "log").read_text() == "start\nline\n"
+        commits = subprocess.run(
+            ["git", "-C", str(work), "log", "--oneline", f"codeloop/j{at}"], capture_output=True, text=True, check=True
+        )
+        assert len(commits.stdout.splitlines()) == 2
+    assert not list((folder / "attempts").glob("*"))
+    again = desk.run("fleet", "run", table)
+    assert again.stdout == "", "what is done is not done again"
+
+
+@pytest.mark.slow
+def test_a_fleet_stops_in_seconds_and_goes_on_later(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    source = repository(desk)
+    with serving(steps(bash("sleep 60"), DONE)) as server:
+        desk.use(server)
+        table = write_table(desk, [{"id": f"j{at}", "repository": str(source), "prompt": "wait"} for at in range(4)])
+        coordinator = desk.start("fleet", "run", table, "--at-once", "2")
+        try:
+            attempts = desk.home / "data" / "fleet" / "jobs" / "attempts"
+            while not list(attempts.glob("*/run.jsonl")):
+                time.sleep(0.1)
+            time.sleep(1)
+            refused = desk.run("fleet", "run", table)
+            assert "worked on already" in refused.stderr
+            began = time.monotonic()
+            assert desk.run("fleet", "stop", "jobs").returncode == 0
+            assert coordinator.wait(30) == 130
+            took = time.monotonic() - began
+        finally:
+            coordinator.kill()
+            coordinator.communicate()
+    assert took < 20, "5 s on a machine that is not busy"
+    assert status(desk)["waiting"] == 4
+    with serving(steps(DONE)) as server:
+        desk.use(server)
+        assert desk.run("fleet", "run", table).returncode == 0
+
+
+@pytest.mark.slow
+def test_goals_that_are_not_reached_fail_and_the_page_shows_all(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    source = repository(desk)
+    fix = call("edit", filePath="log", oldString="start", newString="<b>end</b>")
+    sly = steps(bash("git config filter.x.clean 'touch /tmp/never'"), DONE)
+    plain = steps(fix, DONE)
+    with serving(lambda received: (sly if b"settings" in last_prompt(received) else plain)(received)) as server:
+        desk.use(server, sandbox="off", permission={"bash": "allow"})
+        goal = {"repository": str(source), "goal": "the log ends"}
+        jobs: list[dict[str, object]] = [
+            {**goal, "id": "good", "checks": ["grep -q end log"]},
+            {**goal, "id": "bad", "checks": ["grep -q never log"]},
+            {**goal, "id": "sly", "goal": "settings", "checks": ["true"]},
+            {**goal, "id": "lost", "repository": str(tmp_path / "nothing")},
+        ]
+        done = desk.run("fleet", "run", write_table(desk, jobs), "--auto")
+    assert done.returncode == 1
+    rows = {row["id"]: row for row in json.loads(desk.run("fleet", "show", "jobs", "--json").stdout)}
+    assert {name: row["state"] for name, row in rows.items()} == {
+        "good": "done",
+        "bad": "failed",
+        "lost": "failed",
+        "sly": "failed",
+    }
+    assert rows["good"]["result"]["goal"]["status"] == "done"
+    assert rows["bad"]["result"]["exitCode"] == 7
+    assert "changed the settings of its repository" in rows["sly"]["result"]["message"]
+    assert "git failed" in rows["lost"]["result"]["message"]
+    page = tmp_path / "page.html"
+    assert desk.run("fleet", "show", "jobs", "--html", str(page)).returncode == 0
+    text = page.read_text()
+    assert "1 of 4 done, 3 failed" in text
+    assert "+&lt;b&gt;end&lt;/b&gt;" in text
+    assert "<script" not in text
+    assert "src=" not in text
+    assert "1 of 4 done" in desk.run("fleet", "status").stdout
+
+
+def test_a_table_is_read_in_every_format_and_says_what_is_wrong(tmp_path: Path) -> None:
+    rows = {
+        "a.json": '[{"id": "a", "repository": "r", "goal": "g", "checks": ["make"]}]',
+        "a.jsonl": '{"id": "a", "repository": "r", "goal": "g", "checks": ["make"]}\n\n',
+        "a.csv": "id,repository,goal,checks,prompt\na,r,g,make,\n",
+        "a.yaml": "- id: a\n  repository: r\n  goal: g\n  checks: [make]\n",
+    }
+    for name, text in rows.items():
+        (tmp_path / name).write_text(text)
+        (job,) = read_jobs(tmp_path / name)
+        assert (job.id, job.repository, job.goal, job.checks) == ("a", str(tmp_path / "r"), "g", ("make",))
+    bad = {
+        '[{"repository": "r"}]': "has to have either a prompt, or a goal",
+        '[{"repository": "r", "prompt": "p", "id": "../x"}]': "letters, digits",
+        '[{"repository": "r", "prompt": "p", "id": "x"}, {"repository": "s", "prompt": "p", "id": "x"}]': "Two jobs",
+        '[{"repository": "r", "prompt": "p", "colour": 1}]': "colour",
+        "{}": "a list of jobs is expected",
+        "[]": "holds 0 jobs",
+    }
+    for text, words in bad.items():
+        (tmp_path / "bad.json").write_text(text)
+        with pytest.raises(UsageProblem, match=words):
+            read_jobs(tmp_path / "bad.json")
+    (tmp_path / "b.json").write_text('[{"repository": "https://host/shop.git", "prompt": "p"}]')
+    assert read_jobs(tmp_path / "b.json")[0].id.startswith("shop-")
