@@ -130,6 +130,27 @@ def test_one_prompt_is_lines_or_the_last_of_them(tmp_path: Path) -> None:
         assert denied.returncode == 5
 
 
+@pytest.mark.slow
+def test_a_goal_goes_on_until_its_check_passes(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    with serving(goal_answers) as server:
+        desk.use(server, **UNCONFINED)
+        goal = ("--goal", "there is a file", "--check", "test -f made")
+        done = desk.run("run", "--output-format", "json", *goal)
+    (alone,) = events(done.stdout)
+    assert (alone["subtype"], (desk.work / "made").exists()) == ("success", True), alone
+
+
+def goal_answers(received: Received) -> Answer:
+    """End at first without doing anything; when told that the check fails, do it."""
+    if b'"tools"' not in received.body:
+        return Answer(text="T")
+    prompts = [message for message in received.json["messages"] if is_prompt(message)]
+    if len(prompts) < 2:
+        return Answer(text="I think it is there.")
+    return steps(bash("touch made"), Answer(text="Now it is."))(received)
+
+
 def test_wrong_flags_are_a_result_too(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     for flags, words in (

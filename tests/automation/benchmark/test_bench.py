@@ -1,6 +1,8 @@
 """`codeloop bench`: tasks in copies of their own, by codeloop, by another program, by nobody; figures and a page."""
 
 import json
+import signal
+import time
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -10,7 +12,7 @@ import pytest
 from codeloop.automation.benchmark.agents import find_agent, read_result, read_steps
 from codeloop.automation.benchmark.tasks import read_tasks
 from codeloop.schema.errors import UsageProblem
-from tests.cli.program import Desk, call, serving, steps
+from tests.cli.program import Desk, call, lives, serving, steps
 from tests.support.answers import Answer
 from tests.support.wire import Received
 
@@ -126,6 +128,22 @@ def test_agents_and_models_are_compared_on_copies(tmp_path: Path) -> None:
     assert page.links - sessions <= page.ids
     assert "<b>wrong</b>" not in html
     assert "2 of 2" in html
+
+
+@pytest.mark.slow
+def test_a_signal_ends_the_agents_too(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    tasks = make_tasks(desk)
+    agent = tmp_path / "slow.sh"
+    agent.write_text(f"#!/bin/sh\necho $$ > {tmp_path}/pid\nsleep 300\n")
+    agent.chmod(0o755)
+    running = desk.start("bench", str(tasks), "--task", "fix", "--agent", f"slow={agent} {{prompt}}", "--output", "out")
+    while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text().strip():
+        time.sleep(0.02)
+    running.send_signal(signal.SIGTERM)
+    _, stderr = running.communicate(timeout=30)
+    assert (running.returncode, "Interrupted" in stderr) == (130, True)
+    assert not lives(int((tmp_path / "pid").read_text()))
 
 
 def test_what_is_no_task_or_no_agent_is_named(tmp_path: Path) -> None:

@@ -148,14 +148,6 @@ class OneShot:
     async def _prompt(self, client: Client, message: RunMessage, attachments: list[FilePartInput]) -> MessageWithParts:
         options = self._options
         parts = await parts_of(client, message, lambda text: self.view.note(f"codeloop: {text}"))
-        goal = None
-        if options.goal is not None:
-            goal = Goal(
-                checks=[*options.checks],
-                protect=[*options.protect],
-                unprotect=[*options.unprotect],
-                rounds=options.rounds,
-            )
         prompt = Prompt(
             session_id=self.session_id,
             message_id=self._prompt_id,
@@ -165,7 +157,7 @@ class OneShot:
             variant=options.variant,
             format=self._wanted,
             limits=limits_of(options),
-            goal=goal,
+            goal=goal_of(options),
         )
         return await client.call(PROMPT, prompt)
 
@@ -214,6 +206,18 @@ def check_output(outcome: Outcome) -> Outcome:
     if outcome.structured is not None or outcome.exit_code != exit_codes.DONE:
         return outcome
     return replace(outcome, reason="error", exit_code=exit_codes.UNSTRUCTURED, message=NO_OUTPUT)
+
+
+def goal_of(options: Options) -> Goal | None:
+    """Return the checks of --goal, whose text is the message; None without it."""
+    if options.goal is None:
+        return None
+    return Goal(
+        checks=[*options.checks],
+        protect=[*options.protect],
+        unprotect=[*options.unprotect],
+        rounds=options.rounds,
+    )
 
 
 def limits_of(options: Options) -> RunLimits:

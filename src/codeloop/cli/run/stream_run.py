@@ -15,7 +15,7 @@ from codeloop.cli.output.streams import Outlet, standard
 from codeloop.cli.questions.answerer import Answerer
 from codeloop.cli.questions.host_answerer import HostAnswerer
 from codeloop.cli.run.message import RunMessage, message_of, parse_words, parts_of
-from codeloop.cli.run.one_shot import check_output, discard_unused, limits_of
+from codeloop.cli.run.one_shot import check_output, discard_unused, goal_of, limits_of
 from codeloop.cli.run.signals import Signals
 from codeloop.cli.run.stream_control import PERMISSION_MODES, StreamControls
 from codeloop.cli.run.stream_input import StreamInput, StreamMessage
@@ -191,7 +191,8 @@ class StreamRun:
         if command is not None:
             call = InvokeCommand(command=command, arguments=arguments, parts=attachments, model=options.model, **common)
             return await client.call(COMMAND, call)
-        return await client.call(PROMPT, Prompt(parts=parts, model=model_of(options.model), **common))
+        prompt = Prompt(parts=parts, model=model_of(options.model), goal=goal_of(options), **common)
+        return await client.call(PROMPT, prompt)
 
     async def _introduce(self, client: Client, session: Session) -> None:
         """Write the first line: what the session works with."""

@@ -1,6 +1,8 @@
 """`codeloop bench`: tasks of the user's own, done by several agents and models side by side."""
 
 import asyncio
+import sys
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,8 @@ from codeloop.automation.benchmark.agents import find_agent
 from codeloop.automation.benchmark.report import BenchSum, describe_cost, make_page, sum_up
 from codeloop.automation.benchmark.runs import BenchPlan, BenchRun, run_plan
 from codeloop.automation.benchmark.tasks import read_tasks
+from codeloop.cli import exit_codes
+from codeloop.cli.bootstrap import list_end_signals
 from codeloop.cli.options import DIRECTORY, JSON, TRUST
 from codeloop.cli.output.style import columns, print_json
 from codeloop.kit.terminal_text import one_line
@@ -60,7 +64,7 @@ def bench(**flags: Any) -> None:
         _write(target, runs, chosen.folder.resolve().name)
         click.echo(_line(run), err=True)
 
-    asyncio.run(run_plan(plan, report))
+    asyncio.run(_until_signal(plan, report))
     sums = sum_up(runs)
     if chosen.as_json:
         print_json(sums)
@@ -68,6 +72,18 @@ def bench(**flags: Any) -> None:
         head = ["agent", "model", "passed", "rate", "cost", "seconds a run"]
         click.echo(columns([head, *map(_row, sums)], frozenset((2, 3, 4, 5))))
     click.echo(f"\nThe page to compare them: {target / 'index.html'}", err=True)
+
+
+async def _until_signal(plan: BenchPlan, report: Callable[[BenchRun], None]) -> None:
+    """Run the plan; a signal ends it with all that it started."""
+    task, loop = asyncio.current_task(), asyncio.get_running_loop()
+    for number in list_end_signals():
+        loop.add_signal_handler(number, lambda: task.cancel() if task is not None else None)
+    try:
+        await run_plan(plan, report)
+    except asyncio.CancelledError:
+        click.echo("Interrupted. What was done so far is in the results.", err=True)
+        sys.exit(exit_codes.INTERRUPTED)
 
 
 class BenchFlags(Struct, frozen=True, kw_only=True):
