@@ -1,6 +1,6 @@
 """codeloop as an agent of Inspect AI: it runs in a sample's sandbox, and its steps are the sample's messages.
 
-inspect eval inspect_evals/swe_bench --solver inspect_agent.py@codeloop -S model=anthropic/claude-sonnet-5 --model none
+inspect eval inspect_evals/swe_bench --solver inspect_agent.py@codeloop -S model=anthropic/claude-sonnet-5
 """
 
 import json
