@@ -1,20 +1,26 @@
 """One request and its streamed answer, the same for every wire protocol: bytes in, events out, always a Finished."""
 
+import asyncio
+import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Protocol
+from urllib.parse import urlsplit
 
-from codeloop.model.chat import Finished, ModelEvent, ModelInfo, ModelRequest, UserTurn
+from codeloop.model.chat import Finished, ModelEvent, ModelInfo, ModelRequest, RetryScheduled, UserTurn
 from codeloop.model.errors import ModelUnavailable
 from codeloop.model.quirks import Quirks
 from codeloop.model.wire.encoding import lower_names
 from codeloop.model.wire.endpoint import Endpoint
 from codeloop.model.wire.errors import ServiceErrors
+from codeloop.model.wire.rate_limits import pause_of
 from codeloop.model.wire.response import ResponseReader
 from codeloop.net.client import HttpResponse, OriginClient, RequestClient
 from codeloop.net.http1 import NetworkError
 from codeloop.net.sse import EventTooLong, SseParser
+from codeloop.schema.bounds.cloud import MODEL_PAUSE
 from codeloop.schema.errors import MessageError
+from codeloop.schema.ids import now_ms
 from codeloop.schema.limits import MODEL_ANSWER, MODEL_ERROR_BODY, MODEL_TAIL
 
 _FRAMING = frozenset(("host", "content-length", "transfer-encoding", "connection"))
@@ -39,6 +45,8 @@ class HttpModel:
         self._http: RequestClient = endpoint.client or OriginClient(
             endpoint.base_url, endpoint.connect, endpoint.first_byte
         )
+        self._free_at = 0.0
+        """When the service takes requests again, of the monotonic clock (s)."""
         self._errors = ServiceErrors(info, endpoint, path)
         self._headers = {
             "content-type": "application/json",
@@ -79,6 +87,11 @@ class HttpModel:
         headers = self._headers
         if more:
             headers = {**headers, **{name: value for name, value in lower_names(more).items() if name not in _FRAMING}}
+        pause = self._free_at - time.monotonic()
+        if 0 < pause <= MODEL_PAUSE.seconds:
+            host = urlsplit(self._endpoint.base_url).hostname
+            yield RetryScheduled(1, f"{host} takes no more requests for now.", now_ms() + int(pause * 1000))
+            await asyncio.sleep(pause)
         try:
             if self._endpoint.signer is not None:
                 url = self._endpoint.base_url + self._errors.path
@@ -96,6 +109,7 @@ class HttpModel:
                 text = await answer.read_some(16 * MODEL_ERROR_BODY.value, idle)
                 yield Finished("error", error=await self._errors.of_response(answer.status, answer.headers, text))
                 return
+            self._free_at = time.monotonic() + pause_of(answer.headers, time.time())
             async with aclosing(self._events(answer, reader)) as batches:
                 async for events in batches:
                     for event in events:

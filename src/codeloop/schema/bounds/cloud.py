@@ -1,4 +1,4 @@
-"""Bounds of the credentials of clouds."""
+"""Bounds of the credentials of clouds, and of what services of models say of their limits."""
 
 from codeloop.kit.limit import Limit
 
@@ -11,3 +11,6 @@ CLOUD_LOCK = Limit("cloud.lock", 20_000, "ms", "another process renews the same 
 DEVICE_CODE = Limit("cloud.device_code", 900_000, "ms", "a code is typed on the page of a service, else it runs out")
 CLOUD_REREAD = Limit("cloud.reread", 60_000, "ms", "temporary keys of a file are used before it is read again")
 CLOUD_ROLES = Limit("cloud.roles", 8, "count", "profiles that name each other as source; longer chains are an error")
+MODEL_PAUSE = Limit(
+    "model.pause", 60_000, "ms", "waited for a service that has nothing left; a longer wait is not begun"
+)

@@ -1,0 +1,35 @@
+"""How long a service would refuse further requests, by what the headers of an answer say is left. Pure."""
+
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+
+_KINDS = ("requests", "tokens", "input-tokens", "output-tokens")
+LEFT = (
+    *((f"x-ratelimit-remaining-{kind}", f"x-ratelimit-reset-{kind}") for kind in _KINDS[:2]),
+    *((f"anthropic-ratelimit-{kind}-remaining", f"anthropic-ratelimit-{kind}-reset") for kind in _KINDS),
+)
+"""Pairs of headers: how much is left, and when there is more."""
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|[smh])")
+
+
+def pause_of(headers: Mapping[str, str], now: float) -> float:
+    """Return for how many seconds nothing is left; 0 when something is, or nothing is said.
+
+    `now`: seconds since the epoch.
+    """
+    return max((_seconds(headers.get(reset, ""), now) for left, reset in LEFT if headers.get(left) == "0"), default=0.0)
+
+
+def _seconds(text: str, now: float) -> float:
+    """Read a time: `6m0s`, `20ms`, seconds, or a date. 0 for anything else."""
+    if found := _DURATION.findall(text):
+        return sum(float(number) * _UNITS[unit] for number, unit in found)
+    with suppress(ValueError):
+        return max(float(text), 0.0)
+    with suppress(ValueError):
+        moment = datetime.fromisoformat(text)
+        return max((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() - now, 0.0)
+    return 0.0

@@ -1,0 +1,65 @@
+"""A service that says that nothing is left is not asked before there is more."""
+
+import time
+from datetime import UTC, datetime
+
+import pytest
+
+from codeloop.model.chat import RetryScheduled
+from codeloop.model.wire.rate_limits import pause_of
+from tests.support.answers import Answer
+from tests.support.models import ask
+from tests.support.provider import ModelServer
+from tests.support.rows import ROWS
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({}, 0),
+        ({"x-ratelimit-remaining-requests": "1", "x-ratelimit-reset-requests": "6m0s"}, 0),
+        ({"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "6m0s"}, 360),
+        ({"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "1h0m1.5s"}, 3_601.5),
+        ({"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "20ms"}, 0.02),
+        ({"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "7.5"}, 7.5),
+        ({"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "soon"}, 0),
+        (
+            {
+                "anthropic-ratelimit-requests-remaining": "0",
+                "anthropic-ratelimit-requests-reset": "2026-01-01T00:00:05Z",
+                "anthropic-ratelimit-output-tokens-remaining": "0",
+                "anthropic-ratelimit-output-tokens-reset": "2026-01-01T00:00:09Z",
+            },
+            9,
+        ),
+        ({"anthropic-ratelimit-tokens-remaining": "0", "anthropic-ratelimit-tokens-reset": "2025-12-31T23:59:59Z"}, 0),
+    ],
+)
+def test_the_headers_of_services_are_read(headers: dict[str, str], seconds: float) -> None:
+    assert pause_of(headers, NOW) == pytest.approx(seconds)
+
+
+async def test_the_next_request_waits_and_says_so() -> None:
+    none_left = {"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "300ms"}
+    async with ModelServer([Answer(text="one", headers=none_left), Answer(text="two")]) as server:
+        model = ROWS["chat"].open(server.url)
+        assert (await ask(model)).text == "one"
+        start = time.monotonic()
+        got = await ask(model)
+        await model.aclose()
+    assert time.monotonic() - start > 0.2
+    assert got.text == "two"
+    assert isinstance(got.events[0], RetryScheduled)
+    assert "127.0.0.1 takes no more requests for now" in got.events[0].message
+
+
+async def test_an_hour_is_not_waited_for() -> None:
+    none_left = {"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "1h"}
+    async with ModelServer([Answer(text="one", headers=none_left), Answer(text="two")]) as server:
+        model = ROWS["chat"].open(server.url)
+        await ask(model)
+        got = await ask(model)
+        await model.aclose()
+    assert got.text == "two"
