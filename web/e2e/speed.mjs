@@ -105,7 +105,7 @@ await inBrowser(async (open) => {
     const info = { id: messageID, sessionID: live.id, role: "assistant", parentID: "msg_00000000000000000000000000", time: { created: 1_700_000_001_000 + n }, modelID: "coder", providerID: "mine", agent: "build" };
     const part = { id: `prt_live${String(n).padStart(22, "0")}`, sessionID: live.id, messageID, type: "text", text: "", time: { start: 1 } };
     stream.send(live.directory, { type: "session.status", properties: { sessionID: live.id, status: { type: "busy" } } }, { type: "message.updated", properties: { sessionID: live.id, info } }, { type: "message.part.updated", properties: { sessionID: live.id, part } });
-    const words = makeMessages(2)[1].parts[0].text.split(/(?<=\s)/);
+    const words = makeMessages(2)[1].parts[0].text.replace("\n\n", "\r\n\r\n").split(/(?<=\s)/);
     let at = 0;
     let text = "";
     return {
@@ -127,8 +127,12 @@ await inBrowser(async (open) => {
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
     await page.waitForTimeout(200);
+    const whole = () => page.evaluate(() => [...document.querySelectorAll(".live")].at(-1).textContent.slice(0, -500));
+    const before = await whole();
     writing.end();
     await page.waitForTimeout(500);
+    assert.equal(await whole(), before, "a text that streamed in is the one that is read as a whole");
+    assert.ok(before.length > 50_000);
   }));
   assert.equal(await page.locator(".jump").count(), 0, "the end stays in sight");
   await picture(page, "speed-stream");

@@ -69,9 +69,10 @@ export class BlockSplitter {
     const known = this.settled;
     const fresh = toBlocks(marked.lexer(rest));
     const last = fresh.at(-1);
-    if (last && fresh.length > 1) {
+    const end = last && fresh.length > 1 ? rest.lastIndexOf(last.raw) : -1; // not there where line ends were written otherwise
+    if (end > 0) {
       this.settled = [...known, ...fresh.slice(0, -1)];
-      this.before += rest.slice(0, rest.lastIndexOf(last.raw));
+      this.before += rest.slice(0, end);
     }
     return last ? [...known, ...fresh.slice(0, -1), ...toBlocks(marked.lexer(remend(last.raw)))] : [...known];
   }
