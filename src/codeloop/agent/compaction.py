@@ -12,7 +12,7 @@ from codeloop.agent.engine import Engine, model_ref
 from codeloop.agent.moves import Compact, format_of
 from codeloop.agent.request.projection import project
 from codeloop.agent.request.system_prompt import read_prompt
-from codeloop.agent.request.window import compaction_of, text_of, window
+from codeloop.agent.request.window import compaction_of, size_of, text_of, window
 from codeloop.agent.step import StoredAbort, show_status, store_finish
 from codeloop.agent.turn_diffs import store_diffs
 from codeloop.kit import fault_injection
@@ -42,7 +42,7 @@ from codeloop.schema.limits import (
 )
 from codeloop.schema.live_events import Busy, SessionCompacted, SessionRef
 from codeloop.schema.message import NO_TOKENS, AssistantMessage, AssistantTime, MessagePath, UserMessage, UserTime
-from codeloop.schema.part import CompactionPart, FilePart, Part, Span, TextPart, ToolPart, ToolStateCompleted
+from codeloop.schema.part import CompactionPart, Span, TextPart, ToolPart, ToolStateCompleted
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Conversation, Entry, next_created, next_prompt
 from codeloop.tool.superseded_outputs import find_superseded
@@ -140,25 +140,6 @@ def tail_start(entries: tuple[Entry, ...], budget: int) -> str | None:
             break
         start = place
     return entries[start].info.id if start is not None and start > 1 else None
-
-
-def size_of(entry: Entry) -> int:
-    """Return roughly how many characters of a request an entry takes."""
-    return sum(_characters(part) for part in entry.parts)
-
-
-def _characters(part: Part) -> int:
-    match part:
-        case TextPart(text=text):
-            return len(text)
-        case ToolPart(state=ToolStateCompleted(output=output, time=time)) if time.compacted is None:
-            return len(output) + 200
-        case ToolPart():
-            return 400
-        case FilePart(url=url):
-            return len(url)
-        case _:
-            return 0
 
 
 def _before(view: Conversation, request: UserMessage) -> tuple[Entry, ...]:

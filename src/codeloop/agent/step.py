@@ -72,6 +72,9 @@ async def ask_model(engine: Engine, session_id: str, move: AskModel, cache: Requ
     agent = engine.agent(move.user.agent)
     model = engine.models.open(model_ref(move.user.model))
     info = new_message(engine, session_id, move.user)
+    view = engine.store.context_view(session_id)
+    if worth := cache.find_worth_dropping(view, model.info, info.time.created):
+        engine.store.append(*map(part_updated, worth))
     request = make_request(engine, info, agent, model, cache)
     if move.user.system:
         request = replace(request, system=f"{request.system}\n\n{move.user.system}")

@@ -1,8 +1,8 @@
 """Which tool outputs a request leaves out because a later call gave them again. Pure: decided from what is stored.
 
 A service's cache holds a request's beginning for some minutes after the last request. While it does, a request begins
-with the bytes of the one before. When it has gone cold, or a compaction changed the beginning anyway, what was
-superseded until then is left out for good.
+with the bytes of the one before. When it has gone cold, or the beginning changes anyway (a compaction, old outputs that
+are marked as left out), what was superseded until then is left out for good.
 """
 
 import os
@@ -114,7 +114,8 @@ def find_superseded(entries: Sequence[Entry]) -> dict[str, str]:
     found: dict[str, str] = {}
     for cwd, part, state in _walk_backwards(entries):
         note = later.supersedes(cwd, part, state)
-        if note is not None and state.time.compacted is None and (len(state.output) >= _SMALL or state.attachments):
+        is_large = len(state.output) >= _SMALL or bool(state.attachments)
+        if note is not None and (is_large or state.time.compacted is not None):
             found[part.id] = note
     return found
 

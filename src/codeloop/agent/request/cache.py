@@ -4,6 +4,7 @@ from itertools import chain, takewhile
 from operator import is_
 
 from codeloop.agent.engine import Engine
+from codeloop.agent.request.early_drop import find_worth_dropping
 from codeloop.agent.request.image_limits import find_rejected_images, has_images, limit_images
 from codeloop.agent.request.projection import turns_of
 from codeloop.agent.request.system_prompt import system_prompt
@@ -12,6 +13,7 @@ from codeloop.model.catalog.vendors import is_small
 from codeloop.model.chat import ModelInfo, ToolSpec, Turn
 from codeloop.schema.agent import Agent
 from codeloop.schema.message import Session
+from codeloop.schema.part import ToolPart
 from codeloop.schema.permission import Ruleset
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Conversation, Entry, index_shown_from
@@ -72,6 +74,11 @@ class RequestCache:
             allowed = tuple(spec for spec in offered if all(spec.name in names for names in within))
             self._offered = toolbox.fit(allowed, info.limits.context)
         return self._offered
+
+    def find_worth_dropping(self, view: Conversation, info: ModelInfo, now: int) -> list[ToolPart]:
+        """Return the tool parts whose output is better left out of this request already, marked so."""
+        start = index_shown_from(view.entries)
+        return find_worth_dropping(view.entries[start:], self._superseded.notes, info.prices, now)
 
     def turns(self, view: Conversation, info: ModelInfo, now: int) -> tuple[Turn, ...]:
         """Return the turns of a conversation, the same objects as before for the entries that are still the same.

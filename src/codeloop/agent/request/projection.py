@@ -151,10 +151,10 @@ def _call(call: ToolPart) -> CallPiece:
 
 def _result(call: ToolPart, note: str | None) -> ResultPiece:
     match call.state:
-        case ToolStateCompleted(time=time) if time.compacted is not None:
-            return ResultPiece(call.call_id, call.tool, LEFT_OUT)
         case ToolStateCompleted() if note is not None:
             return ResultPiece(call.call_id, call.tool, note)
+        case ToolStateCompleted(time=time) if time.compacted is not None:
+            return ResultPiece(call.call_id, call.tool, LEFT_OUT)
         case ToolStateCompleted(output=output):
             return ResultPiece(call.call_id, call.tool, output or "(no output)", call.tool == "invalid")
         case ToolStateError(for_model=error, metadata=metadata):

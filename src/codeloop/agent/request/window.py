@@ -8,7 +8,7 @@ from msgspec import Struct
 from codeloop.model.chat import ModelInfo, TextPiece, UserTurn
 from codeloop.schema.limits import COMPACT_AT, COMPACT_RESERVE, KEPT_PINS, KEPT_PROMPT, KEPT_PROMPTS
 from codeloop.schema.message import AssistantMessage, UserMessage
-from codeloop.schema.part import CompactionPart, TextPart
+from codeloop.schema.part import CompactionPart, FilePart, Part, TextPart, ToolPart, ToolStateCompleted
 from codeloop.store.conversation import Entry, index_shown_from, read_pinned
 
 SUMMARY = """The conversation until here was too long and is replaced by this note:
@@ -111,3 +111,22 @@ def room_of(info: ModelInfo, reserved: int | None) -> int | None:
         return None
     answer = reserved or min(info.limits.output or COMPACT_RESERVE.value, COMPACT_RESERVE.value, whole // 4)
     return (whole - (0 if info.limits.input else answer)) * COMPACT_AT.value // 100
+
+
+def size_of(entry: Entry) -> int:
+    """Return roughly how many characters of a request an entry takes."""
+    return sum(_characters(part) for part in entry.parts)
+
+
+def _characters(part: Part) -> int:
+    match part:
+        case TextPart(text=text):
+            return len(text)
+        case ToolPart(state=ToolStateCompleted(output=output, time=time)) if time.compacted is None:
+            return len(output) + 200
+        case ToolPart():
+            return 400
+        case FilePart(url=url):
+            return len(url)
+        case _:
+            return 0
