@@ -21,6 +21,7 @@ from codeloop.schema.api.goal import Goal, GoalCheck, GoalEnd
 from codeloop.schema.bounds.session import GOAL_CHECKS, GOAL_ROUNDS, GOAL_STUCK
 from codeloop.schema.event import message_updated, part_updated
 from codeloop.schema.ids import new_id
+from codeloop.schema.live_events import Toast, ToastShown
 from codeloop.schema.message import AssistantMessage
 from codeloop.schema.part import REMINDER, PatchPart, TextPart, ToolPart, ToolStateCompleted
 from codeloop.schema.wire import replace
@@ -34,6 +35,7 @@ _NAMED = 20
 """Changed files that a message names."""
 _GOES_ON = frozenset(("done", "length"))
 """Ends of the model's work after which it is sent on."""
+FIRST_RUN = "The checks run once before the work begins, so that it is known how many tests there are."
 NO_CHECK = "no check was run"
 WORDS = """<system-reminder>Work until this goal is reached; nobody is there to take over what you leave.
 {how} Tests, their configuration and build files are protected: changing one, or leaving tests out, makes the result \
@@ -99,6 +101,8 @@ class GoalRounds:
         self._began = entries[-1].info.time.created if entries else 0
         self._files = await self._hash(engine)
         agent = entries[-1].info.agent if entries else "build"
+        if self.goal.checks:
+            engine.store.publish_live(ToastShown(properties=Toast(message=FIRST_RUN, variant="info")))
         for part in await run_unrecorded(engine, session_id, agent, self.goal.checks):
             self._before[str(part.state.input["command"])] = _results_of(part)
 
