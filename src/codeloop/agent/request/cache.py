@@ -4,7 +4,6 @@ from itertools import chain, takewhile
 from operator import is_
 
 from codeloop.agent.engine import Engine
-from codeloop.agent.request.early_drop import find_worth_dropping
 from codeloop.agent.request.image_limits import find_rejected_images, has_images, limit_images
 from codeloop.agent.request.projection import turns_of
 from codeloop.agent.request.system_prompt import system_prompt
@@ -27,6 +26,9 @@ NOT_FOR_SMALL = frozenset(
     )
 )
 """Tools that small models are not offered: what these do, the others do as well, or it is too much for them."""
+
+_SHORT = 8
+"""Entries of a conversation in which no turn is long enough for a rewrite to pay."""
 
 
 class RequestCache:
@@ -77,6 +79,10 @@ class RequestCache:
 
     def find_worth_dropping(self, view: Conversation, info: ModelInfo, now: int) -> list[ToolPart]:
         """Return the tool parts whose output is better left out of this request already, marked so."""
+        if len(view.entries) <= _SHORT:
+            return []
+        from codeloop.agent.request.early_drop import find_worth_dropping
+
         start = index_shown_from(view.entries)
         return find_worth_dropping(view.entries[start:], self._superseded.notes, info.prices, now)
 
