@@ -1,17 +1,17 @@
 // The page of a shared session: the same conversation, from the data that stands in the page. It asks nobody for anything.
 import { batch, useSignal } from "@preact/signals";
-import { render } from "preact";
-import { useEffect } from "preact/hooks";
+import { render, type JSX } from "preact";
+import { useEffect, useRef } from "preact/hooks";
 import { putMessages } from "./state/events";
 import { addressOf } from "./state/route";
-import { conversationOf, current, place, sessions } from "./state/store";
+import { conversationOf, current, place, sessions, type MessageView } from "./state/store";
 import { isReadOnly, notice, switchTheme } from "./state/ui";
 import { formatCost, formatCount, showHidden } from "./text/format";
 import { IconButton } from "./view/icons";
 import { MessageRow } from "./view/message";
 import type { ShareableSession } from "./wire/types";
 
-const ROWS_AT_ONCE = 40;
+const ROWS_AT_ONCE = 20;
 
 const shared = JSON.parse(document.querySelector("#session")!.textContent!) as ShareableSession;
 
@@ -44,24 +44,37 @@ function Top() {
   );
 }
 
-/** All messages, so that the browser can find and print them; a long session is filled in bit by bit. */
-function Messages() {
-  const views = conversationOf(place.value.sessionID).messages.value;
-  const count = useSignal(ROWS_AT_ONCE);
-  useEffect(() => {
-    if (count.value >= views.length) return;
-    const timer = setTimeout(() => (count.value += ROWS_AT_ONCE));
-    return () => clearTimeout(timer);
-  }, [count.value]);
+function Rows({ views, start, end }: { views: MessageView[]; start: number; end: number }) {
   return (
     <>
-      {views.slice(0, count.value).map((view, index) => (
+      {views.slice(start, end).map((view, index) => (
         <div class="shared-row" key={view.info.peek().id}>
-          <MessageRow view={view} isLast={index === views.length - 1} next={views[index + 1]} />
+          <MessageRow view={view} isLast={start + index === views.length - 1} next={views[start + index + 1]} />
         </div>
       ))}
     </>
   );
+}
+
+/** All messages, so that the browser can find and print them; a long session is filled in while nothing else is to be done. */
+function Messages() {
+  const views = conversationOf(place.value.sessionID).messages.value;
+  const count = useSignal(1);
+  const drawn = useRef<JSX.Element[]>([]).current; // the same elements each time: what is there is not drawn again
+  while (drawn.length < count.value) {
+    const start = drawn.length * ROWS_AT_ONCE;
+    drawn.push(<Rows key={start} views={views} start={start} end={start + ROWS_AT_ONCE} />);
+  }
+  useEffect(() => {
+    if (count.value * ROWS_AT_ONCE >= views.length) return;
+    if (!("requestIdleCallback" in window)) {
+      const timer = setTimeout(() => count.value++);
+      return () => clearTimeout(timer);
+    }
+    const idle = requestIdleCallback(() => count.value++, { timeout: 500 });
+    return () => cancelIdleCallback(idle);
+  }, [count.value]);
+  return <>{[...drawn]}</>;
 }
 
 function SharedPage() {
