@@ -57,7 +57,7 @@ class Merging(Struct, frozen=True):
         await fault_injection.reach("worktree.commit")
         self._check(await self.trees.run(tree, "add", "--all"), f"add the changes in {tree.root}")
         words = ("commit", "--quiet", "--no-verify", "--message", message)
-        self._check(await self.trees.run(tree, *await _identity(tree), *words), f"commit in {tree.root}")
+        self._check(await self.trees.run(tree, *await find_identity(tree), *words), f"commit in {tree.root}")
         return files
 
     async def merge(self, branch: str, into: str, message: str, files: Sequence[str] | None = None) -> Merged:
@@ -84,7 +84,7 @@ class Merging(Struct, frozen=True):
             parents = ("-p", ours) if files is not None else ("-p", ours, "-p", theirs)
             tree = tree if files is None else await self._take(ours, tree, files)
             words = ("commit-tree", tree, *parents, "-m", message)
-            new = self._check(await self.trees.run(git, *await _identity(git), *words), "commit the merge")
+            new = self._check(await self.trees.run(git, *await find_identity(git), *words), "commit the merge")
         await fault_injection.reach("worktree.merge")
         await self._move(into, ours, new)
         return Merged(new)
@@ -96,7 +96,7 @@ class Merging(Struct, frozen=True):
         if changed:
             raise WorktreeRefused(f"{tree.root} has uncommitted changes ({', '.join(changed[:3])}). Commit them first.")
         words = ("rebase", "--quiet", "--no-autostash", _HEADS + onto)
-        printed = await self.trees.run(tree, *await _identity(tree), *words)
+        printed = await self.trees.run(tree, *await find_identity(tree), *words)
         if printed.code == 0:
             return Merged(await tree.commit("HEAD"))
         named = await tree.ask("diff", "--name-only", "--diff-filter=U", "-z")
@@ -158,7 +158,7 @@ class Merging(Struct, frozen=True):
         return "".join(printed.lines[:1])
 
 
-async def _identity(git: Git) -> list[str]:
+async def find_identity(git: Git) -> list[str]:
     """Return the git options with the user's name and email, since the user's configuration is not read here."""
     words = ["-c", "commit.gpgsign=false"]
     for name, default in (("user.name", "codeloop"), ("user.email", "codeloop@localhost")):

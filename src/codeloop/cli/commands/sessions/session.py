@@ -2,13 +2,14 @@
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
 from codeloop.cli.commands.sessions.export import export_json
 from codeloop.cli.group import Group
-from codeloop.cli.options import AT, JSON, NAME, THINKING, make_completion
+from codeloop.cli.options import AT, FILE, JSON, NAME, THINKING, make_completion
 from codeloop.cli.output.result import measure_growth
 from codeloop.cli.output.streams import has_terminal
 from codeloop.cli.output.style import Look, has_colour, paint, print_json
@@ -377,3 +378,19 @@ def _is_sure(sessions: list[Session]) -> bool:
     except click.Abort:
         click.echo(err=True)
         return False
+
+
+@session.command()
+@NAME
+@click.option("-o", "--output", type=FILE, help="Write the session and its files to FILE, and archive it here.")
+@click.option("-i", "--import", "source", type=FILE, help="Take the session of FILE over, into a new work tree.")
+def move(name: str | None, output: Path | None, source: Path | None) -> None:
+    """Move a session to another machine, with its files: commits that no remote has, uncommitted and untracked ones."""
+    if (output is None) == (source is None):
+        raise click.UsageError("Give --output FILE here, or --import FILE in a clone of the repository there.")
+    from codeloop.cli.commands.sessions.move import pack, take_over
+
+    if source is not None:
+        take_over(source)
+    elif output is not None:
+        pack(name, output)

@@ -1,0 +1,55 @@
+"""A session that goes on in another clone: its conversation, its commits, and its files as they were."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import Desk, serving
+from tests.support.answers import Answer
+
+
+@pytest.mark.slow
+def test_a_session_goes_on_elsewhere_with_its_files_as_they_were(tmp_path: Path) -> None:
+    (tmp_path / "here").mkdir()
+    (tmp_path / "there").mkdir()
+    here, there = Desk(tmp_path / "here"), Desk(tmp_path / "there")
+    with serving(lambda _received: Answer(text="Noted.")) as server:
+        here.git("init", "-q", "-b", "main")
+        (here.work / "a.txt").write_text("one\n")
+        (here.work / "gone.txt").write_text("gone\n")
+        here.git("add", "-A")
+        here.git("commit", "-q", "-m", "first")
+        there.work.rmdir()
+        subprocess.run(["git", "clone", "-q", str(here.work), str(there.folder / "work")], check=True)
+        here.use(server)
+        there.use(server)
+        assert here.run("run", "remember the number 7").returncode == 0
+        here.git("commit", "-q", "--allow-empty", "-m", "only here")
+        (here.work / "a.txt").write_text("changed\n")
+        (here.work / "new.txt").write_text("new\n")
+        (here.work / "gone.txt").unlink()
+        before = here.git("status", "--porcelain")
+        file = tmp_path / "moved.zip"
+        done = here.run("session", "move", "-o", str(file))
+        assert done.returncode == 0, done.stderr
+        assert here.git("status", "--porcelain") == before
+        assert here.git("for-each-ref", "refs/codeloop") == ""
+        assert json.loads(here.run("session", "list", "--json").stdout) == []
+        taken = there.run("session", "move", "--import", str(file))
+        assert taken.returncode == 0, taken.stderr
+        tree = Path(json.loads(there.run("worktree", "list", "--json").stdout)[0]["directory"])
+        assert (tree / "a.txt").read_text() == "changed\n"
+        assert (tree / "new.txt").read_text() == "new\n"
+        assert not (tree / "gone.txt").exists()
+        again = taken.stdout.strip().rpartition("Go on with: codeloop ")[2].split()
+        assert there.run("run", *again, "which number?").returncode == 0
+        assert b"remember the number 7" in b"".join(each.body for each in server.requests[-3:])
+        log = subprocess.run(["git", "log", "--format=%s"], cwd=tree, capture_output=True, text=True, check=True)
+        assert log.stdout.split("\n")[0] == "only here"
+        status = subprocess.run(["git", "status", "--porcelain"], cwd=tree, capture_output=True, text=True, check=True)
+        assert status.stdout == before
+        file.write_bytes(b"not a zip")
+        refused = there.run("session", "move", "--import", str(file))
+        assert (refused.returncode, "no file that" in refused.stderr) == (1, True)
