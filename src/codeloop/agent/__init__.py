@@ -1,1 +1,1 @@
-"""The loop, one model step, tool calls, projection."""
+"""The agent loop: one step, tool calls, requests, subagents."""

@@ -1,6 +1,6 @@
-"""Makes room: first old tool outputs are left out of requests, then a summary takes the place of the conversation.
+"""Compacts a conversation: first old tool outputs are omitted from requests, then a summary replaces it.
 
-Nothing is deleted: the store keeps every message; in requests a marker or the summary stands for it.
+Nothing is deleted: the store keeps every message; only requests show a marker or the summary instead.
 """
 
 import re
@@ -52,20 +52,20 @@ ASK = "Write the hand-over note now."
 
 
 def learnt_room(message: str) -> int | None:
-    """Return the context that a service names when it refuses a request, as room in tokens; None without one."""
+    """Return the context size in a service's error, as room in tokens; None without one."""
     found = re.search(r"(?:maximum|limit|context)\D{0,60}?(\d[\d,.]{3,})", message, re.IGNORECASE)
     return int(re.sub(r"\D", "", found.group(1))) * COMPACT_AT.value // 125 if found else None
 
 
 async def compact(engine: Engine, session_id: str, move: Compact) -> None:
-    """Make room as `move` says. Raises what cancelling raises; a failed summary is stored as the session's error."""
+    """Compact as `move` says. A failed summary is stored as the session's error, not raised."""
     view = engine.store.context_view(session_id)
     if move.request is None:
         pruned = [] if move.overflow else old_outputs(view)
         if sum(size for size, _ in pruned) >= PRUNE_GAIN.value * BYTES:
             engine.store.append(*(part_updated(part) for _, part in pruned))
             return
-    await store_diffs(engine, session_id)  # the steps before it lose their parts in what is read from then on
+    await store_diffs(engine, session_id)  # later reads skip the parts of earlier steps
     view = engine.store.context_view(session_id)
     request = move.request or _request(engine, view, move)
     info = _summary_message(engine, request)
@@ -99,7 +99,7 @@ async def compact(engine: Engine, session_id: str, move: Compact) -> None:
 
 
 def old_outputs(view: Conversation) -> list[tuple[int, ToolPart]]:
-    """Return the tool parts whose output can be left out, marked so, with its size: all but the newest that fit."""
+    """Return the tool parts whose output can be omitted, marked so, with its size: all but the newest that fit."""
     found: list[tuple[int, ToolPart]] = []
     kept = 0
     for entry in reversed(window(view.entries).of(view.entries)):
@@ -114,7 +114,7 @@ def old_outputs(view: Conversation) -> list[tuple[int, ToolPart]]:
 
 
 def _request(engine: Engine, view: Conversation, move: Compact) -> UserMessage:
-    """Store the message that asks for a summary, and where the tail begins that stays word for word."""
+    """Store the message that asks for a summary, and the start of the tail that is kept verbatim."""
     message = next_prompt(view, format=format_of(view))
     budget = COMPACT_TAIL.value * BYTES
     if engine.policy.room is not None:
@@ -187,7 +187,7 @@ def _note_request(info: ModelInfo, entries: tuple[Entry, ...], room: int | None)
 
 
 def fitting(entries: tuple[Entry, ...], info: ModelInfo, room: int | None) -> tuple[Turn, ...]:
-    """Return the turns to summarise: calls and results as text, long results cut, oldest left out until they fit."""
+    """Return the turns to summarise: calls and results as text, long results cut, oldest dropped until they fit."""
     shown = window(entries)
     groups: list[list[UserTurn | AssistantTurn]] = [list(shown.head)]
     notes = find_superseded(shown.of(entries))
@@ -216,7 +216,7 @@ def _without_calls(turn: Turn) -> UserTurn | AssistantTurn:
 
 
 CUT = 2_000
-"""Characters of arguments and of a result that a summary is made from."""
+"""Characters of arguments and of a result that the summary's input keeps."""
 
 
 def _placeholder(piece: ImagePiece) -> TextPiece:
@@ -229,9 +229,9 @@ def _result_text(piece: ResultPiece) -> str:
 
 
 def _continuation(view: Conversation, request: UserMessage, told: list[str], *, overflow: bool) -> list[StoredEvent]:
-    """Return the message that lets the turn go on: after an overflow the user's prompt, unless the tail holds it.
+    """Return the message that continues the turn: after an overflow the user's prompt, unless the tail holds it.
 
-    `told`: what the model is told besides.
+    `told`: additional text for the model.
     """
     message = replace(request, id=new_id("msg"), time=UserTime(created=next_created(view, now_ms())))
     shown = {entry.info.id for entry in window(view.entries).of(view.entries)}

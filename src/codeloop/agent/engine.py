@@ -1,4 +1,4 @@
-"""The frozen bundle of everything that the loop runs on."""
+"""The engine: the frozen bundle of everything that the loop runs on."""
 
 import os
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -37,7 +37,7 @@ from codeloop.workspace.workspace import Workspace
 
 
 class Models(Protocol):
-    """Where the models come from. All raise CodeloopError, which says what to do, when a model is not available."""
+    """The source of models. Methods raise CodeloopError, with what to do, when a model is unavailable."""
 
     def open(self, ref: str) -> ChatModel:
         """Return the model `provider/model`, ready to stream."""
@@ -48,16 +48,16 @@ class Models(Protocol):
         ...
 
     def cheapest(self, ref: str) -> str | None:
-        """Return the cheapest model of the provider of `ref`, else `ref`; None where none may be asked by itself."""
+        """Return the cheapest model of the provider of `ref`, else `ref`; None where background requests are off."""
         ...
 
     def variant(self, ref: str, name: str) -> str | None:
-        """Return the variant to store for the one that was chosen; None: none. Raises also for one that is unknown."""
+        """Return the variant to store for the chosen one, or None. Raises also for an unknown one."""
         ...
 
 
 class Policy(Struct, frozen=True):
-    """What bounds one run: requests, dollars and tokens.
+    """The limits of one run: requests, dollars and tokens.
 
     `cost_before`, `tokens_before`: the session's sums when the run began; they include its subagents'.
     """
@@ -66,31 +66,31 @@ class Policy(Struct, frozen=True):
     cost: float | None = None
     cost_before: float = 0.0
     spending: BudgetUse | None = None
-    """The budget of the configuration with the least left when the run began; what was spent does not hold this run."""
+    """The configured budget with the least left when the run began, without this run's costs."""
     tokens: int | None = None
     tokens_before: int = 0
     budget: SharedBudget | None = None
-    """What other sessions spend, too, and what the session with its subagents may ever spend; None: anything."""
+    """The budget shared with other sessions, or of the session with its subagents; None: unlimited."""
     keep_hour: bool = False
-    """Whether what is sent should be kept for an hour by services that can."""
+    """Whether services that can should cache requests for an hour."""
     room: int | None = None
-    """Tokens that a request may hold before the conversation is compacted; None: not known."""
+    """Tokens that a request may hold before the conversation is compacted; None: unknown."""
     compact: bool = True
     fallback: tuple[str, ...] = ()
-    """Models (`provider/model`) that can be used and take over, one after the other, where a service fails."""
+    """Fallback models (`provider/model`), tried in order when a service fails."""
     attended: bool = True
-    """Somebody is there who can answer the model's questions."""
+    """Whether a user is there who can answer the model's questions."""
 
 
 class OutputLimits(Struct, frozen=True):
-    """Where a tool's output is cut."""
+    """The limits at which a tool's output is cut."""
 
     lines: int = TOOL_OUTPUT_LINES.value
     bytes: int = TOOL_OUTPUT_BYTES.value
 
 
 class Spawn(Protocol):
-    """Runs a subagent for a call and waits for what it says last."""
+    """Runs a subagent for a call and waits for its last text."""
 
     async def __call__(
         self, engine: "Engine", call: ToolPart, task: Subtask, report: Callable[[JSON], None]
@@ -127,13 +127,13 @@ class TurnHooks(ToolHooks):
         return None
 
     async def run_turn(self, run: "Callable[[Engine, str], Awaitable[T]]", engine: "Engine", session_id: str) -> T:
-        """Run a turn, and run it on when an extension sends the model on."""
+        """Run a turn, and continue it when an extension asks for more."""
         return await run(engine, session_id)
 
     async def change_prompt(
         self, message: UserMessage, parts: Sequence[Part], parent: str | None = None
     ) -> tuple[UserMessage, list[Part]]:
-        """Return a prompt before it is stored. `parent`: the session whose call sends it to a subagent."""
+        """Change a prompt before it is stored. `parent`: the session whose call sends it to a subagent."""
         del parent
         return message, list(parts)
 
@@ -145,7 +145,7 @@ class TurnHooks(ToolHooks):
         return request
 
     async def complete_texts(self, engine: "Engine", info: AssistantMessage) -> None:
-        """Store each text of an answer as extensions change it."""
+        """Store each text of an answer with the extensions' changes."""
 
     async def change_title_request(
         self, engine: "Engine", session_id: str, info: ModelInfo, request: ModelRequest, prompt: str, most: int
@@ -155,7 +155,7 @@ class TurnHooks(ToolHooks):
         return request
 
     async def change_history(self, session_id: str, entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
-        """Return the messages that a compaction summarises."""
+        """Change the messages that a compaction summarises."""
         del session_id
         return entries
 
@@ -187,18 +187,18 @@ class Engine(Struct, frozen=True):
     rulebook: Rulebook
     instructions: Callable[[], tuple[tuple[Path, str], ...]]
     spawn: Spawn
-    """How a subagent is run: it needs the loop, which stands above the calls."""
+    """Runs subagents: injected, since it needs the loop, which imports the calls."""
     refresh: Callable[[], object] = lambda: None
-    """Takes up rules that have changed, before a call is judged by them."""
+    """Reloads changed rules, before a call is judged by them."""
     snapshots: Snapshots | None = None
     policy: Policy = Policy()
     output: OutputLimits = OutputLimits()
     hooks: TurnHooks = NO_HOOKS
     subagents: SubagentsConfig = SubagentsConfig()
     stop_file: Path = Path(os.devnull)
-    """Its change asks everything that runs to stop."""
+    """When it changes, everything that runs should stop."""
     tasks: Supervisor = struct_field(default_factory=Supervisor)
-    """The subagents at work; whoever closes the project ends them."""
+    """The running subagents, ended when the project closes."""
 
     def agent(self, name: str) -> Agent:
         """Return an agent. Raises OperationError (NotFoundError), which lists the agents."""
@@ -210,7 +210,7 @@ class Engine(Struct, frozen=True):
         return found
 
     def subagent(self, name: str) -> Agent:
-        """Find an agent that work is handed to. Raises ToolFailure with the names there are."""
+        """Return an agent that can run as a subagent. Raises ToolFailure with the available names."""
         agent = self.agents.get(name)
         if agent is None or agent.mode == "primary":
             known = ", ".join(sorted(a.name for a in self.agents.values() if a.mode != "primary" and not a.hidden))
@@ -222,11 +222,11 @@ class Engine(Struct, frozen=True):
         return tuple(ceilings_of(tuple(lineage(self.store, session_id)), self._profile))
 
     def profile(self, session_id: str) -> Profile:
-        """Return the profile of a session: its own, that of a session it is a child of, or the configured one."""
+        """Return the profile of a session: its own, a parent's, or the configured one."""
         return self._profile(lineage(self.store, session_id))
 
     def _profile(self, line: Iterable[Session]) -> Profile:
-        """Return the profile of the first session of a line, which goes on with those that it is a child of."""
+        """Return the profile of the first session in a list that ends with its parents."""
         for session in line:
             chosen = (session.metadata or {}).get(PROFILE)
             if chosen is not None and chosen in PROFILES:
@@ -236,9 +236,9 @@ class Engine(Struct, frozen=True):
     def call_rules(self, session_id: str, agent: Agent) -> CallRules:
         """Return the rules that decide a call of a session, and the further lists that it must pass.
 
-        Those are what holds firm of the profile and the agent, what a blanket permission does not cover, and the rules
-        of the sessions that it is a child of, so that a child is never allowed more than its parents.
-        The agent's are those of now, should they have changed since a step began with it. Raises SessionNotFound.
+        The lists are the firm rules of the profile and the agent, the guards that no blanket permission covers, and
+        the rules of its parents, so that a child is never allowed more than they are.
+        The agent's rules are the current ones, even if they changed during the step. Raises SessionNotFound.
         """
         line = tuple(lineage(self.store, session_id))
         if not line:
@@ -253,7 +253,7 @@ class Engine(Struct, frozen=True):
         return CallRules(kept, answers_itself=answers_itself)
 
     def _ceiling(self, ceiling: Ceiling, profile: Profile) -> list[RuleLayers]:
-        """Return the lists of a ceiling. Of an agent that no longer exists, nothing is known to be allowed."""
+        """Return the lists of a ceiling. An agent that no longer exists allows nothing."""
         profile = ceiling.profile or profile
         own = RuleLayer(f"above, agent {ceiling.agent or 'none'}", ceiling.permission)
         if ceiling.agent is None:
@@ -275,7 +275,7 @@ class Engine(Struct, frozen=True):
         return (*known, session)
 
     def rulesets(self, session_id: str, agent: Agent) -> tuple[tuple[Ruleset, ...], ...]:
-        """Return the lists of `call_rules`, each as the rulesets that it is made of."""
+        """Return the lists of `call_rules`, each as its rulesets."""
         return tuple(tuple(layer.rules for layer in layers) for layers in self.call_rules(session_id, agent).lists)
 
 

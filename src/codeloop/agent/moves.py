@@ -26,18 +26,18 @@ from codeloop.tool.tool import ENDED
 
 StopReason = Literal["done", "idle", "error", "length", "filtered", "rejected", "loop", "limit", "aborted", "not_done"]
 REJECTED = "rejected"
-"""The key in a tool part's metadata that says a person refused the call without a word."""
+"""Metadata key of a tool part: the user refused the call without a message."""
 
 
 class AskModel(Struct, frozen=True):
-    """Send a request that answers `user`; `wanted`: the format that the answer of the turn is to have."""
+    """Send a request that answers `user`; `wanted`: the required format of the turn's answer."""
 
     user: UserMessage
     wanted: JSON | None = None
 
 
 class Recover(Struct, frozen=True):
-    """Close what a crash left open in these entries: nothing of it is run again."""
+    """Close what a crash left open in these entries, without running it again."""
 
     entries: tuple[Entry, ...]
 
@@ -107,7 +107,7 @@ def next_move(view: Conversation, policy: Policy) -> Move:
 
 
 def _find_newest_prompt(entries: tuple[Entry, ...]) -> tuple[UserMessage | None, JSON | None]:
-    """Return the newest prompt, and the format that it, or another one of the same turn, asks for."""
+    """Return the newest prompt, and the format that a prompt of the same turn asks for."""
     newest: UserMessage | None = None
     for entry in reversed(entries):
         if isinstance(entry.info, UserMessage):
@@ -120,19 +120,19 @@ def _find_newest_prompt(entries: tuple[Entry, ...]) -> tuple[UserMessage | None,
 
 
 def format_of(view: Conversation) -> JSON | None:
-    """Return the format that the answer of the turn at the end is to have; None: any."""
+    """Return the required format of the last turn's answer; None: any."""
     return _find_newest_prompt(view.entries)[1]
 
 
 def _fills(entries: tuple[Entry, ...], room: int) -> bool:
-    """Return whether the last step held `room` tokens or more, less what has been left out since."""
+    """Return whether the last step used `room` tokens or more, less what was pruned since."""
     for place in range(len(entries) - 1, max(len(entries) - 9, -1), -1):
         info = entries[place].info
         if not isinstance(info, AssistantMessage):
             continue
         if info.summary:
             return False
-        if info.tokens.all and not (info.error and info.tokens.estimated):  # else the step before it tells
+        if info.tokens.all and not (info.error and info.tokens.estimated):  # else the step before it counts
             if info.tokens.all < room:  # the usual case: nothing else has to be looked at
                 return False
             at = info.time.completed or info.time.created
@@ -172,7 +172,7 @@ def _find_open_answers(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
 
 
 def steps_of_turn(view: Conversation) -> list[AssistantMessage]:
-    """Return the answers since the last final one: the steps of the turn at the end, with prompts queued meanwhile."""
+    """Return the answers since the last final one: the steps of the last turn."""
     return [entry.info for entry in entries_of_turn(view) if isinstance(entry.info, AssistantMessage)]
 
 
@@ -187,10 +187,10 @@ def entries_of_turn(view: Conversation) -> list[Entry]:
 
 
 def list_queued_prompts(view: Conversation) -> tuple[Entry, ...]:
-    """Return the prompts that no answer has taken up, oldest first: those behind the one that the last answer is for.
+    """Return the prompts that no answer has included, oldest first: those after the last answered one.
 
-    A request holds all that was stored when its answer began, so what came later waits for the next step. This says
-    nothing of whether a turn runs that will take them up.
+    A request holds all that was stored when its answer began, so what came later waits for the next step. It does
+    not tell whether a running turn will include them.
     """
     entries = view.entries
     parent = next((e.info.parent_id for e in reversed(entries) if isinstance(e.info, AssistantMessage)), None)
@@ -234,7 +234,7 @@ def _find_stop(info: AssistantMessage, parts: tuple[Part, ...]) -> Stop | None:
 
 
 def _fallback(info: AssistantMessage, user: UserMessage, policy: Policy) -> FallBack | None:
-    """Return which model takes over after an answer failed; None: it did not fail so, or none is left."""
+    """Return the fallback model after a failed answer; None: no fallback applies, or none is left."""
     if not isinstance(info.error, APIError) or info.summary or not is_passing(info.error):
         return None
     failed, asked = f"{info.provider_id}/{info.model_id}", model_ref(user.model)
@@ -245,20 +245,20 @@ def _fallback(info: AssistantMessage, user: UserMessage, policy: Policy) -> Fall
 
 
 def models_left(ref: str, policy: Policy) -> tuple[str, ...]:
-    """Return which models may take over from a model, first to last."""
+    """Return the fallback models after a given model, in order."""
     chain = policy.fallback
     return chain[chain.index(ref) + 1 :] if ref in chain else chain
 
 
 def is_passing(error: APIError) -> bool:
-    """Return whether another service may answer: this one is overloaded, out of quota or credit, or not reached."""
+    """Return whether another service may succeed: this one is overloaded, out of quota or credit, or unreachable."""
     return error.data.is_retryable or (error.data.metadata or {}).get("kind") == "credit"
 
 
 def _is_replaced(info: AssistantMessage, user: UserMessage, policy: Policy) -> bool:
-    """Return whether an answer failed and another model has taken its prompt over since.
+    """Return whether an answer failed and a fallback model has since taken over its prompt.
 
-    Models take over in the order of `policy.fallback` only, so a turn comes to an end.
+    Fallbacks are only tried in the order of `policy.fallback`, so a turn always ends.
     """
     if not isinstance(info.error, APIError) or info.summary or info.parent_id != user.id:
         return False
@@ -269,7 +269,7 @@ def _is_replaced(info: AssistantMessage, user: UserMessage, policy: Policy) -> b
 
 
 def _ending(part: Part) -> Stop | None:
-    """Return the end of the turn that a call brings; None: it does not."""
+    """Return the stop that a call's result causes; None: none."""
     if not isinstance(part, ToolPart) or not isinstance(part.state, ToolStateError | ToolStateCompleted):
         return None
     metadata = part.state.metadata or {}

@@ -1,6 +1,6 @@
-"""Closes what a crash or a cancel left open, logs what failed, and lets another model take over from one that failed.
+"""Closes what a crash or a cancel left open, logs failures, and switches to a fallback model.
 
-No tool call is run again by itself.
+No tool call is ever repeated automatically.
 """
 
 from logging import ERROR, INFO, Logger
@@ -39,20 +39,20 @@ from codeloop.store.conversation import Entry
 from codeloop.store.store import Store
 
 _IDS = ("request-id", "x-request-id", "x-amzn-requestid", "cf-ray")
-"""Headers by which a service finds a request again."""
+"""Headers with a service's request id."""
 _LONGEST = 300
 """Characters of a message: it may quote what a command printed."""
 
 NOT_STARTED = "Interrupted before the call's arguments were complete. It was not run."
 INTERRUPTED = "Interrupted: the call was started, but how far it got is unknown."
 CHECK_FIRST = "It was not, and will not be, run again by itself. Check what it did before you repeat it."
-"""What the model is told of a call that was interrupted."""
+"""The result of an interrupted call, for the model."""
 NOT_ALLOWED = "Interrupted while waiting for permission. It was not run."
 ABORTED = MessageAbortedError(data=ErrorText(message="Aborted"))
 
 
 def recover(store: Store, session_id: str, entries: tuple[Entry, ...], error: MessageError = ABORTED) -> None:
-    """Close the open answers in one transaction. Doing it twice changes nothing."""
+    """Close the open answers in one transaction. Idempotent."""
     events: list[StoredEvent] = []
     for entry in entries:
         if isinstance(entry.info, AssistantMessage):

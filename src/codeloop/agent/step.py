@@ -65,7 +65,7 @@ _LOG = logging.getLogger("codeloop.agent")
 
 
 async def ask_model(engine: Engine, session_id: str, move: AskModel, cache: RequestCache) -> None:
-    """Send one request and do what the answer says: store its parts, run its calls, count its cost.
+    """Send one request and process the answer: store its parts, run its calls, count its cost.
 
     What the service or a tool does wrong is stored, not raised. A cancel stores what there is as interrupted.
     """
@@ -149,7 +149,7 @@ async def delegate(engine: Engine, session_id: str, move: Delegate) -> None:
 def make_request(
     engine: Engine, info: AssistantMessage, agent: Agent, model: ChatModel, cache: RequestCache
 ) -> ModelRequest:
-    """Put together what the model is sent for the step `info`: system prompt, tools, the whole conversation."""
+    """Build the request of the step `info`: system prompt, tools, the whole conversation."""
     session_id = info.session_id
     view = engine.store.context_view(session_id)
     rulesets, *ceilings = engine.rulesets(session_id, agent)
@@ -176,7 +176,7 @@ def make_request(
 async def _describe_changed_files(engine: Engine, info: AssistantMessage) -> TextPart | None:
     """Return the part that lists the files changed since they were read; None: none did.
 
-    It has no text, so that no client shows it; the projection makes the words of what its metadata names.
+    It has no text, so that no client shows it; the projection writes the line from its metadata.
     """
     if engine.workspace.read_log.is_empty:  # nothing read yet: no need to start a thread
         return None
@@ -209,7 +209,7 @@ def show_error(engine: Engine, session_id: str, error: MessageError) -> None:
 
 
 def new_message(engine: Engine, session_id: str, user: UserMessage) -> AssistantMessage:
-    """Return the answer to a prompt before anything of it is known."""
+    """Return a new, empty answer to a prompt."""
     return AssistantMessage(
         id=new_id("msg"),
         session_id=session_id,
@@ -291,7 +291,7 @@ class _RetryStatus:
             show_status(self._engine, self._session_id, Busy())
 
     def close(self) -> None:
-        """Show nothing more."""
+        """Stop showing."""
         self._is_waiting = False
         if self._timer is not None:
             self._timer.cancel()
@@ -301,7 +301,7 @@ class _RetryStatus:
 async def _store_changes(
     engine: Engine, info: AssistantMessage, recorder: StepRecorder | None, *, whole: bool
 ) -> str | None:
-    """Store which files a step has changed, whatever ended it; return the state of the work tree after it."""
+    """Store which files a step has changed, however it ended; return the work tree's state after it."""
     changes = await recorder.finish() if recorder is not None else None
     for note in recorder.notes if recorder is not None else ():
         engine.store.publish_live(ToastShown(properties=Toast(message=note, variant="warning")))
@@ -342,7 +342,7 @@ def store_finish(
     """Store how the step ended, the session's new sums, and `more`, in one transaction."""
     info = usage.of(info)
     reason = "tool-calls" if called and finished.reason != "cut" else finished.reason
-    # What was called decides, not what the service said; a cut without calls is an error.
+    # The calls decide, not the service's reason; a cut-off without calls is an error.
     if reason == "tool-calls" and not called:
         reason = "stop"
     if reason == "cut" and not called:
@@ -361,7 +361,7 @@ def store_finish(
 
 
 class StoredAbort:
-    """Close an answer as interrupted when what is inside does not come to its end, with the error that ended it.
+    """Close an answer as interrupted when the block raises, with its error.
 
     `usage`: what the request has used until then.
     """
@@ -375,7 +375,7 @@ class StoredAbort:
         """Begin."""
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        """Store the end, if there is anything to tell."""
+        """Store the end, if the block raised."""
         if error is None:
             return
         cancelled = isinstance(error, asyncio.CancelledError)

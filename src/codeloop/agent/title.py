@@ -1,7 +1,7 @@
 """A session's title: the prompt's first line until a model has a better one.
 
-A small model is asked beside the first turn. Where there is none, the cheapest one of the provider that answers is
-asked once the turn is over, so that no turn shares its service with a title.
+A small model is asked during the first turn. Without one, the cheapest of the answering provider is asked after the
+turn, so that no turn shares its service with a title.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ def first_line(prompt: str) -> str:
 
 
 def store_first_line(engine: Engine, session_id: str, prompt: str) -> None:
-    """Name an untitled session by its prompt's first line."""
+    """Title an untitled session by its prompt's first line."""
     _store(engine, session_id, first_line(prompt), is_untitled)
 
 
@@ -49,7 +49,7 @@ async def make_title(engine: Engine, session_id: str, prompt: str, model: str, *
     """Ask a model for a title, and store it if the session is still named by its prompt's first line.
 
     `model` answers the prompt. `late`: its turn is over, so any model of its provider may be asked.
-    Returns whether a model has said one.
+    Returns whether a model gave one.
     """
     with suppress(CodeloopError, TimeoutError):
         if late:
@@ -102,7 +102,7 @@ async def _model_title(engine: Engine, session_id: str, ref: str, prompt: str) -
 
 
 def _store_usage(engine: Engine, session_id: str, info: ModelInfo, usage: Usage) -> None:
-    """Add what a title has used to the sums, and keep it beside the session: no answer holds it."""
+    """Add a title's usage to the sums, and store it in the session's metadata, since no answer holds it."""
     if not usage.total_tokens.all or engine.store.find_session(session_id) is None:
         return
     beside = Beside(
@@ -114,7 +114,7 @@ def _store_usage(engine: Engine, session_id: str, info: ModelInfo, usage: Usage)
 
 
 def _store(engine: Engine, session_id: str, title: str, replaces: Callable[[str], bool]) -> None:
-    """Name a session, if there is a title and it `replaces` the one that the session has by now."""
+    """Set a session's title, if there is one and the current title is `replaces`."""
 
     def set_title(session: Session) -> Session:
         if not title or not replaces(session.title):

@@ -1,4 +1,4 @@
-"""The tool calls of one step: prepared, run as soon as they are complete, and always finished with a result."""
+"""The tool calls of one step: validated, run as soon as they are complete, and always given a result."""
 
 import asyncio
 import logging
@@ -50,11 +50,11 @@ CUT = {
 }
 SHORTER = {ADVICE: "Make the call again with less in it, for example a file in several pieces."}
 WRITTEN_MARKS = frozenset("<[{")
-"""Every form of a call that is written as text has one of these."""
+"""Every format of a call written as text contains one of these."""
 WRITTEN = "the call came as text and was run; make calls as the service takes them"
 LOOP = "The same call of {tool} gave the same result {count} times, so the turn was ended."
 POLLS = frozenset({"bash_output", "task_output"})
-"""Tools that are called again and again while something runs."""
+"""Polling tools, called again and again while something runs."""
 TWICE = "Not run: the same call, with the same id, was sent before it in this answer."
 CANCELLED = "Not run: the user rejected an earlier call of the same step."
 TURN_ENDED = "Not run: a hook ended the turn with an earlier call of the same step."
@@ -90,9 +90,9 @@ class ToolCalls:
         self._begun: dict[str, list[ToolPart]] = {}
         self._running: list[RunningCall] = []
         self._rejected = ""
-        """Why later calls are not run."""
+        """The reason why later calls are not run."""
         self.offered: frozenset[str] | None = None
-        """The tools that the model was offered; None: not known."""
+        """The tools that the model was offered; None: unknown."""
         self._any = False
         self._made: list[CallReady] = []
 
@@ -118,7 +118,7 @@ class ToolCalls:
 
     def take_written(self) -> None:
         """Start the calls of offered tools that the answer, which made none, ends with as text; they leave the text."""
-        if self._toolbox is not self._engine.toolbox:  # an answer in a format is text of that form
+        if self._toolbox is not self._engine.toolbox:  # a structured answer looks like a written call
             return
         view = self._engine.store.context_view(self._info.session_id)
         text = next(
@@ -136,7 +136,7 @@ class ToolCalls:
             self.ready(CallReady(new_id("tool"), name, arguments), WRITTEN)
 
     def ready(self, call: CallReady, note: str = "") -> None:
-        """Start a call whose arguments are complete; one that was sent twice is run once. `note`: for the model."""
+        """Start a complete call; one that was sent twice is run once. `note`: for the model."""
         begun = self._begun.get(call.id)
         if call.id and call in self._made:
             if begun:
@@ -160,12 +160,12 @@ class ToolCalls:
         self._running.append(RunningCall(task, concurrent))
 
     def forget(self) -> None:
-        """Drop the calls that had begun: the request is sent again."""
+        """Drop the started calls: the request is sent again."""
         self._begun.clear()
         self._any = bool(self._running)
 
     async def join(self, finished: Finished) -> None:
-        """Wait for all calls; store a result that says so for those that never became ready."""
+        """Wait for all calls; those that never became complete get an error result."""
         if self._running:
             await asyncio.gather(*(running.task for running in self._running))
         reason = CUT.get(finished.reason, CUT["cut"])
@@ -238,13 +238,13 @@ class ToolCalls:
         await fault_injection.reach("call.result")
 
     async def _carry_out(self, prepared: PreparedCall, context: "CallContext") -> ToolResult:
-        """Carry a call out, with what extensions change of it."""
+        """Run a call, with the extensions' changes."""
         from codeloop.tool.hooked import run_call  # an answer without calls needs none of it
 
         return await run_call(self._engine.hooks.runner, prepared, context, partial(self._begin, context))
 
     async def _begin(self, context: "CallContext", prepared: PreparedCall) -> None:
-        """Note the arguments as they are now, and whether the call repeats the ones just before it.
+        """Record the current arguments, and whether the call repeats the ones just before it.
 
         Such a call is asked about, so that a model can't run in circles unseen.
         """
@@ -294,7 +294,7 @@ class ToolCalls:
 
 
 def with_told(metadata: JSON, note: str) -> JSON:
-    """Return a result's metadata with a note below its output, which screens leave out."""
+    """Return a result's metadata with the note appended to its output, so that screens can hide it."""
     told = "\n\n".join(str(each) for each in (metadata.get(TOLD), note) if each)
     return {**metadata, TOLD: told} if note else metadata
 
@@ -308,7 +308,7 @@ def _advice(error: HasAdvice) -> JSON:
 
 
 def refuse(part: ToolPart, invalid: InvalidToolCall) -> ToolPart:
-    """Return the part of a call that can't run: the tool `invalid` when it makes no sense, else its own error."""
+    """Return the part of a call that can't run: the tool `invalid` when it is unusable, else its own error."""
     time = ToolTime(start=now_ms(), end=now_ms())
     if not invalid.unusable:
         advice = _advice(invalid) or None
@@ -323,7 +323,7 @@ def refuse(part: ToolPart, invalid: InvalidToolCall) -> ToolPart:
 
 
 def _calls_before(entry: Entry, part: ToolPart) -> Iterator[ToolPart | None]:
-    """Yield the calls of an entry that were made before `part`, the last first; None for a prompt, which ends a row."""
+    """Yield an entry's calls before `part`, the last first; None for a prompt, which ends a series."""
     if isinstance(entry.info, UserMessage):
         yield None
     for other in reversed(entry.parts):

@@ -1,4 +1,4 @@
-"""What a running tool may touch."""
+"""The ToolContext of a running call."""
 
 import asyncio
 from collections.abc import Sequence
@@ -21,10 +21,10 @@ from codeloop.workspace.snapshot.step_recorder import StepRecorder
 
 
 class FirstQuestion(Struct):
-    """The first time that a call asks.
+    """The first permission question of a call.
 
-    `waits`: it is waiting for the answer, so nothing has been done yet; None: it has not asked. `repeated`: what it
-    needs since it repeats the calls before it; asked with the first of its own needs.
+    `waits`: it is waiting for the answer, so nothing has been done yet; None: it has not asked. `repeated`: the need
+    for repeating earlier calls; asked with the first of its own needs.
     """
 
     waits: bool | None = None
@@ -32,7 +32,7 @@ class FirstQuestion(Struct):
 
 
 class KnownRules:
-    """What a call is judged by, which it looks at many times: read from the store when it asks."""
+    """The rules for a call, cached from the store until it asks."""
 
     def __init__(self, engine: Engine, session_id: str, agent: Agent) -> None:
         self._read = partial(engine.call_rules, session_id, agent)
@@ -40,7 +40,7 @@ class KnownRules:
 
     @property
     def now(self) -> CallRules:
-        """The rules as they were when they were last read."""
+        """The cached rules."""
         return self._known or self.renew()
 
     def renew(self) -> CallRules:
@@ -49,12 +49,12 @@ class KnownRules:
         return self._known
 
     def forget(self) -> None:
-        """Have them read again by whoever looks next."""
+        """Drop the cache: the next access reads them again."""
         self._known = None
 
 
 class CallContext:
-    """The ToolContext of one call. `recorder`: notes what it is about to change; None: nothing is recorded."""
+    """The ToolContext of one call. `recorder`: records what it is about to change; None: nothing."""
 
     def __init__(self, engine: Engine, agent: Agent, part: ToolPart, recorder: StepRecorder | None = None) -> None:
         self.session_id = part.session_id
@@ -74,18 +74,18 @@ class CallContext:
     async def ask(self, *needs: Need) -> bool:
         """Return when all are allowed, asking one question for all; raise Denied or Rejected else.
 
-        The answer is whether somebody was asked: then what the needs were made of may have changed meanwhile.
+        Returns whether somebody was asked: then the state behind the needs may have changed meanwhile.
         """
         if (
             repeated := self.first.repeated
-        ) is not None:  # comes first and shows what the call would do: one question is about all of it
+        ) is not None:  # first, and shows what the call would do: one question covers all
             given = needs[0].metadata if needs else {}
             shown = {key: given[key] for key in ("command", "diff") if key in given}
             needs = (replace(repeated, metadata={**shown, **repeated.metadata}), *needs)
             self.first.repeated = None
         self._engine.refresh()
         for need in needs:
-            if need.permission == "task":  # nobody is asked about an agent that there is not
+            if need.permission == "task":  # nobody is asked about an unknown agent
                 self._engine.subagent(need.patterns[0])
         rules = self._rules.renew()
         tool = QuestionTool(message_id=self.message_id, call_id=self.call_id)
@@ -134,7 +134,7 @@ class CallContext:
         return await self._engine.spawn(self._engine, self._part, task, report)
 
     def take(self, given: JSON) -> None:
-        """Go on with other arguments, which an extension put in place of the model's."""
+        """Use other arguments, which an extension put in place of the model's."""
         state = self._part.state
         if isinstance(state, ToolStateRunning) and state.input != given:
             self._part = replace(self._part, state=replace(state, input=given))
@@ -145,7 +145,7 @@ class CallContext:
         return self._part
 
     def close(self) -> None:
-        """Report nothing more."""
+        """Stop reporting."""
         self.workspace.read_log.after_own(self.session_id)
         if self._timer is not None:
             self._timer.cancel()

@@ -1,4 +1,4 @@
-"""What steps and turns changed in files: read from the states around each step, stored with the prompt."""
+"""The file changes of steps and turns: computed from the snapshots around each step, stored with the prompt."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,11 +29,11 @@ from codeloop.workspace.snapshot.step_recorder import file_diffs
 from codeloop.workspace.snapshot.tree_diff import TreeChange, differences
 
 SUBAGENTS = 1_000
-"""Of one session, whose changes are looked at."""
+"""The most subagents of one session whose changes are included."""
 
 
 class Step(Struct, frozen=True):
-    """The files that one message changed: `index` is its place in the conversation. `lost`: not kept any more.
+    """The files that one message changed: `index` is its position in the conversation. `lost`: no longer stored.
 
     `outside`: absolute paths below another work tree, from where the message was copied.
     """
@@ -45,7 +45,7 @@ class Step(Struct, frozen=True):
 
 
 def step_changes(snapshots: Snapshots, entry: Entry, index: int) -> Step | None:
-    """Return the changes of one message: what its patch part names, as the two trees around it have it. Blocks."""
+    """Return the changes of one message: the files of its patch part, from the two trees around it. Blocks."""
     patches = [part for part in entry.parts if isinstance(part, PatchPart)]
     after = next((part.snapshot for part in entry.parts if isinstance(part, StepFinishPart) and part.snapshot), None)
     if not patches or after is None:
@@ -63,9 +63,9 @@ def step_changes(snapshots: Snapshots, entry: Entry, index: int) -> Step | None:
 
 
 def places_of(store: Store, view: Conversation) -> list[tuple[int, Entry]]:
-    """Return the messages of a session and of its subagents, each with the place of the session's that it belongs to.
+    """Return the messages of a session and its subagents, each with the index of its message in the session.
 
-    A subagent's belongs to the latest message that was there when it began. Oldest first, what is undone included.
+    A subagent's message belongs to the latest one when it began. Oldest first, undone ones included.
     """
     begun = [entry.info.time.created for entry in view.entries]
     others = sorted(_of_subagents(store, view.session.id), key=lambda entry: entry.info.time.created)
@@ -74,7 +74,7 @@ def places_of(store: Store, view: Conversation) -> list[tuple[int, Entry]]:
 
 
 def _of_subagents(store: Store, session_id: str) -> Iterator[Entry]:
-    """Yield the messages of a session's subagents, and of theirs, but for those that are undone there."""
+    """Yield the messages of all subagents below a session, without undone ones."""
     waiting = [session_id]
     while waiting:
         for child in store.sessions(parent=waiting.pop(), limit=SUBAGENTS):
@@ -84,7 +84,7 @@ def _of_subagents(store: Store, session_id: str) -> Iterator[Entry]:
 
 
 def start_of(view: Conversation, message_id: str, part_id: str | None) -> int | None:
-    """Return the index of the first entry that is undone: a user message, or the step that holds the part."""
+    """Return the index of the first undone entry: a user message, or the step that holds the part."""
     index = _index(view.entries, message_id)
     if index is None:
         return None
@@ -123,7 +123,7 @@ async def turn_diffs(
 
 
 def join_changes(changes: Iterable[TreeChange]) -> list[TreeChange]:
-    """Return one change a file for several, oldest first; none for what is again as it was."""
+    """Join the changes (oldest first) of each file into one; none for a file that is as before."""
     found: dict[str, TreeChange] = {}
     for each in changes:
         found[each.path] = TreeChange(each.path, found.get(each.path, each).before, each.after)
@@ -131,7 +131,7 @@ def join_changes(changes: Iterable[TreeChange]) -> list[TreeChange]:
 
 
 async def store_diffs(engine: Engine, session_id: str) -> None:
-    """Store with each prompt that was answered since the last time what its turn changed, and the session's sums."""
+    """Store the diffs of each newly answered prompt's turn, and the session's sums."""
     snapshots = engine.snapshots
     if snapshots is None:
         return
@@ -146,7 +146,7 @@ async def store_diffs(engine: Engine, session_id: str) -> None:
 
 
 def _without_diffs(view: Conversation) -> list[tuple[str, set[str]]]:
-    """Return the ids of the answered prompts behind the last one that has its diffs, each with those of its answers."""
+    """Return the ids of the answered prompts without diffs, each with those of its answers."""
     answers: dict[str, set[str]] = {}
     found: list[tuple[str, set[str]]] = []
     for entry in reversed(view.entries):
@@ -160,7 +160,7 @@ def _without_diffs(view: Conversation) -> list[tuple[str, set[str]]]:
 
 
 def _diff_events(view: Conversation, prompt: str, diffs: list[SnapshotFileDiff]) -> list[StoredEvent]:
-    """Return the events that tell what a turn changed; none when its prompt is gone."""
+    """Return the events that store a turn's diffs; none when its prompt is gone."""
     prompts = [entry.info for entry in view.entries if isinstance(entry.info, UserMessage)]
     message = next((info for info in reversed(prompts) if info.id == prompt), None)
     if message is None:

@@ -1,4 +1,4 @@
-"""What follows an edit: its files are formatted, and what became wrong by it is said, before the model reads on."""
+"""After an edit: its files are formatted and new errors are reported, before the model reads the result."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -18,7 +18,7 @@ from codeloop.workspace.workspace import ResolvedPath
 
 _NAME = 100
 MayRead = Callable[[Path], bool]
-"""Whether a session may read a file (its resolved path) unasked."""
+"""Takes a resolved path; whether the session may read it without a question."""
 
 
 class FileChange(Struct, frozen=True):
@@ -41,10 +41,10 @@ class FormatFiles(Protocol):
 
 
 class Diagnose(Protocol):
-    """Says what is wrong in files; see `lsp`."""
+    """Finds the errors in files; see `lsp`."""
 
     async def before(self, changes: Sequence[FileChange]) -> None:
-        """Note what is wrong now: the files are about to be changed."""
+        """Record the current errors: the files are about to be changed."""
         ...
 
     async def after(self, session_id: str, changes: Sequence[FileChange], may_read: MayRead) -> tuple[str, JSON]:
@@ -53,9 +53,9 @@ class Diagnose(Protocol):
 
 
 class LandedChanges(Struct, frozen=True):
-    """Changes that were made. `changes`: with the files as they are now, in the order that was given.
+    """Completed changes. `changes`: in the given order, with the files' current content.
 
-    `notes`: for each, what its line in the result goes on with; `text`: what the result goes on with below all lines.
+    `notes`: for each, the end of its line in the result; `text`: added below all lines of the result.
     `stamps`: of the files that were formatted.
     """
 
@@ -67,14 +67,14 @@ class LandedChanges(Struct, frozen=True):
 
 
 class AfterEdit:
-    """What follows the edits in one work tree."""
+    """Formats and checks files after edits in one work tree."""
 
     def __init__(self, format_files: FormatFiles | None = None, diagnose: Diagnose | None = None) -> None:
         self._format = format_files
         self._diagnose = diagnose
 
     async def before(self, changes: Sequence[FileChange]) -> None:
-        """Call when the changes were agreed to and nothing is written yet."""
+        """Call when the changes are permitted and nothing is written yet."""
         if self._diagnose is not None:
             await self._diagnose.before(changes)
 
@@ -105,7 +105,7 @@ class AfterEdit:
 
 
 def _find_broken(changes: Sequence[FileChange]) -> list[str]:
-    """Return a line for each file that the change made unreadable for a parser of its language."""
+    """Return a line for each file in which the change caused a syntax error."""
     found: list[str] = []
     for change in changes:
         real = change.target.real
@@ -118,12 +118,12 @@ def _find_broken(changes: Sequence[FileChange]) -> list[str]:
 
 
 def to_landed(changes: Sequence[FileChange]) -> LandedChanges:
-    """Return changes that nothing followed."""
+    """Return changes without formatting or diagnostics."""
     return LandedChanges(tuple(changes), ("",) * len(changes))
 
 
 def _with(change: FileChange, formatted: FormattedFile | None) -> tuple[FileChange, str]:
-    """Return a change with what formatters made of it, and the note that says what they changed."""
+    """Return a change with the formatted content, and a note of what the formatters changed."""
     if formatted is None or not formatted.by:
         return change, ""
     text = decode(formatted.now.data).content

@@ -1,4 +1,4 @@
-"""What a tool call may read and change of its session: narrow methods, so that no tool has the store itself."""
+"""A tool call's access to its session: narrow methods, so that no tool has the store itself."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -32,11 +32,11 @@ from codeloop.store.subagent_state import State, lineage, report_of, standing_of
 from codeloop.tool.superseded_outputs import UNCHANGED, CacheAge, find_superseded
 
 INSTRUCTIONS = "<system-reminder>\nInstructions for this folder, from {name}:\n{words}\n</system-reminder>"
-"""How the instructions of a folder are given with a file that was read there."""
+"""How a folder's instructions are added to a file that was read there."""
 
 
 class SubagentReport(Struct, frozen=True):
-    """How a subagent of the session stands, its last text ("" for none) and the files that it changed."""
+    """A subagent's state, its last text ("" for none) and the files that it changed."""
 
     session_id: str
     title: str
@@ -53,10 +53,10 @@ def _free(_permission: str, _patterns: Sequence[str]) -> dict[str, Action]:
 
 
 class HookRunner(Protocol):
-    """Asks the handlers of hooks; see `extend.hooks.hooks.Hooks`."""
+    """Calls the handlers of hooks; see `extend.hooks.hooks.Hooks`."""
 
     def wants(self, name: str) -> bool:
-        """Return whether any handler wants to be asked at a hook."""
+        """Return whether a hook has any handler."""
         ...
 
     async def run(self, name: str, given: JSON, output: JSON) -> JSON:
@@ -64,7 +64,7 @@ class HookRunner(Protocol):
         ...
 
     async def once(self, name: str, given: JSON, output: JSON) -> JSON:
-        """As `run`, but the same is asked only once, until the handlers change."""
+        """Like `run`, but cached by its arguments until the handlers change."""
         ...
 
 
@@ -76,7 +76,7 @@ class ToolHooks:
 
     @property
     def runner(self) -> HookRunner | None:
-        """What asks the handlers; None: there are no extensions."""
+        """The runner of the handlers; None: there are no extensions."""
         return None
 
     async def shell_variables(self, given: JSON) -> dict[str, str]:
@@ -105,7 +105,7 @@ class CallSession:
         self._call = call
         self.hooks = hooks
         self.judge = judge
-        """Returns what the rules would do about needs of one permission: `allow` is left out. Asks nobody."""
+        """Returns the rules' action on each pattern of one permission, without `allow`. Asks nobody."""
         self.denials = denials
         """Returns the patterns of the rules that deny particular needs of one permission."""
 
@@ -164,11 +164,11 @@ class CallSession:
         self._store.publish_live(FileEdited(properties=FilePath(file=str(path))), str(directory))
 
     def warn(self, note: str) -> None:
-        """Show every client a note for the person, which the model does not read."""
+        """Show every client a note for the user, which the model does not read."""
         self._store.publish_live(ToastShown(properties=Toast(message=note, variant="warning")))
 
     def includes(self, session_id: str) -> bool:
-        """Return whether a session is this one, or that of a subagent of it, of one of theirs, and so on."""
+        """Return whether a session is this one or of a subagent below it, at any depth."""
         return any(session.id == self._id for session in lineage(self._store, session_id))
 
     def subagents(self) -> list[Session]:
@@ -200,7 +200,7 @@ class CallSession:
         return SubagentReport(session.id, session.title, state, reason, text)
 
     def continue_as(self, agent: str, text: str) -> None:
-        """Switch the session to an agent, which goes on from a message with this text."""
+        """Switch the session to an agent, which continues with this text as prompt."""
         view = self._store.context_view(self._id)
         message = next_prompt(view, agent=agent)
         part = TextPart(id=new_id("prt"), session_id=self._id, message_id=message.id, text=text, synthetic=True)
@@ -212,7 +212,7 @@ class CallSession:
         )
 
     async def answers(self, questions: list[QuestionInfo], need: Need) -> list[list[str]]:
-        """Ask whoever is there and wait without a deadline; returns the chosen labels or free texts.
+        """Ask any client and wait without a deadline; returns the chosen labels or free texts.
 
         Raises Rejected when they are refused; a question whose call is cancelled is withdrawn.
         """
@@ -243,7 +243,7 @@ def _starts_subagent(part: object) -> TypeGuard[ToolPart]:
 
 
 def _lines_of(state: ToolStateCompleted, path: str) -> dict[int, str]:
-    """Return the numbered lines of a file that the result of a `read` holds whole."""
+    """Return the uncut lines of a file in the result of a `read`, by number."""
     shown: JSON = state.metadata.get("display") or {}
     is_whole = "outputPath" not in state.metadata and UNCHANGED not in state.metadata
     if shown.get("path") != path or not shown.get("lineEnd") or not is_whole:

@@ -1,4 +1,4 @@
-"""A new text that stands for more than it says: `// ... rest of the code`. It is asked about once."""
+"""Detects placeholders in a new text, `// ... rest of the code`, which is refused the first time."""
 
 import re
 
@@ -24,13 +24,13 @@ No part of it goes past the end of a line: with one that matches newlines, a tex
 
 
 class AskedElisions:
-    """The texts that a session was asked about; the same text again is meant as it stands."""
+    """The texts refused once in a session; the same text again is accepted."""
 
     def __init__(self) -> None:
         self._asked: set[tuple[str, str]] = set()
 
     def is_first(self, session_id: str, text: str) -> bool:
-        """Return whether the session is asked about a text for the first time, and record it."""
+        """Return whether a text comes for the first time in the session, and record it."""
         if (session_id, text) in self._asked:
             return False
         self._asked.add((session_id, text))
@@ -38,7 +38,7 @@ class AskedElisions:
 
 
 def check_elision(ctx: ToolContext, change: FileChange) -> None:
-    """Raise ToolFailure for a new line that says that other lines are left out, the first time that it comes."""
+    """Raise ToolFailure for a new line that stands for omitted lines, the first time that it comes."""
     first_places: dict[str, int] = {}
     for found in _LINE.finditer(change.text_after):
         first_places.setdefault(found[0].strip(), found.start())

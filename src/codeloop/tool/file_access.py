@@ -1,4 +1,4 @@
-"""How tools reach files: paths resolved, permissions asked, agreed changes made."""
+"""How tools access files: resolving paths, asking for permission, making permitted changes."""
 
 import asyncio
 import os
@@ -34,7 +34,7 @@ _REASONS = {
 
 
 _HEADER = 4
-"""Lines of a diff that name the file."""
+"""The header lines of a diff."""
 _REPLACED = 24
 _WIDTH = 200
 
@@ -46,7 +46,7 @@ def format_path(workspace: Workspace, path: Path) -> str:
 
 @contextmanager
 def failures(workspace: Workspace, *targets: ResolvedPath) -> Generator[None]:
-    """Turn what the system or the workspace refuses into a ToolFailure that names the file; several: the patch."""
+    """Turn errors of the system or the workspace into a ToolFailure that names the file, or the patch."""
     name = format_path(workspace, targets[0].path) if len(targets) == 1 else "the patch"
     try:
         yield
@@ -75,11 +75,11 @@ def resolve(workspace: Workspace, path: str) -> ResolvedPath:
 
 
 NeedsOf = Callable[[ResolvedPath], Sequence[Need]]
-"""Says what a call needs besides, once it is known where its path leads."""
+"""Returns a call's further needs, given its resolved path."""
 
 
 async def resolve_allowed(ctx: ToolContext, path: str, needs: NeedsOf) -> ResolvedPath:
-    """Resolve a path and ask, in one question, for what the call needs there.
+    """Resolve a path and ask, in one question, for all that the call needs.
 
     Outside the workspace that is `external_directory`, too, by the path's real target.
     Raises ToolFailure, Denied or Rejected.
@@ -95,7 +95,7 @@ async def search_target(
     """Resolve what a search works on (default: the agent's directory) and ask for all that it needs at once.
 
     Raises ToolFailure when there is no such file or folder, Denied or Rejected when it may not be searched. Whether
-    there is one outside the project is only told when that may be searched.
+    one exists outside the project is only revealed when it may be searched.
     """
     if path and "\0" in path:
         raise ToolFailure("The path contains a NUL character, which no file name can have.", advice="Leave it out.")
@@ -121,14 +121,14 @@ async def _check_there(ctx: ToolContext, target: ResolvedPath, *, only_folder: b
 
 
 def check_unmoved(ctx: ToolContext, target: ResolvedPath) -> None:
-    """Raise ToolFailure when a path leads elsewhere than when it was asked about, which may be days ago."""
+    """Raise ToolFailure when a path resolves differently than when permission was asked, which may be days ago."""
     if os.path.realpath(target.path) != str(target.real):
         name = format_path(ctx.workspace, target.path)
         raise ToolFailure(f"{name} leads elsewhere than when it was asked about.", advice="Look at it again.")
 
 
 async def missing(ctx: ToolContext, target: ResolvedPath, text: str = "File not found: {}") -> str:
-    """Return that a file is missing (`text` takes its path) and which paths are like the one that was given."""
+    """Return a message that a file is missing (`text` takes its path), with similar paths."""
     from codeloop.tool.similar_paths import similar_paths
 
     alike, folder = await similar_paths(ctx.workspace, target.path), target.path.parent
@@ -138,7 +138,7 @@ async def missing(ctx: ToolContext, target: ResolvedPath, text: str = "File not 
 
 
 def folder_of(path: Path) -> Path:
-    """Return the path itself when it is a folder that can be seen, else the folder that it is in."""
+    """Return the path itself when it is a visible folder, else its parent."""
     try:
         return path if path.is_dir() else path.parent
     except OSError:
@@ -163,13 +163,13 @@ def permission_path(workspace: Workspace, target: ResolvedPath) -> str:
 
 
 def permission_name(workspace: Workspace, real: Path) -> str:
-    """Return the path that a permission names, of a resolved one; what is guarded as rules spell it."""
+    """Return the path that a permission names, for a resolved one; guarded files as rules spell them."""
     name = workspace.relative(real) or "."
     return fold(name) if is_protected(name) or is_secret(name) else name
 
 
 def is_free(ctx: ToolContext, real: Path) -> bool:
-    """Return whether a resolved path is of a file of the project that the rules let this session read unasked."""
+    """Return whether a resolved path is a file of the project that this session may read without a question."""
     workspace = ctx.workspace
     return workspace.contains(real) and not ctx.session.judge("read", [permission_name(workspace, real)])
 
@@ -183,10 +183,10 @@ def read_need(workspace: Workspace, target: ResolvedPath) -> Need:
 def edit_needs(
     workspace: Workspace, files: Iterable[Path], metadata: JSON, possible: tuple[str, ...] = ()
 ) -> list[Need]:
-    """Return the permissions to change files (resolved paths). `possible`: those that may be changed besides.
+    """Return the permissions to change files (resolved paths). `possible`: files that may be changed too.
 
-    What is protected is a question of its own, which no "always" covers; for files by which something runs later
-    on, "always" covers these alone, and who allows a change is not asked again in the session.
+    Protected files are a separate question, which no "always" covers; for files that make something run later,
+    "always" covers these alone, and a permitted change is not asked about again in the session.
     """
     named = {permission_name(workspace, real): real for real in files}
     protected = {name: real for name, real in named.items() if is_protected(name)}
@@ -214,7 +214,7 @@ async def ask_edit(ctx: ToolContext, targets: Sequence[ResolvedPath], metadata: 
 
 
 async def check_edit(ctx: ToolContext, targets: Sequence[ResolvedPath]) -> None:
-    """Raise Denied when a rule forbids to change the files, before anything of them is looked at."""
+    """Raise Denied when a rule forbids changing the files, before they are read."""
     names = [permission_path(ctx.workspace, target) for target in targets]
     folders = [pattern for need in outside_needs(targets, {}) for pattern in need.patterns]
     judge = ctx.session.judge
@@ -224,7 +224,7 @@ async def check_edit(ctx: ToolContext, targets: Sequence[ResolvedPath]) -> None:
 
 @asynccontextmanager
 async def ask_before_failure(ctx: ToolContext, targets: Iterable[ResolvedPath], given: JSON) -> AsyncGenerator[None]:
-    """Ask before the model reads why a change outside the project can't be made, since that says what is there.
+    """Ask before telling the model why a change outside the project fails, since that reveals what is there.
 
     `given`: the arguments of the call, which the question shows: there is no diff then.
     """
@@ -274,7 +274,7 @@ def patch_metadata(ctx: ToolContext, changes: Sequence[FileChange], diffs: Seque
 async def commit_patch(
     ctx: ToolContext, changes: Sequence[FileChange], diffs: Sequence[Diff]
 ) -> tuple[LandedChanges, Sequence[Diff], JSON]:
-    """Make agreed changes of several files as `commit` does; return also their diffs and metadata as that left them."""
+    """Make permitted changes of several files with `commit`; return also their final diffs and metadata."""
     with failures(ctx.workspace, *(change.target for change in changes)):
         landed = await commit(ctx, changes)
     if any(now is not change for now, change in zip(landed.changes, changes, strict=True)):
@@ -295,7 +295,7 @@ def diff_of(change: FileChange) -> Diff:
 
 
 def readable(text: str) -> str:
-    """Return a text that any client can be sent: bytes that are no characters become U+FFFD."""
+    """Return a text that can be sent to clients: undecodable bytes become U+FFFD."""
     return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
@@ -314,7 +314,7 @@ def outcome(ctx: ToolContext, change: FileChange, diff: Diff, how: str = "", not
 
 
 def format_replaced(diff: Diff) -> str:
-    """Return the lines that a change took out and put in: what an approximate match chose, for the model to check."""
+    """Return the removed and added lines of a change: what an approximate match chose, for the model to check."""
     lines = [line[:_WIDTH] for line in diff.patch.split("\n")[_HEADER:] if line[:1] in {"-", "+"}]
     more = [f"({len(lines) - _REPLACED} more)"] if len(lines) > _REPLACED else []
     return "\n".join(["What was replaced:", *lines[:_REPLACED], *more])
@@ -349,9 +349,9 @@ async def apply_change(ctx: ToolContext, change: FileChange, how: str = "", note
 
 
 async def commit(ctx: ToolContext, changes: Sequence[FileChange]) -> LandedChanges:
-    """Make agreed changes, all or none; note each file's new state as known to the session, and notify the clients.
+    """Make permitted changes, all or none; record each file's new state as read by the session; notify the clients.
 
-    Then what follows an edit is done; the changes are returned as it left them.
+    Then AfterEdit runs; the changes are returned as it left them.
     """
     after = ctx.workspace.part(AfterEdit)
     if after is not None:

@@ -1,4 +1,4 @@
-"""A call as extensions see it: before it begins, when it asks for permission, and what came of it."""
+"""Runs the extension hooks of a call: before it starts, when it asks for permission, and on its result."""
 
 from collections.abc import Awaitable, Callable
 
@@ -17,7 +17,7 @@ BEFORE, AFTER = "tool.execute.before", "tool.execute.after"
 
 
 class HookedContext:
-    """The context of a call of whose permission an extension said something. All else is as in the one it is given."""
+    """The context of a call whose permission an extension decided. All else is delegated to `inner`."""
 
     def __init__(self, inner: ToolContext, prepared: PreparedCall) -> None:
         self.session_id: str = inner.session_id
@@ -44,10 +44,10 @@ class HookedContext:
 async def run_call(
     hooks: HookRunner | None, prepared: PreparedCall, ctx: ToolContext, begin: Begin | None = None
 ) -> ToolResult:
-    """Carry a call out with what extensions change of its arguments and of its result; None: there are no extensions.
+    """Run a call with the extensions' changes of its arguments and its result; None: there are no extensions.
 
     `begin` is awaited when its arguments are final, before it does anything.
-    Changed arguments are read as the model's own are, and it is they that permission is asked for.
+    Changed arguments are validated like the model's own, and permission is asked for them.
     Raises HookRefused when an extension refuses the call, ToolFailure when its arguments make no sense.
     """
     if hooks is None:
@@ -72,7 +72,7 @@ async def run_call(
 
 
 async def _before(hooks: HookRunner, prepared: PreparedCall, given: JSON) -> tuple[PreparedCall, str | None]:
-    """Return the call as extensions leave it, and what its result is to say besides."""
+    """Return the call as changed by extensions, and a note for its result."""
     output = await hooks.run(BEFORE, given, {"args": prepared.input})
     if output["args"] != prepared.input:
         arguments = msgspec.json.encode(output["args"]).decode()
@@ -84,7 +84,7 @@ async def _before(hooks: HookRunner, prepared: PreparedCall, given: JSON) -> tup
 
 
 async def _after(hooks: HookRunner, result: ToolResult, given: JSON) -> ToolResult:
-    """Return a result as extensions leave it."""
+    """Return a result as changed by extensions."""
     shown = {"title": result.title, "output": result.output, "metadata": result.metadata}
     try:
         output = await hooks.run(AFTER, given, shown)

@@ -1,4 +1,4 @@
-"""JSON Schemas of tool parameters as models read them: inlined, without what only machines need."""
+"""JSON Schemas of tool parameters for models: inlined, without what only validators need."""
 
 from typing import Any, cast
 
@@ -11,7 +11,7 @@ NOISE = frozenset({"title", "default", "minimum", "exclusiveMinimum", "minLength
 
 
 class OwnParameters(msgspec.Struct, frozen=True):
-    """Those of somebody else's tool, who checks them."""
+    """Parameters of an external tool, which validates them itself."""
 
 
 def parameters_schema(params: type[msgspec.Struct]) -> JSON:
@@ -59,7 +59,7 @@ def _type(schema: JSON) -> str:
 
 
 def inline_references(value: Any, definitions: dict[str, Any], within: tuple[str, ...] = ()) -> Any:
-    """Return a schema without `$ref` and without noise. What holds itself is shown once, and then as any object."""
+    """Return a schema without `$ref` and without noise. A recursive schema is shown once, then as any object."""
     if isinstance(value, list):
         return [inline_references(item, definitions, within) for item in cast("list[Any]", value)]
     if not isinstance(value, dict):
@@ -87,7 +87,7 @@ def inline_references(value: Any, definitions: dict[str, Any], within: tuple[str
 
 
 def clean_schema(value: Any) -> Any:
-    """Return a schema as models read it: hidden characters shown by name, without what only checkers use."""
+    """Return a schema as models read it: hidden characters shown by name, without what only validators use."""
     if isinstance(value, str):
         return inert(value)
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""What a session knows of a file that it is to change: whether it read it, and whether it changed since."""
+"""Checks before an edit: whether the session has read the file, and whether it changed since."""
 
 import os
 
@@ -9,7 +9,7 @@ from codeloop.workspace.files.safe_open import LoadedFile
 from codeloop.workspace.workspace import ResolvedPath
 
 UNQUOTED = ("the text was not found, or more than once.", "Read the file, which is asked about, to see what it holds.")
-"""What is said of an edit that does not fit a file which may not be quoted, and the advice to the model."""
+"""The error, and the advice to the model, for a failed edit of a file that may not be quoted."""
 
 
 def may_quote(ctx: ToolContext, target: ResolvedPath) -> bool:
@@ -21,7 +21,7 @@ def may_quote(ctx: ToolContext, target: ResolvedPath) -> bool:
 def check_shown(ctx: ToolContext, target: ResolvedPath) -> None:
     """Raise ToolFailure when the file was not read in this session and must not be read, or holds keys.
 
-    Whether a text is in it would tell what is in it.
+    Otherwise a failed match would reveal its content.
     """
     name = permission_path(ctx.workspace, target)
     is_guarded = is_secret(name) or "deny" in ctx.session.judge("read", [name]).values()
@@ -33,7 +33,7 @@ def check_shown(ctx: ToolContext, target: ResolvedPath) -> None:
 
 
 def has_changed(ctx: ToolContext, target: ResolvedPath, loaded: LoadedFile) -> bool:
-    """Return whether the file is another than the session read, or holds changes that the session never saw."""
+    """Return whether the file differs from what the session read, or holds changes that it never saw."""
     log = ctx.workspace.read_log
     seen = log.last_stamp(ctx.session_id, target.real)
     return seen is not None and (log.is_unseen(ctx.session_id, target.real) or not seen.same(loaded.stamp))

@@ -1,4 +1,4 @@
-"""Calls in the words of other agents: what is certainly meant, as a call of ours, and a line that says so."""
+"""Repairs calls that use other agents' names: what is certainly meant becomes our call, with a note."""
 
 import re
 from contextlib import suppress
@@ -34,7 +34,7 @@ NAMES: dict[str, str] = {
     "plan_exit": "exitplanmode exitplan",
     "lsp": "languageserver codeintelligence",
 }
-"""What others call our tools, in small letters and without underscores."""
+"""Other agents' names for our tools, in lower case and without underscores."""
 
 PARAMETERS: dict[str, str] = {
     "filePath": "path file filename targetfile absolutepath relativepath",
@@ -81,7 +81,7 @@ PARAMETERS: dict[str, str] = {
     "symbol": "name identifier query function class method definition symbolname",
     "newName": "newsymbol to",
 }
-"""What others call our parameters, in small letters and without underscores; each counts where ours exists."""
+"""Other agents' names for our parameters, in lower case and without underscores, where ours exists."""
 
 _VALUES = {
     "fileswithmatches": "files",
@@ -114,7 +114,7 @@ _VALUES = {
     "callers": "incomingCalls",
     "callees": "outgoingCalls",
 }
-"""What others call the values of ours, in small letters and without underscores."""
+"""Other agents' names for our values, in lower case and without underscores."""
 _LINES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("offset", "startline", "linestart", "start", "from"), ("first",)),
     **dict.fromkeys(("endline", "lineend", "end", "to"), ("last",)),
@@ -131,7 +131,7 @@ _SECONDS = 1000  # no timeout in ms is as short
 
 
 class MeansAnotherTool(ValueError):
-    """The call asks for what its tool does not do; the message says what does."""
+    """The call asks for what its tool can't do; the message names the tool that can."""
 
 
 def match_tool(name: str, known: list[str]) -> str | None:
@@ -143,7 +143,7 @@ def match_tool(name: str, known: list[str]) -> str | None:
 
 
 def match_editor(name: str, given: JSON) -> tuple[str, JSON] | None:
-    """Return our tool and its arguments for a call of an editor that has several commands, or of `edit` with a list.
+    """Translate a call of a multi-command editor tool, or of `edit` with a list, into our tool and its arguments.
 
     None: it is no such call.
     """
@@ -156,7 +156,7 @@ def match_editor(name: str, given: JSON) -> tuple[str, JSON] | None:
 
 
 def repair_text(arguments: str, schema: JSON) -> str:
-    """Return the JSON object in what a model sent: none at all, in a code block, or as a JSON text."""
+    """Return the JSON object in a model's arguments: nothing, a code block, or a JSON string."""
     if not arguments.strip() and "required" not in schema:
         return "{}"
     if arguments.startswith('"{'):
@@ -167,7 +167,7 @@ def repair_text(arguments: str, schema: JSON) -> str:
 
 
 def repair_parameters(given: JSON, schema: JSON, notes: list[str]) -> JSON:
-    """Return an object in the words of its schema; what was taken for what, and what was left out, goes to `notes`."""
+    """Rename an object's keys and values to its schema's; add what was renamed and dropped to `notes`."""
     properties: dict[str, JSON] = schema.get("properties", {})
     meant: JSON = {name: value for name, value in given.items() if name in properties}
     for name, value in given.items():
@@ -224,7 +224,7 @@ def _repair_value(value: Any, schema: JSON, notes: list[str]) -> Any:
 
 
 def repair_for_tool(tool: str, given: JSON, notes: list[str]) -> JSON:
-    """Return the arguments of one of our tools with what only this tool can tell. Raises MeansAnotherTool."""
+    """Repair the arguments of one of our tools by rules of that tool. Raises MeansAnotherTool."""
     match tool, given:
         case "bash", {"command": [*words]} if words and all(isinstance(word, str) for word in words):
             given = {**given, "command": _command(cast("list[str]", words), notes)}
@@ -265,7 +265,7 @@ def repair_for_tool(tool: str, given: JSON, notes: list[str]) -> JSON:
 
 
 def _command(words: list[str], notes: list[str]) -> str:
-    """Return one command for a list: the words of one, a shell and what it is to run, or several commands."""
+    """Return one command for a list: its words, a shell with its script, or several commands."""
     if len(words) == 3 and words[1] in {"-c", "-lc"}:
         return words[2]
     if " " not in words[0].strip():
@@ -277,7 +277,7 @@ def _command(words: list[str], notes: list[str]) -> str:
 
 
 def _webfetch(given: JSON, notes: list[str]) -> JSON:
-    """Return a call with the address out of a link's brackets and a timeout in seconds that is not too long."""
+    """Return a call with the URL taken out of a link's brackets and the timeout in seconds, capped."""
     if isinstance(url := given.get("url"), str) and (link := _LINK.fullmatch(url.strip())):
         given = {**given, "url": link[1]}
     timeout, most = given.get("timeout"), int(WEB_TIMEOUT_MAX.seconds)
@@ -289,7 +289,7 @@ def _webfetch(given: JSON, notes: list[str]) -> JSON:
 
 
 def _batch(given: JSON) -> JSON:
-    """Return calls that came as services write them, with arguments beside the name or as JSON text, in our form."""
+    """Return the calls of a batch in our form, from services' forms: arguments beside the name or as JSON text."""
     if _has(given, "tool") and not _has(given, "tool_calls"):
         return {"tool_calls": [_repair_call(given)]}
     lists = {name: cast("list[Any]", value) for name, value in given.items() if isinstance(value, list)}
@@ -313,7 +313,7 @@ def _repair_call(value: Any) -> Any:
 
 
 def _with_lines(given: JSON) -> JSON:
-    """Return first and last lines, as others name them, as offset and limit; one without an end: to the last."""
+    """Translate first and last lines, as others name them, to offset and limit."""
     found: dict[str, int] = {}
     names: set[str] = set()
     for name, value in given.items():
@@ -330,7 +330,7 @@ def _with_lines(given: JSON) -> JSON:
 
 
 def _has(given: JSON, ours: str) -> bool:
-    """Return whether one of the names stands for our parameter."""
+    """Return whether one of the given names means our parameter."""
     return any(_match_name(name, [ours], []) for name in given)
 
 
@@ -349,7 +349,7 @@ def _one_file(given: JSON, notes: list[str]) -> JSON:
 
 
 def _todo(item: Any, notes: list[str]) -> Any:
-    """Return a todo that came as a text, or whose text has a name that would not be certain for a file's content."""
+    """Return a todo that came as a string, or with its text under a name that is ambiguous elsewhere."""
     if isinstance(item, str) and (item[:1] not in {"[", "{"} or item[:3] in {"[ ]", "[x]", "[X]"}):
         ticked = _TICKED.match(item)
         status = "completed" if ticked and str(ticked[1]).lower() == "x" else "pending"
@@ -364,7 +364,7 @@ def _todo(item: Any, notes: list[str]) -> Any:
 
 
 def _multiedit(given: JSON, notes: list[str]) -> JSON:
-    """Return edits with the list that a single one came without, and the path that each of them repeats."""
+    """Return multiedit arguments, with a single edit put into a list and a repeated path taken out of the edits."""
     own = {
         name: value for name, value in given.items() if _match_name(name, ["oldString", "newString", "replaceAll"], [])
     }

@@ -1,4 +1,4 @@
-"""Paths of the project that are like one that does not exist."""
+"""Suggests existing paths for one that does not exist."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ _ALIKE = 75  # of 100, as rapidfuzz counts
 
 
 async def similar_paths(workspace: Workspace, path: Path) -> list[str]:
-    """Return at most three paths as a model reads them: of the same name, near in spelling beside it, or alike."""
+    """Return at most three paths, formatted for the model: with the same name, or similarly spelled."""
     from rapidfuzz import fuzz, process
 
     ripgrep, name = workspace.shared(Ripgrep), workspace.shorten(path)

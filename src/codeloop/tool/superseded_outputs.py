@@ -1,4 +1,4 @@
-"""Which tool outputs a request leaves out because a later call gave them again. Pure: decided from what is stored.
+"""Which tool outputs a request omits because a later call returned them again. Pure: derived from what is stored.
 
 A service's cache holds a request's beginning for some minutes after the last request. While it does, a request begins
 with the bytes of the one before. When it has gone cold, or the beginning changes anyway (a compaction, old outputs that
@@ -20,7 +20,7 @@ from codeloop.schema.wire import JSON
 from codeloop.store.conversation import Entry, is_summary
 
 UNCHANGED = "unchanged"
-"""In the metadata of a `read` whose result only says that the lines are the same as in an earlier one."""
+"""Metadata key of a `read` whose result only refers to the same lines in an earlier one."""
 READ_AGAIN = "[superseded: {path} was read again below]"
 CHANGED = "[superseded: {path} was changed below; read it again if you need it]"
 RUN_AGAIN = "[superseded: the same command was run again below]"
@@ -29,7 +29,7 @@ _SMALL = 300
 """Characters; a shorter output stays."""
 _PATH = 200
 _REPEATABLE = frozenset(("read", "grep", "glob", "list", "webfetch"))
-"""Tools that look; of two equal calls the later one has the current state."""
+"""Read-only tools; of two equal calls the later one has the current state."""
 _EDITS = frozenset(("edit", "multiedit", "write"))
 _PATCHED = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+)$", re.MULTILINE)
 _MOVES = re.compile(r"\b(?:cd|pushd|popd)\b")
@@ -41,7 +41,7 @@ HOUR = 60 * 60_000
 
 
 class CacheAge(Struct, frozen=True):
-    """What is known of a service's cache after the first `seen` entries.
+    """The state of a service's cache after the first `seen` entries.
 
     `warm_until`: when it goes cold (ms since the epoch; 0: there is nothing in it). `cold`: how many entries there were
     when a request last had nothing to lose.
@@ -79,11 +79,11 @@ class CacheAge(Struct, frozen=True):
         return CacheAge(len(entries), age.warm_until, age.cold)
 
     def is_cold(self, now: int) -> bool:
-        """Return whether a request that is made `now` finds nothing of the one before."""
+        """Return whether a request made `now` (ms) misses the cache."""
         return 0 < self.warm_until < now
 
     def droppable(self, now: int) -> int:
-        """Return of how many of the entries a request that is made `now` may leave out what is superseded."""
+        """Return of how many entries a request made `now` may omit superseded outputs."""
         return self.seen if self.is_cold(now) else self.cold
 
 
@@ -109,7 +109,7 @@ def _list_prune_times(entries: Sequence[Entry]) -> set[int]:
 
 
 def find_superseded(entries: Sequence[Entry]) -> dict[str, str]:
-    """Return the tool parts whose output later ones superseded: by id, with the line that stands in its place."""
+    """Return the tool parts whose output later ones superseded: id -> the line that replaces it."""
     later = _LaterCalls()
     found: dict[str, str] = {}
     for cwd, part, state in _walk_backwards(entries):
@@ -129,7 +129,7 @@ def _walk_backwards(entries: Sequence[Entry]) -> Iterator[tuple[str, ToolPart, T
 
 
 class SupersededOutputs:
-    """The outputs that the requests of a run leave out, followed from step to step; `notes`: see `find_superseded`."""
+    """Tracks the outputs that the requests of a run omit, from step to step; `notes`: see `find_superseded`."""
 
     def __init__(self) -> None:
         self.notes: dict[str, str] = {}
@@ -137,7 +137,7 @@ class SupersededOutputs:
         self._droppable = 0
 
     def update(self, entries: Sequence[Entry], known: int, now: int) -> bool:
-        """Take up what was added, for a request made `now`; return whether other outputs are left out than before.
+        """Process new entries, for a request made `now`; return whether the omitted outputs changed.
 
         `known`: how many entries are the same as the last time.
         """
@@ -152,7 +152,7 @@ class SupersededOutputs:
 
 
 class _LaterCalls:
-    """What the calls after a place have read, changed and run."""
+    """What later calls have read, changed and run."""
 
     def __init__(self) -> None:
         self._read: dict[str, list[tuple[int, int]]] = {}
@@ -161,7 +161,7 @@ class _LaterCalls:
         self._moves = 0
 
     def supersedes(self, cwd: str, part: ToolPart, state: ToolStateCompleted) -> str | None:
-        """Return the line that stands in place of a call's output when a later one superseded it; take it up too."""
+        """Return the line that replaces a call's output when a later one superseded it; then record the call too."""
         given: JSON = state.input
         if part.tool == "read" and (lines := _lines(state)) is not None:
             return self._reads(cwd, *lines, counts=UNCHANGED not in state.metadata)
@@ -190,7 +190,7 @@ class _LaterCalls:
         command = str(given.get("command"))
         if given.get("run_in_background"):
             return False
-        if _MOVES.search(command):  # what stands before it may have run in another folder
+        if _MOVES.search(command):  # earlier commands may have run in another folder
             self._moves += 1
         is_fixed = _MOVES_FIRST.match(command) or str(given.get("workdir") or "").startswith("/")
         place = -1 if is_fixed else self._moves
@@ -204,7 +204,7 @@ class _LaterCalls:
 
 
 def _lines(state: ToolStateCompleted) -> tuple[str, int, int] | None:
-    """Return the path and the lines that a `read` gave whole; None for anything else that it gave."""
+    """Return the path and the lines that a `read` returned uncut; None for any other result."""
     shown: JSON = state.metadata.get("display") or {}
     if not shown.get("path") or not shown.get("lineEnd") or "outputPath" in state.metadata:
         return None

@@ -42,9 +42,9 @@ READ_ONLY = Traits(concurrent=True)
 
 
 class ToolResult(Struct, frozen=True):
-    """What a call returns: `output` is for the model, `metadata` for the person's screen.
+    """What a call returns: `output` is for the model, `metadata` for the user's screen.
 
-    `is_bounded`: the tool has cut the output to its own limit and says how to go on, for which there is room.
+    `is_bounded`: the tool has cut the output to its own limit and says how to continue.
     """
 
     title: str
@@ -55,7 +55,7 @@ class ToolResult(Struct, frozen=True):
 
 
 ENDED = "turnEnded"
-"""The key in a result's metadata under which a hook says why the turn ends with the call."""
+"""Metadata key: a hook's reason for ending the turn with this call."""
 
 
 class Subtask(Struct, frozen=True):
@@ -94,11 +94,11 @@ class ToolFailure(Exception):
 
 
 class HasAdvice(Protocol):
-    """An error with words that are for the model alone; empty: none."""
+    """An error with advice for the model alone; empty: none."""
 
     @property
     def advice(self) -> str:
-        """What the model is told to do about it."""
+        """What the model should do about it."""
         ...
 
 
@@ -143,9 +143,9 @@ class Tool(Struct, frozen=True):
     run: ToolRun
     traits: Traits = Traits()
     describe: Describe | None = None
-    """Stands in for `description` in what a model is offered."""
+    """Replaces `description` in the spec."""
     schema: JSON | None = None
-    """The schema of somebody else's parameters, who checks them: `run` is then given the object as it came."""
+    """The schema of an external tool, which validates its parameters: `run` then gets the raw object."""
 
     @property
     def permission(self) -> str:
@@ -170,7 +170,7 @@ class Tool(Struct, frozen=True):
 
 
 class BuiltinTool(Struct, frozen=True):
-    """A built-in tool by its row: what a model is offered is at hand; its module is imported when it is first called.
+    """A built-in tool by its row: its spec is available; its module is imported at the first call.
 
     `target`: where it is, `room.module:name`. `permission`: the name that rules know it by.
     """

@@ -1,4 +1,4 @@
-"""The tools of one project: which are offered, how a call's arguments are read, and what a bad call turns into."""
+"""The tools of one project: which are offered, and how calls are parsed and validated."""
 
 from collections.abc import Callable, Iterable
 from functools import cached_property
@@ -20,13 +20,13 @@ from codeloop.tool.tool import BuiltinTool, Tool, ToolContext, ToolResult
 _object = msgspec.json.Decoder(JSON).decode
 
 _PATCH_MODELS = ("gpt-5*", "gpt-6*", "*/gpt-5*", "*/gpt-6*", "*openai.gpt-5*", "*openai.gpt-6*", "*codex*")
-"""Models that were trained to change files by patches; all others edit and write."""
+"""Models trained to change files by patches; all others get `edit` and `write`."""
 
 _PATCH_TOOLS = frozenset({"apply_patch"})
 _EDIT_TOOLS = frozenset({"edit", "multiedit", "write"})
 
 _MOST_NOTICES = 20
-"""Lines that wait for one session; older ones are dropped."""
+"""The most notices waiting for one session; older ones are dropped."""
 
 
 class PreparedCall(Struct, frozen=True):
@@ -36,12 +36,12 @@ class PreparedCall(Struct, frozen=True):
     params: msgspec.Struct | JSON
     input: JSON
     note: str = ""
-    """What was taken for what, for the model."""
+    """Notes for the model on repaired arguments."""
     hooked: Literal["ask", "allow"] | None = None
-    """What an extension said of its permission."""
+    """An extension's verdict on its permission."""
 
     async def run(self, ctx: ToolContext) -> ToolResult:
-        """Carry the call out."""
+        """Run the call."""
         result = await self.tool.run(self.params, ctx)
         if not self.note:
             return result
@@ -51,9 +51,9 @@ class PreparedCall(Struct, frozen=True):
 
 
 class Notices:
-    """What a session is told with its next result or prompt, each line once; a part of the work tree.
+    """Notices for a session's next result or prompt, each line once; a part of the work tree.
 
-    `sources` are asked, with the session, what there is to tell at that moment: what would be out of date if it waited.
+    `sources` are called with the session for notices that would be outdated if they waited.
     """
 
     def __init__(self) -> None:
@@ -61,19 +61,19 @@ class Notices:
         self._waiting: dict[str, list[str]] = {}
 
     def add(self, session_id: str, line: str) -> None:
-        """Let a line wait for the session's next result or prompt."""
+        """Queue a line for the session's next result or prompt."""
         waiting = self._waiting.setdefault(session_id, [])
         if line not in waiting:
             waiting.append(line)
             del waiting[:-_MOST_NOTICES]
 
     def take(self, session_id: str) -> str:
-        """Return the waiting notes as one text, "" for none, and forget them."""
+        """Return the queued notices as one text ("" for none), and clear them."""
         told = [*self._waiting.pop(session_id, ()), *(source(session_id) for source in self.sources)]
         return "\n".join(filter(None, told))
 
     def with_result(self, session_id: str, result: ToolResult) -> ToolResult:
-        """Return a result with what waits below it; a screen finds that in its metadata, too."""
+        """Append the queued notices to a result, also in its metadata for screens."""
         told = self.take(session_id)
         if not told:
             return result
@@ -81,9 +81,9 @@ class Notices:
 
 
 class InvalidToolCall(Struct, frozen=True):
-    """A call that can't run, and why; `input` is the JSON object as far as there is one.
+    """A call that can't run, and why; `input` is its JSON object, if any.
 
-    `unusable`: no such tool, or arguments that are no JSON object, so the call is shown as the tool `invalid`.
+    `unusable`: unknown tool, or arguments that are no JSON object; shown as the tool `invalid`.
     """
 
     reason: str
@@ -113,8 +113,8 @@ def _nothing(_name: str) -> Tool | None:
 class ServerTools(Struct, frozen=True):
     """The tools of servers.
 
-    `fit` leaves out of what is offered what takes too much of a model's window (tokens; 0: not known). `find` returns a
-    tool that is not among them by the name that a model calls; None where there can be none.
+    `fit` drops tools that take too much of a model's window (tokens; 0: unknown). `find` returns a further tool by the
+    name that a model calls; None: there are none.
     """
 
     tools: tuple[Tool, ...] = ()
@@ -134,9 +134,9 @@ class Toolbox(Struct, dict=True):
     find: Find = _nothing
 
     def take(self, other: "Toolbox") -> None:
-        """Be what another one is, from the next request on."""
+        """Replace this toolbox's contents by another's, from the next request on."""
         self.tools, self.fit, self.find = other.tools, other.fit, other.find
-        vars(self).clear()  # what was made of them
+        vars(self).clear()  # caches of the old tools
 
     @cached_property
     def by_name(self) -> dict[str, AnyTool]:
@@ -148,7 +148,7 @@ class Toolbox(Struct, dict=True):
         return {tool.name: tool.spec for tool in self.tools}
 
     def specs(self, model: str, *rulesets: Ruleset) -> tuple[ToolSpec, ...]:
-        """Return the tools offered to a model (by its id): those that suit it and that no rule denies altogether."""
+        """Return the tools offered to a model (by its id): those that suit it and are not denied completely."""
         unsuited = _list_unsuited(model)
         offered = (
             self._spec(tool, rulesets)
@@ -169,7 +169,7 @@ class Toolbox(Struct, dict=True):
     def prepare(
         self, name: str, arguments: str, offered: frozenset[str] | None = None
     ) -> PreparedCall | InvalidToolCall:
-        """Read a call as the model sent it. What is certainly meant is taken for it (`tool/repair.py`), and said.
+        """Parse and validate a model's call, repairing what is certainly meant (`tool/repair.py`), with notes.
 
         `offered`: the tools that the model was offered; None: all.
         An optional parameter that is null counts as left out: strict services make their models send every one.
@@ -263,10 +263,10 @@ def _unpack(value: JSON) -> JSON:
 
 
 def _list_unsuited(model: str) -> frozenset[str]:
-    """Return the tools that a model (by its id) is not offered, because another does the same job better for it."""
+    """Return the tools that a model (by its id) is not offered, because another one suits it better."""
     return _EDIT_TOOLS if edits_by_patch(model) else _PATCH_TOOLS
 
 
 def edits_by_patch(model: str) -> bool:
-    """Return whether a model (by its id) is offered patches in the place of single edits."""
+    """Return whether a model (by its id) is offered patches instead of single edits."""
     return any(matches(model, pattern) for pattern in _PATCH_MODELS)

@@ -10,7 +10,7 @@ from codeloop.workspace.files.scratch import save
 
 _NOTE_LINES = 3
 _CLOSING = (400, 40 * 1024)
-"""Lines and bytes that a tool may add to an output that it has cut itself: how to go on, instructions of a folder."""
+"""Lines and bytes that a tool may add to an output that it has cut itself."""
 
 
 def truncate(

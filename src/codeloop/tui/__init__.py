@@ -1,1 +1,1 @@
-"""The terminal UI: a client like any other, in this process or of a server."""
+"""The terminal UI: a client of the project in this process or on a server."""

@@ -1,4 +1,4 @@
-"""The terminal UI: the app of the library, and what the terminal itself sets off."""
+"""The Textual app of the terminal UI, and its handling of the terminal's events."""
 
 import asyncio
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ from codeloop.tui.widgets.tab_bar import TabBar
 
 
 class TerminalUI(Ui, inherit_bindings=False):
-    """The program on the screen."""
+    """The terminal UI's app."""
 
     ENABLE_COMMAND_PALETTE = False
     table = COMMANDS
@@ -44,18 +44,18 @@ class TerminalUI(Ui, inherit_bindings=False):
     event_handler: EventHandler | None = None
     """None until the project is being opened."""
     problems: Sequence[str] = ()
-    """What is wrong with the settings; said on the first screen."""
+    """Problems of the settings, shown on the first screen."""
 
     def __init__(self, launch: UiLaunch, appearance: Appearance, keys: Keymap, choices: Choices) -> None:
         super().__init__(launch, appearance, keys, choices)
         self.dispatcher = KeyDispatcher(self, super().on_event)
 
     def get_default_screen(self) -> MainScreen:
-        """Return the screen that everything stands on."""
+        """Return the main screen."""
         return MainScreen(self, self.dispatcher)
 
     def compose(self) -> ComposeResult:
-        """Yield the screen: the names of the tabs, the tabs, of which one is shown, and the status."""
+        """Yield the tab bar, the tabs (one is shown), and the status bar."""
         yield TabBar(self.appearance.styles)
         with BareHorizontal():
             yield BareVertical(id="tabs")
@@ -79,12 +79,12 @@ class TerminalUI(Ui, inherit_bindings=False):
             self.exit(0)
 
     def interrupt(self) -> None:
-        """End the program, unless the interrupt was typed for the one that has the terminal."""
+        """End the program, unless the interrupt was meant for another program that has the terminal."""
         if not self.is_lent:
             self.leave()
 
     def show_tab(self, tab: SessionTab) -> None:
-        """Show one of the tabs, and what stands beside it."""
+        """Show one of the tabs, and its sidebar."""
         super().show_tab(tab)
         if self.event_handler is not None:
             self.event_handler.redraw()
@@ -97,7 +97,7 @@ class TerminalUI(Ui, inherit_bindings=False):
         self.choices.close()
 
     async def on_event(self, event: events.Event) -> None:
-        """Take keys in their order; draw what another size has room for."""
+        """Dispatch keys in order; redraw after a resize."""
         await self.dispatcher.dispatch(event)
         if isinstance(event, events.Resize):
             if self.event_handler is not None:
@@ -106,7 +106,7 @@ class TerminalUI(Ui, inherit_bindings=False):
                 self.call_after_refresh(self.inline.resize)
 
     async def wait_for_keys(self) -> None:
-        """Wait until the keys that wait for others here are taken."""
+        """Wait until the held-back keys are processed."""
         await self.dispatcher.order.wait()
 
     @on(TerminalAnswered)
@@ -120,11 +120,11 @@ class TerminalUI(Ui, inherit_bindings=False):
     @on(InputDropped)
     def _drop_keys(self, event: InputDropped) -> None:
         self.dispatcher.order.drop()
-        # A toast also in an empty session: what stands below the cards may go with the key that dropped the others.
+        # A toast also in an empty session: a notice below the greeting may be dismissed by the same key.
         super().notify(f"{event.count:,} keys that waited were dropped.", severity="warning")
 
     def notify(self, message: str, *, title: str = "", severity: SeverityLevel = "information", **how: Any) -> None:
-        """Show a message for a while; below the first cards it stays, for nothing is to cover them."""
+        """Show a message for a while; in an empty session it stays below the greeting, instead of covering it."""
         if self.shown is not None and self.shown.view is None and len(self.screen_stack) == 1:
             look: Look = "info" if severity == "information" else severity
             self.say(f"{title}: {message}" if title else message, look)

@@ -1,4 +1,4 @@
-"""What the user can choose for the next prompts: agents, models; and what is known of them."""
+"""The agents and models that the user can choose for the next prompts, and the current choices."""
 
 import asyncio
 from collections.abc import Sequence
@@ -32,16 +32,16 @@ _HERE = {"127.0.0.1", "localhost", "::1"}
 
 
 class Choices:
-    """Knows the agents and models of the project once it is open, and makes prompts, which wait for it."""
+    """The choices of a project: agents and models, known once it is open; also makes prompt widgets."""
 
     def __init__(self, launch: UiLaunch, settings: UiSettings, own: Sequence[PromptCommand] = ()) -> None:
-        """Take the commands of the program in `own`: they are completed before the project's."""
+        """`own`: the program's commands, completed before the project's."""
         self.settings = settings
         self.client = LateClient()
         self.agents: list[Agent] = []
         self.providers: UsableProviders | None = None
         self.problem = ""
-        """What is wrong with the connection."""
+        """The connection's problem, or ""."""
         self.memory = ModelMemory(launch.state_folder)
         self._configured: ModelRef | None = None
         self._profile = ""
@@ -50,14 +50,14 @@ class Choices:
         self._store = PromptStore(launch.prompt_folder)
 
     async def connect(self, target: Target) -> None:
-        """Learn what there is to choose from."""
+        """Load the choices from a target."""
         self.client.become(target.client)
         if target.link is not None:
             target.link.heard = self.report_connection
         await self.look()
 
     async def look(self) -> None:
-        """Learn anew what there is to choose from."""
+        """Reload the choices."""
         client, none = self.client, NoArguments()
         self.agents, self.providers, configuration = await asyncio.gather(
             client.call(AGENT_LIST, none), client.call(CONFIG_PROVIDERS, none), configuration_of(client)
@@ -66,16 +66,16 @@ class Choices:
         self._profile = str(configuration.get(PROFILE) or "")
 
     def keep(self, key: str, value: str) -> None:
-        """Keep a choice for the next time. Raises CodeloopError when it can't be written."""
+        """Save a choice for the next start. Raises CodeloopError when it can't be written."""
         if self._launch.own_settings is not None:
             write_setting(self._launch.own_settings, key, value)
 
     def report_connection(self, text: str) -> None:
-        """Take in what the connection to a server says of itself."""
+        """Take over the connection's status text."""
         self.problem = "" if text.endswith("is back.") else text
 
     def prompt(self) -> PromptInput:
-        """Return a new prompt."""
+        """Return a new prompt widget."""
         keys = {name: keys for name, keys in self.settings.keybinds.items() if isinstance(keys, str) or keys is False}
         return PromptInput(
             ClientCompleter(self.client, self._own, self._launch.directory),
@@ -84,7 +84,7 @@ class Choices:
         )
 
     def close(self) -> None:
-        """Leave the drafts to whoever comes next."""
+        """Release the drafts for the next process."""
         self._store.drafts.close()
 
     def agent_of(self, tab: SessionTab) -> str | None:
@@ -103,7 +103,7 @@ class Choices:
         return [agent for agent in self.agents if agent.mode != "subagent" and not agent.hidden]
 
     def model_of(self, tab: SessionTab) -> ModelRef | None:
-        """Return the model that was chosen for a tab's next prompt; None: the agent's, or the configured one."""
+        """Return the model chosen for a tab's next prompt; None: the agent's or the configured one."""
         own = self._own_model(tab)
         session = tab.session
         if tab.model is not None or (tab.agent is not None and own is not None):
@@ -126,7 +126,7 @@ class Choices:
         return ModelRef(provider_id=first, model_id=model) if model is not None else None
 
     def found_server(self, tab: SessionTab) -> str:
-        """Return the name of the server on this machine that answers a tab's prompts and that nobody chose; or ""."""
+        """Return the name of the local model server that answers a tab's prompts by default; or ""."""
         if self.model_of(tab) is not None or self._own_model(tab) is not None or self._configured is not None:
             return ""
         details = self.details(tab)
@@ -136,7 +136,7 @@ class Choices:
         return next((each.name for each in found if each.source == "custom"), "")
 
     def usable(self, names: Sequence[str]) -> list[ModelRef]:
-        """Return those of some models (`provider/model`) that can be used, each with its last effort."""
+        """Return the usable ones of some models (`provider/model`), each with its last effort."""
         variants, found = self.memory.read().variants, list[ModelRef]()
         for name in names:
             ref = model_named(name)
@@ -146,12 +146,12 @@ class Choices:
         return found
 
     def take(self, tab: SessionTab, model: ModelRef) -> None:
-        """Let a model answer a tab's next prompts, and the first ones of the sessions to come."""
+        """Use a model for a tab's next prompts, and for new sessions."""
         tab.model = model
         self.memory.note_use(model)
 
     def details(self, tab: SessionTab) -> Model | None:
-        """Return the catalog's entry for a tab's model; None: it is not known."""
+        """Return the catalog's entry for a tab's model, or None."""
         model = self.answering(tab)
         return self._find_model(model) if model is not None else None
 
@@ -166,7 +166,7 @@ class Choices:
         return provider.models.get(model.model_id) if provider is not None else None
 
     def variants(self, tab: SessionTab) -> list[str]:
-        """Return the efforts that a tab's model can think with."""
+        """Return the thinking efforts of a tab's model."""
         details = self.details(tab)
         return list(details.variants or {}) if details is not None else []
 
@@ -195,7 +195,7 @@ class Choices:
 
 
 def _hint(tab: SessionTab, keys: Keymap) -> tuple[str, str]:
-    """Return the command most worth knowing now, and its key in words: to the newest, to the parent, stop, or all."""
+    """Return the most useful command now and its key: go to the end, to the parent, stop, or list all."""
     is_running = tab.view is not None and tab.view.is_busy and not tab.view.requests
     for command, words, is_wanted in (
         ("messages_last", "newest", tab.view is not None and not tab.transcript.follows),
@@ -209,7 +209,7 @@ def _hint(tab: SessionTab, keys: Keymap) -> tuple[str, str]:
 
 
 def model_called(choices: Choices, name: str) -> ModelRef:
-    """Return the model that is called so, with or without its provider. Raises UsageProblem."""
+    """Return a model by its name, with or without its provider. Raises UsageProblem."""
     names = [
         f"{each.id}/{model}"
         for each in (choices.providers.providers if choices.providers else ())

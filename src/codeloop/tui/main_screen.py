@@ -1,4 +1,4 @@
-"""The screen below everything else: what messages of its parts set off."""
+"""The main screen: routes the messages of its widgets to actions."""
 
 from textual import events, on
 from textual.screen import Screen
@@ -19,11 +19,11 @@ from codeloop.tui.widgets.tab_bar import TabBar
 from codeloop.tui.widgets.transcript.transcript import Transcript
 
 SOON = 1 / 200
-"""Seconds that a change waits at most for others to be drawn with."""
+"""The most seconds that a change waits to be drawn together with others."""
 
 
 class MainScreen(Screen[None]):
-    """Hears what the tabs, the bars and the sidebar post, and runs what that means."""
+    """Handles the messages of tabs, bars and sidebar by running actions."""
 
     BLANK = True
     DEFAULT_CSS = """

@@ -28,7 +28,7 @@ def run_terminal_ui(launch: UiLaunch) -> int:
 
 
 def create_ui(launch: UiLaunch, terminal: TerminalColours | None = None) -> TerminalUI:
-    """Return the UI as the user has set it up, for a terminal with these colours."""
+    """Create the UI with the user's settings, for a terminal with these colours."""
     if terminal is not None:
         set_colour_system("standard" if terminal.depth == "none" else terminal.depth)
     sources = read_settings(launch.settings_files)
@@ -73,7 +73,7 @@ async def _run(launch: UiLaunch) -> int:
 
 
 async def _freeze_when_open(ui: TerminalUI) -> None:
-    """Leave what is there once the project is open out of later collections: one of all that delays keys."""
+    """Exclude the objects that exist once the project is open from garbage collection, which would delay keys."""
     await ui.is_open.wait()
     gc.freeze()
     gc.enable()

@@ -1,4 +1,4 @@
-"""What the actions work with: the open sessions as tabs, and ways to show things."""
+"""The interface for actions: the open sessions as tabs, and ways to show things."""
 
 import asyncio
 import logging
@@ -32,9 +32,9 @@ from codeloop.tui.widgets.tab_bar import TabBar, window_name
 
 SIGNS = (("@", "mention a file or an agent"), ("/", "run a command"), ("!", "run a shell command"))
 GREETING = (("session_list", "resume an earlier session"), ("command_list", "everything else"))
-"""What an empty session tells of: signs in the prompt, and the keys of commands."""
+"""The hints of an empty session: signs in the prompt, and keys of commands."""
 TICK = 1 / TURNS
-"""Seconds between two turns of what moves while a turn runs."""
+"""Seconds between frames of the animation while a turn runs."""
 CUT = """The last answer has no end: the program that wrote it was ended, or writes it still in another terminal.
 Say “go on” to continue."""
 
@@ -43,16 +43,16 @@ class ConversationPictures(Protocol):
     """Draws pictures within the conversation."""
 
     async def take_answer(self, question: str, answer: str) -> None:
-        """Take in an answer of the terminal."""
+        """Handle an answer of the terminal."""
         ...
 
     def resize(self) -> None:
-        """Take in that the screen has another size."""
+        """Handle a new size of the screen."""
         ...
 
 
 class Ui(TerminalApp, inherit_bindings=False):
-    """Sessions of one target, each in a tab of which one is shown. All of its keys are in `table`."""
+    """The sessions of one target, each in a tab, of which one is shown. `table` has all commands."""
 
     inline: ConversationPictures | None = None
     """Draws pictures within the conversation; None until there was one."""
@@ -62,7 +62,7 @@ class Ui(TerminalApp, inherit_bindings=False):
     table: Sequence[UiCommand] = ()
     """All commands."""
     tasks: dict[asyncio.Task[Any], float | None]
-    """What runs that nothing waits for; of commands: since when they have not had a dialog (monotonic seconds)."""
+    """Background tasks; for commands: since when they have shown no dialog (monotonic seconds)."""
 
     def __init__(self, launch: UiLaunch, appearance: Appearance, keys: Keymap, choices: Choices) -> None:
         super().__init__(ansi_color=None if appearance.has_colours else True)
@@ -70,7 +70,7 @@ class Ui(TerminalApp, inherit_bindings=False):
         self.appearance = appearance
         self.keys = keys
         self.choices = choices
-        """What can be chosen, and what is for the next prompts."""
+        """The available and the current choices."""
         self.sessions: OpenSessions | None = None
         """None until the project is open."""
         self.shown: SessionTab | None = None
@@ -101,7 +101,7 @@ class Ui(TerminalApp, inherit_bindings=False):
 
     @property
     def client(self) -> Client:
-        """What reaches the session that is shown, or the directory. Raises UsageProblem before the project is open."""
+        """The client of the shown session, or of the directory. Raises UsageProblem before the project is open."""
         if self.sessions is None:
             raise UsageProblem("The project is still being opened.")
         return self.sessions.client_of(self.tab.session) if self.tab.session else self.sessions.client
@@ -138,7 +138,7 @@ class Ui(TerminalApp, inherit_bindings=False):
         return tab
 
     async def close_tab(self, tab: SessionTab) -> None:
-        """Take a tab away; what its session does goes on."""
+        """Close a tab; its session continues."""
         tabs = self.tabs
         place = tabs.index(tab)
         others = [*tabs[:place], *tabs[place + 1 :]]
@@ -160,7 +160,7 @@ class Ui(TerminalApp, inherit_bindings=False):
         self.draw()
 
     def restyle(self) -> None:
-        """Draw everything in the theme and with the switches that are chosen."""
+        """Redraw everything with the current theme and options."""
         self.register_theme(self.appearance.theme)
         self.theme = self.appearance.theme.name
         for tab in self.tabs:
@@ -168,11 +168,11 @@ class Ui(TerminalApp, inherit_bindings=False):
         self.draw()
 
     def say(self, text: str, look: Look = "info") -> None:
-        """Say something below the conversation that is shown."""
+        """Show a notice below the conversation."""
         self.tab.say(NoticeItem(f"notice:{time.monotonic_ns()}", text, look))
 
     def start_task(self, work: Coroutine[Any, Any, Any]) -> "asyncio.Task[Any]":
-        """Do something that nothing waits for; what is refused is said."""
+        """Start a background task; its errors are shown."""
         task = asyncio.create_task(work)
         self.tasks[task] = None
         task.add_done_callback(self._over)
@@ -184,18 +184,18 @@ class Ui(TerminalApp, inherit_bindings=False):
         self.tasks[task] = time.monotonic()
 
     async def read_until(self, message_id: str) -> None:
-        """Read older messages of the session that is shown until one of them is known. Raises CodeloopError."""
+        """Load older messages of the shown session until one of them is loaded. Raises CodeloopError."""
         view = self.tab.view
         while self.sessions is not None and view is not None and view.cursor and message_id not in view.log.messages:
             await self.sessions.older(view)
         self.draw()
 
     def draw(self) -> bool:
-        """Show what has changed; return whether the conversation has scrolled."""
+        """Draw the changes; return whether the conversation has scrolled."""
         changed = set[str]()
         if self.sessions is not None:
             changed, self.sessions.changed = self.sessions.changed, set()
-        if self.shown is None or not self.is_running:  # the last frames may come after the screen is gone
+        if self.shown is None or not self.is_running:  # the last frames may come after the screen is closed
             return False
         is_changed = self.shown.session is not None and self.shown.session.id in changed
         has_scrolled = is_changed and self.shown.sync()
@@ -217,14 +217,14 @@ class Ui(TerminalApp, inherit_bindings=False):
         return has_scrolled
 
     def _fatal_error(self) -> None:
-        """Leave because of an error. It is raised once the terminal is back, without the values that code held."""
+        """Exit because of an error. It is raised once the terminal is restored, without local values."""
         error = self.failure
         if error is not None:
             logging.getLogger("codeloop.tui").critical("crashed: %s", " ".join(traceback.format_exception(error)))
         self._close_messages_no_wait()
 
     def tick(self) -> None:
-        """Draw what moves while a turn runs."""
+        """Advance the animation while a turn runs."""
         if self.shown is not None:
             self.shown.transcript.tick()
         self.draw()
@@ -241,6 +241,6 @@ class Ui(TerminalApp, inherit_bindings=False):
         if isinstance(error, CodeloopError):
             here = "\nHere /connect does that." if "codeloop auth login" in str(error) else ""
             self.say(str(error) + here, "error")
-        else:  # a mistake of ours: told, since what was asked for was not done
+        else:  # a bug: shown, since the request was not carried out
             self.say(f"{type(error).__name__}: {error}\nThis is a mistake of codeloop, not yours.", "error")
             raise error

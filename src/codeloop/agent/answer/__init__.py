@@ -1,1 +1,1 @@
-"""What the model answers: its text as it streams in, calls that it wrote as text, ends that come too early."""
+"""Handling of the model's answers: streamed text, calls written as text, usage, and turns that end too early."""

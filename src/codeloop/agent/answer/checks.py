@@ -14,7 +14,7 @@ _CHECK = re.compile(
     r"|mix test|sbt test|deno (?:test|lint|check)|mvn \S*.*\b(?:test|verify)|gradlew? .*\b(?:test|check|build)"
     r"|(?:npm|pnpm|yarn|bun)(?: run)? (?:t\b|test|lint|check|typecheck|build)|node --test|rake (?:test|spec)"
     r"|(?:make|just) (?:\S+ )*?(?:test|check|lint|build|types)|(?:run_?)?(?:tests?|checks?)\.(?:sh|py|js))"
-    r"(?![\w/-])",  # a folder of a path may be named so
+    r"(?![\w/-])",  # a folder may have such a name
     re.IGNORECASE,
 )
 _PROSE = (".md", ".rst", ".adoc")

@@ -1,4 +1,4 @@
-"""The text and reasoning of an answer while it streams in: shown at once, stored now and then, then whole."""
+"""The text and reasoning of a streaming answer: shown at once, checkpointed now and then, stored when complete."""
 
 import time
 
@@ -31,7 +31,7 @@ class Draft:
         """Add text; what `metadata` holds goes back to the provider unchanged."""
         if not isinstance(self._open, TextPart) or self._block != block:
             if not delta:
-                return  # of a block that has no text there is nothing to send back
+                return  # a block without text has nothing to send back
             self._start(TextPart, block)
         self._metadata.update(metadata)
         if delta:
@@ -46,12 +46,12 @@ class Draft:
             self._add(delta)
 
     def own(self, part_id: str) -> None:
-        """Count a part made elsewhere (a call that has begun) to this try, so that a restart removes it."""
+        """Add a part made elsewhere (a started call) to this attempt, so that a restart removes it."""
         self._drop_stale()
         self._made.append(part_id)
 
     def restart(self) -> None:
-        """Begin again: what was made so far goes away as soon as something new comes, and stays if nothing does."""
+        """Start a new attempt: earlier parts are removed as soon as something new comes, and stay if nothing does."""
         self.close()
         self._stale += self._made
         self._made = []

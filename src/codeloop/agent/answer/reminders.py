@@ -1,4 +1,4 @@
-"""Turns that end too early: the model is asked once to go on, or to say why it stops."""
+"""Reminders for turns that end too early: the model is asked once to continue, or to say why it stops."""
 
 import re
 from collections.abc import Sequence
@@ -28,12 +28,12 @@ _ANNOUNCED = re.compile(
     r"[a-z][^.!?\n]*[.:!\u2026]*\s*$",
     re.IGNORECASE,
 )
-"""A last sentence that says what comes next, where nothing comes: weak models end so."""
+"""A last sentence that announces a next step which does not follow: weak models end so."""
 _NAMED = 100  # characters of a todo or a command
 
 
 def remind(engine: Engine, session_id: str) -> bool:
-    """Ask the model to go on where its turn ended too early; return whether it was asked."""
+    """Remind the model to continue where its turn ended too early; return whether it was reminded."""
     view = engine.store.context_view(session_id)
     words = find_reminder(view.entries, engine.store.todos(session_id), attended=engine.policy.attended)
     if words is None:
@@ -85,12 +85,12 @@ def _turn(entries: Sequence[Entry]) -> tuple[list[Entry], list[str]]:
 
 
 def reminder_in(part: object) -> object:
-    """Return the words of a part that is a reminder; None for any other."""
+    """Return the text of a part that is a reminder; None for any other."""
     return (part.metadata or {}).get(REMINDER) if isinstance(part, TextPart) else None
 
 
 def announces_step(text: str) -> bool:
-    """Return whether a text ends with a sentence that says what comes next."""
+    """Return whether a text ends with a sentence that announces a next step."""
     return _ANNOUNCED.search(text[-_END:]) is not None
 
 

@@ -12,19 +12,18 @@ from codeloop.store.conversation import Entry
 NOTE = "(This same call has given this same result {count} times now. Try another way, or say what stops you.)"
 _MARK = "(This same call has given this same result "
 _RECENT = 8
-"""How many calls back equal ones are counted for the note to the model."""
+"""How many recent calls are compared for the note to the model."""
 _WINDOW = 24
-"""Calls that are looked at."""
+"""How many calls are compared at most."""
 _VARYING = re.compile(r"\b\d+(?:\.\d+)? ?(?:[mnµ]?s|secs?|seconds?)\b|\b0x[0-9a-f]+\b")
-"""What differs between two equal results: how long it took, and addresses."""
+"""Parts in which equal results differ: durations and addresses."""
 _EDITS = frozenset({"edit", "multiedit", "write", "apply_patch"})
 
 
 def count_equal(entries: Sequence[Entry], part: ToolPart, output: str) -> tuple[int, int]:
-    """Return how often the call gave this output: among the last eight calls, and among all since the work went on.
+    """Return how often the call gave this output: among the last eight calls, and among all since the last progress.
 
-    `part` counts, too, with its arguments. An edit that is made once counts as progress, as does a new prompt: what was
-    called before it does not count.
+    `part` counts too. A first edit or a new prompt counts as progress: earlier calls are ignored.
     """
     before = list(islice(_calls_before(entries, part), _WINDOW))
     edits = [key_of(each) for each in before if _is_edit(each)]
@@ -44,12 +43,12 @@ def _is_edit(part: ToolPart) -> bool:
 
 
 def note_on(recent: int) -> str:
-    """Return the note for the model on a call that was made so often; "": none."""
+    """Return the note for the model on a call repeated `recent` times; "": none."""
     return NOTE.format(count=recent) if recent >= REPEATED_CALLS.value else ""
 
 
 def ends_turn(every: int) -> bool:
-    """Return whether the turn ends with a call that was made so often."""
+    """Return whether a call repeated `every` times ends the turn."""
     return every >= LOOPED_CALLS.value
 
 

@@ -1,4 +1,4 @@
-"""What a request uses: as its service counts it, else estimated from the characters that went out and came in."""
+"""Counts a request's tokens and cost: as its service reports, else estimated from characters."""
 
 from contextlib import aclosing
 
@@ -36,7 +36,7 @@ IMAGE = 1_500
 
 
 class Usage:
-    """Counts one request while its answer streams in, and adds it to the session's sums, once."""
+    """Counts one request while its answer streams, and adds it to the session's sums, once."""
 
     def __init__(self, prices: Prices, request: ModelRequest, budget: SharedBudget | None = None) -> None:
         self._budget = budget
@@ -71,7 +71,7 @@ class Usage:
 
     @property
     def tokens(self) -> Tokens:
-        """What the last try has used; nothing when nothing of an answer came."""
+        """Tokens of the last attempt; none when no answer came."""
         counted = self._counted
         if not (self._received or counted.all or self._is_whole):
             return NO_TOKENS
@@ -85,21 +85,21 @@ class Usage:
 
     @property
     def cost(self) -> float:
-        """Dollars for all tries."""
+        """Dollars for all attempts."""
         return self._prices.cost(self.tokens) + self._prices.cost(self._retried)
 
     @property
     def total_tokens(self) -> Tokens:
-        """What all tries have used."""
+        """Tokens of all attempts."""
         return self.tokens.plus(self._retried)
 
     def of(self, info: AssistantMessage) -> AssistantMessage:
-        """Return an answer with what it has used so far."""
+        """Return an answer's info with its usage so far."""
         retried = self._retried if self._retried.all else None
         return replace(info, cost=self.cost, tokens=self.tokens, retried=retried)
 
     def append(self, store: Store, session_id: str, *events: StoredEvent) -> None:
-        """Store events, and add what was not added yet to the sums of the session and of those it is a child of."""
+        """Store events, and add new usage to the sums of the session and its parents."""
         self._pay()
         (cost, tokens), (cost_before, tokens_before) = (self.cost, self.total_tokens), self._added
         more = tokens.plus(tokens_before, -1)
@@ -107,14 +107,14 @@ class Usage:
         self._added = (cost, tokens)
 
     def _pay(self) -> None:
-        """Count what is new in the budget that is shared with other sessions."""
+        """Add new costs to the budget shared with other sessions."""
         if self._budget is not None:
             self._budget.pay(self.cost - self._paid)
             self._paid = self.cost
 
 
 async def text_answer(model: ChatModel, request: ModelRequest, usage: Usage) -> tuple[str, Finished]:
-    """Send a request whose answer is text alone, counting it; return the text and how the request ended."""
+    """Send a request for plain text, counting it; return the text and how the request ended."""
     pieces: list[str] = []
     async with aclosing(model.stream(request)) as events:
         async for event in events:
@@ -133,7 +133,7 @@ async def text_answer(model: ChatModel, request: ModelRequest, usage: Usage) -> 
 
 
 def make_sum_events(store: Store, session_id: str | None, cost: float, tokens: Tokens) -> list[StoredEvent]:
-    """Return the events that add dollars and tokens to the sums of a session and of those it is a child of."""
+    """Return the events that add dollars and tokens to the sums of a session and its parents."""
     events: list[StoredEvent] = []
     while session_id is not None and (session := store.find_session(session_id)) is not None:
         time = replace(session.time, updated=now_ms())

@@ -1,4 +1,4 @@
-"""Calls that a model wrote into its answer as text, in the forms that model families are trained on. Pure."""
+"""Parses tool calls that a model wrote as text, in the formats of several model families. Pure."""
 
 import re
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from codeloop.schema.wire import JSON
 _HINT = re.compile(
     r"<\W{0,3}(?:DSML\W)?(?:tool|function|invoke)|TOOL_CALLS|python_tag|to=functions\.|```|\A\s*[\[{]", re.IGNORECASE
 )
-"""Something of this is in every form: most answers end here."""
+"""Every format contains one of these: most answers end here."""
 _JSON_FORMS = re.compile(
     r"<tool_call>\s*(?=\{)"  # Hermes, Qwen
     r"|<function_call>\s*(?=\{)"
@@ -51,7 +51,7 @@ _MOST = 25
 
 
 class WrittenCalls(NamedTuple):
-    """Calls that stand in one place of a text: names, and arguments as JSON text."""
+    """Consecutive calls in a text: names, and arguments as JSON text."""
 
     start: int
     end: int
@@ -61,7 +61,7 @@ class WrittenCalls(NamedTuple):
 def find_calls(text: str, tools: frozenset[str]) -> tuple[list[tuple[str, str]], str]:
     """Return the calls of `tools` that a text ends with (names, and arguments as JSON), and the text before them.
 
-    What follows a call, but for another one, makes it an example: then there is none.
+    A call followed by other text counts as an example: then none is returned.
     """
     if not _HINT.search(text):
         return [], text
@@ -110,7 +110,7 @@ def _read_json(text: str, start: int) -> tuple[Any, int] | None:
 
 
 def _as_call(value: Any) -> tuple[str, str] | None:
-    """Return a name and arguments as JSON text, where a value holds these two and little else."""
+    """Return a name and arguments as JSON text, if a value consists of these two and little else."""
     if not isinstance(value, dict):
         return None
     row = cast("JSON", value)

@@ -1,1 +1,1 @@
-"""Where extensions take part in a turn: requests, permissions, prompts, the end. Loaded only when one wants to."""
+"""Extension hooks of a turn: requests, permissions, prompts, the end. Imported only when an extension has one."""

@@ -1,4 +1,4 @@
-"""The hooks of a project with extensions: where they take part in a turn, and what they may change there."""
+"""The TurnHooks of a project with extensions: when they are called in a turn, and what they may change."""
 
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -31,7 +31,7 @@ COMPACTING, CONTINUE = "experimental.session.compacting", "experimental.compacti
 
 
 class ExtensionHooks(TurnHooks):
-    """See the module. A method asks no extension when none handles its hook."""
+    """Calls the extensions' hooks. A method does nothing when no extension handles its hook."""
 
     def __init__(self, hooks: Hooks) -> None:
         self._hooks = hooks
@@ -63,7 +63,7 @@ class ExtensionHooks(TurnHooks):
         return variables
 
     async def run_turn(self, run: Callable[[Engine, str], Awaitable[T]], engine: Engine, session_id: str) -> T:
-        """See TurnHooks. An extension can send the model on a few times (`HOOK_STOPS`), so that no turn is endless."""
+        """See TurnHooks. An extension can continue a turn at most `HOOK_STOPS` times."""
         continued = 0
         while True:
             before = _last_answer(engine, session_id)
@@ -91,7 +91,7 @@ class ExtensionHooks(TurnHooks):
     async def change_prompt(
         self, message: UserMessage, parts: Sequence[Part], parent: str | None = None
     ) -> tuple[UserMessage, list[Part]]:
-        """See TurnHooks. The ids and the time of a prompt stay: what is stored refers to them."""
+        """See TurnHooks. A prompt keeps its ids and its time: stored data refers to them."""
         if not self._hooks.wants(MESSAGE):
             return message, list(parts)
         model = {"providerID": message.model.provider_id, "modelID": message.model.model_id}
@@ -135,7 +135,7 @@ class ExtensionHooks(TurnHooks):
         user = next((entry.info for entry in reversed(entries) if isinstance(entry.info, UserMessage)), None)
         if user is None:
             return request
-        # Extensions get the whole prompt; it is cut after them, since they may make it longer.
+        # Extensions get the whole prompt; it is cut afterwards, since they may lengthen it.
         turn = UserTurn((TextPiece((await transform_prompt(self._hooks, user, prompt))[:most]),))
         return await apply_parameter_hooks(self._hooks, user, "title", info, replace(request, turns=(turn,)))
 
@@ -176,9 +176,9 @@ class ExtensionHooks(TurnHooks):
         return await self.start_texts(user.session_id, "compact")
 
     async def start_texts(self, session_id: str, source: str) -> list[str]:
-        """Return the texts to add when a session begins, or begins anew with a summary (`source`).
+        """Return the texts to add when a session starts, or restarts with a summary (`source`).
 
-        Raises HookRefused: the model is not to be asked.
+        Raises HookRefused: the model must not be asked.
         """
         if not self._hooks.wants(START):
             return []

@@ -1,4 +1,4 @@
-"""Events of `hooks` that a model judges: with one request, or as a subagent that reads what it needs."""
+"""Hook rows that a model judges: by one request, or as a subagent that reads what it needs."""
 
 from collections.abc import Callable
 
@@ -48,7 +48,7 @@ _ONLY = tuple(
     PermissionRule(permission=name, pattern="*", action="deny")
     for name in ("webfetch", "websearch", "external_directory", "question")
 )
-"""What a judging subagent is denied besides: it reads the work tree, and asks nobody."""
+"""Permissions denied to a judging subagent: it only reads the work tree, and asks nobody."""
 
 
 class HookJudge:
@@ -59,7 +59,7 @@ class HookJudge:
         self._tell = tell
         self._said: set[str] = set()
         self._judging: set[str] = set()
-        """The sessions of subagents that judge: nobody judges what they do."""
+        """The sessions of judging subagents, which are not judged themselves."""
 
     async def __call__(
         self, row: CommandHookConfig, session_id: str, model: JSON | None, prompt: str, /
@@ -77,7 +77,7 @@ class HookJudge:
             raise HookFailed(str(error)) from error
 
     def _model(self, engine: Engine, row: CommandHookConfig, session_id: str, given: JSON | None) -> str:
-        """Return the model to ask: the one that is named, else the small one beside the session's."""
+        """Return the model to ask: the named one, else the small model for the session's."""
         if given is not None:
             own = f"{given['providerID']}/{given['modelID']}"
         elif (user := _last_prompt(engine, session_id)) is not None:
@@ -98,7 +98,7 @@ class HookJudge:
         return named
 
     async def _subagent(self, engine: Engine, session_id: str, ref: str, prompt: str) -> HookVerdict:
-        """Have a subagent of the session judge. Its session is kept as any other's."""
+        """Have a subagent of the session judge. Its session is stored like any other."""
         engine = replace(engine, tasks=Supervisor(), policy=Policy(attended=False, budget=engine.policy.budget))
         entries = engine.store.context_view(session_id).entries
         message_id = entries[-1].info.id if entries else ""
@@ -164,7 +164,7 @@ async def ask_verdict(engine: Engine, session_id: str, model: ChatModel, prompt:
 
 
 def _bare(text: str) -> str:
-    """Return the object of an answer that has words or a fence around it."""
+    """Extract the JSON object of an answer with text or a code fence around it."""
     return text[text.find("{") : text.rfind("}") + 1]
 
 
@@ -176,7 +176,7 @@ def _last_prompt(engine: Engine, session_id: str) -> UserMessage | None:
 
 
 def _store_usage(engine: Engine, session_id: str, info: ModelInfo, usage: Usage) -> None:
-    """Add what a request has used to the session's sums, and keep the sum of all such beside the session."""
+    """Add a request's usage to the session's sums, and to the sum of all judging in its metadata."""
     if not usage.total_tokens.all or engine.store.find_session(session_id) is None:
         return
 

@@ -1,4 +1,4 @@
-"""A request as extensions leave it: conversation, system prompt, tools, parameters, headers."""
+"""Applies extensions' changes to a request: conversation, system prompt, tools, parameters, headers."""
 
 import asyncio
 from collections.abc import Iterable
@@ -27,9 +27,9 @@ DEFINITION, PARAMS, HEADERS = "tool.definition", "chat.params", "chat.headers"
 async def apply_request_hooks(
     hooks: HookRunner, engine: Engine, user: UserMessage, info: ModelInfo, request: ModelRequest
 ) -> ModelRequest:
-    """Return a step's request with all that extensions change of it; `user` is the prompt that it answers.
+    """Return a step's request with all changes of extensions; `user` is the prompt that it answers.
 
-    Raises HookRefused when one that decides about requests could not.
+    Raises HookRefused when a deciding extension failed.
     """
     if hooks.wants(MESSAGES) and (turns := await _turns(hooks, engine, user.session_id, info)) is not None:
         request = replace(request, turns=turns)
@@ -46,7 +46,7 @@ async def apply_request_hooks(
 async def apply_parameter_hooks(
     hooks: HookRunner, user: UserMessage, agent: str, info: ModelInfo, request: ModelRequest
 ) -> ModelRequest:
-    """Return a request with the parameters and headers that extensions give it, whoever makes it (`agent`)."""
+    """Return a request with the parameters and headers that extensions set; `agent` makes it."""
     if not (hooks.wants(PARAMS) or hooks.wants(HEADERS)):
         return request
     given: JSON = {
@@ -86,7 +86,7 @@ async def _with_params(hooks: HookRunner, given: JSON, request: ModelRequest) ->
 
 
 async def _turns(hooks: HookRunner, engine: Engine, session_id: str, info: ModelInfo) -> tuple[Turn, ...] | None:
-    """Return the turns of the conversation that extensions make of the stored one; None: it stays as it is."""
+    """Return the turns of the conversation as changed by extensions; None: unchanged."""
     view = engine.store.context_view(session_id)
     shown = window(view.entries)
     entries = await transform_history(hooks, session_id, shown.of(view.entries))
@@ -94,7 +94,7 @@ async def _turns(hooks: HookRunner, engine: Engine, session_id: str, info: Model
 
 
 async def transform_history(hooks: HookRunner, session_id: str, entries: Iterable[Entry]) -> tuple[Entry, ...] | None:
-    """Return messages as extensions let a model see them; None: they stay as they are."""
+    """Return messages as changed by extensions; None: unchanged."""
     messages = [
         {"info": msgspec.to_builtins(entry.info), "parts": msgspec.to_builtins(entry.parts)} for entry in entries
     ]
@@ -107,7 +107,7 @@ async def transform_history(hooks: HookRunner, session_id: str, entries: Iterabl
 
 
 async def transform_prompt(hooks: HookRunner, user: UserMessage, text: str) -> str:
-    """Return a prompt's text as extensions let a model see it, for a request that is not the conversation's."""
+    """Return a prompt's text as changed by extensions, for a request outside the conversation."""
     if not hooks.wants(MESSAGES):
         return text
     part = TextPart(id=new_id("prt"), session_id=user.session_id, message_id=user.id, text=text)
@@ -117,14 +117,14 @@ async def transform_prompt(hooks: HookRunner, user: UserMessage, text: str) -> s
 
 
 async def _definition(hooks: HookRunner, tool: ToolSpec) -> ToolSpec:
-    """Return a tool as extensions describe it: the same each time, so that requests keep their prefix."""
+    """Return a tool with the extensions' description: the same each time, so that requests keep their prefix."""
     now: JSON = {"description": tool.description, "parameters": tool.parameters}
     output = await hooks.once(DEFINITION, {"toolID": tool.name}, now)
     return ToolSpec(tool.name, output["description"], output["parameters"])
 
 
 def describe_model(info: ModelInfo) -> JSON:
-    """Describe a model as extensions see it."""
+    """Describe a model in the form for extensions."""
     return {
         "id": info.id,
         "providerID": info.provider_id,

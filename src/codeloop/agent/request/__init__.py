@@ -1,1 +1,1 @@
-"""What a request to the model is made of."""
+"""Building of requests to the model."""

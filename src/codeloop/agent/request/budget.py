@@ -1,4 +1,4 @@
-"""Dollars that several sessions spend together, in whichever projects and threads of this process they run."""
+"""A budget in dollars shared by several sessions, across the projects and threads of this process."""
 
 import asyncio
 import math
@@ -13,9 +13,9 @@ _ROUNDING = 1e-9
 
 
 class SharedBudget:
-    """See the module. A call is started only when the dearest one so far would still fit, beside those in flight.
+    """A shared budget. A call starts only when the dearest one so far would still fit, with those in flight.
 
-    What a model's call costs is known once one has ended; until then that one runs alone.
+    A model's cost is known once one call has ended; until then that call runs alone.
     """
 
     def __init__(self, cost: float, *, spent: float = 0.0, name: str = "shared budget") -> None:
@@ -40,7 +40,7 @@ class SharedBudget:
 
     @asynccontextmanager
     async def hold(self, session_id: str, model: str) -> AsyncGenerator[bool]:
-        """Wait until there is room for a call, and keep it until the call ends. Yields False: there never will be."""
+        """Wait for room for a call, and reserve it until the call ends. Yields False when there never will be."""
         if self.above is None:
             async with self._hold(session_id, model) as is_affordable:
                 yield is_affordable
@@ -89,7 +89,7 @@ class SharedBudget:
                 loop.call_soon_threadsafe(freed.set)
 
     def _take(self, session_id: str, model: str) -> bool | None:
-        """Keep room for a call and return True; False: there is none, None: there may be when another call ends."""
+        """Reserve room for a call and return True; False: there is none, None: wait until another call ends."""
         with self._lock:
             need = self._dearest.get(model, math.inf)
             used = self.spent + sum(kept for _, kept in self._held.values())
@@ -105,7 +105,7 @@ class SharedBudget:
 
 
 class SharedBudgets:
-    """The budgets that clients have named, by id; beyond the limit the oldest are forgotten."""
+    """Shared budgets by id, as named by clients; beyond the limit the oldest are forgotten."""
 
     def __init__(self, known: dict[str, SharedBudget] | None = None) -> None:
         self._by_id = dict(known or {})

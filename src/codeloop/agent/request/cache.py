@@ -1,4 +1,4 @@
-"""What a run keeps of its requests from step to step, so that each is the one before with something added."""
+"""A run's cache of request parts, so that each request is the previous one with additions."""
 
 from itertools import chain, takewhile
 from operator import is_
@@ -25,14 +25,14 @@ NOT_FOR_SMALL = frozenset(
         *("todoread", "todowrite", "webfetch"),
     )
 )
-"""Tools that small models are not offered: what these do, the others do as well, or it is too much for them."""
+"""Tools that small models are not offered: redundant or too complex for them."""
 
 _SHORT = 8
 """Entries of a conversation in which no turn is long enough for a rewrite to pay."""
 
 
 class RequestCache:
-    """System prompts, tools and turns as they were sent last; what has not changed is not made again."""
+    """Caches system prompts, tools and turns of the last request; only changes are computed again."""
 
     def __init__(self) -> None:
         self._systems: dict[tuple[str, str], str] = {}
@@ -47,10 +47,10 @@ class RequestCache:
         self._rejected: frozenset[str] = frozenset()
         self._superseded = SupersededOutputs()
         self.takes_format = True
-        """Whether no service of the run has refused to be told the format of an answer."""
+        """Whether no service of the run has refused a response format."""
 
     def system(self, engine: Engine, session: Session, agent: Agent, info: ModelInfo) -> str:
-        """Return the system prompt, made once a run."""
+        """Return the system prompt, built once a run."""
         key = (agent.name, info.ref)
         if key not in self._systems:
             self._systems[key] = system_prompt(engine, session, agent, info)

@@ -1,4 +1,4 @@
-"""For how long a service is asked to keep the beginning of requests: an hour where that costs less. Pure."""
+"""How long a service should cache the start of requests: an hour where that costs less. Pure."""
 
 from collections.abc import Sequence
 
@@ -13,8 +13,8 @@ SHORT, LONG = 5 * 60_000, 60 * 60_000
 def wants_hour(entries: Sequence[Entry], info: ModelInfo) -> bool:
     """Return whether the session's requests so far would have cost less with a cache that is kept for an hour.
 
-    To write to such a cache costs more for every token; it saves writing the whole conversation again after a pause of
-    more than five minutes. Who paused once will again.
+    Writing to such a cache costs more for every token; it saves writing the whole conversation again after a pause of
+    more than five minutes. A session with one such pause will have others.
     """
     prices, saved, extra = info.prices, 0.0, 0.0
     if prices.hour_write <= prices.cache_write:

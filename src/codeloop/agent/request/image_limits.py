@@ -1,4 +1,4 @@
-"""How many images and PDFs a request may hold: services refuse more, and the session could not continue."""
+"""Limits the images and PDFs of a request: services refuse more, and the session could not continue."""
 
 from collections.abc import Iterable, Sequence
 
@@ -30,7 +30,7 @@ def limit_images(turns: Sequence[Turn], count: int = IMAGES.value, size: int = I
                 size -= len(piece.data)
             content.append(piece)
         whole = all(new is old for new, old in zip(content, turn.content, strict=True))
-        kept.append(turn if whole else UserTurn(tuple(content)))  # adapters know a turn they have sent by identity
+        kept.append(turn if whole else UserTurn(tuple(content)))  # adapters recognise a sent turn by identity
     return tuple(kept)
 
 

@@ -1,4 +1,4 @@
-"""The one place where our parts become model messages. Pure; repairs; an entry always projects to the same turns.
+"""The only place where our parts become model messages. Pure; repairs; an entry always yields the same turns.
 
 It guarantees: every call has exactly one result, right after the turn that made it; no turn is empty; arguments are
 whole JSON objects; thinking is sent back only when it is complete; what a model can't read is named in its place.
@@ -41,12 +41,12 @@ from codeloop.store.conversation import Entry
 PENDING = "Interrupted: this call has no result."
 LEFT_OUT = "[The output was left out to save room. Make the call again if you need it.]"
 BROKEN_OFF = "[interrupted]"
-"""Marks an answer of which only the beginning came."""
+"""Marks an incomplete answer."""
 ATTACHED = "Attached by the tool {name}:"
 
 
 CHANGED_FILES = "changedFiles"
-"""In the metadata of an answer's part: the files that others changed since the session read them."""
+"""Metadata key of an answer's part: the files that others changed since the session read them."""
 CHANGED = (
     "<system-reminder>Changed since you read them, not by you: {names}. Read again what you need.</system-reminder>"
 )
@@ -97,7 +97,7 @@ def _assistant_turns(
 def describe_changed_files(part: TextPart) -> tuple[UserTurn, ...]:
     """Return a line naming files that were read and have changed, to stand before an answer; () for none.
 
-    It is made of a stored part, so each later request has it at the same place.
+    It derives from a stored part, so each later request has it at the same place.
     """
     names: list[str] = (part.metadata or {}).get(CHANGED_FILES, [])
     if not names:

@@ -1,4 +1,4 @@
-"""The system prompt: who the agent is, where it works, and what the project's people want it to know."""
+"""The system prompt: the agent's role, its environment, and the project's instructions."""
 
 import os
 from datetime import datetime
@@ -12,14 +12,14 @@ from codeloop.schema.message import Session
 from codeloop.workspace.project_facts import project_facts
 
 SAMPLING = "sampling"
-"""The agent that answers servers: what it says goes to them, so it is told nothing of the project."""
+"""The agent that answers MCP servers: its output goes to them, so it gets no project facts."""
 PROMPTS = Path(__file__).with_name("prompts")
 OWN_PROMPTS = frozenset(("plan", "general", "explore"))
 """Built-in agents with a prompt of their own; every other agent without one gets that of build."""
 
 
 def system_prompt(engine: Engine, session: Session, agent: Agent, info: ModelInfo) -> str:
-    """Put the prompt together. It depends on nothing that changes during a session but the files it quotes."""
+    """Build the system prompt. During a session it changes only with the files it quotes."""
     if agent.native and agent.name == SAMPLING and agent.prompt is None:
         return read_prompt(SAMPLING).strip()
     usual = "small" if is_small(info) else "build"

@@ -1,4 +1,4 @@
-"""What of a conversation a request shows after a compaction: the summary, the user's own words, and the recent tail.
+"""Selects the entries of a request after a compaction: the summary, the user's own words, and the recent tail.
 
 Pure. Before the first compaction it is simply everything.
 """
@@ -25,7 +25,7 @@ SAID = """What the user said until then, word for word:
 class Window(Struct, frozen=True):
     """Which entries are shown: all, or those from `start` on without the summary at `place` and the request for it.
 
-    `head` is the turn that stands for what is left out; empty when nothing is.
+    `head` is the turn that replaces the omitted entries; empty when none are.
     """
 
     head: tuple[UserTurn, ...] = ()
@@ -85,7 +85,7 @@ def select_prompts(entries: tuple[Entry, ...]) -> list[str]:
 
 
 def select_pins(entries: tuple[Entry, ...]) -> list[str]:
-    """Return the texts that a person has pinned, the newest that fit the budget, in their order."""
+    """Return the texts that the user has pinned, the newest that fit the budget, in their order."""
     kept: list[str] = []
     left = KEPT_PINS.value
     for part in reversed([part for entry in entries for part in read_pinned(entry)]):

@@ -1,4 +1,4 @@
-"""A step of a turn whose answer is to be JSON of a given schema: what the model is told, what its answer is worth."""
+"""A step whose answer must be JSON of a given schema: how the model is asked, and how the answer is checked."""
 
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
@@ -32,13 +32,13 @@ WRONG = "That is not the answer that was asked for:\n{problems}\n"
 AGAIN_BY_TOOL = f"Call {NAME} with the whole answer, corrected."
 AGAIN_BY_TEXT = "Answer with the whole JSON, corrected, and nothing else."
 WRONG_ANSWER = "wrongAnswer"
-"""In the metadata of a call, or of the part of a prompt that the program made: what was wrong with an answer."""
+"""Metadata key of a call, or of a generated prompt's part: what was wrong with an answer."""
 REFUSED = frozenset({400, 404, 415, 422, 501})
-"""What services answer to a format that they do not know, or not with this schema."""
+"""Errors of services for an unsupported format or schema."""
 
 
 class StructuredStep:
-    """What a step does beside others when a prompt has a format."""
+    """The additional work of a step when a prompt has a format."""
 
     def __init__(self, engine: Engine, info: AssistantMessage, wanted: JSON, cache: RequestCache) -> None:
         self._engine = engine
@@ -55,7 +55,7 @@ class StructuredStep:
         """The tools of the step: with the one that takes the answer."""
 
     def prepare(self, model: ChatModel, request: ModelRequest) -> tuple[ChatModel, ModelRequest]:
-        """Return the model and the request that ask for the answer in the form that the service knows."""
+        """Return the model and the request that ask for the format in the way the service supports."""
         info = model.info
         fields = native_fields(info, quirks_of(info), self._shape) if self._cache.takes_format else None
         schema = msgspec.json.encode(self._shape.schema).decode()
@@ -63,7 +63,7 @@ class StructuredStep:
         other = self._by_tool(info, request) if info.tool_call else as_text
         if fields is not None:
             self._again = AGAIN_BY_TEXT
-            return _Falling(model, other, self._fall_back), replace(as_text, body=fields)
+            return _FallbackModel(model, other, self._fall_back), replace(as_text, body=fields)
         self._again = AGAIN_BY_TOOL if info.tool_call else AGAIN_BY_TEXT
         return model, other
 
@@ -150,8 +150,8 @@ class StructuredStep:
         return [message_updated(prompt), part_updated(part)]
 
 
-class _Falling:
-    """A model that is asked in another way when its service refuses the first request before anything came of it."""
+class _FallbackModel:
+    """A model that is asked in another way when its service refuses the first request at once."""
 
     def __init__(self, model: ChatModel, other: ModelRequest, fall_back: Callable[[], None]) -> None:
         self._model = model
@@ -186,7 +186,7 @@ def format_problems(problems: Sequence[Problem]) -> str:
 
 
 def is_refused(event: Finished) -> bool:
-    """Return whether a service refused the form that it was asked for."""
+    """Return whether a service refused the requested format."""
     error = event.error
     return isinstance(error, APIError) and error.data.status_code in REFUSED
 

@@ -1,4 +1,4 @@
-"""Whether a JSON Schema is one, and whether a value is what it says; with deadlines, since schemas can be costly."""
+"""Validates JSON Schemas, and values against them; with deadlines, since schemas can be costly."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,7 +18,7 @@ _LINE = 1024 * 1024
 
 
 class Problem(Struct, frozen=True):
-    """What is wrong, and where: the keys and indexes that lead there."""
+    """A problem, and its path: keys and indexes."""
 
     path: tuple[str | int, ...]
     message: str
@@ -29,11 +29,11 @@ class Problem(Struct, frozen=True):
 
 
 class SchemaTooCostly(CodeloopError):
-    """A check did not come to its end."""
+    """A check did not finish."""
 
 
 async def schema_problems(schema: Any, environment: Mapping[str, str]) -> list[Problem]:
-    """Find the problems of a schema; none: it can be asked for."""
+    """Return the problems of a schema; none: it is usable."""
     if not is_object(schema):
         return [Problem((), "a schema is a JSON object")]
     if len(msgspec.json.encode(schema)) > SCHEMA_BYTES.value:

@@ -1,4 +1,4 @@
-"""Checks a JSON Schema, and a value against it, in a process of its own: a pattern can keep Python busy for ever.
+"""Validates a JSON Schema, and a value against it, in a separate process: a pattern can keep Python busy for ever.
 
 Reads `{"schema", "value"?}` and writes `[{"path": [keys and indexes], "message"}]`, the place being one of the value,
 else of the schema. Nothing is fetched: a `$ref` finds what the schema holds, and the published meta-schemas.
@@ -50,7 +50,7 @@ def _check(given: dict[str, Any]) -> list[tuple[tuple[str | int, ...], str]]:
     for whole in checker.iter_errors(given["value"]):
         error = whole
         while deeper := [each for each in error.context or () if len(each.absolute_path) > len(error.absolute_path)]:
-            error = max(deeper, key=lambda each: len(each.absolute_path))  # what is wrong in the branch that fits best
+            error = max(deeper, key=lambda each: len(each.absolute_path))  # the errors of the best matching branch
         found.append((tuple(error.absolute_path), _describe(error)))
         if len(found) == PROBLEMS:
             break
@@ -66,7 +66,7 @@ def _describe(error: ValidationError | SchemaError) -> str:
 
 
 def _find_lost_references(schema: Any) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Yield each `$ref` that leads nowhere."""
+    """Yield each unresolvable `$ref`."""
     root: Resource[Any] = Resource.from_contents(schema, default_specification=DRAFT202012)
     waiting = [(root, REGISTRY.resolver_with_root(root))]
     while waiting:

@@ -1,4 +1,4 @@
-"""What a session's calls must pass besides its own rules, because of where the session comes from."""
+"""Ceilings: further rules that a session's calls must pass, inherited from the session that created it."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -9,7 +9,7 @@ from codeloop.schema.permission import PermissionRule, Profile
 from codeloop.schema.wire import JSON, Wire
 
 WITHIN = "within"
-"""Where a session keeps its ceilings in its metadata."""
+"""The key of the ceilings in a session's metadata."""
 
 
 class Ceiling(Wire):
@@ -27,7 +27,7 @@ NOTHING = Ceiling(permission=(PermissionRule(permission="*", pattern="*", action
 
 
 def read_ceilings(session: Session) -> tuple[Ceiling, ...]:
-    """Return the ceilings that a session keeps: the agent that called it, those of the session that it is a copy of."""
+    """Return a session's stored ceilings: of the agent that called it, and of the session that it was copied from."""
     try:
         return msgspec.convert((session.metadata or {}).get(WITHIN, []), tuple[Ceiling, ...])
     except msgspec.ValidationError:
@@ -41,9 +41,9 @@ def with_ceilings(metadata: JSON | None, ceilings: tuple[Ceiling, ...]) -> JSON 
 
 
 def ceilings_of(line: Sequence[Session], profile_of: Callable[[Sequence[Session]], Profile]) -> Iterator[Ceiling]:
-    """Yield every ceiling of a session: its own, and the sessions that it is a child of with theirs.
+    """Yield every ceiling of a session: its own, and its parents with theirs.
 
-    `line`: the session and those that it is a child of, the nearest first; `profile_of`: the profile of the first one
+    `line`: the session and its parents, the nearest first; `profile_of`: the profile of the first one
     of such a line.
     """
     for number, session in enumerate(line):

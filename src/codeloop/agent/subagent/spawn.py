@@ -1,4 +1,4 @@
-"""Subagents: a call that is answered by another agent, in a session of its own."""
+"""Starts subagents: a call answered by another agent, in its own session."""
 
 import asyncio
 from collections.abc import Callable
@@ -59,7 +59,7 @@ async def _join(working: asyncio.Task[SubtaskResult]) -> SubtaskResult:
     try:
         return await working
     except asyncio.CancelledError:
-        if working.cancelled():  # by a person who aborted the child, not its parent
+        if working.cancelled():  # the user aborted the child, not its parent
             task = asyncio.current_task()
             if task is None or not task.cancelling():
                 raise ToolFailure("The subagent was cancelled by the user.") from None
@@ -69,7 +69,7 @@ async def _join(working: asyncio.Task[SubtaskResult]) -> SubtaskResult:
 
 
 async def _work(engine: Engine, parent: Session, child: Session, metadata: JSON, *, background: bool) -> SubtaskResult:
-    """Wait for a place, run the child, and store how it stands all the while."""
+    """Wait for a free slot, run the child, and keep its state stored."""
     renewing = asyncio.create_task(engine.store.leases.keep(child.id))
     noted = partial(note, engine.store, child.id, background=background)
     try:
@@ -120,7 +120,7 @@ def _policy(engine: Engine, parent: Session, child: Session) -> Policy:
 
 
 async def _run_bounded(engine: Engine, session_id: str) -> Stop:
-    """Run a child until it stops, or is stopped because it works for too long or shows nothing."""
+    """Run a child until it stops, or exceeds its time limit or shows no progress."""
     running = asyncio.create_task(engine.hooks.run_turn(run, engine, session_id))
     watching = asyncio.create_task(overdue(engine.store, session_id))
     stopping = asyncio.create_task(wait_for_stop(engine.stop_file))
@@ -136,7 +136,7 @@ async def _run_bounded(engine: Engine, session_id: str) -> Stop:
 
 
 def _within(engine: Engine, call: ToolPart) -> tuple[Ceiling, ...]:
-    """Return the ceiling that a call sets: the agent that makes it, whatever the session's agent is by now."""
+    """Return the ceiling that a call sets: the agent that makes it, even if the session's agent changed."""
     agent = engine.store.context_view(call.session_id).agent_of(call.message_id)
     return (Ceiling(agent=agent),) if agent else ()
 
@@ -177,7 +177,7 @@ def _child(engine: Engine, parent: Session, agent: Agent, task: Subtask, within:
 
 
 def _check_tree(engine: Engine, parent: Session) -> None:
-    """Refuse one more subagent than a session and those below it may ever start; stored, so a restart counts on."""
+    """Raise ToolFailure beyond the total of subagents of a session tree; counted from the store."""
     *_, root = lineage(engine.store, parent.id)
     most = TREE_SUBAGENTS.value if engine.subagents.most is None else engine.subagents.most
     started, waiting = 0, [root.id]
@@ -193,9 +193,9 @@ def _check_tree(engine: Engine, parent: Session) -> None:
 
 
 def _own_model(engine: Engine, agent: Agent, task: Subtask) -> ModelRef | None:
-    """Return the model of a subagent that is not its parent's: the task's, else the agent's with its variant.
+    """Return a subagent's own model (not its parent's): the task's, else the agent's with its variant.
 
-    Where neither names one, it is that of `subagents.model`.
+    If neither has one, it is `subagents.model`.
     """
     if task.model is None and agent.model is None and engine.subagents.model is not None:
         return parse_ref(engine.subagents.model)

@@ -1,4 +1,4 @@
-"""Subagents at work: how many at once, and for how long."""
+"""Running subagents: how many at once, and for how long."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -21,19 +21,19 @@ class Supervisor:
 
     @property
     def any_running(self) -> bool:
-        """Return whether a subagent works or waits for its turn."""
+        """Return whether a subagent is running or waiting for a slot."""
         return bool(self._working)
 
     def working(self, session_id: str) -> asyncio.Task[SubtaskResult] | None:
-        """Return the work of the subagent that has this session, while it goes on."""
+        """Return the task of the subagent with this session while it runs, else None."""
         return self._working.get(session_id)
 
     def list_working(self) -> list[str]:
-        """Return the sessions of the subagents that work or wait for their turn."""
+        """Return the sessions of the running and waiting subagents."""
         return list(self._working)
 
     def begin(self, session_id: str, work: Coroutine[None, None, SubtaskResult]) -> asyncio.Task[SubtaskResult]:
-        """Start a subagent's work. Raises ToolFailure when it works already."""
+        """Start a subagent. Raises ToolFailure when it is already running."""
         if session_id in self._working:
             work.close()
             raise ToolFailure(
@@ -45,13 +45,13 @@ class Supervisor:
         return task
 
     def _forget(self, session_id: str, done: asyncio.Task[SubtaskResult]) -> None:
-        """Drop one that has ended; how it ended is stored in its session."""
+        """Remove one that has ended; its session stores the outcome."""
         del self._working[session_id]
         if not done.cancelled():
             done.exception()
 
     async def cancel(self, session_id: str) -> None:
-        """End a subagent's work and wait until what there was is stored."""
+        """Cancel a subagent and wait until its state is stored."""
         task = self._working.get(session_id)
         if task is not None:
             task.cancel()
@@ -64,7 +64,7 @@ class Supervisor:
 
 
 class Patience(Struct, frozen=True):
-    """How long a subagent may work, and show nothing; how often that is looked at. All in seconds."""
+    """How long a subagent may run, how long without progress, and how often that is checked, in seconds."""
 
     work: float = SUBAGENT_TIME.seconds
     silence: float = SUBAGENT_IDLE.seconds
@@ -75,9 +75,9 @@ PATIENCE = Patience()
 
 
 async def overdue(store: Store, session_id: str, patience: Patience = PATIENCE) -> str:
-    """Wait until a subagent has worked for too long, or shown no sign of life; return the reason.
+    """Wait until a subagent has exceeded its time limit or its idle limit; return the reason.
 
-    Time spent waiting for a person does not count.
+    Time spent waiting for the user does not count.
     """
     heard = asyncio.Event()
     listening = asyncio.create_task(_listen(store, session_id, heard))

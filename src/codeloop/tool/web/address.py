@@ -1,4 +1,4 @@
-"""What a URL names. Pure."""
+"""Strict parsing of URLs. Pure."""
 
 import re
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 
 
 class WebUrl(Struct, frozen=True):
-    """A URL, read. `host` is lower-case ASCII without a final dot, an address in its usual spelling without brackets.
+    """A parsed URL. `host` is lower-case ASCII without a final dot, an address in its usual spelling without brackets.
 
     `target`: path and query as they are sent. `literal`: the host is an address. `odd`: an address in a spelling that
     hides what it is (octal, hexadecimal, one number, short forms, other scripts' digits, IPv4 inside IPv6).
@@ -57,12 +57,12 @@ class WebUrl(Struct, frozen=True):
         return None if is_local_name(self.host) else proxy_for(self.scheme, self.host, self.port, environment)
 
     def to_https(self) -> "WebUrl":
-        """Return the same place over HTTPS."""
+        """Return the same URL over HTTPS."""
         return replace(self, scheme="https", port=PORTS["https"])
 
 
 def parse(url: str) -> WebUrl:
-    """Read a URL. Raises ToolFailure for whatever is not plain HTTP(S), or could be read in two ways."""
+    """Parse a URL. Raises ToolFailure for what is not plain HTTP(S), or ambiguous."""
     text = url.strip()
     if len(text) > WEB_URL.value:
         raise ToolFailure(f"The URL is longer than {WEB_URL.value} characters.", advice="Give a shorter one.")

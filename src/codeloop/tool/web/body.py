@@ -1,4 +1,4 @@
-"""Reading a body that may be endless, or a few bytes that unpack to gigabytes."""
+"""Reads a response body with a limit: it may be endless, or a decompression bomb."""
 
 from collections.abc import AsyncIterator, Callable
 
@@ -65,7 +65,7 @@ class _Inflater:
                     self._pending = data
                     break
                 if self._has_member and data[:2] != _GZIP:
-                    self._is_over = True  # padding, or whatever follows: every reader leaves it out
+                    self._is_over = True  # padding or trailing data, which every reader ignores
                     break
                 self._engine = zlib.decompressobj(wbits=_window(data))
             try:

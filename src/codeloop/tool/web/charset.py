@@ -1,4 +1,4 @@
-"""Which characters the bytes of a page stand for. Pure."""
+"""Detects and decodes the character set of a page. Pure."""
 
 import codecs
 import re
@@ -16,7 +16,7 @@ _KNOWN = re.compile(
     r"|mac(intosh|-?cyrillic|-?roman)|hz-gb-2312"
 )
 _READ_AS = {
-    # Pages that say the first are written in the second, and browsers read them so.
+    # Pages that declare the first use the second, and browsers decode them so.
     "ascii": "cp1252",
     "us-ascii": "cp1252",
     "latin1": "cp1252",
@@ -73,7 +73,7 @@ def _find_declared(head: bytes) -> str | None:
     if found is None:
         return None
     label = _codec(found.group(1).decode("ascii", "replace"))
-    # A declaration that can be read as ASCII is not itself in UTF-16.
+    # A declaration that is readable as ASCII can't be UTF-16.
     return "utf-8" if label is not None and label.startswith(("utf-16", "utf-32")) else label
 
 

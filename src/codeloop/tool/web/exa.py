@@ -104,7 +104,7 @@ def _key(service: SearchService) -> dict[str, str]:
 
 
 async def _answer(service: SearchService, response: SearchResponse, number: int) -> _Message:
-    """Return the message that answers request `number`; others before it are left out."""
+    """Return the message that answers request `number`; earlier ones are skipped."""
     try:
         if not response.headers.get("content-type", "").lower().startswith("text/event-stream"):
             return msgspec.json.decode(await response.whole(), type=_Message)

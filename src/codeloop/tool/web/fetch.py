@@ -35,16 +35,16 @@ Dial = Callable[[str, int], tuple[str, int]]
 
 USER_AGENT = f"Mozilla/5.0 (compatible; codeloop/{__version__})"
 AGREED = "agreed"
-"""In the metadata of a question about a private address: the page is allowed already."""
+"""Metadata key of a question about a private address: the page itself is already permitted."""
 _UPGRADE_ADDRESSES = 2
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
 class Network(Struct, frozen=True):
-    """The way out: how names are looked up, whom TLS trusts, which proxies the environment names.
+    """Access to the network: DNS lookup, TLS trust, and proxies of the environment.
 
-    `dial` maps a checked address to the one that is connected to; only tests change it. `hosts`: the names that this
-    machine knows by itself.
+    `dial` maps a checked address to the one to connect to; only tests change it. `hosts`: names of this machine's
+    hosts file.
     """
 
     environment: Mapping[str, str] = struct_field(default_factory=dict[str, str])
@@ -64,7 +64,7 @@ class FetchRequest(Struct, frozen=True):
 
 
 class FetchResponse(Struct, frozen=True):
-    """An answer. `headers` have lower-case names; `notes` say what a reader must know of the way here.
+    """A response. `headers` have lower-case names; `notes`: remarks on the redirects.
 
     `left`: seconds that are left of those that were wanted.
     """
@@ -82,7 +82,7 @@ class FetchResponse(Struct, frozen=True):
 async def fetch(wanted: FetchRequest, ask: Ask, network: Network) -> FetchResponse:
     """Get a URL, asking `webfetch` for each URL and `webfetch_private` for each host that is not public.
 
-    Raises ToolFailure when no answer comes; an answer with an error status is an answer. What `ask` raises passes.
+    Raises ToolFailure without a response; an error status is a response. Errors of `ask` are passed on.
     """
     fetching = _Fetch(wanted, ask, network)
     try:
@@ -104,7 +104,7 @@ class _Budget:
 
     @asynccontextmanager
     async def spend(self) -> AsyncGenerator[None]:
-        """Bound what is done inside, and take its time off. Raises ToolFailure when nothing is left."""
+        """Limit the block by the time left, and subtract its duration. Raises ToolFailure when nothing is left."""
         started = time.monotonic()
         try:
             async with asyncio.timeout(max(0.0, self.left)):
@@ -119,13 +119,13 @@ class _Budget:
 
 
 class _Fetch:
-    """The way from one URL to its answer; lives for one call."""
+    """One fetch: from a URL through redirects to the response."""
 
     def __init__(self, wanted: FetchRequest, ask: Ask, network: Network) -> None:
         self._wanted, self._ask, self._network = wanted, ask, network
         self._budget = _Budget(wanted.seconds, wanted.seconds)
         self._admitted: set[tuple[str, str]] = set()
-        """Hosts with the addresses for which leave was given: a name may have another one at the next look."""
+        """Hosts with their permitted addresses: a later lookup may return others."""
         self._plain: set[str] = set()
         self._notes: list[str] = []
         self._transports: list[AsyncHTTPTransport] = []
@@ -164,12 +164,12 @@ class _Fetch:
             self._wanted.given if spelled == self._wanted.url.strip() else {**self._wanted.given, "redirect": spelled}
         )
         need = Need(permission="webfetch", patterns=tuple(patterns), always=("*",), metadata=given)
-        if not self._is_looked_up_here(place):  # looking it up would tell others of it
+        if not self._is_looked_up_here(place):  # looking it up would reveal it to others
             await self._ask(need)
             return
         try:
             _, concerns = await self._look_up(place)
-        except ToolFailure:  # a page that may not be fetched is refused, whether it is there or not
+        except ToolFailure:  # a forbidden page is refused, whether it exists or not
             await self._ask(need)
             raise
         private = self._private_needs(place, concerns)
@@ -177,11 +177,11 @@ class _Fetch:
         self._admit(place, concerns)
 
     def _is_looked_up_here(self, place: WebUrl) -> bool:
-        """Return whether no name server of others learns of a host when it is looked up."""
+        """Return whether a host is resolved on this machine, without a name server."""
         return place.literal or is_reached_offline(place.host) or has_own_address(place.host, self._network.hosts)
 
     async def _open(self, place: WebUrl) -> tuple[WebUrl, "Response"]:
-        """Return the head of the answer and where it came from: HTTPS is tried first for public hosts."""
+        """Return the response's head and its URL: HTTPS is tried first for public hosts."""
         addresses, is_public = await self._addresses(place)
         async with self._budget.spend():
             if is_public and _may_be_secured(place) and place.host not in self._plain:

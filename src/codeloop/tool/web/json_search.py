@@ -1,4 +1,4 @@
-"""Searches by services that answer one request with JSON: Tavily, Brave and SearXNG."""
+"""Search services with a plain JSON API: Tavily, Brave and SearXNG."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What a fetched body becomes: markdown, text, an attachment, or a clear refusal."""
+"""Converts a fetched body to markdown, text or an attachment, or refuses it with a reason."""
 
 import asyncio
 from collections.abc import Mapping
@@ -59,7 +59,7 @@ class Page(Struct, frozen=True):
 async def convert(
     source: PageSource, form: Format, environment: Mapping[str, str], seconds: float = PAGE_TIME.seconds
 ) -> Page:
-    """Turn a body into what was asked for, in `seconds`. Raises ToolFailure for what can be shown in no way."""
+    """Convert a body to the wanted form, within `seconds`. Raises ToolFailure for what can't be shown."""
     kind = media_type(source.data[:_SNIFFED])
     if kind is not None:
         return await _document(source, kind, environment, seconds)

@@ -1,6 +1,6 @@
 """The program that turns HTML into markdown or text: on standard input what links are relative to, and the page.
 
-It is a process of its own because a hostile page can take any time and memory: the caller ends it at its deadline, the
+It is a separate process because a hostile page can take any time and memory: the caller kills it at its deadline, the
 system at its memory limit. It imports nothing of ours and runs as a file. Its arguments: `plain` or `markdown`, the
 seconds and bytes of memory that it may use, and the elements that are left out.
 On standard output one line: `{"text": ..., "deep": whether parts were nested too deeply}` or `{"error": why}`.

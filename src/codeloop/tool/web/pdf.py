@@ -1,4 +1,4 @@
-"""The text of a PDF, read by a process that may be ended at any time."""
+"""Extracts the text of a PDF, in a process that may be killed at any time."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress

@@ -1,6 +1,6 @@
 """The program that reads a PDF: the file on standard input, JSON lines on standard output.
 
-It is a process of its own because a hostile PDF can take any time and memory: the caller ends it at its deadline, the
+It is a separate process because a hostile PDF can take any time and memory: the caller kills it at its deadline, the
 system at its memory limit. It imports nothing of ours and runs as a file, with the pages, characters and bytes of
 memory that it may use as its arguments.
 Lines: `{"pages": n}` or `{"error": "encrypted"}` first, then `{"text": ...}` a page.
@@ -24,7 +24,7 @@ def main(pages: int, characters: int, memory: int) -> None:
     from pypdf import PdfReader
 
     reader = PdfReader(io.BytesIO(sys.stdin.buffer.read()))
-    # Many PDFs are encrypted with an empty password, only to say what may be done with them.
+    # Many PDFs are encrypted with an empty password, only to declare usage rights.
     if reader.is_encrypted and not reader.decrypt(""):
         _say({"error": "encrypted"})
         return

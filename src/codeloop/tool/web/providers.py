@@ -1,4 +1,4 @@
-"""The search services, and which of them is used."""
+"""The table of search services, and the choice among them."""
 
 from collections.abc import Mapping
 
@@ -53,17 +53,17 @@ PROVIDERS = (
         needs_key=False,
     ),
 )
-"""In the order in which variables of the environment choose one."""
+"""In the order in which the environment's variables are tried."""
 
 SEARCH_KEYS = tuple(name for provider in PROVIDERS for name in provider.keys)
-"""The variables that child processes never get."""
+"""Variables that child processes never get."""
 
 
 def search_provider(settings: SearchConfig | None, environment: Mapping[str, str]) -> SearchProvider | None:
     """Return the service that `settings` name, else the one that has a key or an address in the environment.
 
-    A service without a key (Exa's) is only used when the settings name it: no query leaves the machine that nobody
-    wanted to.
+    A service without a key (Exa's) is only used when the settings name it: no query leaves the machine
+    unintended.
     """
     if settings is not None:
         return next((row for row in PROVIDERS if row.id == settings.provider), None)

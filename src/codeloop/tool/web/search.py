@@ -1,4 +1,4 @@
-"""The tools of a search service."""
+"""Builds the tools of the configured search service."""
 
 from collections.abc import Mapping
 
@@ -27,7 +27,7 @@ def _configure(
     configured = settings.base_url if settings else None
     base_url = configured or _first(provider.addresses, environment) or provider.base_url
     key = settings.api_key if settings else None
-    # A key of the environment belongs to the service's own origin; another address must name its key beside it.
+    # An environment's key belongs to the service's own origin; another address needs its own key in the settings.
     if key is None and (configured is None or configured.rstrip("/") == provider.base_url):
         key = _first(provider.keys, environment)
     fault = ""

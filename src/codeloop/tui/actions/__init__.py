@@ -1,1 +1,1 @@
-"""What the commands of the terminal UI do."""
+"""The functions behind the commands of the terminal UI."""

@@ -1,4 +1,4 @@
-"""Commands that choose what is for the next prompts."""
+"""Commands that choose the agent, model or profile of the next prompts."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ from codeloop.tui.dialogs.profiles import profile_picker
 from codeloop.tui.ui import Ui
 
 BY_NAME = "yolo"
-"""The profile that is only chosen by its name: a key pressed once too often must not allow everything."""
+"""A profile that is only chosen by name: one key press too many must not allow everything."""
 
 
 async def switch_agent(ui: Ui, _words: str) -> None:
@@ -27,7 +27,7 @@ async def switch_agent_back(ui: Ui, _words: str) -> None:
 
 
 async def switch_variant(ui: Ui, _words: str) -> None:
-    """Let the model think with the next of its efforts; after the last one, as it does by itself."""
+    """Switch to the model's next thinking effort; after the last one, to its default."""
     model = ui.choices.answering(ui.tab)
     variants = ui.choices.variants(ui.tab)
     if model is None or not variants:
@@ -39,27 +39,27 @@ async def switch_variant(ui: Ui, _words: str) -> None:
 
 
 async def switch_recent(ui: Ui, _words: str) -> None:
-    """Let the model answer that was chosen before the present one."""
+    """Switch to the model chosen before the current one."""
     _step_model(ui, ui.choices.memory.read().recent, 1, "No other model was chosen lately.")
 
 
 async def switch_recent_back(ui: Ui, _words: str) -> None:
-    """Let the model answer that was chosen after the present one."""
+    """Switch to the model chosen after the current one."""
     _step_model(ui, ui.choices.memory.read().recent, -1, "No other model was chosen lately.")
 
 
 async def switch_favourite(ui: Ui, _words: str) -> None:
-    """Let the next favourite answer."""
+    """Switch to the next favourite model."""
     _step_model(ui, ui.choices.memory.read().favourites, 1, "There is no other favourite.")
 
 
 async def switch_favourite_back(ui: Ui, _words: str) -> None:
-    """Let the favourite before answer."""
+    """Switch to the previous favourite model."""
     _step_model(ui, ui.choices.memory.read().favourites, -1, "There is no other favourite.")
 
 
 async def choose_profile(ui: Ui, words: str) -> None:
-    """Choose what needs no question in this session, or take the profile that is named."""
+    """Choose the session's permission profile, or take the named one."""
     tab, name = ui.tab, words.strip()
     if not name:
         name = await ask(ui, profile_picker(ui.choices.profile_of(tab) or "auto", lambda: ui.appearance.styles)) or ""
@@ -74,7 +74,7 @@ async def choose_profile(ui: Ui, words: str) -> None:
 
 
 async def switch_profile(ui: Ui, _words: str) -> None:
-    """Let the next profile say what needs no question; the one that asks nothing is only taken by its name."""
+    """Switch to the next permission profile, skipping the one that asks nothing."""
     names: list[Profile] = [each for each in PROFILES if each != BY_NAME]
     now = ui.choices.profile_of(ui.tab) or "auto"
     at = next((place for place, each in enumerate(names) if each == now), -1)
@@ -89,7 +89,7 @@ async def _take_profile(ui: Ui, name: str) -> None:
     if tab.session is not None:
         session = await hold_profile(ui.client, tab.session.id, name)
         if tab.view is not None:
-            tab.view.learn(session)  # before its event comes: the key may be pressed again at once
+            tab.view.learn(session)  # before its event arrives: the key may be pressed again at once
     ui.draw()
 
 
@@ -110,5 +110,5 @@ def _step_model(ui: Ui, refs: Sequence[str], by: int, none: str) -> None:
     if not [name for name in names if name != now]:
         raise UsageProblem(f"{none} {ui.keys.key_of('model_list')} lists all.")
     at = names.index(now) if now in names else -1 if by > 0 else 0
-    ui.tab.model = models[(at + by) % len(models)]  # not the latest from now on: the next step would lead back
+    ui.tab.model = models[(at + by) % len(models)]  # don't make it the latest: the next step would lead back
     ui.draw()

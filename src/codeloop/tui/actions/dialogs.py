@@ -1,4 +1,4 @@
-"""Commands that open a dialog, and do what was chosen in it."""
+"""Commands that open a dialog and act on the choice."""
 
 import asyncio
 import time
@@ -40,11 +40,11 @@ from codeloop.tui.widgets.prompt.entry import PromptEntry
 
 T = TypeVar("T")
 ROOMY = 60
-"""Columns from which on all keys of a command are named, not only the first."""
+"""The screen width, in cells, from which all keys of a command are listed, not only the first."""
 
 
 async def ask(ui: Ui, screen: Screen[T]) -> T | None:
-    """Show a screen and return what it closes with; the prompt has the keys again then."""
+    """Show a screen and return its result; then the prompt gets the focus back."""
     answered: asyncio.Future[T | None] = asyncio.get_running_loop().create_future()
     ui.push_screen(screen, answered.set_result)
     result = await answered
@@ -107,7 +107,7 @@ async def go_back(ui: Ui, _words: str) -> None:
 
 
 async def _take_step(ui: Ui, step: TimelineStep | None) -> None:
-    """Do what was chosen in the timeline."""
+    """Carry out the choice made in the timeline."""
     if step is None:
         return
     if step.what == "jump":

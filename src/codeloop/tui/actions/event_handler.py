@@ -1,4 +1,4 @@
-"""What the screen does about an event, besides showing it."""
+"""Reactions of the UI to events: redrawing, toasts, notifications, refreshing."""
 
 import time
 from typing import Literal
@@ -26,15 +26,15 @@ from codeloop.tui.state.frame_rate import Debounce, Frames
 from codeloop.tui.ui import Ui
 
 DEBOUNCE = 0.3
-"""Seconds that files change before the sidebar asks which they were."""
+"""Seconds of file changes that the sidebar collects before it asks for the list."""
 LONG = 10.0
-"""Seconds of a turn after which the user looks elsewhere, and wants to know of its end."""
+"""A turn longer than this, in seconds, notifies the user when it ends."""
 STEP = 0.05
-"""Seconds after a message changed until it is asked which prompts still wait."""
+"""Seconds after a message's change until the queued prompts are asked for."""
 
 
 TOAST = 10.0
-"""Seconds that a message stays that does not say for how long."""
+"""Default seconds of a toast."""
 
 
 _SEVERITY: dict[str, Literal["information", "warning", "error"]] = {
@@ -46,7 +46,7 @@ _SEVERITY: dict[str, Literal["information", "warning", "error"]] = {
 
 
 class EventHandler:
-    """Hears every event of the project, many hundred a second: what takes long is done once for many of them."""
+    """Handles every event of the project, hundreds a second: slow work is done once for many of them."""
 
     def __init__(self, ui: Ui) -> None:
         self._ui = ui
@@ -94,7 +94,7 @@ class EventHandler:
         )
 
     def redraw(self) -> None:
-        """Draw what another size or another tab has room for; what the sidebar shows of it is asked for afterwards."""
+        """Draw for another size or another tab; then refresh the sidebar's data."""
         self._frames.want()
         self._sidebar.want()
 
@@ -109,6 +109,6 @@ class EventHandler:
 
 
 async def _choose_anew(ui: Ui) -> None:
-    """Learn what can be chosen now that the configuration has changed."""
+    """Reload agents, models and commands after a change of the configuration."""
     await ui.choices.look()
     ui.draw()

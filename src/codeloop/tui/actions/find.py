@@ -1,4 +1,4 @@
-"""Finds a text in the conversation that is shown, wherever it stands in what is stored of it."""
+"""Finds a text in the shown conversation, including messages that are not loaded yet."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -12,9 +12,9 @@ from codeloop.tui.ui import Ui
 from codeloop.tui.widgets.session_tab import SessionTab
 
 PAUSE = 0.15
-"""Seconds without a key before what is typed is looked for."""
+"""Seconds without a key before the search starts."""
 ABOVE = 3
-"""Of the screen's rows, the part of them that stays above what was found: a third."""
+"""The match is shown below this fraction of the screen's rows: a third."""
 
 
 async def find_in_conversation(ui: Ui, words: str) -> None:
@@ -27,7 +27,7 @@ async def find_in_conversation(ui: Ui, words: str) -> None:
 
 
 class ConversationSearch:
-    """What is looked for in a tab, and which of the places is shown. One thing is done at a time, the newest wins."""
+    """A search in a tab and its current match. One action runs at a time; the newest replaces it."""
 
     def __init__(self, ui: Ui, tab: SessionTab) -> None:
         self._ui = ui
@@ -37,23 +37,23 @@ class ConversationSearch:
         self._is_complete = True
         self._at = 0
         self._opened: dict[str, str] = {}
-        """The items that were opened to show a place, each with its message."""
+        """The items that were opened to show a match, each with its message."""
         self._origin = _place(tab)
         self._task: asyncio.Task[Any] | None = None
 
     def look_for(self, text: str) -> None:
-        """Find a text, and show the last place at or above where one was."""
+        """Find a text, and show the last match at or above the current position."""
         if text != self._query:
             self._do(self._look(text))
 
     def step(self, by: int) -> None:
-        """Show the next place above (-1) or below (1); after the last the first."""
+        """Show the next match above (-1) or below (1), wrapping around."""
         if self._found:
             self._at = (self._at + by) % len(self._found)
             self._do(self._show())
 
     def leave(self, *, stays: bool) -> None:
-        """Close the bar; go back to where one was, unless one `stays`."""
+        """Close the bar; unless `stays`, scroll back to the original position."""
         if self._task is not None:
             self._task.cancel()
         self._tab.find_bar.close()
@@ -94,7 +94,7 @@ class ConversationSearch:
         await self._show()
 
     def _nearest(self) -> int:
-        """Return the last place in a message that begins at or above what was in sight; else the last of all."""
+        """Return the last match in a message that begins at or above the visible rows; else the last of all."""
         key, _, follows = self._origin
         message = next((each.message_id for each in self._found if key in {each.message_id, each.part_id}), "")
         at = len(self._found) - 1
@@ -103,7 +103,7 @@ class ConversationSearch:
         return max(place for place, each in enumerate(self._found) if each.message_id == message)
 
     async def _show(self) -> None:
-        """Bring the present place in sight: read its message, open its item, mark it."""
+        """Scroll to the current match: load its message, open its item, mark it."""
         match, tab = self._found[self._at], self._tab
         more = "" if self._is_complete else "+"
         tab.find_bar.say(f"{self._at + 1} of {len(self._found)}{more}")
@@ -125,7 +125,7 @@ class ConversationSearch:
         transcript.refresh()
 
     def _open(self, match: TextMatch) -> None:
-        """Open the item of a place that may be folded; close the one that was opened for another place."""
+        """Open the item of a match if it is folded; close the one opened for another match."""
         view, key = self._tab.view, match.message_id if match.kind in {"prompt", "summary"} else match.part_id
         if view is None or key in self._opened:
             return
@@ -144,7 +144,7 @@ class ConversationSearch:
 
 
 def _place(tab: SessionTab) -> tuple[str, int, bool]:
-    """Return where one is: the key of the item at the top, the rows above it, and whether the end is followed."""
+    """Return the scroll position: the top item's key, the rows above it, and whether the end is followed."""
     transcript = tab.transcript
     top = round(transcript.scroll_y)
     block = transcript.blocks.block_at(top)
@@ -153,7 +153,7 @@ def _place(tab: SessionTab) -> tuple[str, int, bool]:
 
 
 def _go_back(tab: SessionTab, origin: tuple[str, int, bool]) -> None:
-    """Go back to where one was."""
+    """Restore a scroll position."""
     key, rows, follows = origin
     first = tab.transcript.blocks.top_of(key)
     if follows or first is None:

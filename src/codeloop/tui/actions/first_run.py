@@ -1,4 +1,4 @@
-"""The first start: a provider is chosen, tried, and answers from then on; five keys to begin with."""
+"""The first start: choose and try a provider, then show a tour of five keys."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -19,7 +19,7 @@ LATER = "No model can be used yet. /connect sets one up; a prompt that you send 
 
 
 async def begin(ui: Ui) -> None:
-    """Ask for a provider of models at the first start; who is already writing is not interrupted."""
+    """Ask for a provider at the first start, without interrupting a user who is typing."""
     if ui.tab.prompt.entry.text or len(ui.screen_stack) > 1:
         ui.say(LATER, "warning")
     else:
@@ -27,14 +27,14 @@ async def begin(ui: Ui) -> None:
 
 
 def name_server(ui: Ui, server: str) -> None:
-    """Say once that a server on this machine answers, which is used because nothing else was chosen."""
+    """Tell once that a local model server is used because nothing else was chosen."""
     model = ui.choices.answering(ui.tab)
     if model is not None and _is_first(ui.launch.state_folder / "local-server"):
         ui.say(FOUND.format(server=server, model=one_line(model.model_id, 60)))
 
 
 async def connect(ui: Ui) -> bool:
-    """Let a provider be chosen; return whether a model can be used now. Words for the prompt go there."""
+    """Show the provider dialog; return whether a model is usable now. Text meant for the prompt goes there."""
     picker = ProviderPicker(make_context(ui), TITLE)
     chosen = await ask(ui, picker)
     await ui.choices.look()
@@ -47,23 +47,23 @@ async def connect(ui: Ui) -> bool:
 
 
 async def offer_tour(ui: Ui) -> None:
-    """Show five keys to begin with to who has not seen them yet."""
+    """Show the tour to a user who has not seen it yet."""
     if _is_first(ui.launch.state_folder / "tour"):
         await show_tour(ui, "")
 
 
 async def check_tmux(ui: Ui) -> None:
-    """Say once on this machine that tmux does not tell Shift with Enter from Enter."""
+    """Warn once per machine that tmux does not distinguish Shift+Enter from Enter."""
     seen = ui.launch.state_folder / "tmux-keys"
     if not seen.exists() and (await ask_tmux("#{extended-keys}")).strip() == "off" and _is_first(seen):
         ui.say(TMUX)
 
 
 def _is_first(seen: Path) -> bool:
-    """Return whether something is said for the first time, and remember that it was."""
+    """Return whether a notice is new, and remember that it was shown."""
     if seen.exists():
         return False
-    with suppress(OSError):  # where nothing can be kept, it is said each time
+    with suppress(OSError):  # where nothing can be stored, it is shown each time
         make_private(seen.parent)
         write_atomically(seen, b"shown\n")
     return True

@@ -1,4 +1,4 @@
-"""The project behind the screen: opened while the first screen is shown, closed when the user leaves."""
+"""Opens the project while the first screen is shown, and closes it when the user leaves."""
 
 import os
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from codeloop.tui.widgets.prompt.entry import PromptEntry
 
 
 async def open_target(ui: Ui, ask_trust: AskTrust, changed: Callable[[Event], object]) -> None:
-    """Open what the UI was started with, and keep it until the user leaves. An error ends the program.
+    """Open the target of the UI, and keep it open until the user leaves. An error ends the program.
 
     `changed`: called when sessions have changed.
     """
@@ -31,7 +31,7 @@ async def open_target(ui: Ui, ask_trust: AskTrust, changed: Callable[[Event], ob
 
 
 async def _serve(ui: Ui, target: Target, sessions: OpenSessions) -> None:
-    """Show the session that was chosen, send the first prompt, and wait until the user leaves."""
+    """Show the chosen session, send the first prompt, and wait until the user leaves."""
     found = await ui.launch.chosen(target)
     ui.sessions = sessions
     await ui.choices.connect(target)
@@ -53,7 +53,7 @@ async def _serve(ui: Ui, target: Target, sessions: OpenSessions) -> None:
 
 
 async def _welcome(ui: Ui) -> None:
-    """Help who is here for the first time to a model, and to the keys that matter."""
+    """Help a new user to a model and the main keys."""
     if ui.choices.answering(ui.tab) is None:
         from codeloop.tui.actions.first_run import begin
 

@@ -1,4 +1,4 @@
-"""Commands that show what a session costs, what fills its window, and which rules count."""
+"""Commands that show a session's cost, context window and permission rules."""
 
 from collections.abc import Callable, Sequence
 
@@ -47,7 +47,7 @@ async def show_memory(ui: Ui, _words: str) -> None:
 
 
 async def show_permissions(ui: Ui, _words: str) -> None:
-    """Show the rules that count, what was always allowed and can be revoked here, and what was decided lately."""
+    """Show the effective rules, the revocable "always" grants, and recent decisions."""
     client, session = ui.client, ui.tab.session
     asked = PermissionQuery(session_id=session.id if session is not None else None, agent=ui.choices.agent_of(ui.tab))
 

@@ -1,4 +1,4 @@
-"""What the user says goes to the session, which its first prompt creates."""
+"""Sends prompts, shell lines and commands to the session, creating it for the first prompt."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -68,7 +68,7 @@ async def send(ui: Ui, tab: SessionTab, entry: PromptEntry, delivery: Delivery, 
 
 
 async def send_next(ui: Ui, session_id: str) -> None:
-    """Send the prompt that waited for the end of a session's turn; after an error or a stop it goes on waiting."""
+    """Send the prompt queued for the end of a session's turn; after an error or a stop it stays queued."""
     tab = next((tab for tab in ui.tabs if tab.session is not None and tab.session.id == session_id), None)
     if tab is None or tab.view is None:
         return
@@ -81,7 +81,7 @@ async def send_next(ui: Ui, session_id: str) -> None:
 
 
 async def look_for_queued(ui: Ui) -> None:
-    """Show which prompts the running turns have not taken up yet."""
+    """Show which prompts the running turns have not included yet."""
     for tab in ui.tabs:
         if tab.view is not None and tab.view.is_busy:
             await tab.prompt.queue.look()
@@ -111,7 +111,7 @@ async def run_slash(ui: Ui, tab: SessionTab, name: str, words: str, files: tuple
 
 @asynccontextmanager
 async def _keep_on_failure(ui: Ui, tab: SessionTab, entry: PromptEntry) -> AsyncGenerator[str]:
-    """Yield the id for the message of a prompt, which stands in the editor again if it fails without being stored."""
+    """Yield a prompt's message id; if sending fails without storing it, the prompt returns to the editor."""
     message_id = new_id("msg")
     try:
         yield message_id
@@ -133,7 +133,7 @@ async def _is_stored(ui: Ui, tab: SessionTab, message_id: str) -> bool:
 
 
 async def _session(ui: Ui, tab: SessionTab, entry: PromptEntry) -> Session | None:
-    """Return a tab's session; a new one, if it has none. None: no model can be used, and the prompt is kept."""
+    """Return a tab's session; a new one, if it has none. None: no model is usable, and the prompt is kept."""
     tab.forget_notices()
     async with tab.creating:  # a second prompt waits for the session that the first one creates
         await ui.is_open.wait()
@@ -151,14 +151,14 @@ async def _session(ui: Ui, tab: SessionTab, entry: PromptEntry) -> Session | Non
 
 
 async def hold_profile(client: Client, session_id: str, name: str) -> Session:
-    """Let a profile say what needs no question in a session from now on. Raises CodeloopError."""
+    """Set the permission profile of a session. Raises CodeloopError."""
     session = await client.call(SESSION_GET, SessionId(session_id=session_id))
     metadata = {**(session.metadata or {}), PROFILE: name}
     return await client.call(SESSION_UPDATE, UpdateSession(session_id=session_id, metadata=metadata))
 
 
 async def _has_model(ui: Ui, tab: SessionTab, entry: PromptEntry) -> bool:
-    """Return whether a model can answer; who has none is asked for one while the prompt stands where it was."""
+    """Return whether a model can answer; otherwise offer to set one up while the prompt is kept."""
     if ui.choices.answering(tab) is not None:
         return True
     await ui.choices.look()
@@ -174,12 +174,12 @@ async def _has_model(ui: Ui, tab: SessionTab, entry: PromptEntry) -> bool:
 
 
 def _client(ui: Ui, session: Session) -> Client:
-    """Return the client of a session: one that is not shown may be another directory's."""
+    """Return the client of a session, which may be in another directory."""
     return ui.sessions.client_of(session) if ui.sessions is not None else ui.client
 
 
 def _tell(ui: Ui, answer: MessageWithParts) -> None:
-    """Say why a turn ended, unless it is simply done or the conversation shows it."""
+    """Show why a turn ended, unless it is simply done or the conversation shows it."""
     stop = answer.stop
     if stop is not None and stop.goal is not None and stop.goal.status == "done":
         ui.say(describe_reached(stop.goal), "success")

@@ -1,4 +1,4 @@
-"""Commands that do something to the session that is shown."""
+"""Commands that act on the shown session."""
 
 from codeloop.client.undo_redo import redo_last, undo_last
 from codeloop.kit.terminal_text import one_line
@@ -16,7 +16,7 @@ _TITLE = 40  # characters of one that a message names
 
 
 async def interrupt(ui: Ui, _words: str) -> None:
-    """Stop the turn, when the key is pressed a second time; without one, take away what the program said.
+    """Stop the turn at the second press; without a turn, dismiss the program's messages.
 
     Without a turn and with an empty prompt, the second press shows the earlier prompts to go back to.
     """
@@ -37,7 +37,7 @@ async def interrupt(ui: Ui, _words: str) -> None:
 
 
 async def stop_all(ui: Ui, _words: str) -> None:
-    """Stop what every server, terminal and run of this user works on."""
+    """Stop the running turns of all of this user's servers, terminals and runs."""
     found = await ui.client.call(STOP_ALL, NoArguments())
     if found.left:
         names = ", ".join(one_line(each.title, _TITLE) for each in found.left)
@@ -56,7 +56,7 @@ async def undo(ui: Ui, _words: str) -> None:
     before, left = _find_undone_prompt(ui, session), list[str]()
     await undo_last(ui.client, session, dry_run=False, say=lambda _: None, warn=left.append)
     ui.tab.forget_notices()
-    if left:  # what was undone stands in the conversation
+    if left:  # the conversation shows what was undone
         ui.say("\n".join(left), "warning")
     if ui.tab.prompt.entry.text in {"", before}:
         await _write_on_undone(ui)
@@ -75,7 +75,7 @@ async def redo(ui: Ui, _words: str) -> None:
 
 
 async def _write_on_undone(ui: Ui) -> None:
-    """Put the prompt that is undone into the editor."""
+    """Put the undone prompt into the editor."""
     session = await ui.client.call(SESSION_GET, SessionId(session_id=ui.session.id))
     ui.tab.prompt.set_entry(PromptEntry(_find_undone_prompt(ui, session)), is_undone=True)
 
@@ -89,7 +89,7 @@ def _find_undone_prompt(ui: Ui, session: Session) -> str:
 
 
 async def compact(ui: Ui, _words: str) -> None:
-    """Put a summary in the place of the conversation."""
+    """Replace the conversation by a summary."""
     session = ui.session
     model = ui.choices.answering(ui.tab)
     if model is None:

@@ -1,4 +1,4 @@
-"""The settings of the UI itself: what each is, in which file it is set, and a change that holds at once."""
+"""The UI's own settings for the settings dialog: their values, their files, and changing them at once."""
 
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -32,7 +32,7 @@ ABOUT = {
 
 
 def list_settings(ui: Ui) -> list[Setting]:
-    """Return the settings that can be changed here as they are in the files now."""
+    """Return the settings that can be changed here, read from the files."""
     sources = read_settings(ui.launch.settings_files)
     types = get_type_hints(UiSettings)
     found: list[Setting] = []
@@ -56,7 +56,7 @@ def list_settings(ui: Ui) -> list[Setting]:
 
 
 async def change_setting(ui: Ui, setting: Setting, value: Any) -> None:
-    """Write a setting in the user's own file (None: take it out), and let it hold. Raises CodeloopError."""
+    """Write a setting to the user's own file (None: remove it), and apply it. Raises CodeloopError."""
     file, key = ui.launch.own_settings, setting.keys[0]
     if file is None:
         raise UsageProblem("There is no folder for settings here.")

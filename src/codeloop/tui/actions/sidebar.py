@@ -1,4 +1,4 @@
-"""What the sidebar shows is asked for: after a turn, when another session is shown, when it is opened."""
+"""Refreshes the sidebar: after a turn, when another session is shown, when it is opened."""
 
 from codeloop.schema.api.session_requests import SessionDiffQuery
 from codeloop.schema.operation import LSP_STATUS, MCP_STATUS, SESSION_DIFF, VCS_GET, NoArguments
@@ -8,7 +8,7 @@ from codeloop.tui.widgets.sidebar import Sidebar, SideInfo
 
 
 async def refresh_sidebar(ui: Ui, _words: str = "") -> None:
-    """Ask what has changed since, if the sidebar is shown. Raises CodeloopError."""
+    """Load the sidebar's data, if it is shown. Raises CodeloopError."""
     if not ui.appearance.has_sidebar(ui.size.width) or ui.sessions is None:
         return
     client, session = ui.client, ui.tab.session

@@ -1,4 +1,4 @@
-"""Commands about what is being written: the editor outside, and prompts that are put aside."""
+"""Commands on the draft: the external editor, and the stash of prompts."""
 
 from codeloop.tui.actions.dialogs import ask
 from codeloop.tui.dialogs.stash import stash_list
@@ -11,18 +11,18 @@ async def edit_prompt(ui: Ui, _words: str) -> None:
 
 
 async def push_stash(ui: Ui, _words: str) -> None:
-    """Put the prompt aside."""
+    """Push the prompt onto the stash."""
     if not ui.tab.prompt.run("stash_push"):
         ui.notify("There is nothing to stash: the prompt is empty.")
 
 
 async def pop_stash(ui: Ui, _words: str) -> None:
-    """Take back what was put aside last."""
+    """Pop the latest prompt from the stash."""
     ui.tab.prompt.run("stash_pop")
 
 
 async def choose_stashed(ui: Ui, _words: str) -> None:
-    """Choose among the prompts that were put aside."""
+    """Choose among the stashed prompts."""
     prompt = ui.tab.prompt
     chosen = await ask(ui, stash_list(prompt.store, lambda: ui.appearance.styles))
     if chosen is not None:

@@ -1,4 +1,4 @@
-"""Commands that open, close and change tabs, and that leave."""
+"""Commands that open, close and switch tabs, and that leave the program."""
 
 import time
 
@@ -10,7 +10,7 @@ from codeloop.tui.ui import Ui
 from codeloop.tui.widgets.prompt.entry import PromptEntry
 
 MOST = 9
-"""Tabs at a time."""
+"""The most tabs."""
 STOPS = "Press again to leave and stop the turn"
 JUST_NOW = 1.0
 """Seconds after the end of a turn in which a key may still be meant to stop it."""
@@ -37,7 +37,7 @@ async def close(ui: Ui, _words: str) -> None:
 
 
 async def close_deleted(ui: Ui, session_id: str) -> None:
-    """Close the tab of a session that was deleted, here or elsewhere; what is written in it is put aside."""
+    """Close the tab of a deleted session; its draft is stashed."""
     for tab in [tab for tab in ui.tabs if tab.session is not None and tab.session.id == session_id]:
         tab.prompt.draft_keeper.push()
         await ui.close_tab(tab)
@@ -54,7 +54,7 @@ async def show_previous(ui: Ui, _words: str) -> None:
 
 
 async def show_parent(ui: Ui, _words: str) -> None:
-    """Show the session whose subagent is shown."""
+    """Show the parent session of the shown subagent."""
     session = ui.session
     if session.parent_id is None:
         raise UsageProblem("This session is no subagent's.")
@@ -72,7 +72,7 @@ async def show_previous_child(ui: Ui, _words: str) -> None:
 
 
 async def leave(ui: Ui, key: str) -> None:
-    """Leave the program; asks for the key again while a turn runs that would be stopped, or has only just ended.
+    """Leave the program; the key must be pressed again while a turn runs, or has only just ended.
 
     `key`: one that has to be pressed twice.
     """

@@ -43,7 +43,7 @@ async def scroll_line_down(ui: Ui, _words: str) -> None:
 
 
 async def show_first(ui: Ui, _words: str) -> None:
-    """Scroll to the first message; what lies between it and what is known is read behind it."""
+    """Scroll to the first message; the messages in between are loaded afterwards."""
     view, sessions = ui.tab.view, ui.sessions
     if sessions is not None and view is not None and view.cursor is not None:
         await sessions.read_first(view)
@@ -82,7 +82,7 @@ async def show_last_prompt(ui: Ui, _words: str) -> None:
 
 
 def show_item(ui: Ui, key: str) -> None:
-    """Scroll to an item of the conversation, by its key; one that is not known is passed over."""
+    """Scroll to an item of the conversation, by its key; an unknown one is ignored."""
     transcript = ui.tab.transcript
     if (top := transcript.blocks.top_of(key)) is not None:
         transcript.by(top - transcript.scroll_y)
@@ -102,7 +102,7 @@ async def toggle_thinking(ui: Ui, _words: str) -> None:
 
 
 async def toggle_details(ui: Ui, _words: str) -> None:
-    """Show or hide what calls gave."""
+    """Show or hide the outputs of calls."""
     ui.appearance.details = not ui.appearance.details
     ui.restyle()
     ui.notify(f"Details of calls are {_state(ui.appearance.details)}.", timeout=2)
@@ -119,7 +119,7 @@ async def toggle_lowest(ui: Ui, _words: str) -> None:
 
 
 async def show_status(ui: Ui, _words: str) -> None:
-    """Say where this is, who answers, and what it has cost."""
+    """Show the directory, the model, and the cost."""
     session, model = ui.tab.session, ui.choices.answering(ui.tab)
     lines = [ui.launch.server, session.directory if session else ui.launch.directory]
     if session is not None:
@@ -134,12 +134,12 @@ async def show_status(ui: Ui, _words: str) -> None:
 
 
 async def suspend(ui: Ui, _words: str) -> None:
-    """Go back to the shell until it is told to go on."""
+    """Suspend the program (Ctrl+Z)."""
     ui.action_suspend_process()
 
 
 def _to_prompt(ui: Ui, step: int) -> None:
-    """Scroll to the next (1) or the previous (-1) prompt, seen from the top of the screen."""
+    """Scroll to the next (1) or the previous (-1) prompt, relative to the top of the screen."""
     view, transcript = ui.tab.view, ui.tab.transcript
     if view is None:
         return

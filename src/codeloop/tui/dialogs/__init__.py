@@ -1,1 +1,1 @@
-"""What opens above a conversation: lists to choose from, settings, help."""
+"""Dialogs above a conversation: lists to choose from, settings, help."""

@@ -1,4 +1,4 @@
-"""A session written to a file: for people as HTML or Markdown, for `codeloop import` as JSON."""
+"""Exports a session to a file: HTML or Markdown for reading, JSON for `codeloop import`."""
 
 import asyncio
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The MCP servers: what each is doing and why, switched on and off, signed in at."""
+"""The dialog of MCP servers: their state and its reason, connecting, disconnecting, signing in."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -32,7 +32,7 @@ ELSEWHERE = "If that browser is on another machine, paste the address that it en
 
 
 class McpPicker(Picker[str]):
-    """The servers by name. Enter connects one, or signs in where it wants that."""
+    """Lists the servers by name. Enter connects one, or signs in where needed."""
 
     def __init__(self, context: DialogContext) -> None:
         self._given = context
@@ -64,7 +64,7 @@ class McpPicker(Picker[str]):
         return Pick(name, name, detail, mark=mark, note=note, look=look)
 
     def choose(self, value: str) -> None:
-        """Connect a server; the list shows how that goes, and others can be connected meanwhile."""
+        """Connect a server in the background; the list shows its progress."""
         wants_sign_in = self._now[value].status == "needs_auth"
         self._carry_out(partial(self._sign_in if wants_sign_in else self._connect, value), value)
 
@@ -90,7 +90,7 @@ class McpPicker(Picker[str]):
         return name is not None and await self._given.client.call(MCP_DISCONNECT, McpName(name=name))
 
     async def _sign_in(self, name: str | None) -> bool:
-        """Open the server's page where there is a browser, and take what is pasted where it is elsewhere."""
+        """Open the sign-in page in a browser, or accept a pasted code when the browser is on another machine."""
         if name is None:
             return False
         client = self._given.client

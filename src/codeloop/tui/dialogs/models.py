@@ -1,4 +1,4 @@
-"""The models: what they cost and hold, favourites, the latest ones, thinking effort, and why one can't be used."""
+"""The dialog of models: prices, context, favourites, recent ones, thinking effort, and why one is unusable."""
 
 from collections.abc import Iterator, Sequence
 
@@ -48,7 +48,7 @@ class ModelPicker(Picker[ModelRef]):
         return picks
 
     def _group_picks(self, providers: Sequence[ProviderDetails]) -> Iterator[Pick[ModelRef]]:
-        """Yield favourites, then the latest ones, then all others by provider."""
+        """Yield favourites, then recent ones, then all others by provider."""
         listed = {reference(pick.value): pick for provider in providers for pick in self._of(provider, "")}
         liked = self._memory.read()
         recent = [ref for ref in liked.recent if ref not in liked.favourites]
@@ -95,7 +95,7 @@ class ModelPicker(Picker[ModelRef]):
 
 
 def variant_picker(context: DialogContext, model: ModelRef) -> Picker[ModelRef]:
-    """Return a list of the thinking efforts of a model, which closes with the model in one of them."""
+    """Return a list of a model's thinking efforts; it closes with the model and the chosen one."""
 
     async def list_variants() -> Sequence[Pick[ModelRef]]:
         usable = await context.client.call(CONFIG_PROVIDERS, NoArguments())
@@ -126,5 +126,5 @@ def figures(model: Model) -> str:
 
 
 def why_not(provider: ProviderDetails) -> str:
-    """Return why the models of a provider that is not connected can't be used."""
+    """Return why the models of an unconnected provider are unusable."""
     return f"needs a key ({provider.env[0]})" if provider.env else "is not set up"

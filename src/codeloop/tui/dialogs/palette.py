@@ -1,4 +1,4 @@
-"""Every command, to run it or to look up its keys."""
+"""The command palette and the list of keys."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from codeloop.tui.dialogs.picker import Picker
 
 
 class PaletteRow(Struct, frozen=True):
-    """A command. `keys` as people write them; `problem`: why it can't be run now."""
+    """A command. `keys` as they are displayed; `problem`: why it can't be run now."""
 
     id: str
     title: str

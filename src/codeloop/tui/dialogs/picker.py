@@ -1,4 +1,4 @@
-"""A list to choose from: what is typed filters it, keys act on a row. Thousands of rows stay fast."""
+"""A list dialog with a filter and row actions; stays fast with thousands of rows."""
 
 from asyncio import sleep
 from collections.abc import Sequence
@@ -23,11 +23,11 @@ from codeloop.tui.widgets.rows_view import RowsView
 NARROW, WIDE = 92, 150
 """Cells of the box without and with a preview."""
 PREVIEW_FROM = 110
-"""Cells of the screen from which on there is a preview."""
+"""The screen width, in cells, from which there is a preview."""
 _AROUND, _LEAST_AROUND = 10, 3
-"""Rows of the screen that are not the list's; on a small one."""
+"""Rows of the screen besides the list; on a small one."""
 _NOTE = 250
-"""Characters of what is said of a row."""
+"""Characters of a row's note."""
 _MOVES = {"up": -1, "ctrl+p": -1, "down": 1, "ctrl+n": 1}
 _KEYS = frozenset({"enter", "escape", "pageup", "pagedown", "ctrl+home", "ctrl+end"})
 LOADING = "Loading…"
@@ -35,23 +35,23 @@ NOTHING = "Nothing matches what you typed."
 
 
 class FilterInput(LineInput):
-    """Takes what is typed; keys that mean something in the list are the picker's."""
+    """The filter's input; keys that act on the list go to the picker."""
 
     async def on_key(self, event: events.Key) -> None:
-        """Leave keys to the picker before this line takes them."""
+        """Offer keys to the picker first."""
         if isinstance(self.screen, Picker) and self.screen.press(event.key):
             event.stop()
             event.prevent_default()
 
     def on_input_changed(self, changed: Input.Changed) -> None:
-        """Filter by what is typed now."""
+        """Apply the filter."""
         changed.stop()
         if isinstance(self.screen, Picker):
             self.screen.take_typed()
 
 
 class Picker(Dialog[T | None], Generic[T]):
-    """Closes with the value that was chosen, or None."""
+    """Closes with the chosen value, or None."""
 
     DEFAULT_CSS = """
     Picker #picker-body { height: auto; }
@@ -62,17 +62,17 @@ class Picker(Dialog[T | None], Generic[T]):
         super().__init__(colours)
         self.source = source
         self.typed = ""
-        """What is typed to filter the list, and was typed when it was closed."""
+        """The filter's text, also after it was closed."""
         self._list = PickList[T](finds_groups=source.finds_groups)
         self._preview = PickPreview(self, source)
         self._message = LOADING
         self._typed = ""
-        """What the rows were filtered by."""
+        """The applied filter."""
         self._chooses = False
-        """Enter came before the rows did."""
+        """Enter was pressed before the rows were loaded."""
 
     def compose(self) -> ComposeResult:
-        """Yield the title, the line to type in, the list with its preview, and the keys."""
+        """Yield the title, the filter, the list with its preview, and the keys."""
         with Vertical(id="dialog-box"):
             yield RowsView("picker-title")
             yield FilterInput(placeholder="Type to filter", id="picker-filter")
@@ -109,7 +109,7 @@ class Picker(Dialog[T | None], Generic[T]):
         self._chooses = False
 
     def _filter(self, keep: T | None = None) -> None:
-        """Show what fits what is typed; the cursor is on the first row, or on a value to keep."""
+        """Show the matching rows; the cursor goes to the first, or to a value to keep."""
         query = self.typed = self.query_one(FilterInput).value
         self._list.filter(query, keep)
         if query.strip() and self._list.picks and not self._list.found:
@@ -151,13 +151,13 @@ class Picker(Dialog[T | None], Generic[T]):
         preview.styles.height = room
 
     def press(self, key: str) -> bool:
-        """Take a key; return whether it means something in the list."""
+        """Handle a key; return whether it acts on the list."""
         actions = {action.key: action for action in self.source.actions}
         if self.is_over:
             return True
         if key not in _MOVES and key not in _KEYS and key not in actions:
             return False
-        self.take_typed()  # what was typed before this key may still wait to be looked at
+        self.take_typed()  # the filter may not be applied yet
         page = max(self.query_one("#picker-list", RowsView).size.height - 1, 1)
         match key:
             case "escape":
@@ -198,7 +198,7 @@ class Picker(Dialog[T | None], Generic[T]):
             self.choose(pick.value)
 
     def choose(self, value: T) -> None:
-        """Close with the value that was chosen."""
+        """Close with the chosen value."""
         self.dismiss(value)
 
     async def _act(self, action: PickAction[T]) -> None:
@@ -209,7 +209,7 @@ class Picker(Dialog[T | None], Generic[T]):
             self.notify(inert(str(error)), severity="error", markup=False)
 
     def take_typed(self) -> None:
-        """Show what fits what is typed, if that is something else than before."""
+        """Apply the filter, if its text has changed."""
         if self.is_over or (text := self.query_one(FilterInput).value) == self._typed:
             return
         self._typed, self._chooses = text, False
@@ -219,7 +219,7 @@ class Picker(Dialog[T | None], Generic[T]):
             self.run_worker(partial(self._find_more, text), exclusive=True, group="search")
 
     async def _find_more(self, text: str) -> None:
-        """Add what is found elsewhere for what is typed, once the user pauses."""
+        """Add search results from elsewhere, once the user pauses."""
         await sleep(PAUSE)
         if self.source.search is None or len(text.strip()) < 3:
             return
@@ -234,7 +234,7 @@ class Picker(Dialog[T | None], Generic[T]):
         self._filter(keep)
 
     def _tell(self) -> None:
-        """Report where the cursor is, and show the preview of that."""
+        """Report the value under the cursor, and show its preview."""
         value = self.current
         if self.source.on_move is not None:
             self.source.on_move(value)

@@ -1,4 +1,4 @@
-"""The profiles: what a session does without a question."""
+"""The dialog of permission profiles: what a session does without a question."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""The sessions of a project: find one by title or by what was said in it, look into it, rename, fork, delete it."""
+"""The dialog of sessions: find one by title or content, preview, rename, fork, delete it."""
 
 import time
 from collections.abc import Sequence
@@ -52,7 +52,7 @@ WAITS, WORKS = "waits for you", "works"
 
 
 class SessionPicker(Picker[str]):
-    """Closes with the id of the session to open: one that was chosen, or a new fork of it."""
+    """Closes with the id of the session to open: the chosen one, or a new fork of it."""
 
     def __init__(self, context: DialogContext, pins: SessionPins, current: str = "") -> None:
         self._given = context
@@ -143,7 +143,7 @@ class SessionPicker(Picker[str]):
 
 
 async def _states(client: Client) -> dict[str, str]:
-    """Return which sessions work, and which wait for an answer: to their own question or a subagent's."""
+    """Return which sessions are running, and which wait for an answer (their own or a subagent's)."""
     none = NoArguments()
     states = await client.call(SESSION_STATUS, none)
     found = {session_id: WORKS for session_id, state in states.items() if not isinstance(state, Idle)}
@@ -156,13 +156,13 @@ async def _states(client: Client) -> dict[str, str]:
 
 
 def deletion(title: str, children: int) -> str:
-    """Return the question before a session with so many subagents is deleted."""
+    """Return the confirmation text for deleting a session with so many subagents."""
     with_them = f" and {children} session{'' if children == 1 else 's'} of its subagents" if children else ""
     return f"“{one_line(title, 80)}”{with_them} will be deleted, with everything said there."
 
 
 async def latest(context: DialogContext, session_id: str, width: int) -> Sequence[Row]:
-    """Return the end of what was said in a session."""
+    """Return the last messages of a session as rows."""
     query = ListMessages(session_id=session_id, limit=_PREVIEWED)
     return message_rows(await context.client.call(SESSION_MESSAGES, query), context.colours(), width)
 
@@ -176,7 +176,7 @@ def day_name(day: date) -> str:
 
 
 class ForkPicker(Picker[str]):
-    """The tree of forks that a session is in, each below what it was made from; closes with the id of one."""
+    """The tree of forks around a session; closes with the id of one."""
 
     def __init__(self, context: DialogContext, session: Session) -> None:
         self._given = context
@@ -213,7 +213,7 @@ class ForkPicker(Picker[str]):
         return picks
 
     async def _where(self, fork: Session) -> str:
-        """Return before which prompt a fork was made; "": at the end."""
+        """Return the prompt before which a fork was made; "": at the end."""
         session_id, message_id = _origin(fork)
         if not message_id:
             return ""
@@ -227,12 +227,12 @@ class ForkPicker(Picker[str]):
 
 
 def _branch(depth: int) -> str:
-    """Return the branch that is drawn before a row at this depth."""
+    """Return the tree lines before a row at this depth."""
     return f"└{'──' * (depth - 1)} " if depth else ""
 
 
 def _origin(session: Session) -> tuple[str, str]:
-    """Return from which session a fork was made, and which of its messages was the first one left out; "": none."""
+    """Return a fork's original session, and the first message left out; "": none."""
     match (session.metadata or {}).get(FORK):
         case {"sessionID": str(session_id), **more}:
             return session_id, str(more.get("messageID") or "")

@@ -1,4 +1,4 @@
-"""Settings: what each is, where that was set, and a change of it."""
+"""The dialog of settings: their values, their origin, and changing them."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
@@ -27,7 +27,7 @@ ON_OFF = ("true", "false")
 class Setting(Struct, frozen=True):
     """A setting that can be changed here. `keys` lead to it; `choices`: what it can be, empty: any text.
 
-    `value` as JSON, "" where nothing sets it; `origin`: the file and line that set it; `default`: what holds else.
+    `value` as JSON, "" where nothing sets it; `origin`: the file and line that set it; `default`: the value otherwise.
     """
 
     keys: tuple[str, ...]
@@ -152,14 +152,14 @@ def _values(setting: Setting, context: DialogContext) -> Picker[str]:
 
 
 def _short(place: str) -> str:
-    """Return a place below the home folder from there; of a long one the end: the file and line."""
+    """Shorten a path: relative to the home folder, and of a long one only the end."""
     home = f"{Path.home()}/"
     place = f"~/{place.removeprefix(home)}" if place.startswith(home) else place
     return place if len(place) <= _PLACE else f"…{place[1 - _PLACE :]}"
 
 
 def _parse(setting: Setting, text: str) -> object:
-    """Return a typed value as JSON: empty takes it out."""
+    """Return a typed value as JSON; empty removes the setting."""
     if not text:
         return None
     return text == ON_OFF[0] if setting.choices == ON_OFF else text

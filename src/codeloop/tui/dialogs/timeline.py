@@ -1,4 +1,4 @@
-"""The prompts of a session: go to one, copy it, begin another session before it, undo to it."""
+"""The dialog of a session's prompts: go to one, copy it, fork before it, undo to it."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -30,7 +30,7 @@ _NAMED = 12
 
 
 class TimelineStep(Struct, frozen=True):
-    """What was chosen: to see a message (`jump`), its text (`copy`), a `fork` (its session), or that it was undone.
+    """The choice: show a message (`jump`), `copy` its text, a `fork` (its session), or undone.
 
     `text` is that of the prompt: after an undo it can be edited and sent again.
     """
@@ -42,7 +42,7 @@ class TimelineStep(Struct, frozen=True):
 
 
 class Timeline(Picker[TimelineStep]):
-    """Closes with what was chosen. By then an undo has been carried out.
+    """Closes with the choice. By then an undo has been carried out.
 
     `goes_back`: Enter undoes from the prompt on, instead of scrolling to it.
     """
@@ -120,7 +120,7 @@ class Timeline(Picker[TimelineStep]):
         return False
 
     async def _undo(self, step: TimelineStep | None) -> bool:
-        """Show what would become of the files, and undo once confirmed."""
+        """Show the effect on files, and undo once confirmed."""
         if step is None:
             return False
         client, target = self._given.client, (self._session_id, step.message_id)
@@ -135,7 +135,7 @@ class Timeline(Picker[TimelineStep]):
 
 
 def outcome_text(outcome: FilesOutcome) -> str:
-    """Return which files an undo or redo puts back, and which it leaves alone."""
+    """Return which files an undo or redo restores, and which it leaves alone."""
     verbs = {"content": "put back", "mode": "mode put back", "created": "made again", "deleted": "removed"}
     lines = [f"{verbs.get(each.what, each.what):14} {one_line(each.path, 200)}" for each in outcome.done]
     lines = lines or [f"{'put back':14} {one_line(path, 200)}" for path in outcome.restored]

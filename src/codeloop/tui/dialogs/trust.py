@@ -1,4 +1,4 @@
-"""Whether to trust a project: what that means, and what its files want."""
+"""The question whether to trust a project: what that means, and what its files request."""
 
 from time import monotonic
 
@@ -25,11 +25,11 @@ _SCROLLS = {"up": -1, "down": 1, "pageup": -8, "pagedown": 8}
 
 
 class TrustScreen(Dialog[bool]):
-    """Closes with whether the user trusts it. `about`: what its files want, or how they changed.
+    """Closes with whether the user trusts it. `about`: what its files request, or how they changed.
 
-    `settle`: the seconds without a key, after the question was drawn, in which nobody can have read it.
+    `settle`: seconds without a key after drawing before keys count as an answer.
 
-    `typed` is what was typed before the question could be read: it answers nothing, and belongs to the prompt.
+    `typed`: text typed before that; it belongs to the prompt.
     """
 
     def __init__(self, about: str, colours: Colours, settle: float = LEAST) -> None:
@@ -62,7 +62,7 @@ class TrustScreen(Dialog[bool]):
             ]
         keys = [("y", "trust it from now on"), ("n", "leave its risky settings out"), ("↑↓", "scroll")]
         foot: list[Row] = [[], *key_rows(keys, styles, width)]
-        # What it means scrolls with what the files want: in a small terminal the keys must stay in sight.
+        # The explanation scrolls with the requests: in a small terminal the keys must stay visible.
         room = max(self.size.height - len(foot) - 5, 2)
         self.query_one("#trust-title", RowsView).show([title_row(TITLE, styles, width), []], 2)
         self.query_one("#trust-about", RowsView).show(about, min(len(about), room))

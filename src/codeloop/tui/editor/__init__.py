@@ -1,1 +1,1 @@
-"""A text that is edited, without a screen: its changes, its words, its rows."""
+"""The text editor without a screen: buffer, words, row layout."""

@@ -1,4 +1,4 @@
-"""A text with a cursor, a selection and what undoes its changes."""
+"""A text buffer with a cursor, a selection and undo."""
 
 from msgspec import Struct
 
@@ -6,11 +6,11 @@ from codeloop.tui.editor.chips import Chip, Chips, add_chip, escape_chips
 from codeloop.tui.editor.graphemes import next_edge, previous_edge, snap
 
 _UNDONE = 1_000
-"""Groups of changes that can be undone."""
+"""The most groups of changes that can be undone."""
 
 
 class Change(Struct, frozen=True):
-    """One change: what stood at a place and what stands there now, and the cursor before and after."""
+    """One change: the offset, the old and new text, and the cursor before and after."""
 
     start: int
     removed: str
@@ -20,7 +20,7 @@ class Change(Struct, frozen=True):
 
 
 class Buffer:
-    """The text of an editor. Places are offsets of code points; the cursor never stands inside a character."""
+    """The text of an editor. Offsets count code points; the cursor never stands inside a grapheme."""
 
     def __init__(self, text: str = "") -> None:
         self.chips: Chips = {}
@@ -29,11 +29,11 @@ class Buffer:
         self.anchor: int | None = None
         """Where the selection began."""
         self.killed = ""
-        """What was cut last, for yank."""
+        """The last cut text, for yank."""
         self.column: int | None = None
-        """Cells from the left where the cursor wants to be when it moves up and down."""
+        """The column (cells) that the cursor keeps when it moves up and down."""
         self.put_back: str | None = None
-        """A prompt that an undo put here: while nothing of it was changed, a command begins in its place."""
+        """An undone prompt put here: while unchanged, a typed command replaces it."""
         self._undo: list[list[Change]] = []
         self._redo: list[list[Change]] = []
         self._joins = False
@@ -47,7 +47,7 @@ class Buffer:
         return min(anchor, self.cursor), max(anchor, self.cursor)
 
     def move(self, to: int, *, select: bool = False) -> None:
-        """Move the cursor; what is typed from here on is undone for itself."""
+        """Move the cursor; later typing becomes a separate undo group."""
         if select and self.anchor is None:
             self.anchor = self.cursor
         elif not select:
@@ -57,11 +57,11 @@ class Buffer:
         self._joins = False
 
     def offset_left(self) -> int:
-        """Return the place one character to the left."""
+        """Return the offset one character to the left."""
         return previous_edge(self.text, self.cursor)
 
     def offset_right(self) -> int:
-        """Return the place one character to the right."""
+        """Return the offset one character to the right."""
         return next_edge(self.text, self.cursor)
 
     def line_start(self, at: int | None = None) -> int:
@@ -74,7 +74,7 @@ class Buffer:
         return len(self.text) if found < 0 else found
 
     def type(self, text: str) -> None:
-        """Insert in place of the selection what the user typed: letters of a word are undone together."""
+        """Replace the selection by typed text; letters of a word are undone together."""
         start, end = self.selection
         if text == "/" and self.text == self.put_back and start == len(self.text):
             start, self.put_back = 0, None
@@ -83,22 +83,22 @@ class Buffer:
         self._joins = True
 
     def insert(self, text: str) -> None:
-        """Insert a text in place of the selection."""
+        """Replace the selection by a text."""
         self.replace(*self.selection, escape_chips(self.chips, text))
 
     def insert_chip(self, chip: Chip) -> None:
-        """Insert a chip in place of the selection."""
+        """Replace the selection by a chip."""
         self.replace(*self.selection, add_chip(self.chips, chip, self.text))
 
     def delete(self, start: int, end: int, *, kill: bool = False) -> None:
-        """Delete what is between two places; `kill`: yank brings it back."""
+        """Delete between two offsets; `kill`: yank inserts it again."""
         if start < end:
             if kill:
                 self.killed = self.text[start:end]
             self.replace(start, end, "")
 
     def replace(self, start: int, end: int, text: str, *, joins: bool = False) -> None:
-        """Put a text in the place of another; the cursor stands behind it. Chips in it are ours."""
+        """Replace a range; the cursor goes behind the new text. Its chips belong to this buffer."""
         start, end = max(min(start, end), 0), min(max(start, end), len(self.text))
         removed = self.text[start:end]
         if removed == text:
@@ -117,18 +117,18 @@ class Buffer:
         self._joins = False
 
     def begin(self) -> None:
-        """Undo what changes until `end` as one."""
+        """Start a group of changes that are undone together, until `end`."""
         if self._depth == 0:
             self._is_open = False
         self._depth += 1
 
     def end(self) -> None:
-        """End what `begin` began."""
+        """End the group started by `begin`."""
         self._depth = max(self._depth - 1, 0)
         self._joins = False
 
     def undo(self) -> bool:
-        """Take the last change back; return whether there was one."""
+        """Undo the last change; return whether there was one."""
         if not self._undo:
             return False
         group = self._undo.pop()
@@ -139,7 +139,7 @@ class Buffer:
         return True
 
     def redo(self) -> bool:
-        """Make the last change again that was taken back; return whether there was one."""
+        """Redo the last undone change; return whether there was one."""
         if not self._redo:
             return False
         group = self._redo.pop()

@@ -1,4 +1,4 @@
-"""Chips: a large pasted text or an image that stands in the text as one character and is shown as a label."""
+"""Chips: a large pasted text or an image, represented by one character and shown as a label."""
 
 import re
 
@@ -7,14 +7,14 @@ from msgspec.structs import replace
 
 _FIRST, _LAST = 0x100000, 0x10FFFD
 _RANGE = f"[{chr(_FIRST)}-{chr(_LAST)}]"
-"""Code points that Unicode leaves to everybody: a chip is one of these."""
+"""Private-use code points, which represent chips."""
 
 
 class Chip(Struct, frozen=True, omit_defaults=True):
-    """What a chip stands for. `label`: how it is shown, unique in its text; `text`: what is sent in its place.
+    """The content of a chip. `label`: how it is shown, unique in its text; `text`: what is sent instead.
 
     An image has a `url` (`data:`) and a `mime`, and is sent as an attachment; its label stands in the text.
-    `file`: where the store keeps what it stands for.
+    `file`: where its content is stored.
     """
 
     label: str
@@ -26,7 +26,7 @@ class Chip(Struct, frozen=True, omit_defaults=True):
 
     @property
     def sent(self) -> str:
-        """What stands for it in the text of a prompt."""
+        """Its replacement in the text that is sent."""
         return self.label if self.url else self.text
 
 
@@ -39,7 +39,7 @@ def is_chip(char: str) -> bool:
 
 
 def add_chip(chips: Chips, chip: Chip, text: str = "") -> str:
-    """Put a chip among the others, under a label that no other one in the text has, and return its character."""
+    """Add a chip under a label that is unique in the text, and return its character."""
     char = chr(max((ord(each) for each in chips), default=_FIRST - 1) + 1)
     taken = {each.label for each in chips_in(chips, text).values()}
     label, number = chip.label, 2
@@ -50,7 +50,7 @@ def add_chip(chips: Chips, chip: Chip, text: str = "") -> str:
 
 
 def escape_chips(chips: Chips, text: str) -> str:
-    """Return a text from outside in which characters that would be taken for chips are chips of themselves."""
+    """Escape a foreign text: private-use characters in it become chips of themselves."""
     if text.isascii() or re.search(_RANGE, text) is None:
         return text
     return re.sub(_RANGE, lambda found: add_chip(chips, Chip(f"[U+{ord(found[0]):X}]", found[0])), text)
@@ -64,14 +64,14 @@ def expand_chips(chips: Chips, text: str) -> str:
 
 
 def chips_in(chips: Chips, text: str) -> Chips:
-    """Return the chips that stand in a text, in its order."""
+    """Return the chips in a text, in order."""
     if text.isascii() or not chips:
         return {}
     return {char: chips[char] for char in dict.fromkeys(re.findall(_RANGE, text)) if char in chips}
 
 
 def adopt_chips(chips: Chips, text: str, others: Chips) -> str:
-    """Put the chips of another text among ours, and return that text with the characters that they have here."""
+    """Add the chips of another text to ours, and return that text with their new characters."""
     renamed: dict[int, str] = {}
     for char, chip in others.items():
         if char not in chips:
@@ -84,7 +84,7 @@ def adopt_chips(chips: Chips, text: str, others: Chips) -> str:
 
 
 def collapse_chips(chips: Chips, text: str) -> str:
-    """Return an expanded text in which chips stand again whose content is in it once and unchanged."""
+    """Collapse the chips whose content occurs once and unchanged in an expanded text."""
     once = {chip.sent: char for char, chip in chips.items() if chip.sent and text.count(chip.sent) == 1}
     if not once:
         return text

@@ -1,4 +1,4 @@
-"""What the editing actions of the binding table do to a buffer."""
+"""The editing actions of the binding table."""
 
 from collections.abc import Callable
 
@@ -99,4 +99,4 @@ EDITS: dict[str, Action] = {
     "input_undo": lambda buffer, _: buffer.undo(),
     "input_redo": lambda buffer, _: buffer.redo(),
 }
-"""By the ids of the binding table; the others are the prompt's own."""
+"""Editing actions by id; the other actions are the prompt's own."""

@@ -1,11 +1,11 @@
-"""Where what the user sees as one character begins and ends, while it is edited."""
+"""Boundaries of graphemes (user-perceived characters) in an edited text."""
 
 from rich.cells import cell_len
 
 from codeloop.tui.render.graphemes import clusters
 
 _WINDOW = 96
-"""Code points that are looked at on either side: no character that people type is longer."""
+"""Code points that are examined on either side: no typed grapheme is longer."""
 _TAB = 4
 
 
@@ -17,7 +17,7 @@ def spans(text: str) -> list[tuple[int, int]]:
 
 
 def _split_blanks(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """Return line feeds and tabs on their own: they have no cells, so they are counted to what is before them."""
+    """Split off line feeds and tabs, which would be joined to what is before them, as they have no cells."""
     pieces: list[tuple[int, int]] = []
     for at in range(start, end):
         if text[at] in "\n\t" or (pieces and text[at - 1] in "\n\t"):
@@ -30,7 +30,7 @@ def _split_blanks(text: str, start: int, end: int) -> list[tuple[int, int]]:
 
 
 def next_edge(text: str, at: int) -> int:
-    """Return where the character that begins at a place ends."""
+    """Return the end of the grapheme that begins at an offset."""
     if at >= len(text):
         return len(text)
     if at + 1 >= len(text) or text[at + 1].isascii():
@@ -39,7 +39,7 @@ def next_edge(text: str, at: int) -> int:
 
 
 def previous_edge(text: str, at: int) -> int:
-    """Return where the character that ends at a place begins."""
+    """Return the start of the grapheme that ends at an offset."""
     if at <= 1:
         return 0
     if text[at - 1].isascii():
@@ -61,7 +61,7 @@ def tab() -> str:
 
 
 def snap(text: str, at: int) -> int:
-    """Return the start of the character that a place is in."""
+    """Return the start of the grapheme around an offset."""
     if at <= 0 or at >= len(text) or text[at].isascii():
         return min(max(at, 0), len(text))
     start = at - 1

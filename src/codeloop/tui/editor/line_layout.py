@@ -1,4 +1,4 @@
-"""How a text is wrapped into the rows of a screen, kept up to date at little cost when a line of it changes."""
+"""Wraps a text into screen rows, incrementally when a line changes."""
 
 from bisect import bisect_right
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Where words begin and end in a text, as readline and as vi see them."""
+"""Word boundaries in a text, by the rules of readline and of vi."""
 
 import re
 from typing import Literal
@@ -9,7 +9,7 @@ Class = Literal["blank", "word", "mark", "chip"]
 
 
 def class_of(char: str, *, big: bool = False) -> Class:
-    """Return a character's class; `big`: a word is whatever stands between blanks. A chip is a word of its own."""
+    """Return a character's class; `big`: words are separated by blanks only. A chip is a word."""
     if char.isspace():
         return "blank"
     if is_chip(char):

@@ -1,1 +1,1 @@
-"""Keys: which command each runs, in which order they are taken, and how somebody types."""
+"""Keys: the commands that they run, the order of dispatch, and the user's typing rhythm."""

@@ -1,4 +1,4 @@
-"""What keys do in the prompt: rows that the user's `keybinds` replace by their id."""
+"""The key bindings of the prompt: rows that the user's `keybinds` replace by their id."""
 
 import re
 from collections.abc import Mapping
@@ -72,7 +72,7 @@ BINDINGS: tuple[PromptBinding, ...] = (
     PromptBinding("input_delete_word_forward", "alt+d,alt+delete,ctrl+delete", "Cut the word to the right"),
     PromptBinding("input_delete_word_backward", "ctrl+w,ctrl+backspace,alt+backspace", "Cut the word to the left"),
 )
-"""Of several actions on one key, the first one that has something to do is taken."""
+"""Of several actions on one key, the first applicable one runs."""
 
 _LETTER = re.compile(r"(.+\+)?([A-Z])\Z")
 
@@ -80,7 +80,7 @@ _LETTER = re.compile(r"(.+\+)?([A-Z])\Z")
 def build_keymap(chosen: Mapping[str, object]) -> dict[str, tuple[str, ...]]:
     """Return the actions of each key; `chosen`: the user's `keybinds`.
 
-    Keys after the leader are not here: who reads the leader runs the action.
+    Keys after the leader are excluded: the dispatcher runs those.
     """
     keys = Keymap({row.id: row.keys for row in BINDINGS}, chosen).keys
     found: dict[str, tuple[str, ...]] = {}
@@ -91,7 +91,7 @@ def build_keymap(chosen: Mapping[str, object]) -> dict[str, tuple[str, ...]]:
 
 
 def normalise_key(key: str) -> str:
-    """Return the one name of a key that terminals report in several ways, as a capital letter with shift."""
+    """Return the canonical name of a key that terminals report in several ways, such as shift with a capital."""
     key = key.replace("\r", "enter")
     capital = _LETTER.match(key)
     if capital is None or not capital[1]:

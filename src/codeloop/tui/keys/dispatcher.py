@@ -1,4 +1,4 @@
-"""Where each key goes: the leader and what follows it, what goes before what has the focus, and the order of typing."""
+"""Dispatches keys: the leader and its sequences, keys that precede the focused widget, and the order of typing."""
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -17,17 +17,17 @@ from codeloop.tui.widgets.prompt.completion.popup import CompletionPopup
 from codeloop.tui.widgets.prompt.prompt import PromptInput
 
 INTERRUPT = "ctrl+c"
-"""Has other meanings everywhere else: it leaves only when it is pressed twice."""
+"""A key with other common meanings: it leaves only when pressed twice."""
 LEADING = frozenset({"enter", "escape"})
-"""Keys of the prompt after which others may be meant for something else."""
+"""Keys of the prompt that may change where later keys go."""
 HESITATES = 0.7
-"""Seconds after which a user seems not to know what can follow the leader."""
+"""Seconds after which the keys that can follow the leader are shown."""
 
 
 class KeyDispatcher:
-    """Runs the commands of keys, and hands every other key on in the order in which they were typed.
+    """Runs the commands of keys, and forwards all others in the order of typing.
 
-    `forward` is what the library does with an event: it reaches what has the focus.
+    `forward`: Textual's own handling, which reaches the focused widget.
     """
 
     def __init__(self, ui: Ui, forward: Callable[[Event], Awaitable[None]]) -> None:
@@ -35,12 +35,12 @@ class KeyDispatcher:
         self._ui = ui
         self._forward = forward
         self._before: list[Event] = []
-        """Typed before there was a prompt to type into."""
+        """Keys typed before the prompt existed."""
 
     async def dispatch(self, event: Event) -> None:
-        """Take a key or a paste: the leader, what follows it and a few others go before what has the focus."""
+        """Dispatch a key or a paste: the leader, its sequences and a few others precede the focused widget."""
         ui = self._ui
-        if isinstance(event, events.Key) and not ui.screen_stack:  # the program ends, and this key came too late
+        if isinstance(event, events.Key) and not ui.screen_stack:  # the program is ending
             return
         if ui.opening is None and isinstance(event, events.Key | events.Paste):
             self._before.append(event)
@@ -51,13 +51,13 @@ class KeyDispatcher:
             await self._forward(event)
 
     def type_before(self) -> None:
-        """Type what was typed before there was a prompt."""
+        """Replay the keys typed before the prompt existed."""
         for event in self._before:
             self._ui.post_message(event)
         self._before.clear()
 
     def run_unhandled(self, event: events.Key) -> None:
-        """Run the command of a key that nothing else has taken."""
+        """Run the command of a key that no widget has handled."""
         if len(self._ui.screen_stack) > 1:
             return
         commands = self._ui.keys.press(normalise_key(event.key)).commands
@@ -67,7 +67,7 @@ class KeyDispatcher:
             self._ui.run_command(row, INTERRUPT if event.key == INTERRUPT and row.id == "app_exit" else "")
 
     async def _take(self, event: Event) -> None:
-        """Do what a key means now that it is its turn."""
+        """Handle a key when its turn comes."""
         ui = self._ui
         if not ui.screen_stack:
             return
@@ -83,12 +83,12 @@ class KeyDispatcher:
             self.order.follow(target)
 
     def _has_selection(self) -> bool:
-        """Return whether a part of the line that is typed in a dialog is selected, so that it can be copied."""
+        """Return whether text is selected in a dialog's input, so that it can be copied."""
         line = self._ui.screen.focused
         return isinstance(line, Input) and not line.selection.is_empty
 
     def _take_early(self, key: str) -> bool:
-        """Take the leader, what follows it, and keys that go before what has the focus; return whether it is one."""
+        """Handle the leader, its sequences, and early keys; return whether it was one."""
         ui = self._ui
         was_waiting = ui.keys.is_waiting
         press = ui.keys.press(key)
@@ -103,7 +103,7 @@ class KeyDispatcher:
         return True
 
     def _is_settled(self) -> bool:
-        """Return whether what was typed so far is done, as far as it opens or closes something."""
+        """Return whether no earlier key is still opening or closing something."""
         ui, now = self._ui, time.monotonic()
         screen = ui.screen_stack[-1] if ui.screen_stack else None
         if isinstance(screen, Dialog):
@@ -113,7 +113,7 @@ class KeyDispatcher:
         return all(now - since >= GRACE for since in ui.tasks.values() if since is not None)
 
     def _lead(self, rows: Sequence[UiCommand]) -> None:
-        """Run what followed the leader, or show that it waits, and to a user who hesitates, for what."""
+        """Run a completed leader sequence, or show that the leader waits, and after a pause its menu."""
         ui = self._ui
         if rows:
             ui.run_command(rows[0])
@@ -139,6 +139,6 @@ class KeyDispatcher:
 
 
 def _is_choosing(prompt: PromptInput, key: str) -> bool:
-    """Return whether a key chooses among the completions that are shown."""
+    """Return whether a key selects among the shown completions."""
     names = {"completion_previous", "completion_next"} & {*prompt.editor.keys.get(key, ())}
     return bool(names) and prompt.editor.has_focus and bool(prompt.query_one(CompletionPopup).rows)

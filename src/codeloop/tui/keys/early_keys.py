@@ -1,12 +1,12 @@
-"""Which keys came before a question could be read."""
+"""Detects keys that were typed before a question could be read."""
 
 from collections.abc import Callable
 
 
 class EarlyKeys:
-    """Decides which keys answer a question, and which somebody typed before reading it. Times: monotonic seconds.
+    """Decides which keys answer a question, and which were typed before reading it. Times: monotonic seconds.
 
-    `silence`: the seconds without a key, after the question was drawn, until somebody can have read it.
+    `silence`: seconds without a key after drawing until keys count as an answer.
     """
 
     def __init__(self, silence: Callable[[], float]) -> None:
@@ -16,7 +16,7 @@ class EarlyKeys:
         """When the question can have been read."""
 
     def begin(self, *, has_draft: bool) -> None:
-        """Begin with a question that is not drawn yet; `has_draft`: text stands in the prompt."""
+        """Start with a question that is not drawn yet; `has_draft`: the prompt holds text."""
         self.ready_at = float("inf")
         self._doubts_enter = has_draft
 
@@ -27,13 +27,13 @@ class EarlyKeys:
         return silence
 
     def is_early(self, at: float) -> bool:
-        """Return whether a key came too early; then it is part of a draft, and Enter may still be meant for that."""
+        """Return whether a key came too early; then it belongs to the draft."""
         if at >= self.ready_at:
             return False
         self._doubts_enter = True
         return True
 
     def doubts(self, key: str) -> bool:
-        """Return whether this key, the first that counts, is an Enter that may be meant for the draft."""
+        """Return whether this first counting key is an Enter that may be meant for the draft."""
         doubts, self._doubts_enter = self._doubts_enter, False
         return doubts and key == "enter"

@@ -1,4 +1,4 @@
-"""Which names the user's `keybinds` may hold."""
+"""Checks the names in the user's `keybinds`."""
 
 from collections.abc import Iterable, Mapping
 
@@ -14,7 +14,7 @@ _NOTHING_HERE = (
     "session_queued_prompts", "session_share", "session_toggle_", "session_unshare", "stash_delete",
     "terminal_title_toggle", "theme_mode_lock", "tips_toggle", "which_key_", "workspace_set",
 )  # fmt: skip
-"""How the names begin that the reference has, and for which there is nothing here."""
+"""Prefixes of the reference's names that have no counterpart here."""
 
 
 def find_problems(chosen: Mapping[str, object]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Keys in the order in which they are typed: each goes to what the ones before it have opened."""
+"""Delivers keys in the order of typing: each goes to what the ones before it have opened."""
 
 import asyncio
 import time
@@ -8,14 +8,14 @@ from textual.dom import DOMNode
 from textual.events import Event
 
 GRACE = 1.0
-"""Seconds that keys wait for what was called before them; a command that takes longer shows nothing to type into."""
+"""Seconds that keys wait for an earlier command; a slower one is assumed to open nothing."""
 _LOOK = 0.005
 
 
 class KeyOrder:
-    """Holds keys and pastes back while it is still open where they belong.
+    """Holds keys and pastes back while their target is undecided.
 
-    `take` does what a key means; `is_settled` says whether the screen is one that the user can type into.
+    `take` handles a key; `is_settled` tells whether the screen accepts typing.
     """
 
     def __init__(self, take: Callable[[Event], Awaitable[None]], is_settled: Callable[[], bool]) -> None:
@@ -24,7 +24,7 @@ class KeyOrder:
         self._held: list[Event] = []
         self._release: asyncio.Task[None] | None = None
         self._handled: asyncio.Event | None = None
-        """Set once the last key that may lead elsewhere has done so."""
+        """Set once the last key that may change the focus is handled."""
 
     async def wait(self) -> None:
         """Wait until no key is held back."""
@@ -32,11 +32,11 @@ class KeyOrder:
             await asyncio.wait({self._release})
 
     def drop(self) -> None:
-        """Forget the keys that are held back, but for one that is being taken."""
+        """Drop the held keys, except one being handled."""
         del self._held[1:]
 
     async def feed(self, event: Event) -> None:
-        """Take a key as soon as those before it are done."""
+        """Handle a key as soon as those before it are done."""
         if self._held or not self._is_free():
             self._held.append(event)
             if len(self._held) == 1:
@@ -45,7 +45,7 @@ class KeyOrder:
             await self._take(event)
 
     def follow(self, target: DOMNode) -> None:
-        """Wait with the next key until `target`, and what is around it, has handled what it was sent."""
+        """Hold the next key until `target` and its ancestors have handled their messages."""
         handled = self._handled = asyncio.Event()
 
         def climb(node: DOMNode | None) -> None:

@@ -40,9 +40,9 @@ NAMES = {
     "'": "apostrophe",
     "_": "underscore",
 }
-"""What Textual calls a key that people write as its character."""
+"""Textual's names of keys that are written as their character."""
 _WRITTEN = ("ctrl", "alt", "shift", "super")
-"""The order in which people write the keys that are held."""
+"""The usual order of modifiers."""
 _PLAIN = [
     "backspace",
     "down",
@@ -61,7 +61,7 @@ _PLAIN = [
     "insert",
 ]
 _NAMED = frozenset({*NAMES.values(), *_PLAIN, *(f"f{number}" for number in range(1, 25))})
-"""Keys that are no character."""
+"""Keys without a character."""
 SHOWN = {"escape": "esc", "pageup": "pgup", "pagedown": "pgdn", **{name: key for key, name in NAMES.items()}}
 
 
@@ -69,8 +69,8 @@ class UiCommand(Struct, frozen=True):
     """A command. `keys`: its default keys, under the names of the reference's `keybinds`; `slash`: its name after `/`.
 
     `run`: where the function is that is called with the app and the words after the name;
-    it is loaded when it is first called. `also`: other names after `/`, for those who know them from other programs.
-    `early`: its keys go before what has the focus.
+    it is loaded when it is first called. `also`: other names after `/`, from other programs.
+    `early`: its keys precede the focused widget.
     """
 
     id: str
@@ -85,14 +85,14 @@ class UiCommand(Struct, frozen=True):
 
 
 class Press(Struct, frozen=True):
-    """What a key means: the commands that it may run, the first that is possible counts; `waits`: for another key."""
+    """The meaning of a key: candidate commands, of which the first possible one runs; `waits`: for another key."""
 
     commands: tuple[str, ...] = ()
     waits: bool = False
 
 
 class Keymap:
-    """The keys of every command. `problems`: what of the user's table can't be understood."""
+    """The keys of every command. `problems`: errors in the user's table."""
 
     def __init__(self, defaults: Mapping[str, str], own: Mapping[str, object], patience: float = 2.0) -> None:
         """Take the default keys of each command, and the user's; the leader waits `patience` seconds."""
@@ -119,11 +119,11 @@ class Keymap:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether the leader key was pressed, and what follows it may still come."""
+        """Whether the leader key was pressed and a sequence may follow."""
         return time.monotonic() < self._until
 
     def press(self, key: str) -> Press:
-        """Take a key, as Textual names it."""
+        """Handle a key by Textual's name."""
         if self.is_waiting:
             self._until = 0.0
             return Press(self._commands.get(LEADER + key, ()))
@@ -133,20 +133,20 @@ class Keymap:
         return Press(self._commands.get(key, ()))
 
     def wait(self, seconds: float) -> None:
-        """Wait for what follows the leader for so long from now on."""
+        """Restart the leader's wait with so many seconds."""
         self._until = time.monotonic() + seconds
 
     def leader_keys(self) -> list[tuple[str, str]]:
-        """Return the keys that follow the leader as the user reads them, each with its command."""
+        """Return the keys that follow the leader as displayed, each with its command."""
         known = self._commands.items()
         return [(_display(key.removeprefix(LEADER)), names[0]) for key, names in known if key.startswith(LEADER)]
 
     def key_of(self, name: str) -> str:
-        """Return the first key of a command as the user reads it; "" if it has none."""
+        """Return the first key of a command as displayed; "" if it has none."""
         return next(iter(self.keys_of(name)), "")
 
     def keys_of(self, name: str) -> list[str]:
-        """Return all keys of a command as the user reads them."""
+        """Return all keys of a command as displayed."""
         return [self._as_read(key) for key in self.keys.get(name, ())]
 
     def _as_read(self, key: str) -> str:
@@ -155,14 +155,14 @@ class Keymap:
 
 
 def _display(key: str) -> str:
-    """Return a key as the user reads it."""
+    """Return a key as displayed."""
     *held, last = key.split("+")
     parts = [*sorted(held, key=_WRITTEN.index), last]
     return "+".join(SHOWN.get(part, part) for part in parts)
 
 
 def wrong_keys(keys: object) -> list[str]:
-    """Return those of some keys, with commas between them, that no keyboard has."""
+    """Return the invalid ones of comma-separated keys."""
     if not isinstance(keys, str) or keys == ",":
         return []
     names = [each.strip() for each in keys.split(",")]

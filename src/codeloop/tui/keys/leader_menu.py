@@ -1,4 +1,4 @@
-"""What can follow the leader key, above the last row of the screen: shown to who hesitates."""
+"""The menu of keys that can follow the leader, shown at the bottom after a pause."""
 
 from collections.abc import Callable, Sequence
 
@@ -13,11 +13,11 @@ from codeloop.tui.ui import Ui
 from codeloop.tui.widgets.base import SteadyWidget, app_of
 
 _COLUMN = 36
-"""Cells of a key with what it does."""
+"""Cells of one entry."""
 
 
 READS = 15.0
-"""Seconds that the leader waits while the keys are listed."""
+"""Seconds that the leader waits while the menu is shown."""
 
 
 class LeaderKeys(SteadyWidget):
@@ -34,7 +34,7 @@ class LeaderKeys(SteadyWidget):
         self._rows: list[Row] = []
 
     def show(self, keys: Sequence[tuple[str, str]], colours: Callable[[], Styles]) -> None:
-        """Show keys, each with what it does, in the colours of the theme in use."""
+        """Show keys and their commands, in the current theme."""
         self._colours, self._keys = colours, keys
         self.display = True
         self.on_resize()
@@ -74,7 +74,7 @@ class LeaderKeys(SteadyWidget):
 
 
 async def list_keys(ui: Ui) -> float:
-    """List what can follow the leader; return for how many seconds it waits now."""
+    """Show the menu; return the leader's new wait in seconds."""
     ui.keys.wait(READS)
     listed = next(iter(ui.query(LeaderKeys)), None)
     if listed is None:

@@ -1,14 +1,14 @@
-"""Keys that have to be pressed twice, because they end something."""
+"""Keys that must be pressed twice, because they end something."""
 
 import time
 from collections.abc import Callable
 
 AGAIN = 5.0
-"""Seconds in which a key that was pressed once has to be pressed again."""
+"""Seconds within which a key must be pressed again."""
 
 
 class RepeatedKey:
-    """`draw` shows the hint, and after `AGAIN` seconds, by `later`, no hint any more."""
+    """`draw` shows the hint; `later` removes it after `AGAIN` seconds."""
 
     def __init__(self, draw: Callable[[], object], later: Callable[[float, Callable[[], object]], object]) -> None:
         self._draw = draw
@@ -17,7 +17,7 @@ class RepeatedKey:
 
     @property
     def hint(self) -> str:
-        """What is said to the user while the second press is awaited, "" else."""
+        """The hint shown while the second press is awaited, else ""."""
         return self._hint if time.monotonic() < self._until else ""
 
     def confirm(self, what: str, also: str = "") -> bool:

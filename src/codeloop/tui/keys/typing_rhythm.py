@@ -1,16 +1,16 @@
-"""How a user types, and so how long they have to pause before a key can be meant for a question that just appeared."""
+"""Estimates from the user's typing how long they must pause before a key counts as answering a new question."""
 
 from collections import deque
 
 LEAST = 1.0
-"""Seconds without a key after which somebody who was typing has stopped, and can have read a question."""
+"""Seconds without a key after which a typing user has stopped, and can have read a question."""
 MOST = 3.0
-"""The longest such pause that is asked for, however slowly somebody types."""
+"""The longest required pause, however slowly the user types."""
 AT_REST = 0.5
-"""Seconds in which nobody can read a question and answer it, for who was not typing."""
-_IDLE = 5.0  # seconds after the last key in which somebody who thinks may go on
+"""The required pause for a user who was not typing: too short to read a question."""
+_IDLE = 5.0  # seconds after the last key in which a pausing user may go on typing
 _KEPT = 32  # pauses
-_SLOWER = 3  # times a usual pause: who waits that long does something else
+_SLOWER = 3  # multiples of a usual pause: a longer one means that typing has stopped
 
 
 class TypingRhythm:
@@ -27,7 +27,7 @@ class TypingRhythm:
         self._last = at
 
     def silence_before_answer(self, now: float, *, has_draft: bool) -> float:
-        """Return for how many seconds no key may come after a question was drawn, before the next one answers it.
+        """Return the seconds without a key after drawing a question before a key answers it.
 
         `has_draft`: text stands in the prompt.
         """

@@ -1,4 +1,4 @@
-"""What programs print, with its colours and without anything else that could steer a terminal."""
+"""Renders program output: keeps ANSI colours, drops all other control sequences."""
 
 import re
 
@@ -21,13 +21,13 @@ _SEQUENCE = re.compile(
 )
 _OVERSTRUCK = re.compile(r"[^\x08\n]\x08")
 _NAMED = ("text_muted", "error", "success", "warning", "primary", "secondary", "info", "text")
-"""The colours of the theme for a program's black, red, green, yellow, blue, magenta, cyan and white."""
+"""The theme's colours for ANSI black, red, green, yellow, blue, magenta, cyan and white."""
 _LOOKS = {1: "bold", 2: "dim", 3: "italic", 4: "underline", 7: "reverse", 9: "strike"}
 _ENDS = {22: {"bold", "dim"}, 23: {"italic"}, 24: {"underline"}, 27: {"reverse"}, 29: {"strike"}}
 
 
 class Pen(Struct, frozen=True):
-    """What a program writes with: a colour and a ground (a theme's name, or `#rrggbb`; empty: the base), and looks."""
+    """The current style of the output: colour and background (a theme's name, or `#rrggbb`; empty: the base), looks."""
 
     colour: str = ""
     ground: str = ""
@@ -35,7 +35,7 @@ class Pen(Struct, frozen=True):
 
 
 class AnsiText:
-    """Reads the lines of an output; colours go on from one line to the next. `base`: the colour of plain text."""
+    """Renders the lines of an output; colours continue on the next line. `base`: the colour of plain text."""
 
     def __init__(self, styles: Styles, base: str) -> None:
         self._styles = styles
@@ -80,7 +80,7 @@ class AnsiText:
 
 
 def _overwritten(line: str) -> str:
-    """Return a line's last state: progress bars go back to its beginning, manuals strike over."""
+    """Return a line's final state after carriage returns (progress bars) and backspaces (manuals)."""
     line = line.rstrip("\r").rpartition("\r")[2]
     while "\x08" in line:
         shorter = _OVERSTRUCK.sub("", line)

@@ -1,4 +1,4 @@
-"""What a model writes: its answer, its thinking, and the summary of a compacted conversation."""
+"""Renders model texts: answers, thinking, and the summary of a compacted conversation."""
 
 from rich.segment import Segment
 from rich.style import Style
@@ -15,7 +15,7 @@ MARGIN = 2
 
 
 class LiveTexts:
-    """The texts that are still being written, each with what of it is finished."""
+    """Incremental rendering of streaming texts."""
 
     def __init__(self, canvas: Canvas) -> None:
         self._room = max(canvas.width - MARGIN, 2)
@@ -38,7 +38,7 @@ class LiveTexts:
         return self._rows(item.key, item.text, self._summary, is_live=item.is_live)
 
     def forget(self, key: str) -> None:
-        """Let go of a text."""
+        """Drop the state of a text."""
         self._documents.pop(key, None)
 
     def _rows(self, key: str, text: str, prose: ProseStyles, *, is_live: bool) -> list[Row]:
@@ -55,7 +55,7 @@ class LiveTexts:
 def reasoning_rows(item: ReasoningItem, canvas: Canvas, texts: LiveTexts) -> list[Row]:
     """Return the thinking: its first line while it is closed (its last while it goes on), else all of it.
 
-    Nothing, if it is not wanted.
+    Nothing if thinking is hidden.
     """
     text = item.part.text.strip()
     if not canvas.thinking or not text:

@@ -1,4 +1,4 @@
-"""What rows are drawn for: a width, the colours, and what the user wants to see."""
+"""The canvas that rows are drawn for: width, colours, and display options."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""Text measured, wrapped and cut by cells; what a reader sees as one character is never broken."""
+"""Measures, wraps and cuts text by cells; graphemes are never broken."""
 
 from collections.abc import Iterable, Sequence
 

@@ -1,4 +1,4 @@
-"""The end of a turn, and what the program says between."""
+"""Renders the end of a turn, and the program's notices."""
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -27,7 +27,7 @@ def end_rows(item: EndItem, canvas: Canvas) -> list[Row]:
 
 
 def _lines(who: list[str], used: list[str], room: int) -> list[str]:
-    """Return words with points between in one line, or in lines of each kind that end after a whole one."""
+    """Join words with dots in one line, or in separate lines for each kind."""
     if cell_len(whole := " · ".join([*who, *used])) <= room:
         return [whole]
     return [*_fill(who, room), *_fill(used, room)]
@@ -45,7 +45,7 @@ def _fill(words: list[str], room: int) -> list[str]:
 
 
 def _sums(item: EndItem) -> tuple[list[str], list[str]]:
-    """Return who answered and for how long, and what that has used."""
+    """Return the model and duration, and the usage."""
     message = item.message
     about = "~" if item.is_estimated else ""
     cached = f" ({count(item.cached)} cached)" if item.cached else ""
@@ -65,12 +65,12 @@ def _sums(item: EndItem) -> tuple[list[str], list[str]]:
 
 
 def _advice(message: str) -> str:
-    """Return how to do here what an error says is done with a command; every error says itself what to do."""
+    """Return how to do in the UI what an error suggests doing with a command."""
     return "Here /connect does that." if "codeloop auth login" in message else ""
 
 
 def notice_rows(item: NoticeItem, canvas: Canvas) -> list[Row]:
-    """Return something that the program says."""
+    """Render a notice of the program."""
     return _text_rows(item.text, _COLOURS[item.look], canvas)
 
 

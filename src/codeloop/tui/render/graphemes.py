@@ -1,13 +1,13 @@
-"""What readers see as one character: letters with their marks, emoji of several code points, flags."""
+"""Graphemes: letters with their marks, emoji of several code points, flags."""
 
 from rich.cells import split_graphemes
 
 Cluster = tuple[int, int, int]
-"""Where a character as readers know it begins and ends, and how many cells it takes."""
+"""A grapheme's start, end, and width in cells."""
 
 
 def clusters(text: str) -> list[Cluster]:
-    """Return the characters of a text as readers know them: with their marks, skin tones, and flags as one."""
+    """Return the graphemes of a text: with marks, skin tones, and flags as one."""
     joined: list[Cluster] = []
     for start, end, cells in split_graphemes(text)[0]:
         char = text[start]

@@ -1,4 +1,4 @@
-"""What stands in the middle of a conversation in which nothing was said yet."""
+"""The greeting in the middle of an empty conversation."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ _GAP = 3
 
 
 def greeting_rows(canvas: Canvas, height: int, title: str, keys: Sequence[tuple[str, str]]) -> list[Row]:
-    """Return a title above some keys and what they do, in the middle of so many rows; nothing where it has no room."""
+    """Return a title above a list of keys, centred in so many rows; nothing where it does not fit."""
     shown = [(key, what) for key, what in keys if key]
     column = max((len(key) for key, _ in shown), default=0) + _GAP
     width = max((column + len(what) for _, what in shown), default=0)

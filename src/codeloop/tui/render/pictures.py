@@ -1,4 +1,4 @@
-"""Where pictures are drawn: rows that are left empty for them. What draws them comes after the text."""
+"""Reserves rows for pictures, which are drawn after the text."""
 
 from collections.abc import Iterable, Sequence
 from typing import Protocol
@@ -23,31 +23,31 @@ class PicturePlace(Struct, frozen=True):
 
     @property
     def key(self) -> tuple[str, int, int]:
-        """What is the same for all of its rows."""
+        """The key shared by all rows of a picture."""
         return self.part_id, self.columns, self.rows
 
 
 class PictureRow(list[Segment]):
-    """A row that belongs to a picture: one of those that it is drawn on, or (`place` is None) the words above them."""
+    """A row of a picture: one that it is drawn on, or (`place` is None) its caption."""
 
     def __init__(self, segments: Iterable[Segment], place: PicturePlace | None = None) -> None:
         super().__init__(segments)
         self.place = place
         self.written: tuple[object, list[Segment]] | None = None
-        """What was written on it last, and for which picture."""
+        """The segments last written on it, and their picture."""
 
 
 class PictureStore(Protocol):
-    """Has the pictures of a terminal that can draw them. `room`: what one of them takes at most."""
+    """The pictures of a terminal that can draw them. `room`: the largest size of one."""
 
     room: PictureBox
 
     def want(self, place: PicturePlace) -> None:
-        """Have a picture, which is in sight, drawn as soon as it can be."""
+        """Request that a visible picture be drawn."""
         ...
 
     def draw_row(self, row: PictureRow) -> list[Segment]:
-        """Return the segments of a row of a picture: the same object as long as they are the same."""
+        """Return the segments of a picture's row: the same object while unchanged."""
         ...
 
 
@@ -59,7 +59,7 @@ def is_picture(file: FilePart) -> bool:
 def picture_rows(
     file: FilePart, store: PictureStore | None, room: int, before: Sequence[Segment], fill: Style
 ) -> list[PictureRow]:
-    """Return the rows on which a picture is drawn: `room` cells wide, these segments first; none where it can't be.
+    """Return the rows reserved for a picture: `room` cells wide, these segments first; none if it can't be drawn.
 
     Clicking it opens it on its own screen.
     """

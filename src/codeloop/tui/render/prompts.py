@@ -1,4 +1,4 @@
-"""What the user said: a bar on the left, the text as it was typed, and what is attached."""
+"""Renders prompts: a bar on the left, the text as typed, and attachments."""
 
 from rich.segment import Segment
 from rich.style import Style
@@ -14,11 +14,11 @@ from codeloop.tui.terminal.images import placeholder
 BAR = "▌"
 _CHIP = 60
 _MOST, _ENDS = 30, 10
-"""Rows from which on a prompt is folded, and how many are shown of its beginning and of its end."""
+"""The length (rows) from which a prompt is folded, and how many rows of its start and end are shown."""
 
 
 def prompt_rows(item: PromptItem, canvas: Canvas) -> list[Row]:
-    """Return a prompt as rows on a panel; what the program itself added to it is not shown."""
+    """Return a prompt as rows on a panel, without what the program added."""
     styles = canvas.styles
     ground = "background_panel"
     text_style = styles.of("text_muted" if item.is_undone else "text", "strike" if item.is_undone else "", ground)

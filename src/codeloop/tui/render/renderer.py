@@ -1,4 +1,4 @@
-"""Items of a conversation as rows."""
+"""Renders items of a conversation as rows."""
 
 import time
 from collections.abc import Callable
@@ -48,9 +48,9 @@ class Renderer:
                 return notice_rows(item, self._canvas)
 
     def is_timed(self, item: Item) -> bool:
-        """Return whether an item looks different as time goes by, although it is the same."""
+        """Return whether an item's look depends on the time."""
         return isinstance(item, ToolItem) and isinstance(item.part.state, ToolStateRunning)
 
     def forget(self, key: str) -> None:
-        """Let go of what is kept for an item."""
+        """Drop the state kept for an item."""
         self._texts.forget(key)

@@ -1,4 +1,4 @@
-"""Code in colours, line by line: each line is looked at once, whatever comes after it."""
+"""Incremental syntax highlighting: each line is lexed once."""
 
 from collections.abc import Iterable, Iterator
 from functools import cache
@@ -10,9 +10,9 @@ from rich.style import Style
 from codeloop.tui.themes.styles import Styles
 
 Token = tuple[Any, str]
-"""A kind of pygments' (a tuple of names), and the text."""
+"""A pygments token type (a tuple of names), and the text."""
 LONGEST = 500
-"""Characters of a line that are coloured; what is longer was written by no person."""
+"""The most characters of a line that are coloured; longer ones are generated."""
 _EXTENSIONS = {
     "py": "python", "pyi": "python", "js": "javascript", "mjs": "javascript", "cjs": "javascript", "jsx": "jsx",
     "ts": "typescript", "mts": "typescript", "tsx": "tsx", "json": "json", "jsonc": "json", "sh": "bash",
@@ -26,7 +26,7 @@ _EXTENSIONS = {
 _NAMES = {"makefile": "make", "dockerfile": "docker", "cmakelists.txt": "cmake"}
 _ALIASES = {"jsonc": "json", "json5": "json", "shell": "bash", "zsh": "bash", "vue": "html", "svelte": "html"}
 _DEEPEST = 50
-"""States that a lexer may be in at once: code with that many open brackets is none."""
+"""The deepest stack of a lexer; deeper nesting is not real code."""
 _PLAIN = frozenset({"", "text", "txt", "plain", "plaintext", "output", "log", "none"})
 _COMMENTED = frozenset({
     "c", "cpp", "javascript", "typescript", "jsx", "tsx", "rust", "go", "java", "kotlin", "php", "csharp", "swift",
@@ -57,7 +57,7 @@ _COLOURS = (
     ("Generic.Heading", "markdown_heading"),
     ("Generic.Subheading", "markdown_heading"),
 )
-"""Colours of tokens: the first row whose name a kind of token begins with."""
+"""Token colours: the first row whose name is a prefix of the token type."""
 
 
 def language_of(path: str) -> str:
@@ -85,7 +85,7 @@ class CodeHighlighter:
         return _merge((self._style(kind), value) for kind, value in self._tokens(text))
 
     def peek(self, text: str) -> list[Segment]:
-        """Return a line in colours that is not complete yet."""
+        """Return an incomplete line in colours."""
         before = list(self._stack), self._in_comment
         shown = self.line(text)
         self._stack, self._in_comment = before
@@ -96,7 +96,7 @@ class CodeHighlighter:
         return self._styles.of(colour, "", self._ground) if colour else self._base
 
     def _tokens(self, text: str) -> Iterator[Token]:
-        """Yield the tokens of a line. Comments of several lines are our affair: most lexers only know them whole."""
+        """Yield the tokens of a line. Multi-line comments are handled here: most lexers need them whole."""
         if self._in_comment:
             end = text.find("*/")
             self._in_comment = end == -1
@@ -140,7 +140,7 @@ def _has_block_comments(name: str) -> bool:
 
 @cache
 def _rules(name: str) -> dict[str, list[tuple[Any, Any, Any]]] | None:
-    """Return a lexer's rules by state, if its states are all that it knows from one line to the next."""
+    """Return a lexer's rules by state, if its state stack is all that it carries between lines."""
     from pygments.lexer import ExtendedRegexLexer, RegexLexer
 
     lexer = _lexer(name)
@@ -202,7 +202,7 @@ def _enter(stack: list[str], then: Any) -> None:
 
 
 def _merge(tokens: Iterable[tuple[Style, str]]) -> list[Segment]:
-    """Return tokens as segments; what looks the same is one, spaces go with what is before them."""
+    """Return tokens as segments, joining equal styles; spaces join what precedes them."""
     segments: list[Segment] = []
     text, last = "", None
     for style, found in tokens:

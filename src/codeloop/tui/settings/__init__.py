@@ -1,1 +1,1 @@
-"""What the user can set, and what the program is started with."""
+"""The user's settings, and the start parameters."""

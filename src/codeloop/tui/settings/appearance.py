@@ -1,4 +1,4 @@
-"""How everything looks: the theme, and what the user wants to see."""
+"""The appearance: the theme, and display options."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,19 +17,19 @@ from codeloop.tui.themes.palette import fit_palette
 from codeloop.tui.themes.styles import Styles
 
 WIDE = 120
-"""Columns of the screen from which on the sidebar is shown by itself."""
+"""The screen width, in cells, from which the sidebar is shown automatically."""
 
 
 class Appearance:
-    """The theme in use and the switches of the view. `problem`: why the theme that was asked for is not used."""
+    """The current theme and display options. `problem`: why the wanted theme is not used."""
 
     pictures: PictureStore | None = None
-    """Draws them within the conversation; None: the terminal can't, or has not been asked."""
+    """Draws pictures within the conversation; None: the terminal can't, or has not been asked."""
 
     child_key = ""
-    """Shows a subagent."""
+    """The key that shows a subagent."""
     open_key = ""
-    """Shows all of the lowest call."""
+    """The key that opens the lowest call."""
 
     def __init__(self, settings: UiSettings, folders: Sequence[Path], terminal: TerminalColours | None = None) -> None:
         self.diff: DiffView
@@ -43,7 +43,7 @@ class Appearance:
         self.adopt(settings)
 
     def adopt(self, settings: UiSettings) -> None:
-        """Look as these settings say, with no more colours than the terminal has."""
+        """Apply settings, with no more colours than the terminal has."""
         self.thinking, self.details = settings.thinking, settings.details
         self.sidebar, self.diff = settings.sidebar, settings.diff_view
         self._settings = settings
@@ -68,18 +68,18 @@ class Appearance:
 
     @property
     def has_any_colour(self) -> bool:
-        """Whether each colour is shown as it is."""
+        """Whether the terminal shows any RGB colour."""
         return self._terminal.depth == "truecolor"
 
     def stand_on(self, *, is_dark: bool) -> bool:
-        """Take in what the terminal's ground is; return whether everything has to be drawn anew."""
+        """Set whether the terminal's background is dark; return whether everything must be redrawn."""
         self._terminal = replace(self._terminal, is_dark=is_dark)
         before, self.mode = self.mode, self._fitting_mode()
         if before == self.mode:
             return False
         try:
             self.choose(self.name)
-        except CodeloopError:  # a theme that the user has written for the other one only
+        except CodeloopError:  # a user's theme with colours for the other mode only
             self.mode = before
         return self.mode != before
 

@@ -1,4 +1,4 @@
-"""The project's configuration as its server tells it."""
+"""The project's configuration, read through its client."""
 
 from codeloop.client.client import Client
 from codeloop.schema.errors import OperationError
@@ -7,7 +7,7 @@ from codeloop.schema.wire import JSON
 
 
 async def configuration_of(client: Client) -> JSON:
-    """Return the merged configuration; the reference's server knows nothing of what is only codeloop's."""
+    """Return the merged configuration; a server of the reference lacks codeloop's own keys."""
     try:
         return await client.call(CONFIG_SETTINGS, NoArguments())
     except OperationError:

@@ -1,4 +1,4 @@
-"""What the terminal UI is started with: how to reach a project, and where the user's settings are."""
+"""The start parameters of the terminal UI: how to reach a project, and where the user's settings are."""
 
 import hashlib
 import os
@@ -13,11 +13,11 @@ from codeloop.client.target import Target
 from codeloop.schema.message import ModelRef, Session
 
 AskTrust = Callable[[str], Awaitable[bool]]
-"""Shows why a project wants to be trusted, and returns whether the user trusts it."""
+"""Shows why a project needs trust, and returns whether the user trusts it."""
 
 
 class UiLaunch(Struct, frozen=True, kw_only=True):
-    """How the UI begins.
+    """The start parameters.
 
     `opened`: opens the project or the connection, asking for trust if that is needed; raises CodeloopError. `chosen`:
     returns the session to resume; None: a new one. `created`: makes a new session. `prompt` is typed in and sent.
@@ -28,9 +28,9 @@ class UiLaunch(Struct, frozen=True, kw_only=True):
     chosen: Callable[[Target], Awaitable[Session | None]]
     created: Callable[[Client], Awaitable[Session]]
     directory: str
-    """What is known of it before the project is open, for the first screen."""
+    """What the first screen shows before the project is open."""
     state_folder: Path
-    """The choices of the user are kept here; drafts and history of the project in `prompt_folder` below it."""
+    """The folder of the user's choices; the project's drafts and history are in `prompt_folder` below it."""
     settings_files: tuple[Path, ...] = ()
     """Settings of the UI; a later one takes precedence."""
     own_settings: Path | None = None
@@ -46,6 +46,6 @@ class UiLaunch(Struct, frozen=True, kw_only=True):
 
     @property
     def prompt_folder(self) -> Path:
-        """Where what is typed in this directory is kept: what another project was told is not offered here."""
+        """The folder of the directory's drafts and history, so that other projects' prompts are not offered here."""
         place = f"{self.server}\n{os.path.realpath(self.directory)}"
         return self.state_folder / "projects" / hashlib.sha256(os.fsencode(place)).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""The user's settings of the terminal UI: `tui.json`, in our folders and in the reference's."""
+"""The user's settings of the terminal UI: `tui.json`, read from our folders and the reference's."""
 
 import re
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from codeloop.schema.limits import CONFIG_BYTES
 from codeloop.tui.render.canvas import DiffView
 
 _COMMA = re.compile(r"((?:\s+|//[^\r\n]*|/\*.*?\*/)*),[ \t]*\n?[ \t]*", re.DOTALL)
-"""The comma behind a value, below comments perhaps."""
+"""The comma after a value, perhaps after comments."""
 _LAST_COMMA = re.compile(r",\s*\Z")
 
 ALIASES = {
@@ -26,35 +26,35 @@ ALIASES = {
     "prompt_stash_pop": "stash_pop",
     "prompt_stash_list": "stash_list",
 }
-"""Other names that the reference has for what is one command here."""
+"""The reference's other names for one command here."""
 
 
 class UiSettings(Struct, frozen=True, kw_only=True):
-    """What can be set in `tui.json`; what the reference's has besides is left alone."""
+    """The keys of `tui.json`; further keys of the reference are ignored."""
 
     theme: str = "codeloop"
     mode: Literal["auto", "dark", "light"] = "auto"
     keybinds: dict[str, Any] = {}
     leader_timeout: Annotated[int, Meta(ge=100)] = 2000
-    """Milliseconds that the leader key waits for another one."""
+    """Milliseconds that the leader waits for the next key."""
     mouse: bool = True
     scroll_speed: Annotated[float, Meta(gt=0)] = 2
-    """Rows that one turn of the mouse wheel scrolls."""
+    """Rows that one step of the mouse wheel scrolls."""
     diff_style: Literal["auto", "unified", "split", "stacked"] = "auto"
     thinking: bool = True
     details: bool = True
     sidebar: Literal["auto", "show", "hide"] = "auto"
     pictures: bool = True
-    """Whether they are shown within the conversation, where the terminal can draw them."""
+    """Whether pictures are shown within the conversation, if the terminal can draw them."""
     vim: bool = False
     motion: bool = True
-    """False: nothing moves by itself."""
+    """False: no animations."""
     bell: bool = True
-    """Whether the bell rings for the user who looks elsewhere: a long turn is over, or a question waits."""
+    """Whether the bell rings in an unfocused terminal: a long turn is over, or a question waits."""
     title: bool = True
-    """Whether the terminal's window is called as the session is."""
+    """Whether the terminal's window title is the session's."""
     notifications: bool = True
-    """Whether the desktop says so, too, where the terminal can have it do that."""
+    """Whether a desktop notification is shown too, if the terminal supports that."""
 
     @property
     def diff_view(self) -> DiffView:
@@ -71,7 +71,7 @@ class Sources(Struct, frozen=True):
 
 
 def read_settings(files: Sequence[Path]) -> Sources:
-    """Read files of settings; a later one takes precedence, key by key. A wrong value is named and left out."""
+    """Read files of settings; a later one takes precedence, key by key. A wrong value is reported and skipped."""
     values: dict[str, Any] = {}
     origins: dict[str, Path] = {}
     problems: list[str] = []
@@ -94,7 +94,7 @@ def read_settings(files: Sequence[Path]) -> Sources:
 
 
 def write_setting(file: Path, key: str, value: str | float) -> None:
-    """Set a value in a file of settings, which is made if there is none; comments in it stay.
+    """Set a value in a file of settings, creating it if needed; comments in it stay.
 
     Raises CodeloopError when the file can't be read or written.
     """
@@ -110,7 +110,7 @@ def write_setting(file: Path, key: str, value: str | float) -> None:
 
 
 def unset_setting(file: Path, key: str) -> None:
-    """Take a value out of a file of settings; comments in it stay. Raises CodeloopError as `write_setting` does."""
+    """Remove a value from a file of settings; comments in it stay. Raises CodeloopError as `write_setting` does."""
     document = _document(file)
     if (span := document.spans.get((key,))) is None:
         return

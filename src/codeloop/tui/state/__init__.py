@@ -1,1 +1,1 @@
-"""What is shown of sessions: events folded into items. Pure."""
+"""The state of shown sessions: events folded into items. Pure."""

@@ -1,4 +1,4 @@
-"""The subagents of a session, as far as their calls in it show them."""
+"""The subagents of a session, as shown in its calls."""
 
 from collections.abc import Mapping
 from typing import cast
@@ -11,9 +11,9 @@ from codeloop.tui.state.items import Child
 from codeloop.tui.state.message_log import MessageLog
 
 SHOWN = 4
-"""Calls of a subagent that its call shows."""
+"""How many of a subagent's calls are shown."""
 STANDING = "task"
-"""Where a subagent's session keeps its state in its metadata."""
+"""Metadata key of a subagent's state."""
 
 
 class Children:
@@ -28,11 +28,11 @@ class Children:
 
     @property
     def shown(self) -> Mapping[str, Child]:
-        """What is shown of each, by the id of its session."""
+        """The shown state of each, by the id of its session."""
         return self._shown
 
     def learn(self, session: Session) -> bool:
-        """Take in a session as it is now; return whether it is a subagent's of ours."""
+        """Update from a session; return whether it is one of these subagents."""
         if session.parent_id != self._session_id and session.parent_id not in self.known:
             return False
         self.known[session.id] = session

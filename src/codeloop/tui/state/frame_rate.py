@@ -1,4 +1,4 @@
-"""How often things are done that many events ask for."""
+"""Throttling of work that many events request."""
 
 import asyncio
 import time
@@ -8,16 +8,16 @@ from typing import Any
 FRAME = 1 / 30
 """Seconds between two drawings while something changes."""
 SCROLL = 1 / 15
-"""Seconds until the next one after a drawing that moved every row: it costs ten times one that adds a few words."""
+"""Seconds until the next drawing after one that moved every row, which costs ten times as much."""
 
 
 class Frames:
-    """Draws soon after something has changed, however often it changes. `draw` returns whether every row has moved."""
+    """Draws soon after a change, at a bounded rate. `draw` returns whether every row has moved."""
 
     def __init__(self, draw: Callable[[], bool]) -> None:
         self._draw = draw
         self._next = 0.0
-        """The time before which nothing is drawn."""
+        """The earliest time of the next drawing."""
         self._due: asyncio.TimerHandle | None = None
 
     def want(self) -> None:
@@ -32,7 +32,7 @@ class Frames:
 
 
 class Debounce:
-    """Begins some work once for many requests, a moment after the first of them, and never twice at the same time."""
+    """Starts some work once for many requests, shortly after the first, and never concurrently."""
 
     def __init__(self, begin: Callable[[], asyncio.Task[Any]], seconds: float) -> None:
         self._begin = begin
@@ -41,7 +41,7 @@ class Debounce:
         self._work: asyncio.Task[Any] | None = None
 
     def want(self) -> None:
-        """Begin it soon."""
+        """Request it."""
         if self._due is None:
             self._due = asyncio.get_running_loop().call_later(self._seconds, self._now)
 

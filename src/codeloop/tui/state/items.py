@@ -1,4 +1,4 @@
-"""What a conversation consists of on the screen, in order. An item that changed is another object with the same key."""
+"""The items of a conversation on the screen. A changed item is a new object with the same key."""
 
 from typing import Literal
 
@@ -11,9 +11,9 @@ Look = Literal["info", "success", "warning", "error"]
 
 
 class PromptItem(Struct, frozen=True):
-    """What the user (or the program in their name) said; `key` is the message's id.
+    """A prompt of the user, or of the program for them; `key` is the message's id.
 
-    `is_undone`: it was taken back and can be redone. `is_open`: all of it is shown, however long it is.
+    `is_undone`: it was undone and can be redone. `is_open`: all of it is shown, however long it is.
     """
 
     key: str
@@ -41,7 +41,7 @@ class ReasoningItem(Struct, frozen=True):
 
 
 class Child(Struct, frozen=True):
-    """A subagent's session as far as its call shows it: its state, and its latest calls, oldest first."""
+    """A subagent's session as shown in its call: its state, and its latest calls, oldest first."""
 
     session_id: str
     title: str
@@ -93,7 +93,7 @@ class EndItem(Struct, frozen=True):
 
 
 class NoticeItem(Struct, frozen=True):
-    """Something that the program says."""
+    """A notice of the program."""
 
     key: str
     text: str

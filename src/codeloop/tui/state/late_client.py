@@ -21,14 +21,14 @@ class LateClient:
         self._client.set_result(client)
 
     async def call(self, operation: Operation[Takes, Gives], args: Takes) -> Gives:
-        """Carry out an operation, as soon as there is somebody who can. Raises CodeloopError when it is refused."""
+        """Run an operation once the project is open. Raises CodeloopError when it is refused."""
         if self._client is None:
             self._client = asyncio.get_running_loop().create_future()
         client = await asyncio.shield(self._client)
         return await client.call(operation, args)
 
     async def follow(self, after: int | None = None) -> AsyncIterator[Stamped]:
-        """Return every stored event after `after`, then live ones."""
+        """Yield every stored event after `after`, then live ones."""
         if self._client is None:
             self._client = asyncio.get_running_loop().create_future()
         client = await asyncio.shield(self._client)

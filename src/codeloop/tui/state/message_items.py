@@ -1,4 +1,4 @@
-"""Which items a message shows. Pure."""
+"""Derives the items of a message. Pure."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
@@ -23,16 +23,16 @@ from codeloop.tui.state.items import (
 from codeloop.tui.state.message_log import Known, MessageLog
 
 _NAMED = 12
-"""Files that are named."""
+"""How many files are named."""
 UNFINISHED = {None, "tool-calls", "cut"}
-"""The finish reasons of a step that another one follows."""
+"""Finish reasons after which another step follows."""
 
 
 class Showing(Struct, frozen=True):
-    """What the items depend on besides their message.
+    """The inputs of items besides their message.
 
     `opened`: keys of items that the user has opened. `queued`: ids of prompts that wait. `undone_from`: the first
-    message that was taken back, "": none; `undone_files`: what that put back. `asking`: ids of calls that wait for a
+    undone message, "": none; `undone_files`: the files that this restored. `asking`: ids of calls that wait for a
     the user. `resumed`: when they answered. `children`: subagents by the id of their session.
     """
 
@@ -78,7 +78,7 @@ def _prompt(info: UserMessage, known: Known, showing: Showing, *, undone: bool) 
 
 
 def _describe_undone(files: Sequence[str]) -> str:
-    """Return the rows that say that a part of the conversation is taken back, and which files with it."""
+    """Return the rows that tell that a part of the conversation is undone, and which files with it."""
     more = [f"and {len(files) - _NAMED} more"] if len(files) > _NAMED else []
     named = (f"  {name}" for name in [*files[:_NAMED], *more])
     return "\n".join(["Undone from here on; /redo brings it back.", *named])

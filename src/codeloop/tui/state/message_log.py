@@ -1,4 +1,4 @@
-"""The messages of one session as they are known so far: events are applied, and what changed is told by message."""
+"""The loaded messages of one session: applies events, and tracks changed messages."""
 
 from bisect import insort
 
@@ -22,7 +22,7 @@ class Known(Struct):
 
 
 class MessageLog:
-    """Messages in their order. `changed` holds the ids of those that changed since it was last emptied."""
+    """Messages in order. `changed`: the ids changed since it was last cleared."""
 
     def __init__(self) -> None:
         self.messages: dict[str, Known] = {}
@@ -31,7 +31,7 @@ class MessageLog:
         self._turns: dict[str, list[str]] = {}
         """The answers to a prompt, by the prompt's id."""
         self._growing: dict[str, list[str]] = {}
-        """Deltas that are not in their part yet, by part id."""
+        """Pending deltas, by part id."""
 
     @property
     def ids(self) -> list[str]:
@@ -46,7 +46,7 @@ class MessageLog:
 
     @property
     def context_used(self) -> int:
-        """The tokens of the newest answer that says how many; a command that the user ran is none."""
+        """The tokens of the newest answer with a count; the user's shell commands are skipped."""
         infos = (self.messages[message_id].info for _, message_id in reversed(self._order))
         return next((used for info in infos if isinstance(info, AssistantMessage) and (used := info.tokens.all)), 0)
 
@@ -56,12 +56,12 @@ class MessageLog:
         return [info for info in infos if isinstance(info, UserMessage)]
 
     def turn(self, prompt_id: str) -> list[AssistantMessage]:
-        """Return the answers to a prompt, in the order in which they came to be known."""
+        """Return the answers to a prompt, in the order of arrival."""
         infos = (self.messages[message_id].info for message_id in self._turns.get(prompt_id, ()))
         return [info for info in infos if isinstance(info, AssistantMessage)]
 
     def add(self, page: list[MessageWithParts]) -> None:
-        """Take in messages as they are stored, in place of what was known of them."""
+        """Add stored messages, replacing known ones."""
         for message in page:
             self._put(message.info)
             self.messages[message.info.id].parts = {part.id: part for part in message.parts}
@@ -69,9 +69,9 @@ class MessageLog:
                 self._growing.pop(part.id, None)
 
     def renew(self, newest: list[MessageWithParts], *, is_all: bool) -> bool:
-        """Take in the newest messages as they are stored; return whether they follow those that are known.
+        """Replace the newest messages by the stored ones; return whether they are contiguous with the known ones.
 
-        Known ones that should be among them are gone, and those before a hole are forgotten, to be read again.
+        Known messages missing among them are removed, and those before a gap are dropped, to be read again.
         `is_all`: there are no older ones.
         """
         ids = {message.info.id for message in newest}
@@ -92,7 +92,7 @@ class MessageLog:
         self._growing.clear()
 
     def take(self, event: Event) -> None:
-        """Apply an event of the session. What belongs to a message that is not known is left out."""
+        """Apply an event of the session. Events of unknown messages are ignored."""
         match event:
             case MessageUpdated(properties=p):
                 self._put(p.info)
@@ -113,7 +113,7 @@ class MessageLog:
                 pass
 
     def settle(self) -> None:
-        """Put the deltas that came into their parts: once a frame, however many there were."""
+        """Apply the pending deltas to their parts, once a frame."""
         for known in (self.messages[message_id] for message_id in self.changed if message_id in self.messages):
             for part_id in self._growing.keys() & known.parts.keys():
                 part, deltas = known.parts[part_id], self._growing.pop(part_id)

@@ -1,4 +1,4 @@
-"""The open sessions, kept up to date: what is stored of them is read, and the events that follow are applied."""
+"""Keeps the open sessions up to date: reads their stored messages, and applies the events that follow."""
 
 import asyncio
 from collections.abc import Callable
@@ -24,13 +24,13 @@ from codeloop.schema.operation import (
 from codeloop.tui.state.session_view import SessionView
 
 PAGE = 40
-"""Messages that are read at a time."""
+"""Messages in a page."""
 
 
 class OpenSessions:
-    """The sessions of one target. `heard` gets every event after it was applied, `lost` what ended the stream.
+    """The sessions of one target. `heard` gets every event after it was applied, `lost` the error that ended the stream.
 
-    `views`: the open sessions by id. `changed`: the ids of those that have to be drawn again.
+    `views`: the open sessions by id. `changed`: the ids to be redrawn.
     """
 
     def __init__(self, target: Target, heard: Callable[[Event], object], lost: Callable[[str], object]) -> None:
@@ -42,24 +42,24 @@ class OpenSessions:
         self._following: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._reading: list[tuple[SessionView, list[Event]]] = []
-        """Views whose messages are being read, and what happens meanwhile."""
+        """Views whose messages are being read, and the events that arrive meanwhile."""
 
     @property
     def client(self) -> Client:
-        """What reaches the directory of the target."""
+        """The client of the target's directory."""
         return self.target.client
 
     def client_of(self, session: Session) -> Client:
-        """Return the client of a session's directory. Raises CodeloopError for one that can't be reached from here."""
+        """Return the client of a session's directory. Raises CodeloopError for an unreachable one."""
         return self.target.client_of(session)
 
     async def start(self) -> None:
-        """Follow the events from now on."""
+        """Start following events."""
         self._following = asyncio.create_task(self._follow())
         await asyncio.sleep(0)
 
     async def stop(self) -> None:
-        """Follow no more."""
+        """Stop following."""
         tasks = [task for task in (self._following, *self._tasks) if task is not None]
         for task in tasks:
             task.cancel()
@@ -80,7 +80,7 @@ class OpenSessions:
         return view
 
     def close(self, session_id: str) -> None:
-        """Keep a session up to date no longer."""
+        """Stop updating a session."""
         self.views.pop(session_id, None)
         self.changed.discard(session_id)
 
@@ -91,7 +91,7 @@ class OpenSessions:
             await self._page(view, cursor)
 
     async def read_first(self, view: SessionView) -> None:
-        """Read the page that the session begins with; `older` fills what is between that and what is known.
+        """Read the session's first page; `older` then fills the gap to the loaded messages.
 
         Raises CodeloopError.
         """
@@ -99,7 +99,7 @@ class OpenSessions:
             return
         client = self.client_of(view.session)
         empty, full = 0, view.log.messages[view.log.ids[0]].info.time.created
-        while True:  # only pages that end at a time can be asked for: the one that is not full is the first
+        while True:  # pages can only be requested by their end: the one that is not full is the first
             middle = (empty + full) // 2
             before = cursor_before(middle if full - empty > 1 else full)
             asked = ListMessages(session_id=view.session.id, limit=PAGE, before=before)
@@ -118,7 +118,7 @@ class OpenSessions:
         for child in await client.call(SESSION_CHILDREN, named):
             view.learn(child)
         view.todos = await client.call(SESSION_TODO, named)
-        if view.is_busy:  # what a killed process asked waits for nobody
+        if view.is_busy:  # questions of a killed process are dropped
             view.add_requests(await client.call(PERMISSION_LIST, NoArguments()))
             view.add_requests(await client.call(QUESTION_LIST, NoArguments()))
         self.changed.add(view.session.id)

@@ -1,4 +1,4 @@
-"""What is told of a server beside the project: what it is doing, whether that is as it should be, and why not. Pure."""
+"""The displayed state of MCP and language servers: its words, its health, and the reason. Pure."""
 
 from typing import Literal
 
@@ -15,7 +15,7 @@ _WORDS = {
     "needs_auth": "wants you to sign in",
     "needs_client_registration": "wants a registered client",
 }
-"""States whose names don't say enough."""
+"""Clearer words for some states."""
 _HEALTH: dict[str, Health] = {
     "connected": "good",
     "known": "good",
@@ -29,7 +29,7 @@ HEALTH: dict[Health, str] = {"good": "success", "resting": "text_muted", "wantin
 
 
 class ServerState(Struct, frozen=True):
-    """`words`: what it is doing; `health`: whether that is as it should be; `reason`: why it is not, or empty."""
+    """`words`: its state; `health`: whether that is good or bad; `reason`: why it is bad, or empty."""
 
     words: str
     health: Health = "resting"
@@ -37,7 +37,7 @@ class ServerState(Struct, frozen=True):
 
 
 def mcp_state(status: MCPStatus) -> ServerState:
-    """Return the state of an MCP server: ours where that says more than the reference's word."""
+    """Return the state of an MCP server: our own word where it is more precise than the reference's."""
     name = status.state or status.status
     words = _WORDS.get(name, name)
     if status.sandbox is False:

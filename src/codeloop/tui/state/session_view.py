@@ -1,4 +1,4 @@
-"""One session as the screen shows it, from its stored messages and the events that follow."""
+"""The state of one shown session, from its stored messages and the events that follow."""
 
 import math
 import re
@@ -34,7 +34,7 @@ Request = PermissionRequest | QuestionRequest
 
 
 class SessionView:
-    """What is known of a session. `take` applies an event; `changes` lists the messages to draw again."""
+    """The state of a session. `take` applies an event; `changes` lists the messages to redraw."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -42,16 +42,16 @@ class SessionView:
         self.children = Children(session.id)
         self.status: Status = Idle()
         self.since = -math.inf
-        """When the turn that runs began, or the last one ended, as it was seen here: on the monotonic clock."""
+        """When the running turn started, or the last one ended, as seen here (monotonic clock)."""
         self.todos: list[Todo] = []
         self.requests: dict[str, Request] = {}
-        """What waits for the user, of this session and its subagents, oldest first."""
+        """Requests waiting for the user, of this session and its subagents, oldest first."""
         self.opened: set[str] = set()
         """The keys of items that the user has opened."""
         self.resumed: dict[str, int] = {}
-        """When calls went on that the user was asked about, by call: ms since the epoch."""
+        """When calls resumed after the user's answer, by call (ms since the epoch)."""
         self.cursor: str | None = None
-        """What the next page of older messages is asked with; None: there are none."""
+        """The cursor of the next page of older messages; None: there are none."""
         self._queued: frozenset[str] = frozenset()
         self._undone = _list_undone_files(session)
 
@@ -62,13 +62,13 @@ class SessionView:
 
     @property
     def is_cut(self) -> bool:
-        """Whether the last answer has no end, and nobody is known to write it."""
+        """Whether the last answer is incomplete, and no turn is running."""
         last = self.log.last_answer
         return last is not None and last.time.completed is None and not self.is_busy
 
     @property
     def showing(self) -> Showing:
-        """What items depend on besides their message."""
+        """The inputs of items besides their message."""
         tools = (request.tool for request in self.requests.values())
         return Showing(
             opened=self.opened,
@@ -85,7 +85,7 @@ class SessionView:
         return items_of(self.log, message_id, self.showing)
 
     def load(self, page: list[MessageWithParts], cursor: str | None, since: Iterable[Event] = ()) -> None:
-        """Take in the newest messages. `since`: the events that came while they were read, which may be newer."""
+        """Load the newest messages. `since`: the events that arrived while they were read."""
         if not self.log.renew(page, is_all=cursor is None):
             self.cursor = cursor
         ids = {message.info.id for message in page}
@@ -95,13 +95,13 @@ class SessionView:
         self._look_for_queued()
 
     def load_older(self, page: list[MessageWithParts], cursor: str | None) -> None:
-        """Take in the messages before the oldest known one."""
+        """Load the messages before the oldest known one."""
         self.log.add(page)
         self.cursor = cursor
         self._look_for_queued()
 
     def add_requests(self, requests: Iterable[Request]) -> None:
-        """Take in what waits for the user."""
+        """Add requests waiting for the user."""
         for request in requests:
             if self.owns(request.session_id):
                 self._add_request(request)
@@ -148,7 +148,7 @@ class SessionView:
         self.log.changed.add(message_id)
 
     def learn(self, info: Session) -> None:
-        """Take in this session, or a subagent of it, as it is now."""
+        """Update from this session's info, or a subagent's."""
         if info.id == self.session.id:
             if info.revert != self.session.revert:
                 self.log.changed.update(self.log.messages)
@@ -158,7 +158,7 @@ class SessionView:
             self._touch_child(info.id)
 
     def set_status(self, status: Status) -> None:
-        """Take in whether a turn runs."""
+        """Set whether a turn runs."""
         was_busy, self.status = self.is_busy, status
         if was_busy != self.is_busy:
             self.since = time.monotonic()
@@ -187,7 +187,7 @@ class SessionView:
             self.log.changed.add(request.tool.message_id)
 
     def _look_for_queued(self) -> None:
-        """Learn which prompts wait: those that are newer than the one that the running turn answers."""
+        """Find the queued prompts: those newer than the one that the running turn answers."""
         last = self.log.last_answer
         queued: frozenset[str] = frozenset()
         if self.is_busy and last is not None:
@@ -198,7 +198,7 @@ class SessionView:
                 for prompt in self.log.prompts()
                 if prompt.time.created > since and prompt.id != last.parent_id and not self.log.turn(prompt.id)
             )
-            if _is_over(last) and queued:  # the turn of the first of them is about to begin
+            if _is_over(last) and queued:  # the turn of the first one is about to begin
                 queued -= {min(queued)}
         self.log.changed.update(queued ^ self._queued)
         self._queued = queued
@@ -209,6 +209,6 @@ def _is_over(answer: AssistantMessage) -> bool:
 
 
 def _list_undone_files(session: Session) -> list[str]:
-    """Return the files that were put back when a part of a session was undone."""
+    """Return the files that were restored when a part of a session was undone."""
     diff = session.revert.diff if session.revert is not None else None
     return [one_line(name, 200) for name in _FILE.findall(diff or "")]

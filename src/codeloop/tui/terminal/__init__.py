@@ -1,1 +1,1 @@
-"""What a terminal can do, and how it says so."""
+"""The terminal: its capabilities, input and output."""

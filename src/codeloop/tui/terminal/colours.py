@@ -1,4 +1,4 @@
-"""Which colours a terminal shows: how many, and whether they stand on a dark ground."""
+"""Detects a terminal's colours: how many, and whether the background is dark."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -7,11 +7,11 @@ from typing import Literal
 from msgspec import Struct
 
 Depth = Literal["none", "standard", "256", "truecolor"]
-"""Of colours: none are wanted; the sixteen of the terminal; 256; any."""
+"""Colour depths: none wanted; the terminal's sixteen; 256; any."""
 
 
 class TerminalColours(Struct, frozen=True):
-    """What a terminal can show: how many colours, on which ground."""
+    """A terminal's colour depth and background."""
 
     depth: Depth = "truecolor"
     is_dark: bool = True
@@ -19,12 +19,12 @@ class TerminalColours(Struct, frozen=True):
 
 _MANY = frozenset({"truecolor", "24bit"})
 _FULL = ("alacritty", "contour", "foot", "ghostty", "iterm", "kitty", "mlterm", "rio", "wezterm")
-"""Terminals that show any colour, by the beginning of what `TERM` calls them."""
+"""Prefixes of `TERM` of terminals that show any colour."""
 _RGB = re.compile(r"rgba?:([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})")
 
 
 def colours_of(term: str) -> int:
-    """Return how many colours the system's table of terminals has for one; 0: it is not there."""
+    """Return a terminal's number of colours in terminfo; 0: unknown."""
     import curses
 
     try:
@@ -35,7 +35,7 @@ def colours_of(term: str) -> int:
 
 
 def depth_of(environment: Mapping[str, str], known: Callable[[str], int] = colours_of) -> Depth:
-    """Return how many colours there are, by the environment, and by what is `known` of a terminal it names."""
+    """Return the colour depth by the environment; `known` looks `TERM` up in terminfo."""
     if environment.get("NO_COLOR"):
         return "none"
     term = environment.get("TERM", "")
@@ -43,7 +43,7 @@ def depth_of(environment: Mapping[str, str], known: Callable[[str], int] = colou
         return "truecolor"
     if term.removeprefix("xterm-").startswith(_FULL):
         return "truecolor"
-    if environment.get("XTERM_VERSION") and term == "xterm":  # the name alone stands for eight
+    if environment.get("XTERM_VERSION") and term == "xterm":  # the name alone means eight
         return "truecolor"
     if term.endswith("-256color"):
         return "256"
@@ -56,13 +56,13 @@ def colours_in(environment: Mapping[str, str]) -> TerminalColours:
 
 
 def says_dark(environment: Mapping[str, str]) -> bool:
-    """Return whether the ground is dark, as far as the environment says so; most are."""
+    """Return whether the environment indicates a dark background, which is the default."""
     ground = environment.get("COLORFGBG", "").rpartition(";")[2]
     return ground not in {"7", "15"}
 
 
 def is_dark_ground(answer: str) -> bool | None:
-    """Return whether the ground that a terminal has answered with is dark; None: it has not said."""
+    """Return whether the background colour in a terminal's answer is dark; None: no colour in it."""
     found = _RGB.match(answer)
     if found is None:
         return None

@@ -1,4 +1,4 @@
-"""What goes out of the terminal: to the clipboard, and to the desktop. Its environment decides which way."""
+"""Reaches the user's desktop from the terminal: clipboard, links, notifications."""
 
 import base64
 import os
@@ -14,19 +14,19 @@ from codeloop.schema.bounds.tui import PROMPT_CLIPBOARD
 
 Environment = Mapping[str, str]
 _TITLE, _TEXT = 60, 200
-"""Characters that a notification shows."""
+"""The most characters of a notification."""
 MUTE = {"linux", "dumb"}
-"""Terminals that would show what they are told."""
+"""Terminals that would print these sequences as text."""
 _NAME = 80
-"""Characters of the name of the terminal's window."""
+"""The most characters of a window title."""
 _OWN = ("foot", "rxvt", "contour")
-"""Terminals that notify in the way of rxvt, by the beginning of what `TERM` calls them."""
+"""Prefixes of `TERM` of terminals with rxvt's notifications."""
 _SCREEN = 512
-"""Bytes that GNU screen hands on at a time."""
+"""Bytes that GNU screen passes through at a time."""
 
 
 def pass_through(sequence: str, environment: Environment) -> str:
-    """Return a sequence so that a multiplexer hands it on to the terminal around it; the same, if there is none."""
+    """Wrap a sequence so that a multiplexer passes it to the outer terminal; unchanged if there is none."""
     if environment.get("TMUX"):
         return f"\x1bPtmux;{sequence.replace(chr(27), chr(27) * 2)}\x1b\\"
     if environment.get("STY"):
@@ -36,15 +36,15 @@ def pass_through(sequence: str, environment: Environment) -> str:
 
 
 def clipboard_sequence(text: str, environment: Environment) -> str:
-    """Return the sequence that copies a text to the terminal's clipboard, also from the other end of ssh."""
+    """Return the sequence that copies a text to the terminal's clipboard, also over ssh."""
     sequence = f"\x1b]52;c;{base64.b64encode(text.encode()).decode()}\x07"
-    if environment.get("TMUX"):  # which takes it itself, hands it on, or does neither, as it is set up
+    if environment.get("TMUX"):  # tmux stores it, passes it on, or ignores it, by its settings
         return sequence + pass_through(sequence, environment)
     return pass_through(sequence, environment)
 
 
 def copy_programs(environment: Environment, platform: str = sys.platform) -> list[tuple[str, ...]]:
-    """Return the programs that reach the clipboard of the user's desktop; of a machine far away, only tmux does."""
+    """Return the programs that write the desktop's clipboard; on a remote machine only tmux does."""
     programs: list[tuple[str, ...]] = []
     if environment.get("TMUX"):
         programs.append(("tmux", "load-buffer", "-w", "-"))
@@ -80,9 +80,9 @@ async def give(text: str, programs: list[tuple[str, ...]], after: float = 0.0) -
 
 
 def opener(link: str, environment: Environment, platform: str = sys.platform) -> tuple[str, ...]:
-    """Return the program that opens a link on the user's desktop; none for what is no address, or far from one.
+    """Return the command that opens a link on the user's desktop; none for invalid links and remote machines.
 
-    The library would run a browser in this very terminal, and takes words that begin with a dash for its options.
+    The standard library might run a browser in this terminal, and takes words with a dash for options.
     """
     if not link.startswith(("http://", "https://", "mailto:")):
         return ()
@@ -96,7 +96,7 @@ def opener(link: str, environment: Environment, platform: str = sys.platform) ->
 
 
 async def open_link(program: tuple[str, ...]) -> bool:
-    """Run what opens a link, apart from this terminal; return whether it could be run."""
+    """Run the opener of a link, detached from this terminal; return whether it started."""
     try:
         await start_outside(program, stdin=DEVNULL, output=DEVNULL, is_apart=True)
     except OSError:
@@ -105,7 +105,7 @@ async def open_link(program: tuple[str, ...]) -> bool:
 
 
 def notification(title: str, text: str, environment: Environment) -> str:
-    """Return the sequence that shows a notification on the desktop; "" for a terminal that can't."""
+    """Return the sequence of a desktop notification; "" for a terminal without them."""
     title, text = (one_line(each, most).replace(";", ",") for each, most in ((title, _TITLE), (text, _TEXT)))
     term, program = environment.get("TERM", ""), environment.get("TERM_PROGRAM", "")
     if environment.get("KITTY_WINDOW_ID") or term == "xterm-kitty":
@@ -130,21 +130,21 @@ class TerminalWindow:
         self._tell = tell
         self._bell = bell
         self._name = ""
-        """What it was called last."""
+        """The last title."""
 
     def rename(self, name: str) -> None:
-        """Have the window, or its tab, called so."""
+        """Set the title of the window or tab."""
         if name != self._name and os.environ.get("TERM") not in MUTE:
             self._name = name
             self._tell(f"\x1b]2;{one_line(name, _NAME, inert_answer)}\x1b\\")
 
     def rename_again(self) -> None:
-        """Have it called as before: another program had the terminal."""
+        """Set the title again, after another program had the terminal."""
         name, self._name = self._name, ""
         self.rename(name)
 
     def call_back(self, title: str, text: str, *, has_bell: bool, has_notice: bool) -> None:
-        """Have the user look here, who looks elsewhere as far as the terminal knows."""
+        """Get the attention of a user who looks elsewhere."""
         if has_notice:
             self._tell(notification(title, text, os.environ))
         if has_bell:

@@ -1,4 +1,4 @@
-"""The terminal as the UI uses it: given back after any end, also when it is closed or the process is killed."""
+"""The Textual driver of the UI: restores the terminal after any end, also when the process is killed."""
 
 import fcntl
 import os
@@ -35,37 +35,37 @@ from codeloop.tui.terminal.textual_private import WriterThread, use_writer
 from codeloop.tui.terminal.watcher import FORMER_NAME, TerminalWatcher
 
 STALLED = 0.5
-"""Seconds without reading after which a terminal is not waited for any more."""
+"""Seconds after which a terminal that reads nothing counts as stalled."""
 _AT_ONCE = 1 << 16
 """Characters that are written at a time."""
 
 
 class PatientWriter(WriterThread):
-    """The library's thread, whose caller is told of a terminal that reads nothing, instead of waiting for it."""
+    """Textual's writer thread, but raising for a terminal that reads nothing, instead of blocking."""
 
     def __init__(self, file: TextIO) -> None:
         super().__init__(cast("Any", _LastingFile(file.fileno(), file.encoding)))
 
     def write(self, text: str) -> None:
-        """Write soon. Raises Full when the terminal reads nothing."""
+        """Queue a text. Raises Full when the terminal reads nothing."""
         self._queue.put(text, timeout=STALLED)
 
     @property
     def is_done(self) -> bool:
-        """Whether everything was handed to the terminal, but for the last text perhaps."""
+        """Whether everything was written, perhaps except the last text."""
         return self._queue.empty()
 
     def stop(self) -> None:
-        """Write what waits, and end, unless the terminal reads nothing."""
+        """Write the queue and stop, unless the terminal reads nothing."""
         with suppress(Full):
             self._queue.put(None, timeout=STALLED)
         self.join(STALLED)
 
 
 class _LastingFile:
-    """Output that may be lost: the thread that writes must not end with the terminal, because others wait for it.
+    """Output whose errors are ignored: the writer thread must survive a closed terminal, as others wait for it.
 
-    It takes no lock of `sys.stderr`, which the end of the program needs.
+    It avoids the lock of `sys.stderr`, which the exit of the program needs.
     """
 
     def __init__(self, descriptor: int, encoding: str) -> None:
@@ -91,17 +91,17 @@ class _LastingFile:
 
 
 ASK_GROUND = "\x1b]11;?\x1b\\"
-"""Asks the terminal for its background colour; the answer comes back under the same number."""
+"""Asks for the background colour; the answer has the same number."""
 GROUND = "11"
 KEEP_NAME = "\x1b[22;2t"
-"""Has the terminal remember what its window is called."""
+"""Saves the window's title."""
 READ = 1 << 16
-"""Bytes that are read at a time: of a large paste, above all."""
+"""Bytes read at a time, enough for large pastes."""
 
 PATIENCE = 1.2 * constants.ESCAPE_DELAY
-"""Seconds after which nothing belongs to an escape any more."""
+"""Seconds after which an escape stands alone."""
 _LOOK = 0.1
-"""Seconds between two looks whether a terminal reads again."""
+"""Seconds between checks whether a stalled terminal reads again."""
 
 
 class TerminalClosed(Message):
@@ -109,7 +109,7 @@ class TerminalClosed(Message):
 
 
 class TerminalAnswered(Message):
-    """What the terminal has answered: `command` is the number of the question."""
+    """An answer of the terminal: `command` is the number of the question."""
 
     def __init__(self, command: str, text: str) -> None:
         super().__init__()
@@ -118,20 +118,20 @@ class TerminalAnswered(Message):
 
 
 class WatchedDriver(LinuxDriver):
-    """The library's terminal, with somebody who restores it if we can't.
+    """Textual's driver, with a watcher process that restores the terminal if we can't.
 
-    Its thread for what is typed sleeps until there is something, and ends with the terminal. A terminal that reads
-    nothing stops neither turns nor signals: it is drawn anew once it reads again.
+    Its input thread sleeps until there is input, and ends with the terminal. A stalled terminal blocks neither turns
+    nor signals: it is redrawn once it reads again.
     """
 
     _watcher: TerminalWatcher | None = None
     _wake: tuple[int, int] | None = None
-    """A pipe that ends the thread."""
+    """A pipe that stops the thread."""
     is_stalled = False
     """Whether the terminal does not read what is written."""
 
     def start_application_mode(self) -> None:
-        """Take the terminal, at the start and after a stop."""
+        """Enter the UI's mode, at the start and after a stop."""
         use_writer(PatientWriter)
         self.is_stalled = False
         self._wake = self._wake or os.pipe()
@@ -151,7 +151,7 @@ class WatchedDriver(LinuxDriver):
         super().stop_application_mode()
 
     def write(self, data: str) -> None:
-        """Write, unless somebody else has the terminal or it reads nothing."""
+        """Write, unless another program has the terminal or it is stalled."""
         if self._writer_thread is None or self.is_stalled:
             return
         try:
@@ -161,7 +161,7 @@ class WatchedDriver(LinuxDriver):
             self._loop.call_later(_LOOK, self._look)
 
     def _look(self) -> None:
-        """Draw everything once the terminal reads again."""
+        """Redraw everything once the terminal reads again."""
         if not isinstance(self._writer_thread, PatientWriter):
             return
         if self._writer_thread.is_done:
@@ -171,7 +171,7 @@ class WatchedDriver(LinuxDriver):
             self._loop.call_later(_LOOK, self._look)
 
     def disable_input(self) -> None:
-        """End the thread that reads."""
+        """Stop the input thread."""
         if self._wake is None:
             return
         os.write(self._wake[1], b"\0")
@@ -181,7 +181,7 @@ class WatchedDriver(LinuxDriver):
         self._wake = None
 
     def close(self) -> None:
-        """Write what still has to be written; the terminal is as it was before, or will be once it reads again."""
+        """Write the remaining output; the terminal is restored, at the latest once it reads again."""
         super().close()
         self.is_stalled |= self._writer_thread is not None and self._writer_thread.is_alive()
         self._writer_thread = None
@@ -195,14 +195,14 @@ class WatchedDriver(LinuxDriver):
         self._loop.call_soon_threadsafe(self._resume)
 
     def _stop(self) -> None:
-        """Stop as a job of a shell does: with what started us, and not at all where nobody could continue it."""
+        """Stop like a job of a shell: with our process group, and not at all where no shell could continue us."""
         has_terminal = self._writer_thread is not None
         if has_terminal:
             self.suspend_application_mode()
         before = {number: signal.getsignal(number) for number in (signal.SIGTSTP, signal.SIGCONT)}
         signal.signal(signal.SIGCONT, signal.SIG_IGN)
         signal.signal(signal.SIGTSTP, signal.SIG_DFL)
-        os.kill(0 if has_terminal else os.getpid(), signal.SIGTSTP)  # others have been told by who has the terminal
+        os.kill(0 if has_terminal else os.getpid(), signal.SIGTSTP)  # the others got the signal from the terminal
         for number, handler in before.items():
             signal.signal(number, handler)
         if has_terminal:
@@ -210,14 +210,14 @@ class WatchedDriver(LinuxDriver):
             self.resume_application_mode()
 
     def _resume(self) -> None:
-        """Take the terminal again after a stop that could not be seen: a shell has had it since."""
+        """Enter the UI's mode again after an unnoticed stop, since a shell has had the terminal."""
         if self._writer_thread is not None:
             self.suspend_application_mode()
             self._must_signal_resume = True
             self.resume_application_mode()
 
     def run_input_thread(self) -> None:
-        """Read until the UI leaves the terminal, or it is gone."""
+        """Read until the UI leaves the terminal, or it is closed."""
         if self._wake is None or not isinstance(self._app, TerminalApp):
             return
         wake, decode = self._wake[0], getincrementaldecoder("utf-8")(errors="replace").decode
@@ -231,7 +231,7 @@ class WatchedDriver(LinuxDriver):
             if wake in ready:
                 return
             if not ready:
-                if is_rest := now - last >= PATIENCE:  # an escape that nothing followed is a key
+                if is_rest := now - last >= PATIENCE:  # a lone escape is a key
                     self._dispatch(bursts.take(arrivals.rest(), now), queue)
                     queue.rest()
                 if bursts.wait(now) == 0:
@@ -245,7 +245,7 @@ class WatchedDriver(LinuxDriver):
             if not data:
                 self.send_message(TerminalClosed())
                 return
-            if early:  # until just now the terminal made a line feed of Enter
+            if early:  # the terminal translated Enter to a line feed until now
                 data = data[:early].replace(b"\n", b"\r") + data[early:]
                 early = max(early - len(data), 0)
             last = now
@@ -268,7 +268,7 @@ class WatchedDriver(LinuxDriver):
 
 
 def _waiting(descriptor: int) -> int:
-    """Return how many bytes were typed that nobody has read."""
+    """Return how many typed bytes are unread."""
     try:
         (count,) = struct.unpack("i", fcntl.ioctl(descriptor, termios.FIONREAD, bytes(4)))
     except OSError:

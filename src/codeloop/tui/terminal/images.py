@@ -1,4 +1,4 @@
-"""Pictures: what is known of one without drawing it, and which way of drawing a terminal knows."""
+"""Picture attachments without decoding them: size, placeholder text, and the terminal's drawing protocol."""
 
 import base64
 import binascii
@@ -17,15 +17,15 @@ from codeloop.schema.part import FilePart
 
 Protocol = Literal["kitty", "iterm", "sixel", ""]
 MOST_BYTES = 20_000_000
-"""Bytes of a picture that are read."""
+"""The most bytes of a picture that are read."""
 _CELL = (10, 20)
-"""Pixels of a cell, where the terminal does not say."""
+"""Default pixels of a cell."""
 _NAME = 60
 _JPEG_SIZES = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})
 _ITERM = frozenset({"iTerm.app", "WezTerm", "vscode", "mintty", "Tabby", "Hyper", "rio"})
 _SIXEL = ("foot", "mlterm", "yaft", "contour", "xterm-sixel")
 _HEAD = 65_536
-"""Characters of base64 in which a picture says how large it is."""
+"""Characters of base64 that contain a picture's size."""
 
 
 class PictureBox(Struct, frozen=True):
@@ -36,7 +36,7 @@ class PictureBox(Struct, frozen=True):
     cell: tuple[int, int] = _CELL
 
     def fit(self, width: int, height: int) -> "PictureBox":
-        """Return the room that a picture takes within this one, of its own shape and at most of its own size."""
+        """Return the box that a picture takes within this one, keeping its shape and at most its own size."""
         wide, high = self.columns * self.cell[0], self.rows * self.cell[1]
         share = min(wide / max(width, 1), high / max(height, 1), 1.0)
         columns = max(round(width * share / self.cell[0]), 1)
@@ -45,7 +45,7 @@ class PictureBox(Struct, frozen=True):
 
 
 def data_of(part: FilePart) -> bytes:
-    """Return the bytes of an attachment; none, when they are not to be had here."""
+    """Return the bytes of an attachment; empty when unavailable here."""
     try:
         if part.url.startswith("data:"):
             return _decode(part.url.partition(",")[2])[:MOST_BYTES]
@@ -70,7 +70,7 @@ def placeholder(part: FilePart) -> str:
 
 
 def pixels_of(part: FilePart) -> tuple[int, int]:
-    """Return the width and height of a picture that is in its part; 0 where it is not, or does not say."""
+    """Return a picture's width and height from its part; 0 where unknown."""
     encoded = _base64_of(part)
     return dimensions(_decode(encoded[:_HEAD])) if encoded else (0, 0)
 
@@ -87,14 +87,14 @@ def _decode(encoded: str) -> bytes:
 
 
 def size_text(size: int) -> str:
-    """Return a number of bytes as people read it: 950 B, 34 kB, 1.2 MB."""
+    """Format a number of bytes: 950 B, 34 kB, 1.2 MB."""
     if size < 1_000:
         return f"{size} B"
     return f"{size / 1_000:.0f} kB" if size < 999_500 else f"{size / 1_000_000:.1f} MB"
 
 
 def dimensions(head: bytes) -> tuple[int, int]:
-    """Return a picture's width and height by its first bytes; 0 where they do not say."""
+    """Return a picture's width and height from its first bytes; 0 where unknown."""
     try:
         if head.startswith(b"\x89PNG\r\n\x1a\n"):
             return struct.unpack(">II", head[16:24])
@@ -134,7 +134,7 @@ def _jpeg(head: bytes) -> tuple[int, int]:
 def protocol_of(environment: Mapping[str, str], attributes: str = "") -> Protocol:
     """Return how a terminal draws pictures, by its environment; `attributes`: its answer to `ESC [ c`, if it was asked.
 
-    Within tmux and screen: not at all, as these do not hand it on.
+    None within tmux and screen, which do not pass it on.
     """
     term, program = environment.get("TERM", ""), environment.get("TERM_PROGRAM", "")
     if environment.get("TMUX") or environment.get("STY") or term.startswith(("tmux", "screen", "dumb")):

@@ -1,4 +1,4 @@
-"""What arrives from the terminal, taken apart: keys, pastes, and its answers to questions, which are no keys."""
+"""Splits terminal input into keys, pastes, and answers to queries."""
 
 import re
 from collections.abc import Generator, Iterator
@@ -20,7 +20,7 @@ _BEGUN = re.compile(
     r"|\[(?:\?[\d;]*|6(?:;[\d;]*)?|2|20|200)?)?"
 )
 _LONGEST = 4096
-"""Characters of an answer; what is longer is none."""
+"""The most characters of an answer."""
 
 
 class Arrival(Struct, frozen=True):
@@ -36,7 +36,7 @@ class Arrival(Struct, frozen=True):
 
 
 class Arrivals:
-    """Takes what was read, in pieces as they come. What may go on is held until it does, or `rest` is called."""
+    """Parses input incrementally. Incomplete sequences are held until they continue, or `rest` is called."""
 
     def __init__(self) -> None:
         self._held = ""
@@ -45,11 +45,11 @@ class Arrivals:
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing is held that `rest` would return."""
+        """Whether nothing is held."""
         return not self._held or self._pasted is not None
 
     def take(self, data: str) -> Iterator[Arrival]:
-        """Take more input; yield the arrivals that are complete."""
+        """Parse more input; yield the complete arrivals."""
         data, self._held = self._held + data, ""
         while data:
             if self._pasted is not None:
@@ -78,13 +78,13 @@ class Arrivals:
                 data = "" if end < 0 else data[end:]
 
     def rest(self) -> Iterator[Arrival]:
-        """Yield the input that was held and did not go on: keys, after all."""
+        """Yield the held input, which did not continue, as keys."""
         if not self.is_whole:
             held, self._held = self._held, ""
             yield Arrival("keys", held)
 
     def _paste(self, data: str, pieces: list[str]) -> Generator[Arrival, None, str]:
-        """Take in a part of a paste; return what follows its end."""
+        """Add a part of a paste; return what follows its end."""
         end = data.find(PASTE_END)
         if end < 0:
             kept = next((size for size in range(len(PASTE_END) - 1, 0, -1) if data.endswith(PASTE_END[:size])), 0)

@@ -1,4 +1,4 @@
-"""What was typed and is not taken yet. It waits here, where Escape and Ctrl-C can overtake it."""
+"""A queue of typed input, which Escape and Ctrl-C can overtake."""
 
 import asyncio
 import time
@@ -15,13 +15,13 @@ from codeloop.tui.terminal.sequences import KeyParser
 from codeloop.tui.terminal.terminal_app import TerminalApp
 
 AT_ONCE = 16
-"""Keys that the app has at a time."""
+"""Keys that the app gets at a time."""
 FLOOD = 64
-"""More keys than these, waiting for longer than `LATE`, are no user's: Escape and Ctrl-C drop them."""
+"""More keys than these, waiting longer than `LATE`, were not typed: Escape and Ctrl-C drop them."""
 LATE = 0.25
 """Seconds."""
 TAKEN = 1.0
-"""Seconds until the app has taken keys, else it gets more."""
+"""Seconds to wait for the app to handle keys before it gets more."""
 
 
 class InputDropped(Message):
@@ -33,7 +33,7 @@ class InputDropped(Message):
 
 
 class InputQueue:
-    """Hands keys and pastes to the app, a few at a time; filled by the thread that reads the terminal.
+    """Passes keys and pastes to the app, a few at a time; filled by the input thread.
 
     `send` is called for each key, paste and move of the mouse.
     """
@@ -46,16 +46,16 @@ class InputQueue:
         self._waiting: deque[tuple[float, Arrival]] = deque()
         """With the time at which each came (monotonic seconds)."""
         self._given = 0
-        """Keys that the app has had since it was last known to have taken all."""
+        """Keys given to the app since it last had handled all."""
         self._pause: asyncio.Task[None] | None = None
-        """Waits until the app has taken what it was given."""
+        """The task that waits until the app has handled its keys."""
 
     def put(self, arrival: Arrival) -> None:
-        """Add what was typed; called from any thread."""
+        """Add input; called from any thread."""
         self._loop.call_soon_threadsafe(self._put, arrival)
 
     def rest(self) -> None:
-        """Take what may be the beginning of a key for one, since nothing follows it; called from any thread."""
+        """Treat a held incomplete sequence as a key, since nothing follows; called from any thread."""
         self._loop.call_soon_threadsafe(self._rest)
 
     def _put(self, arrival: Arrival) -> None:
@@ -103,7 +103,7 @@ class InputQueue:
 
 
 def _follow(app: TerminalApp, taken: Callable[[], object]) -> None:
-    """Call back once what has the focus has handled the keys that it was sent."""
+    """Call back once the focused widget has handled its keys."""
     if app.screen_stack:
         (app.screen.focused or app.screen).call_later(taken)
     else:

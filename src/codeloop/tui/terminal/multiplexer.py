@@ -1,4 +1,4 @@
-"""What tmux says when it is asked."""
+"""Queries tmux."""
 
 import asyncio
 from asyncio.subprocess import DEVNULL, PIPE
@@ -8,7 +8,7 @@ from codeloop.schema.bounds.tui import PICTURE_ASK
 
 
 async def ask_tmux(form: str) -> str:
-    """Return a format of the tmux that this program runs in, filled in; "": there is none, or it does not answer."""
+    """Return an expanded format of the surrounding tmux; "": there is none, or it does not answer."""
     try:
         process = await start_outside(("tmux", "display-message", "-p", form), stdin=DEVNULL, output=PIPE)
     except OSError:

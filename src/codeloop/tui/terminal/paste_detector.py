@@ -1,4 +1,4 @@
-"""Lines that arrive faster than anybody types: a paste from a terminal that does not mark where one begins and ends."""
+"""Detects pastes from terminals without bracketed paste, by lines that arrive faster than typing."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -6,46 +6,46 @@ from collections.abc import Iterable, Iterator
 from codeloop.tui.terminal.input_parser import Arrival
 
 FOLLOWED = 0.005
-"""Seconds after an Enter in which a text shows that it was the end of a pasted line."""
+"""Seconds after an Enter within which more text shows that it ended a pasted line."""
 LONE = 0.03
-"""Seconds without input after which an Enter that comes by itself is a key, also behind a paste."""
+"""Seconds without input after which a lone Enter is a key, also after a paste."""
 PAUSE = 0.2
 """Seconds without input after which a paste is over: lines over a network come in pieces."""
 STOPS = frozenset({"\x1b", "\x03", "\x1b[27u", "\x1b[27;1u", "\x1b[99;5u", "\x1b[27;5;99~"})
 """Escape and Ctrl-C, as terminals write them."""
 _COLOUR = re.compile(r"\x1b\[[\d;:]*m")
-"""Is no key: it stands in output that is pasted."""
+"""Not a key: it occurs in pasted output."""
 _LINES = re.compile(r"\r[\r\n\t]*[^\x00-\x1f\x7f]")
-"""The end of a line, and text behind it. Line feeds do not count: as a key, each begins a new line in the prompt."""
+"""A line end followed by text. Line feeds do not count: as a key, each starts a new line in the prompt."""
 _PIECE = re.compile(
     r"(?P<text>[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f]+)"
     r"|\x1b\[[0-?]*[ -/]*(?:[@-~]|\Z)|\x1bO(?:.|\Z)|\x1b[^\[O]|[\x00-\x1f\x7f]",
     re.DOTALL,
 )
-"""Text, or one key; a sequence that was cut at the end of a read goes to who puts it together."""
+"""Text, or one key; a sequence cut at the end of a read is passed on as it is."""
 
 
 class Bursts:
-    """Makes one paste of lines that come at once, and lets a single line with its Enter through as keys.
+    """Joins lines that arrive at once into a paste, and passes a single line with its Enter as keys.
 
-    Escape and Ctrl-C drop a paste that still comes. Times are seconds of one clock.
+    Escape and Ctrl-C drop an unfinished paste. Times are seconds of one clock.
     """
 
     def __init__(self) -> None:
         self._held: list[str] = []
-        """A paste that may go on, or an Enter that text may follow, with what came before it at once."""
+        """A paste that may continue, or an Enter that text may follow, with the text just before it."""
         self._is_paste = False
         self._last = 0.0
-        """When text came last."""
+        """The time of the last text."""
 
     def wait(self, now: float) -> float | None:
-        """Return for how many seconds what is held may still go on; None: nothing is held."""
+        """Return for how many seconds held input may still continue; None: nothing is held."""
         if not self._held:
             return None
         return max(self._last + (PAUSE if self._is_paste else FOLLOWED) - now, 0.0)
 
     def take(self, arrivals: Iterable[Arrival], now: float) -> Iterator[Arrival]:
-        """Take arrivals; yield those that are complete."""
+        """Process arrivals; yield the complete ones."""
         if self.wait(now) == 0.0:
             yield from self.rest()
         for arrival in arrivals:
@@ -57,7 +57,7 @@ class Bursts:
                 yield arrival
 
     def rest(self) -> Iterator[Arrival]:
-        """Yield the arrivals that were held and did not go on."""
+        """Yield the held arrivals, which did not continue."""
         held, self._held = "".join(self._held), []
         if held:
             yield Arrival("paste" if self._is_paste else "keys", held)
@@ -69,7 +69,7 @@ class Bursts:
             if piece["text"] is not None:
                 yield from self._text(key, now)
                 continue
-            if self._is_paste and len(key) == 2 and key[0] == "\x1b":  # an Escape in the midst of what comes
+            if self._is_paste and len(key) == 2 and key[0] == "\x1b":  # an Escape amid the input
                 yield from self._stop("\x1b")
                 yield from self._text(key[1], now)
             elif key in STOPS:

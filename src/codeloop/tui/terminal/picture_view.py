@@ -1,4 +1,4 @@
-"""A picture on a screen of its own, while the terminal UI leaves the terminal alone."""
+"""Shows a picture full-screen, while the UI is suspended."""
 
 import asyncio
 import fcntl
@@ -22,14 +22,14 @@ from codeloop.tui.terminal.pictures.encode import draw_picture
 _CLEAR = "\x1b[2J\x1b[H"
 _OWN_SCREEN, _MAIN_SCREEN = "\x1b[?1049h", "\x1b[?1049l"
 _BELOW = 4
-"""Rows for the words around the picture."""
+"""Rows for the text around the picture."""
 _SUFFIXES = {"image/png": ".png", "image/jpeg": ".jpg", "image/gif": ".gif", "image/webp": ".webp"}
 
 
 async def show_picture(app: App[Any], part: FilePart) -> str:
-    """Show a picture until a key is pressed, in a window of its own where the terminal can't.
+    """Show a picture until a key is pressed, or in the desktop's viewer if the terminal can't draw it.
 
-    Returns what the user has to be told; empty, if it was shown.
+    Returns a message for the user; empty if it was shown.
     """
     data = await asyncio.to_thread(data_of, part)
     if not data:
@@ -70,7 +70,7 @@ def picture_screen(part: FilePart, data: bytes, protocol: Protocol, box: Picture
 
 
 def _room(descriptor: int) -> PictureBox:
-    """Return the terminal's size, with the pixels of a cell if it says so."""
+    """Return the terminal's size, with the pixels of a cell if known."""
     answer = fcntl.ioctl(descriptor, termios.TIOCGWINSZ, bytes(8))
     rows, columns, width, height = struct.unpack("HHHH", answer)
     rows, columns = rows or 24, columns or 80
@@ -79,7 +79,7 @@ def _room(descriptor: int) -> PictureBox:
 
 
 async def _open_elsewhere(part: FilePart, data: bytes) -> str:
-    """Have the desktop's own program open a copy of the picture, which stays in the temporary folder."""
+    """Open a copy of the picture, which stays in the temporary folder, in the desktop's viewer."""
     opener = which("open" if sys.platform == "darwin" else "xdg-open", os.environ.get("PATH"))
     has_screen = sys.platform == "darwin" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
     descriptor, name = tempfile.mkstemp(prefix="picture-", suffix=_SUFFIXES.get(part.mime, ""))

@@ -1,4 +1,4 @@
-"""Reads the clipboard with the programs that this platform has for it."""
+"""Reads the clipboard with the platform's programs."""
 
 import asyncio
 import os
@@ -44,7 +44,7 @@ async def image() -> bytes | None:
 
 
 def is_there() -> bool:
-    """Return whether there is a program that reads the clipboard."""
+    """Return whether a program can read the clipboard."""
     return any(which(command[0], os.environ.get("PATH")) for command in _TEXTS)
 
 

@@ -1,4 +1,4 @@
-"""An app that reaches the user beyond its own screen, and writes to it no more than it has to."""
+"""A Textual app with clipboard, notifications and pictures, and less terminal output."""
 
 import os
 from collections.abc import Generator, Iterator
@@ -23,13 +23,13 @@ from codeloop.tui.terminal.textual_private import ChopsUpdate, LayoutUpdate, res
 from codeloop.tui.terminal.uncertain_widths import ScreenPart, render_at
 
 TERMINAL_FIRST = 0.2
-"""Seconds in which the terminal takes the clipboard: some complain when a program takes it away at that moment."""
+"""Seconds that the terminal needs to take the clipboard: some complain when a program takes it meanwhile."""
 
 
 class Changes(ChopsUpdate):
-    """The parts of rows that have changed, as the library gathers them.
+    """A screen update: the changed parts of rows, as gathered by Textual.
 
-    Its own writing cuts an empty piece of the part to the right of each, and makes an object of every cursor position.
+    Textual's own output cuts an empty piece after each part, and creates an object for every cursor position.
     """
 
     def parts(self) -> Iterator[tuple[int, int, int, Strip]]:
@@ -59,25 +59,25 @@ class PicturePainter(Protocol):
 
 
 class TerminalApp(App[int], inherit_bindings=False):
-    """Copies to the desktop's clipboard, and calls the user who looks elsewhere."""
+    """Adds clipboard, notifications and pictures to Textual's app."""
 
     painter: PicturePainter | None = None
     """Draws pictures above the text; None: there are none, or they are text themselves."""
     farewell = ""
-    """What is written before the terminal is left."""
+    """Output to write before leaving the terminal."""
     _has_cursor = needs_cursor(os.environ)
     _is_cursor_shown = False
     is_lent = False
-    """Whether another program has the terminal: an interrupt that is typed there is for that one."""
+    """Whether another program has the terminal, which then gets typed interrupts."""
 
     @cached_property
     def window(self) -> TerminalWindow:
-        """What the terminal's window is called, and how the user is called back to it."""
+        """The terminal's window title, and attention requests."""
         return TerminalWindow(self.tell_terminal, self.bell)
 
     @contextmanager
     def suspend(self) -> Generator[None]:
-        """Lend the terminal to another program. It is taken back whatever happens; the library would not do that."""
+        """Lend the terminal to another program. Unlike Textual's, it takes it back even after errors."""
         lending = super().suspend()
         lending.__enter__()
         self.is_lent = True
@@ -89,48 +89,48 @@ class TerminalApp(App[int], inherit_bindings=False):
 
     @property
     def is_ending(self) -> bool:
-        """Whether the program ends: widgets may be gone, and nothing more can be shown."""
+        """Whether the program is ending: widgets may be gone, and nothing more can be shown."""
         return self._exit or not self._running
 
     def _handle_exception(self, error: Exception) -> None:
-        """End because of an error; but not because a widget was looked for that is gone since the program ends."""
+        """End because of an error, but ignore missing widgets while the program is ending."""
         cause = error.error if isinstance(error, WorkerFailed) else error
         if not (self.is_ending and isinstance(cause, QueryError | ScreenStackError | MountError)):
             super()._handle_exception(error)
 
     async def wait_for_keys(self) -> None:
-        """Wait until the keys that wait for others here are taken."""
+        """Wait until the held-back keys are processed."""
 
     @property
     def is_stalled(self) -> bool:
-        """Whether the terminal does not read what is written: nothing more is to be written to it."""
+        """Whether the terminal reads no output, so that nothing more should be written."""
         return bool(getattr(self._driver, "is_stalled", False))
 
     def copy_to_clipboard(self, text: str) -> None:
-        """Copy a text in each way that may reach the user's desktop."""
+        """Copy a text by every way that may reach the user's desktop."""
         self._clipboard = text
         self.tell_terminal(clipboard_sequence(text, os.environ))
         if programs := copy_programs(os.environ):
             self.run_worker(give(text, programs, TERMINAL_FIRST), exit_on_error=False)
 
     async def visit(self, link: str) -> None:
-        """Open a link on the user's desktop; where that can't be, copy it."""
+        """Open a link on the user's desktop, or copy it if that fails."""
         program = opener(link, os.environ)
         if not program or not await open_link(program):
             self.copy_to_clipboard(link)
             self.notify("The link is copied.")
 
     def notify(self, message: str, *, title: str = "", markup: bool = False, **how: Any) -> None:
-        """Show a message for a while; what others wrote in it is text alone."""
+        """Show a message for a while, without interpreting markup."""
         del markup
         super().notify(inert(message), title=inert(title), markup=False, **how)
 
     async def on_mount(self) -> None:
-        """Hear of the end of a stop, and of another program that had the terminal."""
+        """Subscribe to the end of a stop or a suspension."""
         resume_signal(self).subscribe(self, self._begin_anew)
 
     def _begin_anew(self, _app: object) -> None:
-        """Draw everything: nothing of ours is on the screen that the terminal gives us now."""
+        """Redraw everything on the terminal's new screen."""
         self.window.rename_again()
         self.refresh(layout=True)
 
@@ -147,9 +147,9 @@ class TerminalApp(App[int], inherit_bindings=False):
 
     @property
     def writing_at(self) -> Offset | None:
-        """The cell of the screen where what is typed next will stand; None: nothing takes text.
+        """The cell of the text cursor; None: no text is being edited.
 
-        The terminal's cursor is moved there, and with it what an input method shows.
+        The terminal's cursor is moved there, for input methods.
         """
         place: object = getattr(self.focused, "cursor_screen_offset", None)
         return place if isinstance(place, Offset) else None
@@ -178,7 +178,7 @@ class TerminalApp(App[int], inherit_bindings=False):
             self._driver.flush()
 
     def tell_terminal(self, sequence: str) -> None:
-        """Write something that is no text."""
+        """Write a control sequence."""
         if self._driver is not None and sequence:
             self._driver.write(sequence)
             self._driver.flush()

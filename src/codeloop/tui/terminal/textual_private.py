@@ -1,4 +1,4 @@
-"""What we use of textual that it does not promise to keep, each with the reason.
+"""The private parts of Textual that we use, each with the reason.
 
 textual is pinned to its minor version; `tests/tui/terminal/test_textual_private.py` says when one of these has changed.
 """
@@ -20,11 +20,11 @@ from textual.signal import Signal
 from textual.widget import Widget
 
 __all__ = [
-    "ChopsUpdate",  # the changed parts of a frame: ours writes them shorter, and keeps emoji in their cells
+    "ChopsUpdate",  # the changed parts of a frame: our version writes less, and keeps emoji in their cells
     "Layer",
     "LayoutUpdate",  # a whole region of a frame: the same
-    "WriterThread",  # ours does not wait for ever for a terminal that reads nothing
-    "XTermParser",  # ours also reads keys that xterm writes in its own way
+    "WriterThread",  # our version does not block on a terminal that reads nothing
+    "XTermParser",  # our version also parses xterm's sequences
     "add_sequences",
     "resume_signal",
     "set_colour_system",
@@ -34,29 +34,29 @@ __all__ = [
 ]
 
 Layer = Sequence[tuple[Widget, Region, Region]]
-"""The widgets of a row of the screen, the uppermost first, each with where it is in sight."""
+"""The widgets of a screen row, the topmost first, each with its visible region."""
 resume_signal: Callable[[App[Any]], "Signal[object]"] = attrgetter("app_resume_signal")
-"""Returns the signal that the terminal is ours again; the library leaves the app's type open."""
+"""Returns the signal of regaining the terminal; Textual does not type it."""
 visible_layers: Callable[[Screen[Any]], Sequence[Layer]] = attrgetter("_compositor.layers_visible")
-"""Returns for each row of a screen what covers what: a picture must not be drawn over a dialog."""
+"""Returns the widgets of each screen row in order: a picture must not be drawn over a dialog."""
 
 
 def set_colour_system(name: str) -> None:
-    """Say how many colours the terminal has: the library only looks at the environment, before we have."""
+    """Set how many colours the terminal has: Textual only reads the environment, too early."""
     constants.__dict__["COLOR_SYSTEM"] = name
 
 
 def set_update_period(seconds: float) -> None:
-    """Say how long a change waits for others: the library's 1/120 s can be seen while typing."""
+    """Set how long a change waits for others: Textual's 1/120 s is noticeable while typing."""
     screens.__dict__["UPDATE_PERIOD"] = seconds
 
 
 def use_writer(kind: type[WriterThread]) -> None:
-    """Have the driver write with a thread of this type."""
+    """Make the driver use this type of writer thread."""
     linux_driver.__dict__["WriterThread"] = kind
 
 
 def add_sequences(sequences: Mapping[str, object]) -> None:
-    """Have the library read more sequences as keys; it has no place to register any."""
+    """Register more key sequences; Textual has no public way to do so."""
     known: dict[str, object] = vars(_ansi_sequences)["ANSI_SEQUENCES_KEYS"]
     known.update(sequences)

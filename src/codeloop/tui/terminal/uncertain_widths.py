@@ -1,4 +1,4 @@
-"""Characters whose width terminals do not agree about: each stands in its own cells, whatever it takes of others'."""
+"""Writes characters whose width varies between terminals so that they always keep their cells."""
 
 import re
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from codeloop.tui.render.graphemes import clusters
 from codeloop.tui.terminal.textual_private import LayoutUpdate
 
 _UNSURE = re.compile("[\u200d\ufe0f\u20e3\U0001f1e6-\U0001f1ff\U0001f3fb-\U0001f3ff]")
-"""What joins others, makes them emoji, or is a part of a flag."""
+"""Characters that join others, make them emoji, or are part of a flag."""
 
 
 class ScreenPart(LayoutUpdate):
@@ -38,8 +38,8 @@ def render_row_at(strips: Iterable[Strip], column: int, console: Console) -> str
 def render_at(strip: Strip, column: int, console: Console) -> str:
     """Return the output that writes a strip at a column.
 
-    The cells of a character that a terminal may draw wider or narrower are emptied, and the cursor is moved behind
-    them, so that what follows stands where it belongs.
+    The cells of a character of uncertain width are cleared, and the cursor is moved behind them, so that the rest is
+    placed correctly.
     """
     written = strip.render(console)
     if written.isascii() or not _UNSURE.search(written):

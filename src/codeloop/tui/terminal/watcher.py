@@ -9,14 +9,14 @@ from typing import Any
 from codeloop.tui.terminal.sequences import ANY_CURSOR, PLAIN_KEYS, needs_cursor
 
 FORMER_NAME = "\033[23;2t"
-"""Has the terminal's window called as before."""
+"""Restores the window's title."""
 RESTORED = (
     "\033[?1000l\033[?1003l\033[?1015l\033[?1016l\033[?1006l"  # reports of the mouse
     "\033[?1004l\033[?2004l\033[?2048l\033[?2026l"  # focus, pastes, sizes, drawings held back
     f"{FORMER_NAME}"
     f"{PLAIN_KEYS}\033[<u\033[?7h\033[?1049l\033[?25h\033[0m"  # keys, line wrap, the main screen, the cursor, colours
 )
-"""What brings the terminal to where it is before the UI and after it."""
+"""The sequences that restore the terminal's state from before the UI."""
 
 _FLAGS = {
     3: {"echo": termios.ECHO, "icanon": termios.ICANON, "iexten": termios.IEXTEN, "isig": termios.ISIG},
@@ -28,9 +28,9 @@ _FLAGS = {
         "igncr": termios.IGNCR,
     },
 }
-"""What the UI changes, by its place in the attributes, as POSIX `stty` calls it."""
+"""The attributes that the UI changes: index -> POSIX `stty` names."""
 
-# The last line that was read says whether the UI has the terminal. A shell that has set the modes since keeps its own.
+# The last line read tells whether the UI has the terminal. Modes that a shell has set since are kept.
 _SCRIPT = """
 exec 3<&1
 while read -r line; do
@@ -44,10 +44,10 @@ printf '%s' "$0"
 
 
 class TerminalWatcher:
-    """Watches this process, from a session of its own that no signal to ours reaches."""
+    """Watches this process, from a separate session that our signals do not reach."""
 
     def __init__(self, terminal: int, before: list[Any]) -> None:
-        """`before`: the attributes of the terminal before the UI. Without `/bin/sh` nobody watches."""
+        """`before`: the attributes of the terminal before the UI. Without `/bin/sh` there is no watcher."""
         settings = [
             name if before[place] & bit else f"-{name}" for place, bits in _FLAGS.items() for name, bit in bits.items()
         ]
@@ -65,7 +65,7 @@ class TerminalWatcher:
             )
 
     def set_on(self, is_on: bool) -> None:
-        """Say whether the UI has the terminal."""
+        """Set whether the UI has the terminal."""
         if self._process is not None and self._process.stdin is not None:
             with suppress(OSError):
                 self._process.stdin.write(b"on\n" if is_on else b"off\n")

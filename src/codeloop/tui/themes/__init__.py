@@ -1,1 +1,1 @@
-"""Colours by what they are for, and where they come from."""
+"""Themes: colours by purpose, and their files."""

@@ -1,4 +1,4 @@
-"""A theme for terminals of 256 colours: each colour becomes one of theirs, and what differs goes on to differ."""
+"""Fits a theme to 256 colours, keeping colours distinct."""
 
 from colorsys import rgb_to_hls
 from functools import cache
@@ -12,17 +12,17 @@ _TINTS = {
     "red": (("#5f0000", "#870000"), ("#ffd7d7", "#ffafaf")),
     "blue": (("#00005f", "#0000af"), ("#d7d7ff", "#afafff")),
 }
-"""Grounds of a diff and of its words that changed, on a dark and on a light screen.
+"""Diff backgrounds, and those of changed words, in dark and light mode.
 
-A theme has fainter tints, of which the nearest colour here is a grey, the same for what was added and removed.
+The nearest palette colour of a theme's faint tints is a grey, the same for added and removed lines.
 """
 _DIFF = {"added": "green", "removed": "red"}
 _BLUE, _CLEAR = (0.55, 0.72), 0.25
-"""The hues of a theme that tells what was added by blue, and how saturated they are then."""
+"""The hues of themes that mark additions in blue, and their saturation."""
 _FAINT = ("text_muted", "diff_line_number", "diff_context", "syntax_comment", "markdown_block_quote")
-"""What also stands on the grounds of a diff, which are stronger here than a theme has them."""
+"""Other colours used on diff backgrounds, which are stronger here than in a theme."""
 _LEAST = 168
-"""Red, green and blue of the faintest grey on them, where the ground is dark."""
+"""The RGB value of the darkest grey on them in dark mode."""
 _STEPS = (0, 95, 135, 175, 215, 255)
 RGB = tuple[int, int, int]
 _CUBE: tuple[RGB, ...] = tuple((red, green, blue) for red in _STEPS for green in _STEPS for blue in _STEPS)
@@ -30,7 +30,7 @@ _GREYS: tuple[RGB, ...] = tuple((level, level, level) for level in range(8, 239,
 
 
 def fit_palette(theme: ColourTheme, *, is_dark: bool) -> ColourTheme:
-    """Return a theme in the 240 colours that are the same in every terminal of 256."""
+    """Return a theme in the 240 colours that all 256-colour terminals share."""
     fitted: dict[str, str] = {}
     for name, value in msgspec.structs.asdict(theme).items():
         if not str(value).startswith("#"):
@@ -53,7 +53,7 @@ def _rgb(value: str) -> RGB:
 
 @cache
 def _nearest(colour: RGB) -> RGB:
-    """Return the colour that looks most like another one: the eye sees green best, and blue least."""
+    """Return the visually nearest colour: the eye is most sensitive to green, least to blue."""
     weights = (0.3, 0.59, 0.11)
 
     def distance(other: RGB) -> float:

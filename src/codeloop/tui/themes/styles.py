@@ -7,7 +7,7 @@ from codeloop.tui.themes.theme import ColourTheme
 _MUTED = frozenset(
     {"text_muted", "border", "border_subtle", "diff_line_number", "markdown_block_quote", "syntax_comment"}
 )
-"""What stays behind the rest, also where a theme has no colour for it."""
+"""Muted colours, dimmed where a theme has none for them."""
 
 
 class Styles:

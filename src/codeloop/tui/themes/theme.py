@@ -1,4 +1,4 @@
-"""A theme: a colour for each thing that is drawn, under the names of the reference's theme files."""
+"""A theme: a colour for each purpose, named as in the reference's theme files."""
 
 from msgspec import Struct
 

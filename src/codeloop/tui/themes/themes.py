@@ -1,4 +1,4 @@
-"""Themes by name: those that come with the program, and files of the user or a project, in the reference's format."""
+"""Loads themes by name: built-in ones, and files of the user or a project, in the reference's format."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -70,7 +70,7 @@ _ELSE = {
     "syntaxOperator": "text",
     "syntaxPunctuation": "text",
 }
-"""The colour that stands in for one that a file does not name; what is in neither table has no meaning here."""
+"""Fallbacks for colours that a file does not define."""
 
 
 class ThemeError(CodeloopError):
@@ -85,7 +85,7 @@ def names(folders: Iterable[Path] = ()) -> list[str]:
 def load(name: str, mode: Mode, folders: Iterable[Path] = ()) -> ColourTheme:
     """Return a theme for a dark or a light terminal; a file of a later folder hides one of the same name before it.
 
-    Raises ThemeError when there is none of that name, or it is not what a theme has to be.
+    Raises ThemeError when there is none of that name, or it is invalid.
     """
     places = [file for folder in (BUILT_IN, *folders) if (file := folder / f"{name}.json").is_file()]
     if not places or Path(name).name != name:
@@ -107,7 +107,7 @@ def _read(file: Path, mode: Mode) -> ColourTheme:
 
 
 class _Resolver:
-    """Finds out what colour a key of a theme is."""
+    """Resolves the colour of a theme's key."""
 
     def __init__(self, file: Path, mode: Mode, theme: Mapping[str, object], defs: Mapping[str, object]) -> None:
         self._file = file
@@ -212,7 +212,7 @@ def textual_theme(theme: ColourTheme, name: str) -> Theme:
 
 
 def is_dark(theme: ColourTheme) -> bool:
-    """Return whether a theme is light text on a dark ground; True where that is the terminal's own affair."""
+    """Return whether a theme is light text on a dark background; True where the terminal decides."""
     if not _HEX.fullmatch(theme.background):
         return True
     return luminance(theme.background) < 0.18
@@ -226,6 +226,6 @@ def luminance(colour: str) -> float:
 
 
 def contrast(one: str, other: str) -> float:
-    """Return how far two colours (`#rrggbb`) are apart, 1 to 21, as WCAG defines it."""
+    """Return the contrast ratio of two colours (`#rrggbb`), 1 to 21, as WCAG defines it."""
     low, high = sorted((luminance(one), luminance(other)))
     return (high + 0.05) / (low + 0.05)

@@ -1,1 +1,1 @@
-"""What stands on the screen."""
+"""The widgets of the main screen."""

@@ -1,7 +1,7 @@
-"""Widgets that cost nothing while others change: those that only hold others, and those that keep what they have drawn.
+"""Base widgets that cost nothing while others change: containers, and widgets that cache their rows.
 
-The library takes styles from the first base of a class only.
-The library asks every widget near a change for its rows, thirty times a second while a model writes.
+Textual takes styles from the first base of a class only. It asks every widget near a change for its rows, thirty times
+a second while a model writes.
 """
 
 from collections.abc import Callable
@@ -19,17 +19,17 @@ from textual.widget import Widget
 _RUNS = "run"
 
 app_of: Callable[[Widget], App[None]] = attrgetter("app")
-"""Returns the app of a widget; the library's own property leaves the app's type open."""
+"""Returns the app of a widget, typed, unlike Textual's own property."""
 
 
 def faint_style(widget: Widget, part: str, base: Style) -> Style:
-    """Return the style of a part that stays behind the rest, also where a theme has no colour for it."""
+    """Return the style of a muted part, dimmed where a theme has no colour for it."""
     style = base + widget.get_component_rich_style(part, partial=True)
     return style + Style(dim=True) if style.color is None or style.color.is_default else style
 
 
 class EmptyWidget(Widget):
-    """Draws nothing: what is below it shows where its children leave room."""
+    """A container that draws nothing itself, so that widgets below stay visible."""
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Return no rows at all."""
@@ -43,7 +43,7 @@ class SteadyWidget(Widget):
     _kept: tuple[Region, list[Strip]] | None = None
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Return rows, those from before if nothing has changed."""
+        """Return rows, from the cache if nothing has changed."""
         if self._kept is None or self._kept[0] != crop:
             self._kept = crop, super().render_lines(crop)
         return self._kept[1]
@@ -59,10 +59,10 @@ class SteadyWidget(Widget):
 
 
 class CommandWidget(SteadyWidget):
-    """Has words that run a command when they are clicked: `runs` makes them."""
+    """A widget with words that run a command when clicked: `runs` makes them."""
 
     class Clicked(Message):
-        """Words were clicked that run the command with this id."""
+        """Clicked words run the command with this id."""
 
         def __init__(self, command: str, words: str) -> None:
             super().__init__()
@@ -77,13 +77,13 @@ class CommandWidget(SteadyWidget):
 
 
 def runs(style: Style, command: str, words: str = "") -> Style:
-    """Return a style of words that run a command when they are clicked."""
+    """Return a style for words that run a command when clicked."""
     return style + Style(meta={_RUNS: f"{command} {words}"})
 
 
 class BareHorizontal(Horizontal, EmptyWidget):
-    """Its children stand beside each other."""
+    """A horizontal container."""
 
 
 class BareVertical(Vertical, EmptyWidget):
-    """Its children stand below each other."""
+    """A vertical container."""

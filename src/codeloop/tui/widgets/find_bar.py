@@ -1,4 +1,4 @@
-"""The row in which a text to find in the conversation is typed, with the number of places where it stands."""
+"""The search bar of the conversation, with the number of matches."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -15,30 +15,30 @@ from codeloop.tui.widgets.base import SteadyWidget, app_of
 from codeloop.tui.widgets.line_input import LineInput
 
 KEYS = {"enter": -1, "up": -1, "ctrl+p": -1, "shift+enter": 1, "alt+enter": 1, "down": 1, "ctrl+n": 1}
-"""By the key, where the next place is looked for: -1 above, 1 below."""
+"""Key -> direction of the next match: -1 above, 1 below."""
 HINTS = "enter above · down below · tab stay · esc back"
 _ROOMY = 80
-"""Cells of the screen from which on the keys are named."""
+"""The width, in cells, from which the keys are shown."""
 
 
 class FindActions(Protocol):
-    """Does what is typed into the bar."""
+    """The actions of the bar."""
 
     def look_for(self, text: str) -> None:
-        """Find a text, and show a place where it stands."""
+        """Find a text, and show a match."""
         ...
 
     def step(self, by: int) -> None:
-        """Show the next place above (-1) or below (1)."""
+        """Show the next match above (-1) or below (1)."""
         ...
 
     def leave(self, *, stays: bool) -> None:
-        """Close the bar; `stays`: without going back to where one was."""
+        """Close the bar; `stays`: keep the scroll position."""
         ...
 
 
 class FindInput(LineInput):
-    """Takes what is typed; keys that go from place to place are the bar's."""
+    """The bar's input; keys that step through matches go to the bar."""
 
     DEFAULT_CSS = """
     FindInput { height: 1; width: 1fr; border: none; padding: 0; background: $background-panel; }
@@ -46,14 +46,14 @@ class FindInput(LineInput):
     """
 
     async def on_key(self, event: events.Key) -> None:
-        """Leave keys to the bar before this line takes them."""
+        """Offer keys to the bar first."""
         if isinstance(self.parent, FindBar) and self.parent.press(event.key):
             event.stop()
             event.prevent_default()
 
 
 class FindNote(SteadyWidget):
-    """A few words beside the line."""
+    """A note beside the input."""
 
     DEFAULT_CSS = """
     FindNote { height: 1; width: auto; background: $background-panel; }
@@ -78,7 +78,7 @@ class FindNote(SteadyWidget):
 
 
 class FindBar(Horizontal):
-    """Shown while something is looked for."""
+    """Shown during a search."""
 
     DEFAULT_CSS = """
     FindBar { height: 1; width: 1fr; display: none; background: $background-panel; }
@@ -90,13 +90,13 @@ class FindBar(Horizontal):
         self._finding: FindActions | None = None
 
     def compose(self) -> ComposeResult:
-        """Yield the title, the line, and the number of places."""
+        """Yield the title, the input, and the number of matches."""
         yield self._title
         yield FindInput(placeholder="Text to find", select_on_focus=False)
         yield self._note
 
     def open(self, finding: FindActions, text: str) -> None:
-        """Take what is typed, from `text` on."""
+        """Start a search with `text`."""
         self._finding = finding
         self.display = True
         self._title.show("  Find ")
@@ -106,17 +106,17 @@ class FindBar(Horizontal):
         self.say("")
 
     def close(self) -> None:
-        """Take nothing any more."""
+        """End the search."""
         self._finding = None
         self.display = False
 
     def say(self, text: str) -> None:
-        """Show how many places there are, and where there is room, the keys."""
+        """Show the number of matches, and if there is room, the keys."""
         room = app_of(self).size.width >= _ROOMY
         self._note.show(f" {text}  {HINTS} " if room else f" {text} ")
 
     def press(self, key: str) -> bool:
-        """Take a key; return whether it means something here."""
+        """Handle a key; return whether it has a meaning here."""
         finding = self._finding
         if finding is None:
             return False

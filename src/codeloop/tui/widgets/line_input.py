@@ -1,4 +1,4 @@
-"""A line that takes keys in the order in which they are typed."""
+"""A line input that handles keys strictly in order."""
 
 from typing import ClassVar
 
@@ -12,8 +12,8 @@ from codeloop.tui.widgets.base import app_of
 class LineInput(Input):
     """An `Input` whose editing keys act at once.
 
-    Left to bubble, as bindings are, they come after the letters that were typed behind them when keys come in a burst:
-    from a busy loop, or over a slow line.
+    As bubbling bindings they would run after letters typed later, when keys arrive in a burst (busy loop, slow
+    connection).
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -23,7 +23,7 @@ class LineInput(Input):
     ]
 
     async def on_key(self, event: events.Key) -> None:
-        """Do what a key is bound to here, before any later key is looked at."""
+        """Run the binding of a key at once, before any later key."""
         for binding in self._bindings.key_to_bindings.get(event.key, ()):
             if await app_of(self).run_action(binding.action, self):
                 event.stop()

@@ -1,4 +1,4 @@
-"""A widget that shows rows as they are: it scrolls, and draws only those that can be seen."""
+"""A scrolling widget of rows that draws only the visible ones."""
 
 from collections.abc import Callable, Sequence
 
@@ -13,11 +13,11 @@ from codeloop.tui.render.canvas import Row
 from codeloop.tui.widgets.base import app_of
 
 PRESSES = "press"
-"""What the style of words is marked with that press a key when they are clicked."""
+"""The style metadata of words that act as a key when clicked."""
 
 
 class RowsView(ScrollView, can_focus=False):
-    """Shows rows. A click on one is told as `Pressed`; those that are choices show that the mouse is on them."""
+    """Shows rows. A click on one posts `Pressed`; choices are highlighted under the mouse."""
 
     COMPONENT_CLASSES = {"rows--pointed"}
 
@@ -42,7 +42,7 @@ class RowsView(ScrollView, can_focus=False):
         super().__init__(id=name)
         self._rows: Sequence[Row] = ()
         self.is_drawn = False
-        """Whether some of these rows were drawn."""
+        """Whether any of these rows were drawn."""
         self.is_choice: Callable[[int], bool] = lambda _row: False
         """Whether a row can be chosen with a click."""
         self._pointed: int | None = None
@@ -65,7 +65,7 @@ class RowsView(ScrollView, can_focus=False):
         return Strip(row).adjust_cell_length(self.size.width).apply_style(self.rich_style)
 
     def scroll_to_row(self, first: int, last: int) -> None:
-        """Scroll as little as shows these rows."""
+        """Scroll just enough to show these rows."""
         self.scroll_to_region(Region(0, first, 1, last - first + 1), animate=False, force=True)
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
@@ -83,7 +83,7 @@ class RowsView(ScrollView, can_focus=False):
             self.refresh()
 
     def on_click(self, event: events.Click) -> None:
-        """Press the key that was clicked, else post which row it was."""
+        """Press the clicked key, else post the clicked row."""
         if key := event.style.meta.get(PRESSES):
             app_of(self).simulate_key(key)
             return

@@ -1,4 +1,4 @@
-"""One session on the screen: what was said, what waits, what is asked, and the prompt."""
+"""One session's tab: conversation, queue, request panel and prompt."""
 
 import asyncio
 from collections.abc import Callable
@@ -27,7 +27,7 @@ from codeloop.tui.widgets.request_panel.panel import RequestPanel
 from codeloop.tui.widgets.transcript.transcript import Greeting, Transcript
 
 NOTICES = "notices"
-"""The place of what the program says, below the last message."""
+"""The key of the program's notices, below the last message."""
 
 
 class SessionTab(EmptyWidget):
@@ -52,7 +52,7 @@ class SessionTab(EmptyWidget):
         self.find_bar = FindBar(colours)
         self._rhythm = rhythm
         self._has_command = False
-        """A command was begun in a question, which gets the focus back."""
+        """Whether a command was started in a question, which gets the focus back."""
         self.panel = RequestPanel(colours, self._silence)
         self.panel.diff_view = canvas.diff
         self.agent: str | None = None
@@ -62,7 +62,7 @@ class SessionTab(EmptyWidget):
         self.profile = ""
         """For the session that the first prompt creates; "": as configured."""
         self.creating = asyncio.Lock()
-        """Held while the session of the first prompt is created."""
+        """Locked while the session of the first prompt is created."""
         self._notices: list[NoticeItem] = []
 
     def compose(self) -> ComposeResult:
@@ -83,12 +83,12 @@ class SessionTab(EmptyWidget):
         return title_of(self.session) if self.session is not None else "New session"
 
     def show(self, view: SessionView) -> None:
-        """Show a session from now on."""
+        """Show a session."""
         self.view = view
         self.sync(everything=True)
 
     def empty(self) -> None:
-        """Show no session any more."""
+        """Detach the session."""
         self.view = None
         self.profile = ""
         self._notices.clear()
@@ -97,30 +97,30 @@ class SessionTab(EmptyWidget):
         self.sync()
 
     def restyle(self, canvas: Canvas) -> None:
-        """Draw everything for another canvas."""
+        """Redraw everything for another canvas."""
         self.transcript.restyle(canvas)
         self.panel.diff_view = canvas.diff
         self.panel.draw()
 
     def take_focus(self) -> None:
-        """Focus what is asked, else the prompt."""
+        """Focus the request panel if it asks, else the prompt."""
         if self.panel.request is not None:
             self.panel.focus()
         else:
             self.prompt.focus()
 
     def say(self, notice: NoticeItem) -> None:
-        """Show something that the program says, until the next prompt; said again, it stands there once."""
+        """Show a notice until the next prompt; a repeated one is shown once."""
         self._notices = [each for each in self._notices if (each.text, each.look) != (notice.text, notice.look)]
         self._notices.append(notice)
         self.sync()
 
     def forget_notices(self) -> None:
-        """Take away what the program said."""
+        """Remove the notices."""
         self._notices.clear()
 
     def sync(self, *, everything: bool = False) -> bool:
-        """Show what has changed; return whether the conversation has scrolled."""
+        """Draw the changes; return whether the conversation has scrolled."""
         ids, changed = list[str](), set[str]()
         if self.view is not None:
             ids = self.view.log.ids
@@ -144,7 +144,7 @@ class SessionTab(EmptyWidget):
 
     @on(PromptEmptied)
     def _return_to_question(self, event: PromptEmptied) -> None:
-        """Go back to the question that a command was begun in, once it was sent or given up."""
+        """Focus the question again in which a command was started, once that was sent or cancelled."""
         event.stop()
         has_command, self._has_command = self._has_command, False
         if has_command and self.panel.request is not None and self.prompt.editor.has_focus:
@@ -172,7 +172,7 @@ class SessionTab(EmptyWidget):
         return self._rhythm.silence_before_answer(monotonic(), has_draft=bool(self.prompt.editor.buffer.text))
 
     def _asking(self, request: Request) -> Asking:
-        """Return which tool asks, and which subagent; what the log does not hold is left out."""
+        """Return which tool and which subagent asks, as far as the log knows."""
         view, asked = self.view, request.tool
         child = view.children.known.get(request.session_id) if view is not None else None
         who = f"subagent {child.agent or ''} “{one_line(title_of(child), 80)}”" if child is not None else ""

@@ -1,4 +1,4 @@
-"""What stands beside a conversation: the tasks, the changed files, what it has used, the servers."""
+"""The sidebar: tasks, changed files, usage, servers."""
 
 from collections.abc import Mapping, Sequence
 
@@ -23,15 +23,15 @@ from codeloop.tui.widgets.status_bar import Standing
 WIDTH = 36
 MARKS = {"completed": ("[x]", "text_muted"), "in_progress": ("[>]", "primary"), "cancelled": ("[-]", "text_muted")}
 SHOWN = 30
-"""Files that are listed."""
+"""The most files listed."""
 REASON = 3
-"""Rows of why a server fails."""
+"""The most rows of a server's error."""
 LEAST = 6
-"""Cells in which a state says something."""
+"""The fewest cells for a state's text."""
 
 
 class SideInfo(Struct, frozen=True):
-    """What the sidebar shows besides the session: git's branch, the files it changed, the state of servers by name."""
+    """The sidebar's data besides the session: git branch, changed files, servers' states by name."""
 
     session_id: str = ""
     branch: str = ""
@@ -41,7 +41,7 @@ class SideInfo(Struct, frozen=True):
 
 
 class Sidebar(CommandWidget, ScrollView):
-    """Rows in sections; a section without anything to say is left out."""
+    """Rows in sections; empty sections are left out."""
 
     DEFAULT_CSS = """
     Sidebar { width: 36; height: 1fr; display: none; overflow: hidden auto; scrollbar-size-vertical: 1; }
@@ -54,7 +54,7 @@ class Sidebar(CommandWidget, ScrollView):
         self.info = SideInfo()
 
     def show(self, view: SessionView | None, standing: Standing, styles: Styles) -> None:
-        """Show these."""
+        """Show this data."""
         self._colours = styles
         rows = self._sections(view, self.info, standing)
         if rows != self._rows:

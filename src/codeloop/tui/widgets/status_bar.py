@@ -1,4 +1,4 @@
-"""The last row of the screen: what goes on, and what it has used."""
+"""The last row of the screen: activity and usage."""
 
 import time
 
@@ -18,16 +18,16 @@ from codeloop.tui.widgets.base import CommandWidget, runs
 
 WHEEL = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 TURNS = 4
-"""A second: as often as the screen is drawn while a turn runs and nothing comes. Text that comes changes nothing."""
+"""Updates a second while a turn runs without output."""
 LEAST = 60
-"""Cells from which on there is room for a key."""
+"""The width, in cells, from which a key is shown."""
 
 
 class Standing(Struct, frozen=True):
-    """What the bar shows besides the session: who answers, where, how much the model takes (tokens; 0: unknown).
+    """The bar's data besides the session: model, directory, the model's context (tokens; 0: unknown).
 
-    `profile`: what needs no question, where somebody chose that. `problem`: what is wrong with the connection.
-    `hint`: a key worth knowing, and `hinted` its command. `waiting`: the leader key was pressed.
+    `profile`: the chosen permission profile. `problem`: the connection's problem.
+    `hint`: a useful key, and `hinted` its command. `waiting`: the leader key was pressed.
     """
 
     agent: str = ""
@@ -43,7 +43,7 @@ class Standing(Struct, frozen=True):
 
 
 class StatusBar(CommandWidget):
-    """One row; `tick` turns the wheel while a turn runs."""
+    """One row; `tick` advances the spinner while a turn runs."""
 
     DEFAULT_CSS = """
     StatusBar { height: 1; dock: bottom; background: $background; }
@@ -72,11 +72,11 @@ class StatusBar(CommandWidget):
     def _row(self) -> Row:
         width = self.size.width
         right = self._sums(self._standing.hint)
-        if width < LEAST or self._least() + _cells(right) > width:  # who answers is worth more than a key
+        if width < LEAST or self._least() + _cells(right) > width:  # the model is more important than a key
             right = self._sums("")
         left = self._start(max(width - _cells(right) - 3, 10))
         gap = 3 if self._standing.waiting else 1  # everything else ends with blanks of its own
-        if _cells(left) + _cells(right) + gap > width:  # what waits for a key comes first
+        if _cells(left) + _cells(right) + gap > width:  # a pending key comes first
             right = []
         if (problem := self._standing.problem) and cell_len(problem) + _cells(right) + 3 > width:
             left, right = self._start(width - 3), []
@@ -84,7 +84,7 @@ class StatusBar(CommandWidget):
         return [Segment(" "), *left, blanks, *right, Segment(" ")]
 
     def _least(self) -> int:
-        """Return the cells that are needed to say whole what goes on and who answers; 0 where that can be cut."""
+        """Return the cells needed to show activity and model uncut; 0 where they may be cut."""
         view, standing = self._view, self._standing
         if standing.waiting or standing.problem or (view is not None and isinstance(view.status, Retry)):
             return 0

@@ -1,4 +1,4 @@
-"""The names of the tabs, in one row above them; there is none while there is one tab."""
+"""The row of tab names; hidden while there is one tab."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ from codeloop.tui.widgets.base import SteadyWidget, app_of
 from codeloop.tui.widgets.session_tab import SessionTab
 
 LEAST, MOST = 12, 60
-"""Cells of a name: where there are many tabs, and where there is room."""
+"""The least and the most cells of a name."""
 _COLOURS = {"? ": "warning", "! ": "error"}
 _AROUND = 6
 """Cells of a tab beside its name."""
@@ -65,7 +65,7 @@ class TabBar(SteadyWidget):
         return Strip(self._row).apply_style(base).adjust_cell_length(self.size.width, base)
 
     def on_click(self, event: events.Click) -> None:
-        """Post which tab was clicked."""
+        """Post the clicked tab."""
         before = 0
         for place, segment in enumerate(self._row[::2]):
             before += segment.cell_length + 1
@@ -75,7 +75,7 @@ class TabBar(SteadyWidget):
 
 
 def _cut(title: str, most: int) -> str:
-    """Return a title of at most so many characters; a fork keeps what tells it from the others."""
+    """Cut a title to so many characters; a fork keeps its distinguishing end."""
     name, fork, number = title.rpartition(" (fork #")
     return (
         one_line(name, most - len(fork + number)) + fork + number

@@ -31,9 +31,9 @@ TOLD = "codeloop ran the checks of the goal itself; the results below are what t
 
 
 class CheckContext(CallContext):
-    """What a check touches: the user gave its command, so nobody is asked.
+    """The context of a check: the user gave its command, so nobody is asked.
 
-    Its shell is not that of the session, whose working directory and variables the model may have set.
+    Its shell is separate from the session's, whose directory and variables the model may have set.
     """
 
     is_recorded = True
@@ -49,7 +49,7 @@ class CheckContext(CallContext):
 
 
 async def run_unrecorded(engine: Engine, session_id: str, agent: str, commands: Sequence[str]) -> list[ToolPart]:
-    """Run checks before the work begins; nothing of them is stored."""
+    """Run checks before the work begins, without storing them."""
     parts = [_part(session_id, new_id("msg"), command) for command in commands]
     return [await _run(engine, agent, part, is_recorded=False) for part in parts]
 

@@ -1,4 +1,4 @@
-"""Whether a goal without checks of its own is reached: a small model judges, by what codeloop recorded and no words."""
+"""A small model judges whether a goal without checks is reached, from what codeloop recorded, not from claims."""
 
 from collections.abc import Sequence
 

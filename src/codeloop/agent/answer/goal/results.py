@@ -1,4 +1,4 @@
-"""How many tests a check says it ran. Pure."""
+"""Reads the numbers of tests from a check's output. Pure."""
 
 import re
 
@@ -19,7 +19,7 @@ _SKIPPED = frozenset(("skipped", "deselected", "todo", "pending"))
 
 
 class TestResults(Struct, frozen=True):
-    """Tests that ran, whatever came of them, and tests that were left out."""
+    """How many tests ran (passed or failed), and how many were skipped."""
 
     __test__ = False
     ran: int
@@ -27,7 +27,7 @@ class TestResults(Struct, frozen=True):
 
 
 def read_results(output: str) -> TestResults | None:
-    """Return the sums of the summaries that test runners print; None: there is none."""
+    """Return the sums of the test runners' summaries in an output; None: there is none."""
     ran = skipped = 0
     counts: list[tuple[int, str]] = []
     for line in (*_PYTEST.findall(output), *_JEST.findall(output)):
@@ -50,7 +50,7 @@ def read_results(output: str) -> TestResults | None:
 
 
 def find_lost_tests(before: TestResults | None, now: TestResults | None) -> str:
-    """Say why a run that exits with 0 does not count: tests that ran or were counted before no longer are; "": it does.
+    """Return why a run that exits with 0 does not count, because fewer tests ran than before; "": it counts.
 
     `before`: of the run before the work began; None: it printed no results, or there was none.
     """

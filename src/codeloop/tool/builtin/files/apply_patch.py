@@ -46,7 +46,7 @@ class PatchParams(msgspec.Struct, frozen=True, rename="camel"):
 
 @dataclass(eq=False)
 class _File:
-    """A file of the patch while the operations are worked out: what it was, and what it is to be (None: gone)."""
+    """A file of the patch while the operations are computed: its old content, and its new one (None: deleted)."""
 
     target: ResolvedPath
     before: LoadedFile | None
@@ -117,7 +117,7 @@ async def _changes_of(
             raise ToolFailure(await missing(ctx, target, text.replace("{}", "{0}")))
         with failures(ctx.workspace, target):
             quotes = may_quote(ctx, target)
-            await asyncio.to_thread(_work_out, ctx, operation, targets, files, quotes=quotes)
+            await asyncio.to_thread(_apply_operation, ctx, operation, targets, files, quotes=quotes)
     with failures(ctx.workspace, *targets.values()):
         done = {file: change for file in files.values() if (change := file.change()) is not None}
     if not done:
@@ -145,7 +145,7 @@ def _paths(operations: Sequence[Operation]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _work_out(
+def _apply_operation(
     ctx: ToolContext, operation: Operation, targets: dict[str, ResolvedPath], files: dict[Path, _File], *, quotes: bool
 ) -> None:
     file = _file(targets[operation.path], files)

@@ -83,7 +83,7 @@ def _change(ctx: ToolContext, target: ResolvedPath, steps: list[Edit], *, quotes
     try:
         content, how = _in_order(text.content, steps, name, quotes=quotes)
     except ToolFailure:
-        check_known(ctx, target, loaded, must_be_read=False)  # why it does not fit
+        check_known(ctx, target, loaded, must_be_read=False)  # the reason of the failure
         raise
     if how or any(step.every and text.content.count(step.old) > 1 for step in steps):
         check_known(ctx, target, loaded, must_be_read=bool(how))
@@ -102,7 +102,7 @@ def _creation(ctx: ToolContext, target: ResolvedPath, steps: list[Edit]) -> tupl
 
 
 def _in_order(content: str, steps: list[Edit], path: str, *, quotes: bool = True) -> tuple[str, str]:
-    """Return the text with the edits made, and how the old texts were matched when not all stood there exactly."""
+    """Return the edited text, and how the old texts were matched when not all were exact."""
     how: list[str] = []
     effort = 0
     for number, step in enumerate(steps, 1):

@@ -56,16 +56,16 @@ INSTRUCTION_FILES = ("AGENTS.md", "CLAUDE.md")
 _PLACE = re.compile(r"(.+?)(?::|#)L?(\d{1,9})-L?(\d{1,9})", re.ASCII | re.DOTALL)
 _PREVIEW = 20
 _HEAD = 100
-"""Lines of a long file that stand above its outline."""
+"""How many first lines of a long file precede its outline."""
 _WORTH = 5
-"""Rows; with fewer the lines themselves say more."""
+"""The fewest rows of an outline; with fewer the lines themselves say more."""
 _OTHERS = 3
 _FILES = 5
-"""Further files with a symbol that are named."""
+"""How many further files with a symbol are named."""
 _ADVICE = 30
-"""Names of a file that are given where the one that was asked for is not there."""
+"""How many symbols of a file are suggested for a missing one."""
 _REPEATED = 200
-"""Characters; a shorter text is given again rather than a line that says where it was given before."""
+"""Characters; a shorter text is repeated instead of a reference to the earlier result."""
 
 
 class ReadParams(msgspec.Struct, frozen=True, rename="camel"):
@@ -229,7 +229,7 @@ def _file(ctx: ToolContext, target: ResolvedPath, found: LineRange) -> ToolResul
 
 
 def _closing(found: LineRange, last: int) -> list[str]:
-    """Return the line that says which lines of how many these are, and how to go on."""
+    """Return the last line of a result: which lines of how many were shown, and how to read on."""
     total = found.total if found.total is not None else f"more than {last}"
     why = f"cut at {READ_BYTES.value // 1024} KB; " if found.cut == "bytes" else ""
     if found.cut:
@@ -298,7 +298,7 @@ def _attachment(ctx: ToolContext, target: ResolvedPath, mime: str) -> ToolResult
 
 
 def _instructions(ctx: ToolContext, target: ResolvedPath) -> dict[Path, str]:
-    """Return the instruction files of the file's folder that the request lacks or has in an older form; by file.
+    """Return the instruction files of the file's folder that the request lacks or has in an older version, by file.
 
     Outer folders come first.
     """

@@ -1,1 +1,1 @@
-"""What language servers know of the code."""
+"""Tools that query language servers."""

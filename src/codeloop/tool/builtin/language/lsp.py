@@ -159,7 +159,7 @@ async def _servers(ctx: ToolContext, target: ResolvedPath) -> list[ServerDiagnos
 async def _client(
     operation: str, servers: Sequence[ServerDiagnostics], target: ResolvedPath, text: str
 ) -> tuple[ServerDiagnostics, LanguageClient]:
-    """Return the first server that can do what is asked, with the file as it is now."""
+    """Return the first server that supports the operation, with the file's current text opened in it."""
     problem: ServerUnavailable | None = None
     names: list[str] = []
     for news in servers:
@@ -203,7 +203,7 @@ async def _answer(
     found = await _request_spots(client, params.operation, place)
     if not found:
         if not await client.registered.settle(LSP_REQUEST.seconds):
-            await client.fresh(target.real, LSP_WAIT.seconds)  # it may answer before it has looked at the file
+            await client.fresh(target.real, LSP_WAIT.seconds)  # it may answer before it has analysed the file
         found = await _request_spots(client, params.operation, place)
     if params.operation in {"definition", "implementation"} and len(found) <= _WHOLE:
         found = [await _whole(ctx, client, spot, target) for spot in found]
@@ -223,7 +223,7 @@ async def _request_spots(client: LanguageClient, operation: str, place: JSON) ->
 
 
 async def _check_defined(ctx: ToolContext, client: LanguageClient, place: JSON, symbol: str) -> None:
-    """Raise ToolFailure for a name of a file that may not be read: what is told of it may hold its value."""
+    """Raise ToolFailure for a name defined in a file that may not be read: the answer may contain its value."""
     for spot in await spots(client, "definition", place) if client.can("definitionProvider") else ():
         if ctx.workspace.contains(Path(os.path.realpath(spot.path))) and not _is_free(ctx, spot.path):
             where = f"{format_path(ctx.workspace, spot.path)}:{spot.line + 1}"
@@ -231,14 +231,14 @@ async def _check_defined(ctx: ToolContext, client: LanguageClient, place: JSON, 
 
 
 def _place(ctx: ToolContext, params: LspParams, client: LanguageClient, target: ResolvedPath, line: int | None) -> JSON:
-    """Return the place that was named, as requests name it."""
+    """Return the named position in the form that requests take."""
     name = format_path(ctx.workspace, target.path)
     at = _position(client.documents[target.real].text, name, line or 1, params.symbol or "")
     return place_of(client, target.real, at)
 
 
 def _position(text: str, name: str, line: int, symbol: str) -> TextPosition:
-    """Return where a symbol stands: on the line that was named, or one near it."""
+    """Return a symbol's position: on the given line, or one near it."""
     lines = lines_of(text)
     wanted = symbol.rpartition(".")[2].rpartition("::")[2]
     pattern = re.compile(rf"(?<!\w){re.escape(wanted)}(?!\w)")
@@ -260,20 +260,20 @@ async def _diagnostics(client: LanguageClient, target: ResolvedPath, name: str) 
 
 
 async def _whole(ctx: ToolContext, client: LanguageClient, spot: Spot, target: ResolvedPath) -> Spot:
-    """Return a place with all the lines of what is defined there."""
+    """Return a location widened to all lines of the definition."""
     if spot.end > spot.line or not client.can("documentSymbolProvider") or not _is_free(ctx, spot.path):
         return spot
     text = on_disk(spot.path)
     if spot.path not in client.documents and text is not None and spot.path.suffix == target.real.suffix:
         client.sync(spot.path, client.documents[target.real].language, text)
     if spot.path not in client.documents:
-        return spot  # of another language, which this server may know nothing of by itself
+        return spot  # of another language, which this server may not know
     rows = [each for each in await outline(client, spot.path) if each.line == spot.line]
     return Spot(spot.path, spot.line, max((each.end for each in rows), default=spot.line), spot.name)
 
 
 def _format_spots(ctx: ToolContext, found: Sequence[Spot]) -> str:
-    """Return places with their lines; of many, one line each. Of what may not be read, only where it is."""
+    """Format locations with their lines; of many, one line each. Files that may not be read show no lines."""
     texts: dict[Path, list[str]] = {}
     rows: list[str] = []
     is_whole = len(found) <= _WHOLE
@@ -296,11 +296,11 @@ def _format_spots(ctx: ToolContext, found: Sequence[Spot]) -> str:
 
 
 def _is_free(ctx: ToolContext, path: Path) -> bool:
-    """Return whether a file that a server names is free to read: the file itself, not a link's name."""
+    """Return whether the real file that a server names may be read without a question."""
     return is_free(ctx, Path(os.path.realpath(path)))
 
 
 def _lines(ctx: ToolContext, path: Path) -> list[str]:
-    """Return the lines of a file that is free to read; of others none."""
+    """Return the lines of a file that may be read without a question; else none."""
     text = on_disk(Path(os.path.realpath(path))) if _is_free(ctx, path) else None
     return [line.rstrip("\r\n") for line in lines_of(text or "")]

@@ -1,11 +1,11 @@
-"""The outline of a file as a language server knows it, as rows for a model."""
+"""Formats a language server's outline of a file for the model."""
 
 from codeloop.lsp.symbols import OutlineRow
 from codeloop.schema.bounds.language import LSP_OUTLINE
 
 
 def outline_rows(rows: list[OutlineRow]) -> list[str]:
-    """Return an outline for a model: `12-40: class Name`, nested by spaces, without the small things inside others."""
+    """Format an outline: `12-40: class Name`, nested by spaces, without local variables and the like."""
     kept = [each for each in rows if not (each.depth and each.is_minor)]
     found = [f"{'  ' * each.depth}{each.line + 1}-{each.end + 1}: {each.kind} {each.name}" for each in kept]
     rest = len(found) - LSP_OUTLINE.value

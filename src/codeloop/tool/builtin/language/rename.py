@@ -1,4 +1,4 @@
-"""A rename by a language server, as an edit: asked about with its diff, made in all files or in none, and undoable."""
+"""A rename by a language server as an edit: permitted by its diff, all files or none, and undoable."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ from codeloop.workspace.workspace import ResolvedPath
 
 
 async def rename(ctx: ToolContext, client: LanguageClient, params: JSON) -> tuple[str, JSON]:
-    """Have a name changed wherever it is used; return what the model reads of it, and the metadata for the screen.
+    """Rename a symbol everywhere; return the text for the model, and the metadata for the screen.
 
     Raises ToolFailure, Denied, Rejected, and what a request raises.
     """

@@ -54,7 +54,7 @@ async def glob(params: GlobParams, ctx: ToolContext) -> ToolResult:
         raise ToolFailure(f"The search failed: {error}") from error
     if not found.paths:
         await _check_folder(ctx, target, pattern)
-    kept = await asyncio.to_thread(newest, found.paths, SEARCH_RESULTS.value)  # looks at each file
+    kept = await asyncio.to_thread(newest, found.paths, SEARCH_RESULTS.value)  # reads each file's modification time
     paths = [printable(ctx.workspace.shorten(Path(path))) for path in kept]
     if len(paths) < len(found.paths):
         notes.append(f"the newest {len(paths)} of {len(found.paths)} files; narrow the pattern or the path for others")

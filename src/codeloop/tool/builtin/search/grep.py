@@ -35,7 +35,7 @@ _LOCK_FILES = frozenset({
 })  # fmt: skip
 _BAR = re.compile(r"(?<!\\)\\\|")
 _FEW = 3
-"""Matches in a lock file that are shown beside those in other files."""
+"""How many matches of a lock file are shown when other files match too."""
 
 
 class GrepParams(Wire):
@@ -78,7 +78,7 @@ async def grep(params: GrepParams, ctx: ToolContext) -> ToolResult:
 
 
 async def _target(params: GrepParams, ctx: ToolContext) -> tuple[GrepParams, ResolvedPath, str]:
-    """Return where to search; a path that is missing and reads as a pattern is one, and the note says so."""
+    """Return where to search; a missing path that looks like a pattern is used as one, with a note."""
     path = params.path
 
     def needs(target: ResolvedPath) -> list[Need]:
@@ -100,7 +100,7 @@ async def _target(params: GrepParams, ctx: ToolContext) -> tuple[GrepParams, Res
 
 
 async def _search(path: Path, query: Query, ctx: ToolContext) -> tuple[GrepResult, str]:
-    """Search for what the pattern means; a note says so when that differs from what is written."""
+    """Search for the pattern; a note tells when it was searched for in another form than written."""
     try:
         found, note = await _run_search(path, query, ctx)
         meant = _BAR.sub("|", query.pattern)
@@ -115,7 +115,7 @@ async def _search(path: Path, query: Query, ctx: ToolContext) -> tuple[GrepResul
 
 
 async def _run_search(path: Path, query: Query, ctx: ToolContext) -> tuple[GrepResult, str]:
-    """Search; what is no regular expression is searched for as plain text, and the note says so."""
+    """Search; an invalid regular expression is searched for as plain text, with a note."""
     search = ctx.workspace.shared(Ripgrep).grep
     try:
         return await search(path, query, ctx.workspace.environment), ""
@@ -132,7 +132,7 @@ def _lines(count: int) -> int:
 
 
 def _plain(found: GrepResult, ctx: ToolContext) -> GrepResult:
-    """Leave out the files whose reading is asked about, and say so."""
+    """Leave out the files that need permission to read, with a note."""
     names = {hits.path: permission_name(ctx.workspace, Path(os.path.realpath(hits.path))) for hits in found.files}
     minded = ctx.session.judge("read", list(names.values()))
     kept = [hits for hits in found.files if names[hits.path] not in minded]
@@ -146,7 +146,7 @@ def _plain(found: GrepResult, ctx: ToolContext) -> GrepResult:
 
 
 def _drop_lock_files(found: GrepResult, params: GrepParams, ctx: ToolContext) -> GrepResult:
-    """Leave out the lines of lock files, which no person wrote, when other files match too, and say so."""
+    """Leave out most lines of lock files, which are generated, when other files match too, with a note."""
     locks = [hits for hits in found.files if hits.path.name in _LOCK_FILES and hits.matches > _FEW]
     if params.mode != "content" or not locks or len(locks) == len(found.files):
         return found
@@ -219,7 +219,7 @@ def _has_context(params: GrepParams) -> bool:
 
 
 def _group_lines(lines: list[MatchLine], *, grouped: bool) -> Iterator[MatchLine]:
-    """Yield lines with one that says `--` between groups that do not touch, as ripgrep shows them."""
+    """Yield lines with a `--` line between groups that do not touch, as ripgrep prints them."""
     last = 0
     for line in lines:
         if grouped and last and line.number > last + 1:

@@ -1,4 +1,4 @@
-"""Which lines of a search are shown: whole functions around matches, and a fair share of each file."""
+"""Chooses the lines of a search to show: whole functions around matches, and a fair share for each file."""
 
 from collections.abc import Sequence
 
@@ -11,13 +11,13 @@ from codeloop.workspace.search.blocks import find_enclosing, list_blocks
 from codeloop.workspace.search.rg_matches import FileMatches, GrepResult, MatchLine
 
 _ROW = 8
-"""Bytes of a line besides its text: its number and what stands around it."""
+"""Bytes of a line besides its text: its number and separators."""
 _NAME = 100
-"""Bytes that a file takes whatever is shown of it."""
+"""Bytes of a file's heading."""
 
 
 def show_blocks(found: GrepResult) -> GrepResult:
-    """Return a search with the whole function around each match, where there is one and it is not too long."""
+    """Widen each match to its whole function, where there is one and it is not too long."""
     return replace(found, files=[_with_blocks(each) for each in found.files[: SEARCH_RESULTS.value]])
 
 
@@ -41,7 +41,7 @@ def _with_blocks(hits: FileMatches) -> FileMatches:
 
 
 def share_lines(files: Sequence[FileMatches]) -> list[list[MatchLine]]:
-    """Return the lines of each file that are shown. Matches and bytes are shared: what one leaves goes to others."""
+    """Return the lines to show of each file. Matches and bytes are shared fairly: unused shares go to others."""
     counts = _share([sum(line.is_match for line in hits.lines) for hits in files], SEARCH_RESULTS.value)
     kept = [_first_matches(hits.lines, count) for hits, count in zip(files, counts, strict=True)]
     room = SEARCH_BYTES.value - _NAME * len(files)
@@ -50,7 +50,7 @@ def share_lines(files: Sequence[FileMatches]) -> list[list[MatchLine]]:
 
 
 def _share(wanted: Sequence[int], most: int) -> list[int]:
-    """Return how much each gets of `most`: what it wants, or an equal share of what those that want less leave."""
+    """Divide `most` fairly: each gets what it wants, or an equal share of what the smaller ones leave."""
     shares = [0] * len(wanted)
     for done, place in enumerate(sorted(range(len(wanted)), key=wanted.__getitem__)):
         shares[place] = min(wanted[place], -(-most // (len(wanted) - done)))

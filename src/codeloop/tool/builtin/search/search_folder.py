@@ -1,4 +1,4 @@
-"""A folder that a search is given twice: as its path and within its pattern."""
+"""Handles a search folder that is given twice: as the path and within the pattern."""
 
 from codeloop.tool.file_access import format_path
 from codeloop.tool.tool import ToolContext

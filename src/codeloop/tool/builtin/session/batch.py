@@ -1,4 +1,4 @@
-"""Several independent calls in one, side by side."""
+"""Several independent tool calls in one, run concurrently."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -57,7 +57,7 @@ def batch_tool(toolbox: Toolbox) -> Tool:
 
 
 async def _side_by_side(calls: list[Coroutine[Any, Any, Outcome]]) -> list[Outcome]:
-    """Run them all; when one raises (the user rejected it), the others are stopped before that goes on."""
+    """Run all calls; when one raises (the user rejected it), the others are stopped first."""
     running = [asyncio.create_task(call) for call in calls]
     try:
         return await asyncio.gather(*running)

@@ -1,4 +1,4 @@
-"""Many subagents in one turn: before more than a few start, the user is asked once: how many, at which cost."""
+"""Many subagents in one turn: before more than a few start, the user is asked once, with number and cost."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -9,11 +9,11 @@ from codeloop.schema.permission import Need
 from codeloop.tool.tool import ToolContext, ToolFailure
 
 _LOOK = 0.1
-"""Seconds between two looks at whether the model goes on making calls."""
+"""Seconds between checks for further calls of the model."""
 
 
 class FanOut:
-    """Who may start how many subagents in a turn. `most`: as many start without a question."""
+    """Limits the subagents of a turn. `most`: as many start without a question."""
 
     def __init__(self, most: int, model_of: Callable[[str], str | None]) -> None:
         """`model_of`: the model of a subagent by its agent's name; None: that of the session."""
@@ -21,9 +21,9 @@ class FanOut:
         self._model_of = model_of
         self._locks: dict[str, asyncio.Lock] = {}
         self._allowed: dict[str, str] = {}
-        """By session, the prompt whose turn may start any number."""
+        """By session, the prompt whose turn may start any number (the user said yes)."""
         self._refused: dict[str, str] = {}
-        """By session, the prompt whose turn may start no more."""
+        """By session, the prompt whose turn may start no more (the user said no)."""
 
     async def pass_through(self, ctx: ToolContext) -> None:
         """Return when the call may start a subagent; raise Denied, Rejected or, asked before, ToolFailure else."""

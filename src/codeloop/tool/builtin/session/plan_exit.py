@@ -1,4 +1,4 @@
-"""Leaving plan mode, when the user agrees."""
+"""Leaves plan mode, when the user agrees."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""Asking a person: options, several questions in one call, answered by any client."""
+"""Asks the user: with options, several questions in one call, answered by any client."""
 
 from typing import Annotated
 

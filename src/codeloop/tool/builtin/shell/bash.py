@@ -38,10 +38,10 @@ from codeloop.workspace.sandbox.sandbox import Sandbox, SandboxRefused
 _NOT_FOUND = 127
 _NO_TOUCHES = Touches()
 _LOOKS = 3
-"""How often it is looked up what a line touches until an answer is about what is there."""
-_SAME = 0.05  # seconds in which nobody has answered a question: the disk need not be looked at twice
+"""How often a line's files are looked up again when they changed while the user was asked."""
+_SAME = 0.05  # seconds: an answer this quick was not the user's, so the disk is not read again
 _SHORT = 4_096
-"""Characters of a line that is analysed in a few ms, so that it needs no thread."""
+"""Characters; shorter lines are analysed in a few ms, without a thread."""
 _UNKNOWN = re.compile(r"(?<![\w.+-])([\w.+-]++): (?:command )?not found")
 _NONE = (
     "No sandbox can be had on this machine, so commands run without one, and the profile auto asks about those that "
@@ -120,7 +120,7 @@ async def bash(params: BashParams, ctx: ToolContext) -> ToolResult:
 
 
 async def _place(ctx: ToolContext, shells: Shells, *, leaves: bool) -> ShellContext:
-    """Return where commands of a session run, with the variables that extensions set."""
+    """Return the shell context of the session, with the variables that extensions set."""
     work = ctx.workspace
     place = ShellContext(ctx.session_id, work.directory, work.environment, work.scratch)
     asked = {"cwd": str(shells.directory(place)), "sessionID": ctx.session_id, "callID": ctx.call_id}
@@ -141,9 +141,9 @@ def _check(params: BashParams) -> None:
 
 
 async def _sandbox(ctx: ToolContext, limits: SandboxGrants) -> Sandbox | None:
-    """Return the sandbox to run in, with what rules deny; None when there is to be none.
+    """Return the sandbox to run in, with what rules deny; None to run without.
 
-    Raises ToolFailure where there has to be one and none can be had.
+    Raises ToolFailure where one is required and unavailable.
     """
     workspace = ctx.workspace
     config = workspace.sandbox
@@ -153,7 +153,7 @@ async def _sandbox(ctx: ToolContext, limits: SandboxGrants) -> Sandbox | None:
     await shells.survey(policy_input_of(workspace), workspace.sandbox)
     try:
         policy = policy_of(workspace, limits)
-        # The command's start looks whether its files are still the same.
+        # The command's start checks that its files are unchanged.
         sandbox = shells.sandboxes.find(policy) or await shells.sandboxes.enter(policy)
     except SandboxRefused as error:
         if config.mode == "required":
@@ -166,7 +166,7 @@ async def _sandbox(ctx: ToolContext, limits: SandboxGrants) -> Sandbox | None:
 
 
 def _warn(ctx: ToolContext, note: str) -> None:
-    """Notify the person, once in a work tree."""
+    """Notify the user, once in a work tree."""
     warned = ctx.workspace.shared(Shells).warned
     if note not in warned:
         warned.add(note)
@@ -182,10 +182,10 @@ async def _ask(
     *,
     leaves: bool,
 ) -> LineNeeds:
-    """Ask for the places and files that the command touches, and for the command itself; return all that it needed.
+    """Ask for permission for the files that the command touches and for the command; return all its needs.
 
-    `leaves`: there is a sandbox, and the command is to run outside of it; one question is about all of that. An answer
-    may take days, in which a file can become a link: what is found after it has to be what was asked about.
+    `leaves`: the command is to run outside the sandbox; one question covers all. An answer may take days, in
+    which a file can become a link: the files found afterwards must equal those that were asked about.
     """
     asked: list[Need] = []
     for _ in range(_LOOKS):
@@ -214,26 +214,28 @@ async def _ask(
 
 
 def _may_evade(line: LineNeeds, sandbox: Sandbox | None) -> bool:
-    """Return whether a line could reach a path by another name, such as a link, and nothing but rules is in its way."""
+    """Return whether a line could reach a denied path by another name (a link), with no sandbox to prevent it."""
     return (sandbox is None or not sandbox.holds) and not line.analysis.read_only and not line.is_plain
 
 
 async def _line(
     command: str, directory: Path, ctx: ToolContext, context: ShellContext, sandbox: Sandbox | None
 ) -> LineNeeds:
-    """Look up what a command needs, as things are now."""
+    """Look up what a command needs now."""
     shells = ctx.workspace.shared(Shells)
     facts = facts_of(command, directory, context, ctx.workspace, outside=sandbox is None)
     traits: tuple[Trait, ...] = ("sandboxed",) if sandbox is not None and sandbox.holds else ()
     is_short = len(command) < _SHORT
     analysis = analyse(command, facts) if is_short else await asyncio.to_thread(analyse, command, facts)
-    if analysis.touches == _NO_TOUCHES:  # a thread would cost more than the look
+    if analysis.touches == _NO_TOUCHES:  # a thread would cost more than the lookup
         files = find_touched(_NO_TOUCHES, directory, ctx.workspace)
     else:
         files = await asyncio.to_thread(find_touched, analysis.touches, directory, ctx.workspace)
     if sandbox is not None:
         files = files.map_paths(partial(shells.sandboxes.resolve_inside, sandbox))
-    if sandbox is not None and ctx.workspace.sandbox.network == "off":  # it reaches nobody, so there is nothing to ask
+    if (
+        sandbox is not None and ctx.workspace.sandbox.network == "off"
+    ):  # it can't reach the network, so there is nothing to ask
         analysis = replace(analysis, remote=())
     return LineNeeds(command, analysis, files, directory, traits)
 
@@ -254,7 +256,7 @@ async def _start(params: BashParams, context: ShellContext, command: ShellComman
 
 
 def _say_where(ctx: ToolContext, ran: Path, now: Path, outcome: CommandResult, *, moved: Path) -> list[str]:
-    """Return where the next command runs, if that changed (it was `moved`), or where one failed outside the root."""
+    """Return the note on the next command's directory, if it was `moved`, or where one failed outside the root."""
     if now != moved:
         return [f"The working directory is now {_name_folder(ctx, now)}."]
     if outcome.code != 0 and ran != ctx.workspace.directory:
@@ -271,7 +273,7 @@ def _name_folder(ctx: ToolContext, folder: Path) -> str:
 def _format_result(
     params: BashParams, outcome: CommandResult, timeout: float, ctx: ToolContext, at: tuple[Path, list[str]]
 ) -> ToolResult:
-    """Return the result of a command. `at`: where it ran, and the notes on where the next one does."""
+    """Return the result of a command. `at`: where it ran, and the note on the next one's directory."""
     ran, where = at
     notes: list[str] = []
     shown: list[str] = []
@@ -319,7 +321,7 @@ def _format_result(
 
 
 def _instead(name: str, ctx: ToolContext) -> str:
-    """Return that a program is not installed, and which of the project or the PATH may have been meant."""
+    """Return a note that a program is not installed, and which one may have been meant."""
     directory, path = ctx.workspace.directory, ctx.workspace.environment.get("PATH", "")
     own = [f"{folder}/{name}" for folder in (*OWN_PROGRAMS, "bin") if os.access(directory / folder / name, os.X_OK)]
     there = {each.name for folder in path.split(":") if Path(folder).is_dir() for each in Path(folder).iterdir()}
@@ -329,7 +331,7 @@ def _instead(name: str, ctx: ToolContext) -> str:
 
 
 def _format_signal(code: int) -> str:
-    """Return the signal that a shell's exit code stands for, in brackets."""
+    """Return the name of the signal of a shell's exit code, in brackets."""
     try:
         return f" ({signal.Signals(code - 128).name})" if code > 128 else ""
     except ValueError:
@@ -337,12 +339,12 @@ def _format_signal(code: int) -> str:
 
 
 def for_user(note: str) -> str:
-    """Return a note of the sandbox without what only the model can do."""
+    """Return a note of the sandbox without its advice for the model."""
     return note.removesuffix(ASK_OUTSIDE).rstrip()
 
 
 def append_notes(output: str, notes: list[str]) -> tuple[str, JSON]:
-    """Return a command's output with the notes for the model below it, and the metadata that tells screens of them."""
+    """Append notes for the model to a command's output; return it, and metadata that marks them for screens."""
     if not notes:
         return output, {MODEL_NOTES: ""}
     told = "\n".join(notes)

@@ -1,4 +1,4 @@
-"""The tool `bash_output`: what a background command printed since it was asked last."""
+"""The tool `bash_output`: what a background command printed since the last read."""
 
 import time
 from typing import Annotated
@@ -49,7 +49,7 @@ async def bash_output(params: BashOutputParams, ctx: ToolContext) -> ToolResult:
 def find_job(name: str, ctx: ToolContext) -> Job:
     """Return the background command of that id, if this session or a subagent of it started it.
 
-    Raises ToolFailure, naming those there are; one of another session's is as unknown as any.
+    Raises ToolFailure with the known ids; another session's command counts as unknown.
     """
     jobs = {job.id: job for job in ctx.workspace.shared(Shells).jobs.all() if ctx.session.includes(job.session)}
     job = jobs.get(name) or jobs.get(f"bash_{name}")

@@ -1,4 +1,4 @@
-"""The paths that rules deny, as the sandbox has to know them: what commands may only read, and what they may not."""
+"""Translates denying rules into paths for the sandbox: what commands may not write, and not read."""
 
 import os
 from collections.abc import Iterator
@@ -16,18 +16,18 @@ from codeloop.workspace.sandbox.policy import NOTHING, SandboxGrants
 from codeloop.workspace.workspace import Workspace
 
 _PROBE = "\ue000any"
-"""A name that no file has: what holds for it holds for whatever a folder may get."""
+"""A name that no file has: a rule that denies it denies every new file of a folder."""
 
 
 def deny_paths(workspace: Workspace, session: CallSession, grants: SandboxGrants = NOTHING) -> SandboxGrants:
-    """Return grants with what the rules of a session deny. Looks at the disk where a rule denies a path."""
+    """Return grants extended by the paths that a session's rules deny. Reads the disk where a rule denies a path."""
     kept = tuple(_paths(workspace, session, "edit"))
     unseen = tuple(path for path in _paths(workspace, session, "read") if os.path.lexists(path))
     return replace(grants, kept=kept, unseen=unseen) if kept or unseen else grants
 
 
 def set_denied_aside(workspace: Workspace, session: CallSession, before: SandboxGrants) -> list[str]:
-    """Move away what appeared where rules deny to write; return what became of it, for the model and the user."""
+    """Move away new files where rules deny writing; return a note for the model and the user."""
     aside = workspace.scratch.with_name("set-aside")
     known = set(before.kept)
     found = [path for path in _paths(workspace, session, "edit") if path not in known and os.path.lexists(path)]
@@ -43,7 +43,7 @@ def has_denials(session: CallSession) -> bool:
 
 
 def _paths(workspace: Workspace, session: CallSession, permission: str) -> Iterator[Path]:
-    """Yield the files and folders that rules deny, as folders where all of them is denied."""
+    """Yield the files and folders that rules deny; a folder when everything in it is denied."""
     seen: set[Path] = set()
     for pattern in session.denials(permission):
         for path in _candidates(workspace, pattern):
@@ -73,7 +73,7 @@ def _find_denied(workspace: Workspace, session: CallSession, permission: str, pa
 
 
 def _candidates(workspace: Workspace, pattern: str) -> Iterator[Path]:
-    """Yield the files and folders of a project that a pattern may be about; the folder alone for `folder/*`."""
+    """Yield the files and folders of a project that a pattern may match; the folder alone for `folder/*`."""
     root = workspace.root
     start, star, rest = pattern.partition("*")
     if "?" in start:
@@ -94,7 +94,7 @@ def _candidates(workspace: Workspace, pattern: str) -> Iterator[Path]:
 
 
 def _below(folder: Path, most: int) -> Iterator[str]:
-    """Yield the files below a folder, at most so many, as paths relative to it; not those of packages."""
+    """Yield at most `most` files below a folder as relative paths, without those of packages."""
     count = 0
     for top, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if name not in SKIPPED]

@@ -1,4 +1,4 @@
-"""What is known of the place where a shell line will run, as its proof needs it."""
+"""Collects the facts about the machine that the proof of a shell line needs."""
 
 import os
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from codeloop.workspace.workspace import Workspace
 def facts_of(
     line: str, directory: Path, context: ShellContext, workspace: Workspace, *, outside: bool = False
 ) -> Facts:
-    """Return the facts for a line that runs in a directory, in the shell that its session has come to.
+    """Return the facts for a line that runs in a directory, in the current shell state of its session.
 
     `outside`: it runs without a sandbox.
     """
@@ -41,7 +41,7 @@ def facts_of(
 
 
 def _doubt(line: str, context: ShellContext, changed: Mapping[str, str], roots: tuple[str, ...]) -> str:
-    """Return why nothing is certain of a line here, whatever it is."""
+    """Return why nothing can be proved about any line here."""
     environment = context.environment
     if Path(find_shell(environment)[0]).name != "bash":
         return "there is no bash here, and what another shell makes of it is not known"

@@ -1,4 +1,4 @@
-"""What a shell line needs: leave for the places and files that it touches, then for its commands."""
+"""The permissions that a shell line needs: for the folders and files that it touches, then for its commands."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -22,13 +22,13 @@ _PLAIN = frozenset(
         *("test", "[", "touch", "tr", "true", "uniq", "wc"),
     )
 )
-"""Programs that do no more than their words say, and make no link."""
+"""Programs that do no more than their arguments say, and create no link."""
 _EVADES = "A rule denies paths that it could reach by a link or by what it runs, and no sandbox keeps it from that."
 _UNSEEN = "What it unpacks or copies may be files that decide what runs later, which can't be known beforehand."
 
 
 class LineNeeds:
-    """The needs of one line. `directory`: where it runs; `traits`: what is sure of it, whatever it does."""
+    """The needs of one line. `directory`: where it runs; `traits`: the certain traits of every need."""
 
     def __init__(
         self, command: str, analysis: Analysis, files: TouchedFiles, directory: Path, traits: tuple[Trait, ...] = ()
@@ -41,13 +41,13 @@ class LineNeeds:
 
     @property
     def is_plain(self) -> bool:
-        """Whether all of its commands do no more than their words say, and none makes a link."""
+        """Whether all its commands do no more than their arguments say, and none creates a link."""
         return all(command.partition(" ")[0] in _PLAIN for command in self.analysis.commands)
 
     def all(self, workspace: Workspace, judge: Judge, *, is_asked: bool = False) -> list[Need]:
-        """Return the needs, those first that a question should be about: other places, guarded files, the command.
+        """Return the needs in the order of a question: outside folders, guarded files, the command.
 
-        `is_asked`: the command is asked about where the rules would allow it.
+        `is_asked`: ask about the command even if the rules allow it.
         """
         files = [*self._edits(workspace), *self._reads(workspace, judge)]
         guarded = [need for need in files if any(map(_is_guarded, need.patterns))]
@@ -66,7 +66,7 @@ class LineNeeds:
         return SandboxGrants(tuple(writable), tuple(readable))
 
     def _outside(self, workspace: Workspace) -> Iterable[Need]:
-        """Yield leave for the folders outside: those written in, then those that are only looked at."""
+        """Yield the permission for folders outside: those written to, then those only read."""
         changed = {folder_of(path) for path in (*self.files.writes, *self.files.fills) if not workspace.contains(path)}
         named = dict.fromkeys(folder_of(path) for path in self.files.named if not workspace.contains(path))
         for folders, traits in (
@@ -82,7 +82,7 @@ class LineNeeds:
                 )
 
     def _anywhere(self) -> Iterable[Need]:
-        """Yield leave for wherever the files are that are only known when the line runs."""
+        """Yield the permission for paths that are only known when the line runs."""
         if self.files.is_uncertain:
             shown: JSON = {"command": self.command, "directories": [], "patterns": ["*"]}
             yield Need(
@@ -98,10 +98,10 @@ class LineNeeds:
             yield from (replace(need, writes=None) for need in unseen)
 
     def _reads(self, workspace: Workspace, judge: Judge) -> Iterable[Need]:
-        """Yield leave for the files that are read; of those in a folder, for the ones that a rule minds."""
+        """Yield the permission for the files that are read; of a folder, for those that a rule does not allow."""
         names = [permission_name(workspace, path) for path in self.files.reads]
         below = judge("read", [permission_name(workspace, path) for path in self.files.below])
-        is_hidden = "sandboxed" in self.traits  # what is asked about can't be read there
+        is_hidden = "sandboxed" in self.traits  # guarded files can't be read there
         names += [name for name, action in below.items() if action == "deny" or not is_hidden]
         names += judge("read", [permission_name(workspace, path) for path in self.files.objects])
         patterns = tuple(dict.fromkeys(names))

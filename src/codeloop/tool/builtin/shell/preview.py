@@ -1,4 +1,4 @@
-"""What the sandbox would allow a shell line: found out without running it."""
+"""Describes what the sandbox would allow a shell line, without running it."""
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -20,7 +20,7 @@ Fate = Literal["free", "opened", "blocked"]
 
 
 class TouchedPath(Wire):
-    """A path that the line names. `fate`: open anyway, opened for this command once it is allowed, or never open."""
+    """A path that the line names. `fate`: always accessible, accessible to this command once permitted, or never."""
 
     path: str
     access: Literal["read", "write"]

@@ -1,4 +1,4 @@
-"""What appeared while a sandboxed command ran: a person says whether it was theirs, and may stay."""
+"""Files that appeared while a sandboxed command ran: the user decides whether they may stay."""
 
 import asyncio
 from collections.abc import Iterable
@@ -17,12 +17,12 @@ from codeloop.workspace.sandbox.protected_files import SetAside
 
 _REASON = "It appeared while a sandboxed command ran, and decides what runs later. Keep it if it was you who made it."
 _FILES = 20
-"""Files of a folder whose contents a question shows."""
+"""How many files of a folder a question shows with their contents."""
 _SHOWN = 100_000  # bytes of each
 
 
 async def decide_on(set_aside: Iterable[SetAside], ctx: ToolContext) -> list[str]:
-    """Ask about each file and put back what may stay; return what became of them, for the model."""
+    """Ask about each file and restore what may stay; return a note for the model."""
     notes: list[str] = []
     for each in set_aside:
         name = permission_name(ctx.workspace, each.path)
@@ -48,7 +48,7 @@ async def decide_on(set_aside: Iterable[SetAside], ctx: ToolContext) -> list[str
 
 
 def _describe_contents(set_aside: SetAside) -> str:
-    """Return the diff that makes what was moved away: of a folder, of the files in it."""
+    """Return the diff that would create what was moved away (of a folder: its files)."""
     moved = set_aside.moved
     is_folder = moved.is_dir() and not moved.is_symlink()
     found = (path for path in moved.rglob("*") if path.is_symlink() or not path.is_dir())
@@ -64,7 +64,7 @@ def _describe_contents(set_aside: SetAside) -> str:
 
 
 def _name_only_file(set_aside: SetAside) -> str:
-    """Return the rest of the path of the one file in a folder; "" where the diff names them."""
+    """Return the relative path of the only file in a folder; "" where the diff names the files."""
     moved = set_aside.moved
     if not moved.is_dir() or moved.is_symlink():
         return ""
@@ -73,7 +73,7 @@ def _name_only_file(set_aside: SetAside) -> str:
 
 
 def _read(path: Path) -> str:
-    """Return the text of a file, or in parentheses what it is instead."""
+    """Return the text of a file, or its kind in parentheses."""
     try:
         if path.is_symlink():
             return f"(a link to {readable(str(path.readlink()))})\n"

@@ -1,4 +1,4 @@
-"""The files of this machine that a shell line touches: what its words name, with links followed and globs expanded."""
+"""Resolves the paths that a shell line touches on this machine: links followed, globs expanded."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -19,7 +19,7 @@ from codeloop.workspace.git.index import read_tracked_files
 from codeloop.workspace.workspace import Workspace
 
 _HOOKS = Path(".git", "hooks", "*")
-"""Stands for all that is protected where it is not known what is written."""
+"""Stands for any protected file where the written path is unknown."""
 
 
 class TouchedFiles(Struct, frozen=True):
@@ -43,14 +43,14 @@ class TouchedFiles(Struct, frozen=True):
     may_write: bool
 
     def map_paths(self, meant: Callable[[Path], Path | None]) -> "TouchedFiles":
-        """Return it for a line that sees other files at some paths: what `meant` makes of them, None for no file."""
+        """Return a copy with the paths mapped by `meant` (None drops one), for a sandbox that sees other files."""
         places = ("named", "reads", "below", "writes", "fills", "unseen")
         found = {name: filter(None, map(meant, getattr(self, name))) for name in places}
         return replace(self, **{name: tuple(dict.fromkeys(paths)) for name, paths in found.items()})
 
 
 def find_touched(touches: Touches, directory: Path, workspace: Workspace) -> TouchedFiles:
-    """Look up what a line touches that runs in a directory. Looks at the disk."""
+    """Resolve what a line touches when run in a directory. Reads the disk."""
     place = _Place(directory, workspace)
     reads = place.find_paths(touches.reads)
     perhaps = [path for text in touches.perhaps for path in place.perhaps(text)]
@@ -92,7 +92,7 @@ class _Place:
         self.has_option = False
 
     def find_paths(self, texts: Iterable[str], *, for_writing: bool = False) -> list[Path]:
-        """Return the paths that texts stand for, those that are only known later left out."""
+        """Return the paths of texts, without those only known at run time."""
         paths: dict[Path, None] = {}
         for text in texts:
             if text == ANYWHERE:
@@ -107,7 +107,7 @@ class _Place:
         return list(paths)
 
     def perhaps(self, text: str) -> list[Path]:
-        """Return the paths that a word of an unknown program stands for, if it is one."""
+        """Return the paths of an unknown program's word, if it may be one."""
         return [
             path
             for path in self.find_paths([text])
@@ -146,7 +146,7 @@ def _names(folder: Path, pattern: str) -> list[str]:
 
 
 def _objects(touches: Touches, place: "_Place") -> list[Path]:
-    """Return the tracked files that git prints, those with keys first: all as it has them, or only what differs."""
+    """Return the tracked files that git prints, those with keys first: all of them, or only changed ones."""
     if not touches.objects and not touches.changes:
         return []
     top = str(place.real(GIT_TOP))
@@ -183,7 +183,7 @@ def _is_changed(path: Path) -> bool:
 
 
 def _drop_parents(folders: list[Path]) -> list[Path]:
-    """Leave out the folders that others are made in: what is there already stays."""
+    """Leave out the parents of other new folders."""
     parents = {folder.parent for folder in folders}
     return [folder for folder in folders if folder not in parents or not folder.is_dir()]
 
@@ -207,7 +207,7 @@ def _walk(folder: Path, *, hidden: bool) -> Iterator[Path]:
 
 
 def _find_protected(folder: Path) -> Iterator[Path]:
-    """Yield the protected files and folders that go with a folder."""
+    """Yield the protected files and folders that are lost with a folder."""
     if not folder.is_dir():
         return
     seen = 0

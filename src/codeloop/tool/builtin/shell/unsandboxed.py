@@ -1,4 +1,4 @@
-"""Whether a command that a rule lets out of the sandbox takes nothing along that sandboxed commands may write."""
+"""Checks that a command which a rule lets out of the sandbox depends on nothing that sandboxed commands can write."""
 
 import os
 import re
@@ -33,7 +33,7 @@ _OPTIONS = {
     "pull": frozenset((_FETCH + _PULL).split()),
     "ls-remote": frozenset(_LS_REMOTE.split()),
 }
-"""The commands that may leave by a rule, with the options that name no program."""
+"""Commands that a rule may let out, with their options that name no program."""
 _HOOKS = {
     "push": ("pre-push", "reference-transaction"),
     "fetch": ("reference-transaction", "pre-auto-gc"),
@@ -44,7 +44,7 @@ _RUN = re.compile(
     r"credential\..*|core\.(sshcommand|askpass|fsmonitor|gitproxy|editor)|filter\..*|merge\..*\.driver|gpg\..*"
     r"|remote\..*\.(receivepack|uploadpack|vcs)|include\.path|includeif\..*|push\.recursesubmodules"
 )
-"""The settings by which these commands run programs, or read more settings."""
+"""Settings by which these commands run programs, or read more settings."""
 _RUNNERS = re.compile(
     r"npm|npx|pnpm|yarn|bunx?|deno|node|python[\d.]*|uvx?|poetry|pipx?|ruby|bundle|perl|php|make|just|task|gradle|mvn|cargo"
     r"|go|sh|bash|zsh|env|eval|source|\."
@@ -57,7 +57,7 @@ _MOST = 64 * 1024  # bytes of a hook or of the settings of ssh
 
 
 class UnsandboxedLine:
-    """One line that is to run outside. `writable`: what sandboxed commands may write."""
+    """A line that is to run unsandboxed. `writable`: what sandboxed commands may write."""
 
     def __init__(self, root: Path, environment: Mapping[str, str], writable: Iterable[Path]) -> None:
         self._root = root
@@ -66,7 +66,7 @@ class UnsandboxedLine:
         self._home = Path(environment.get("HOME") or "/nonexistent")
 
     def doubt(self, commands: Sequence[str]) -> str:
-        """Return why a rule can't let a line out whose simple commands are these; "": nothing speaks against it."""
+        """Return why a rule can't let a line with these simple commands out; "": it can."""
         for command in commands:
             words = _words(command)
             if words is None or not words:

@@ -1,1 +1,1 @@
-"""What was done to files: the changes of a session, and work trees."""
+"""Commands about files: the changes of a session, and work trees."""

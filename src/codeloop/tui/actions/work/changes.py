@@ -1,4 +1,4 @@
-"""The files that a session has changed, each with its diff."""
+"""Shows the files that a session has changed, each with its diff."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ from codeloop.tui.widgets.request_panel.request_diff import diff_rows
 
 
 async def show_changes(ui: Ui, words: str) -> None:
-    """List the changed files; Enter shows the diff of one over the whole screen. `words`: the one that is wanted."""
+    """List the changed files; Enter shows the diff of one over the whole screen. `words`: the file to show at once."""
     client, session_id = ui.client, ui.session.id
     known: dict[str, SnapshotFileDiff] = {}
 

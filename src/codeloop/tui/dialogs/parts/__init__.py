@@ -1,1 +1,1 @@
-"""What dialogs are made of: rows, lists, boxes."""
+"""Building blocks of dialogs: rows, lists, boxes."""

@@ -1,4 +1,4 @@
-"""A question with yes and no."""
+"""A yes/no question."""
 
 from textual import events
 from textual.app import ComposeResult
@@ -9,7 +9,7 @@ from codeloop.tui.widgets.rows_view import RowsView
 
 
 class Confirm(Dialog[bool]):
-    """Asks before something that can't be taken back; only y means yes. `yes`: what that does."""
+    """Asks before an irreversible action; only y means yes. `yes`: the label of that action."""
 
     def __init__(self, title: str, text: str, yes: str, colours: Colours) -> None:
         super().__init__(colours)

@@ -1,4 +1,4 @@
-"""What a dialog works with, handed in by the app."""
+"""The dependencies of dialogs, provided by the app."""
 
 from typing import Protocol, TypeVar
 
@@ -12,7 +12,7 @@ Given = TypeVar("Given")
 
 
 class AskScreen(Protocol):
-    """Shows a screen above the others and returns what it closes with, as `App.push_screen_wait` does."""
+    """Shows a screen above the others and returns its result, like `App.push_screen_wait`."""
 
     async def __call__(self, screen: Screen[Given]) -> Given:
         """Show a screen and wait."""

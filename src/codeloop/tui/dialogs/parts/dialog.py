@@ -1,4 +1,4 @@
-"""What every dialog has: a box in the middle with a title, a body and a line of keys."""
+"""The base of dialogs: a centred box with a title, a body and a line of keys."""
 
 import time
 from collections.abc import Awaitable, Callable
@@ -20,7 +20,7 @@ from codeloop.tui.widgets.rows_view import PRESSES
 
 Result = TypeVar("Result")
 Colours = Callable[[], Styles]
-"""Returns the styles of the theme in use."""
+"""Returns the current theme's styles."""
 
 BOX_CSS = """
     align: center top;
@@ -32,7 +32,7 @@ BOX_CSS = """
     &.-small #dialog-box Input { margin-bottom: 0; }
 """
 SMALL = 20
-"""Rows of a screen below which the room around the box is the list's."""
+"""On screens with fewer rows the margin around the box is used for the list."""
 
 
 class Dialog(ModalScreen[Result]):
@@ -44,18 +44,18 @@ class Dialog(ModalScreen[Result]):
         super().__init__()
         self.colours = colours
         self.is_over = False
-        """Whether it closes: what comes to it from then on is dropped, because its parts may be gone."""
+        """Whether it is closing: later messages are dropped, since its children may be gone."""
         self._acts_since: float | None = None
-        """When an action began that may open another dialog (monotonic seconds)."""
+        """When an action that may open another dialog started (monotonic seconds)."""
 
     @property
     def takes_keys(self) -> bool:
-        """Whether it can be typed into: not before it stands, nor while it closes or another one is to follow."""
+        """Whether it accepts typing: not before it is mounted, while it closes, or while another one may open."""
         is_acting = self._acts_since is not None and time.monotonic() - self._acts_since < GRACE
         return self.is_mounted and not self.is_over and not is_acting
 
     def perform(self, work: Callable[[], Awaitable[object]]) -> None:
-        """Do something that may open another dialog: what is typed now is for that one."""
+        """Run an action that may open another dialog, which gets the keys typed meanwhile."""
 
         async def run_work() -> None:
             try:
@@ -72,7 +72,7 @@ class Dialog(ModalScreen[Result]):
         cast("Any", self).app.theme_changed_signal.subscribe(self, self._in_theme)
 
     def on_unmount(self) -> None:
-        """Hear of no more themes: who subscribes is held in memory with all its rows."""
+        """Unsubscribe from theme changes, which would keep the dialog in memory."""
         cast("Any", self).app.theme_changed_signal.unsubscribe(self)
 
     def _in_theme(self, _theme: Theme) -> None:
@@ -81,7 +81,7 @@ class Dialog(ModalScreen[Result]):
             self.draw()
 
     def _fit_ground(self) -> None:
-        """Show the conversation faintly; not another dialog, nor colours of the terminal that can't be made fainter."""
+        """Dim the conversation behind it; not another dialog, nor the terminal's own colours, which can't be dimmed."""
         is_above_another = len(app_of(self).screen_stack) > 2
         self.set_class(is_above_another or not self.colours().theme.background.startswith("#"), "-opaque")
 
@@ -100,7 +100,7 @@ class Dialog(ModalScreen[Result]):
         return self.size.height < SMALL
 
     def dismiss(self, result: Result | None = None) -> AwaitComplete:
-        """Close, and end what is still being loaded. The first result counts."""
+        """Close, and cancel loading. The first result counts."""
         if self.is_over:
             return AwaitComplete()
         self.is_over = True
@@ -109,12 +109,12 @@ class Dialog(ModalScreen[Result]):
         return super().dismiss(result)
 
     def box_width(self, most: int) -> int:
-        """Return how wide the box may be, in cells."""
+        """Return the width of the box, in cells."""
         return min(self.size.width - (6 if self.size.width > 60 else 0), most)
 
 
 def pressing(key: str) -> Style:
-    """Return a style whose words press a key when they are clicked."""
+    """Return a style for words that act as a key when clicked."""
     return Style(meta={PRESSES: key})
 
 
@@ -125,7 +125,7 @@ def title_row(title: str, styles: Styles, width: int) -> Row:
 
 
 def key_rows(keys: list[tuple[str, str]], styles: Styles, width: int) -> list[Row]:
-    """Return the keys and what they do, in as many rows as that takes. A click on one presses it."""
+    """Return rows that list the keys and their meaning. A click on one presses it."""
     rows: list[Row] = [[]]
     used = 0
     for key, title in keys:

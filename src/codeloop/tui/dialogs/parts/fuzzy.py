@@ -1,4 +1,4 @@
-"""Finding lines by some of their letters: the whole word first, then where it begins a word, then letters in order."""
+"""Fuzzy search of lines: whole words rank first, then word starts, then letters in order."""
 
 import re
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ _FAR = 400
 
 
 class FuzzyIndex:
-    """Searches texts; a query that goes on from the last one only looks at what that one found."""
+    """Searches texts; a query that extends the last one only searches its results."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         self._texts = [_flat(text) for text in texts]
@@ -19,7 +19,7 @@ class FuzzyIndex:
         self._found: Sequence[int] = range(len(self._texts))
 
     def search(self, query: str) -> list[int]:
-        """Return the places of the texts that have all words of the query, best first; all for an empty one."""
+        """Return the indices of the texts that match all words of the query, best first; all for an empty one."""
         goes_on = bool(self._query) and query.startswith(self._query)
         among = self._found if goes_on else range(len(self._texts))
         words = query.split()
@@ -30,7 +30,7 @@ class FuzzyIndex:
 
 
 def places(text: str, query: str) -> set[int]:
-    """Return which characters of a text a query has found."""
+    """Return the indices of the characters of a text that match a query."""
     flat, found = _flat(text), set[int]()
     for raw in query.split():
         word = _flat(raw)
@@ -47,7 +47,7 @@ def places(text: str, query: str) -> set[int]:
 
 
 def _scores(texts: Sequence[str], among: Sequence[int], words: Sequence[str]) -> list[tuple[int, int]]:
-    """Return score and place of each text that has every word; a lower score is better."""
+    """Return score and index of each text that matches every word; lower is better."""
     wanted = [(word := _flat(raw), f" {word}", _letters(word)) for raw in words]
     found: list[tuple[int, int]] = []
     for place in among:
@@ -70,7 +70,7 @@ def _scores(texts: Sequence[str], among: Sequence[int], words: Sequence[str]) ->
 
 
 def _flat(text: str) -> str:
-    """Return a text in small letters, as long as it was: what parts words is a blank."""
+    """Return a text in lower case, of the same length, with separators as blanks."""
     lower = text.lower()
     return (lower if len(lower) == len(text) else "".join(char.lower()[:1] for char in text)).translate(_FLAT)
 

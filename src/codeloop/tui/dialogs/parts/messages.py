@@ -1,4 +1,4 @@
-"""The messages of a session, read in pages; the latest of them as a few rows, for a preview."""
+"""Loads a session's messages in pages, and formats the latest as a few rows, for a preview."""
 
 import asyncio
 from collections.abc import Sequence
@@ -54,7 +54,7 @@ def _calls(count: int, styles: Styles) -> list[Row]:
 
 
 async def read_messages(client: Client, session_id: str) -> list[MessageWithParts]:
-    """Read all messages of a session, the oldest first, in pages: between two of them the screen is drawn."""
+    """Read all messages of a session, the oldest first, in pages, so that the screen is drawn in between."""
     found: list[MessageWithParts] = []
     cursor: str | None = None
     while True:

@@ -1,4 +1,4 @@
-"""Which models the user likes and has used last: a file of theirs, which many processes share."""
+"""The user's favourite and recent models, in a file that many processes share."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -25,7 +25,7 @@ class LikedModels(Struct, frozen=True):
 
 
 class ModelMemory:
-    """Keeps them in `folder`. Where that can't be written, what is noted is lost with the process."""
+    """Stores them in `folder`. Where that can't be written, they last only as long as the process."""
 
     def __init__(self, folder: Path) -> None:
         self._file = folder / "models.json"
@@ -37,7 +37,7 @@ class ModelMemory:
         return LikedModels()
 
     def toggle(self, ref: str) -> None:
-        """Make a model a favourite, or no favourite any more."""
+        """Add a model to the favourites, or remove it."""
 
         def update(known: LikedModels) -> LikedModels:
             others = tuple(each for each in known.favourites if each != ref)
@@ -46,7 +46,7 @@ class ModelMemory:
         self._change(update)
 
     def note_use(self, model: ModelRef) -> None:
-        """Note that a model was chosen."""
+        """Record that a model was chosen."""
         ref = reference(model)
 
         def update(known: LikedModels) -> LikedModels:

@@ -1,4 +1,4 @@
-"""What a picker lists: all there is, which of it fits what is typed, and where the cursor is. Knows no screen."""
+"""The model of a picker, without a screen: all picks, those that match the filter, and the cursor."""
 
 from collections.abc import Sequence
 from typing import Generic
@@ -9,7 +9,7 @@ from codeloop.tui.dialogs.parts.picks import Pick, T
 
 
 class PickList(Generic[T]):
-    """`found`: the picks that fit, as places in `picks`; `rows` draws them. `finds_groups`: searches headings too."""
+    """`found`: the matching picks, as indices of `picks`; `rows` draws them. `finds_groups`: searches headings too."""
 
     def __init__(self, *, finds_groups: bool) -> None:
         self.picks: list[Pick[T]] = []
@@ -17,7 +17,7 @@ class PickList(Generic[T]):
         self.rows = PickRows((), (), "")
         self._finds_groups = finds_groups
         self._more = 0
-        """How many of the picks, at the end, were found elsewhere for what is typed."""
+        """How many picks at the end are search results from elsewhere."""
         self._index = FuzzyIndex(())
 
     @property
@@ -26,19 +26,19 @@ class PickList(Generic[T]):
         return self.picks[self.found[self.rows.cursor]] if self.found else None
 
     def set_picks(self, picks: Sequence[Pick[T]], more: Sequence[Pick[T]] = ()) -> None:
-        """Take what there is now, and after it what was found elsewhere, which fits whatever is typed."""
+        """Set the picks, and after them results from elsewhere, which always match."""
         self.picks, self._more = [*picks, *more], len(more)
         groups = [pick.group if self._finds_groups else "" for pick in self.picks]
         named = zip(self.picks, groups, strict=True)
         self._index = FuzzyIndex([f"{pick.title} {pick.detail} {group} {pick.also}" for pick, group in named])
 
     def drop_more(self) -> None:
-        """Forget what was found elsewhere: something else is typed now."""
+        """Drop the results from elsewhere: the filter has changed."""
         if self._more:
             self.set_picks(self.picks[: len(self.picks) - self._more])
 
     def filter(self, query: str, keep: T | None) -> None:
-        """Find what fits a query; the cursor is on the first row, or on a value to keep."""
+        """Filter by a query; the cursor goes to the first row, or to a value to keep."""
         self.found = self._index.search(query)
         if self._more:
             known = len(self.picks) - self._more
@@ -48,5 +48,5 @@ class PickList(Generic[T]):
         self.rows.cursor = next(places, 0) if keep is not None else 0
 
     def move_to(self, place: int) -> None:
-        """Move the cursor to a row, counted among what fits, or to the last one."""
+        """Move the cursor to a matching row, or to the last one."""
         self.rows.cursor = max(0, min(place, len(self.found) - 1))

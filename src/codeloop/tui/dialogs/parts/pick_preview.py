@@ -1,4 +1,4 @@
-"""What stands beside a picker's list: more of the row under the cursor, once the user pauses there."""
+"""The preview beside a picker's list: details of the row under the cursor, once the user pauses."""
 
 from asyncio import sleep
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from codeloop.tui.themes.styles import Styles
 from codeloop.tui.widgets.rows_view import RowsView
 
 PAUSE = 0.12
-"""Seconds without a key before more is looked for, or a preview is made."""
+"""Seconds without a key before a search or a preview starts."""
 
 
 class PickPreview(Generic[T]):
@@ -26,11 +26,11 @@ class PickPreview(Generic[T]):
         self._dialog = dialog
         self._source = source
         self._shown: T | None = None
-        """What it is about."""
+        """The value that it shows."""
         self._drawn_in: Styles | None = None
 
     def fit(self, styles: Styles, *, is_visible: bool) -> bool:
-        """Show or hide it; return whether it is to be drawn anew: there was no room before, or other colours."""
+        """Show or hide it; return whether it must be redrawn, since there was no room before, or other colours."""
         view = self._dialog.query_one("#picker-preview", RowsView)
         is_new = is_visible and (not view.display or self._drawn_in is not styles)
         if is_new:

@@ -16,14 +16,14 @@ from codeloop.tui.themes.styles import Styles
 AnyPick = Pick[Any]
 _LONGEST = 400
 _NARROW, _SHORT = 50, 14
-"""Cells of a list under which only a hint of so few cells is shown, such as a key."""
+"""In narrower lists, only hints of at most so many cells are shown, such as a key."""
 _SAMPLE = 500
 
 
 class PickRows(Sequence[Row]):
-    """Rows of picks and of the groups that they are in. `at(row)`: the pick of a row; `row_of(place)`: its row.
+    """Rows of picks and of the groups that they are in. `at(row)`: the pick of a row; `row_of(number)`: its row.
 
-    `found`: the picks that are shown, as places in `picks`; with a query there are no headings, but each row tells
+    `found`: the picks that are shown, as indices of `picks`; with a query there are no headings, but each row tells
     its group if it `tells_groups`.
     """
 
@@ -100,7 +100,7 @@ class PickRows(Sequence[Row]):
 
 
 def _highlight(text: str, marks: set[int], styles: Styles, look: str, weight: str) -> Row:
-    """Return a text in which the characters that were found stand out."""
+    """Return a text with the matching characters highlighted."""
     row: Row = []
     plain, found = styles.of(look, weight), styles.of("primary", "bold")
     start = 0
@@ -112,7 +112,7 @@ def _highlight(text: str, marks: set[int], styles: Styles, look: str, weight: st
 
 
 def _headings(picks: Sequence[AnyPick], found: Sequence[int]) -> dict[int, str]:
-    """Return above which of the found picks a group begins."""
+    """Return the indices of the found picks at which a group begins."""
     headings: dict[int, str] = {}
     last = ""
     for number, at in enumerate(found):

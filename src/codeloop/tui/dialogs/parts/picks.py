@@ -1,4 +1,4 @@
-"""What a picker offers: the rows, where they are from, and what can be done with them."""
+"""The data of a picker: its rows, their source, and its actions."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Generic, TypeVar
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class Pick(Struct, Generic[T], frozen=True):
-    """One row. All texts are foreign: the picker makes them safe.
+    """One row. All texts are untrusted: the picker escapes them.
 
     `detail` stands beside the title, `hint` at the right end, `mark` before it (one cell); `also`: searched, not shown.
     `problem`: why it can't be chosen, "" if it can; the row shows what stands before the first colon.
@@ -31,7 +31,7 @@ class Pick(Struct, Generic[T], frozen=True):
 
 
 class PickAction(Struct, Generic[T], frozen=True):
-    """Something else than choosing that can be done with a row: it returns whether the rows have to be loaded anew.
+    """An action on a row besides choosing it; returns whether the rows must be reloaded.
 
     `run` gets None when there is no row.
     """
@@ -42,10 +42,10 @@ class PickAction(Struct, Generic[T], frozen=True):
 
 
 class PickSource(Struct, Generic[T], frozen=True):
-    """Where the rows are from. `load` may raise CodeloopError, whose text is shown.
+    """The source of the rows. `load` may raise CodeloopError, whose text is shown.
 
-    `search`: finds more for what is typed. `preview`: rows of a width about one; `moved`: told where the cursor is.
-    `start`: the value that the cursor is on at first.
+    `search`: finds more for what is typed. `preview`: rows of a width about one; `moved`: called with the value under
+    the cursor. `start`: the value that the cursor is on at first.
     """
 
     title: str
@@ -57,6 +57,6 @@ class PickSource(Struct, Generic[T], frozen=True):
     start: T | None = None
     empty: str = "There is nothing here yet."
     choose: str = "choose"
-    """What Enter does."""
+    """The label of Enter."""
     finds_groups: bool = True
-    """Whether what is typed may also be the name of a group."""
+    """Whether the filter also matches group names."""

@@ -1,4 +1,4 @@
-"""Rows to read, over the whole screen."""
+"""A full-screen reader of rows."""
 
 from collections.abc import Callable, Sequence
 from typing import ClassVar
@@ -12,16 +12,16 @@ from codeloop.tui.render.canvas import Row
 from codeloop.tui.widgets.rows_view import RowsView
 
 _AROUND = 8
-"""Rows of the screen that are not what is read."""
+"""Rows of the screen besides the text."""
 _SCROLLS = {"up": -1.0, "k": -1.0, "down": 1.0, "j": 1.0}
 _PAGES = {"pageup": -1, "pagedown": 1, "space": 1}
 
 
 class ReadingScreen(Dialog[None]):
-    """Closes without a result. `rows` returns the text to read as rows of a given width."""
+    """Closes without a result. `rows` returns the text as rows of a given width."""
 
     closing: ClassVar[Sequence[tuple[str, str]]] = ()
-    """Keys that close it besides those of every dialog, and what to say of them."""
+    """Additional keys that close it, with their label."""
 
     def __init__(self, title: str, rows: Callable[[int], Sequence[Row]], colours: Colours) -> None:
         super().__init__(colours)

@@ -1,4 +1,4 @@
-"""Which sessions the user wants on top of their list: a file of theirs, which many processes share."""
+"""The user's pinned sessions, in a file that many processes share."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -13,7 +13,7 @@ _SECONDS = 1.0
 
 
 class SessionPins:
-    """Keeps the ids in `folder`. Where that can't be written, what is pinned is lost with the process."""
+    """Stores the ids in `folder`. Where that can't be written, pins last only as long as the process."""
 
     def __init__(self, folder: Path) -> None:
         self._file = folder / "pinned.json"
@@ -25,7 +25,7 @@ class SessionPins:
         return ()
 
     def toggle(self, session_id: str) -> None:
-        """Pin a session, or let it stand with the others again."""
+        """Pin or unpin a session."""
         with suppress(OSError, TimeoutError):
             make_private(self._file.parent)
             with lock(self._file.parent, _SECONDS):

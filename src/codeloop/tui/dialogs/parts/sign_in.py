@@ -1,4 +1,4 @@
-"""The screen that shows where to sign in with a browser."""
+"""The screen with the address to sign in at in a browser."""
 
 from textual import events
 
@@ -9,7 +9,7 @@ from codeloop.tui.widgets.base import app_of
 
 
 class SignIn(TextInput):
-    """Shows the address to sign in at; closes with what was pasted, or None. `then`: what is to be pasted."""
+    """Shows the address to sign in at; closes with the pasted text, or None. `then`: what to paste."""
 
     def __init__(self, who: str, url: str, then: str, colours: Colours) -> None:
         about = f"Open this address in a browser:\n\n{inert(url)}\n\n{inert(then)}".rstrip()

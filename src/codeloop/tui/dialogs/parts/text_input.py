@@ -1,4 +1,4 @@
-"""A line to type."""
+"""A dialog to type a line."""
 
 from rich.segment import Segment
 from textual import events, on
@@ -13,7 +13,7 @@ from codeloop.tui.widgets.rows_view import RowsView
 
 
 class TextInput(Dialog[str | None]):
-    """Closes with the line, or None. `about` says what it is for; what is `hidden` shows as dots."""
+    """Closes with the line, or None. `about`: what it is for; `hidden`: shown as dots."""
 
     def __init__(self, title: str, colours: Colours, text: str = "", *, about: str = "", hidden: bool = False) -> None:
         super().__init__(colours)

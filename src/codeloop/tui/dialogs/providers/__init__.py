@@ -1,1 +1,1 @@
-"""Where models come from: providers with keys, servers on this machine, one of your own; each is tried at once."""
+"""Dialogs to set up providers: with keys, local servers, or the user's own server; each is tried at once."""

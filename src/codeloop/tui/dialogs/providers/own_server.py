@@ -1,4 +1,4 @@
-"""A server of the user's own: its address, its key where it wants one, the model to begin with, and a name."""
+"""Adds the user's own model server: its address, its key if needed, the first model, and a name."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -21,12 +21,12 @@ llama.cpp, vLLM, LM Studio and most gateways do."""
 _BY_HAND = """This server can't add another one. Write it into its configuration, then start it again:
 {"provider": {"mine": {"options": {"baseURL": "http://127.0.0.1:8080/v1"}, "models": {"NAME": {}}}}}"""
 _WRITTEN = 50
-"""Of a longer list of models only the chosen one is written into the configuration."""
+"""Of a longer list of models only the chosen one is written to the configuration."""
 _LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class OwnServer:
-    """Asks for what is needed to add a server, a step after the other."""
+    """Asks step by step for what is needed to add a server."""
 
     def __init__(self, context: DialogContext, taken: Collection[str]) -> None:
         self._given = context
@@ -34,7 +34,7 @@ class OwnServer:
         self._key = ""
 
     async def add(self) -> ModelRef | None:
-        """Return the model to begin with of a server that is in the configuration now; None: given up."""
+        """Add a server to the configuration and return its first model; None: cancelled."""
         found = await self._find()
         model = None if found is None else await self._choose(found)
         if found is None or not model:
@@ -55,7 +55,7 @@ class OwnServer:
         return None
 
     async def _find(self) -> ServerModels | None:
-        """Ask for the address until something answers there, and for a key as long as it refuses."""
+        """Ask for the address until a server answers, and for a key as long as it refuses."""
         address, about = "", _ADDRESS
         while address := await self._ask(TITLE, address, about):
             try:
@@ -76,7 +76,7 @@ class OwnServer:
         return found
 
     async def _choose(self, found: ServerModels) -> str | None:
-        """Ask for the model to begin with: one of those that the server lists, else by its name."""
+        """Ask for the first model: one that the server lists, else by name."""
         if not found.models:
             return await self._ask("The name of a model", "", "The server doesn't list its models.")
 
@@ -87,7 +87,7 @@ class OwnServer:
         return await self._given.ask(Picker(PickSource(f"Which model of {host}?", list_models), self._given.colours))
 
     async def _ask(self, title: str, text: str, about: str, *, hidden: bool = False) -> str:
-        """Ask for a line; "": nothing was typed, or it was given up."""
+        """Ask for a line; "": empty or cancelled."""
         line = TextInput(title, self._given.colours, text, about=about, hidden=hidden)
         return (await self._given.ask(line) or "").strip()
 

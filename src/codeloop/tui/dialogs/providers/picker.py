@@ -1,4 +1,4 @@
-"""The providers of models: sign in or enter a key and try it at once, or use a server that answers on this machine."""
+"""The dialog of providers: sign in or enter a key and try it, or use a local server."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -38,11 +38,11 @@ LOCAL, KEYED, KNOWN, OTHERS = "On this machine", "With a key", "Often used", "Al
 _OFTEN = ("anthropic", "openai", "google", "openrouter", "deepseek", "mistral", "groq", "xai", "github-copilot")
 AGAIN = "Choose it once more to use it all the same."
 _ALSO = "other custom address base url openai compatible"
-"""Words that find the server of one's own."""
+"""Search words that find the entry of the user's own server."""
 
 
 class ProviderPicker(Picker[ModelRef]):
-    """Closes with a model of a provider that was tried and answers."""
+    """Closes with a model of a provider that was tried successfully."""
 
     def __init__(self, context: DialogContext, title: str = "Providers") -> None:
         self._given = context
@@ -50,7 +50,7 @@ class ProviderPicker(Picker[ModelRef]):
         self._methods: dict[str, list[ProviderAuthMethod]] = {}
         self._failed: set[str] = set()
         self.is_used = False
-        """A provider was chosen: what is typed filters the list, and is no prompt."""
+        """A provider was chosen: typed text is for the filter, not for the prompt."""
         actions = (
             PickAction("ctrl+k", "enter a key", self._enter),
             PickAction("ctrl+d", "forget the key", self._forget),
@@ -92,7 +92,7 @@ class ProviderPicker(Picker[ModelRef]):
         return Pick(value, provider.name, detail, hint, group, also=also)
 
     def choose(self, value: ModelRef) -> None:
-        """Ask for a key where one is needed; then try the provider."""
+        """Ask for a key if needed; then try the provider."""
         self.is_used = True
         self.perform(partial(self._use, value))
 
@@ -119,7 +119,7 @@ class ProviderPicker(Picker[ModelRef]):
                 self.reload()
 
     async def _try(self, model: ModelRef) -> MessageError | None:
-        """Ask a provider for one word; close with its model if it answers, else say what went wrong."""
+        """Ask a provider for one word; close with its model if it answers, else show the error."""
         name = one_line(self._provider(model).name, 60)
         self.notify(f"Trying {name}…", markup=False)
         error = await try_model(self._given, model)
@@ -134,7 +134,7 @@ class ProviderPicker(Picker[ModelRef]):
         return next(each for each in self._known.all if each.id == model.provider_id)
 
     async def _enter(self, model: ModelRef | None) -> bool:
-        """Sign in where a plugin offers it, else store a key; return whether the rows are others now."""
+        """Sign in where a plugin offers it, else store a key; return whether the rows changed."""
         if model is None or not model.provider_id:
             return False
         self.is_used = True
@@ -143,7 +143,7 @@ class ProviderPicker(Picker[ModelRef]):
         if methods and not any(method.type == "oauth" or method.prompts for method in methods):
             return await self._enter_key(provider, model)
         try:
-            if not methods:  # the answer says what is missing
+            if not methods:  # the error says what is missing
                 await self._given.client.call(PROVIDER_AUTHORIZE, StartSignIn(provider_id=provider.id, method=0))
             ended = await ProviderSignIn(self._given, provider, methods).sign_in()
         except CodeloopError as error:
@@ -161,7 +161,7 @@ class ProviderPicker(Picker[ModelRef]):
         return True
 
     async def _enter_key(self, provider: ProviderDetails, model: ModelRef) -> bool:
-        """Store a key and try it; one that the service refuses is forgotten again."""
+        """Store a key and try it; one that the service refuses is removed again."""
         about = f"The key is stored for {one_line(provider.name, 60)} alone, and tried at once with one short request."
         methods = self._methods.get(provider.id, [])
         if len(methods) == 1 and methods[0].label != API_KEY:  # what kind of key it is

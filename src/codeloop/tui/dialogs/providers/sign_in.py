@@ -1,4 +1,4 @@
-"""Signing in at a provider with one of its plugins: which way, what it wants to know first, and its page."""
+"""Signs in at a provider through a plugin: the method, its questions, and its page."""
 
 import asyncio
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ _CODE = "Then paste the code that it shows."
 
 
 class SignedIn(Enum):
-    """How it ended: signed in, given up, or the user rather types a key."""
+    """The outcome: signed in, cancelled, or the user prefers to type a key."""
 
     DONE = "done"
     GIVEN_UP = "given up"
@@ -32,7 +32,7 @@ class SignedIn(Enum):
 
 
 class ProviderSignIn:
-    """Signs in at a provider, a step after the other. `methods`: all that its plugins offer."""
+    """Signs in at a provider step by step. `methods`: all that its plugins offer."""
 
     def __init__(
         self, context: DialogContext, provider: ProviderDetails, methods: Sequence[ProviderAuthMethod]
@@ -42,7 +42,7 @@ class ProviderSignIn:
         self._methods = methods
 
     async def sign_in(self) -> SignedIn:
-        """Ask what is needed, and wait until it is over. Raises CodeloopError: it failed."""
+        """Ask what is needed, and wait for the end. Raises CodeloopError on failure."""
         number = await self._choose()
         if number is None:
             return SignedIn.GIVEN_UP
@@ -67,7 +67,7 @@ class ProviderSignIn:
         return await self._given.ask(Picker(source, self._given.colours))
 
     async def _ask(self, method: ProviderAuthMethod) -> dict[str, str] | None:
-        """Ask what a method wants to know first; None: given up."""
+        """Ask a method's questions; None: cancelled."""
         answers: dict[str, str] = {}
         for prompt in method.prompts or ():
             if not is_due(prompt, answers):
@@ -94,7 +94,7 @@ class ProviderSignIn:
         return answers
 
     async def _finish(self, number: int, started: StartedSignIn) -> SignedIn:
-        """Show the page's address until the plugin says that it is over, or a code was pasted."""
+        """Show the page's address until the plugin reports the end, or a code was pasted."""
         client, by_code = self._given.client, started.method == "code"
         then = "\n".join(filter(None, (started.instructions, _CODE if by_code else "")))
         screen = SignIn(self._provider.name, started.url, then, self._given.colours)

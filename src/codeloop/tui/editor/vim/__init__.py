@@ -1,1 +1,1 @@
-"""Vi's keys over a text."""
+"""Vi editing of a text buffer."""

@@ -36,7 +36,7 @@ def put(buffer: Buffer, register: Register, times: int, *, after: bool) -> None:
 
 
 def put_over(buffer: Buffer, register: Register, low: int, high: int, *, is_lines: bool) -> None:
-    """Put what is in a register in the place of what is selected."""
+    """Replace the selection by a register's content."""
     text, is_whole = register.text, register.is_lines and not is_lines
     buffer.replace(low, high, f"\n{text}\n" if is_whole else text)
     if register.is_lines or is_lines:
@@ -76,7 +76,7 @@ CASES = {"gu": str.lower, "gU": str.upper, "g~": str.swapcase}
 
 
 def operate(buffer: Buffer, registers: Registers, operator: str, span: OperatorSpan, register: str, times: int) -> None:
-    """Carry out an operator on a piece of the text; what is typed after `c` is not its business."""
+    """Apply an operator to a span; inserting after `c` is up to the caller."""
     low, high = span.low, span.high
     if span.is_lines or operator in {"<", ">"}:
         low, high = line_start(buffer.text, low), line_end(buffer.text, high)

@@ -1,4 +1,4 @@
-"""What can be typed outside of insert mode, as patterns over all keys of one command."""
+"""The grammar of commands outside insert mode, as patterns over a command's keys."""
 
 import re
 
@@ -11,9 +11,9 @@ _MOTION = rf"g[geE_]|[hjklwbeWBEG0^_$;,%{{}}()|+\-nN*# ]|[fFtT]{_ANY}|{_LINE}\n"
 _OBJECT = rf"[ia][{re.escape(''.join(KINDS))}]"
 _OPERATOR = r"[dcy<>]|g[uU~]"
 _WITH = rf'(?:"(?P<register>.))?(?P<count>{_NUMBER})?(?:"(?P<late>.))?'
-"""What goes before a command: a register, a count, in any order."""
+"""The prefix of a command: a register and a count, in any order."""
 _NOTHING = r"(?P<nothing>(?:[dcy<>]|g[uU~])?['`].|[mq@zZ\[\]].|g[^gGeE_uU~Jiv]|:[^\n]*\n)"
-"""Commands of vi that mean nothing here: their last key must not be taken for another one."""
+"""Unsupported commands: their last key must not be taken for another one."""
 NORMAL = re.compile(
     rf"{_WITH}(?:(?P<operator>{_OPERATOR})(?P<more>{_NUMBER})?(?:(?P<target>{_MOTION}|{_OBJECT})|(?P<twice>g?[dcy<>uU~]))"
     rf"|(?P<motion>{_MOTION})|(?P<command>r{_ANY}|g[Jiv]|[iaIAoOxXDCYsSpPuJ~vVR.])|{_NOTHING})\Z"
@@ -26,7 +26,7 @@ UNFINISHED = re.compile(
     rf'(?:"|(?:".)?(?:[1-9]\d*)?(?:"|(?:".)?(?:{_OPERATOR})?(?:[1-9]\d*)?(?:[iagfFtTrmq@zZ\[\]\'`]|{_LINE}|:[^\n]*)?))\Z'
 )
 LINE = re.compile(rf'(?:".)?(?:[1-9]\d*)?(?:".)?(?:{_OPERATOR})?(?:[1-9]\d*)?[/?:][^\n]*\Z')
-"""A line is being typed, which Enter ends."""
+"""A line that Enter ends."""
 
 KEYS = {"up": "k", "down": "j", "backspace": "h", "left": "h", "right": "l", "home": "0", "end": "$", "delete": "x"}
 SCROLLS = {
@@ -37,7 +37,7 @@ SCROLLS = {
     "ctrl+y": "messages_line_up",
     "ctrl+e": "messages_line_down",
 }
-"""What scrolls in vi scrolls the conversation."""
+"""Scrolling commands, which scroll the conversation."""
 AS_OPERATORS = {
     "x": ("d", "l"),
     "X": ("d", "h"),
@@ -47,7 +47,7 @@ AS_OPERATORS = {
     "S": ("c", ""),
     "Y": ("y", ""),
 }
-"""Commands that are an operator and its motion; without one: whole lines."""
+"""Short forms of an operator with its motion; without one: whole lines."""
 VISUAL_OPERATORS = {
     "x": "d",
     "X": "d",

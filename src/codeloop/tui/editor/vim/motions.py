@@ -1,4 +1,4 @@
-"""Where the motions of vi go. Pure."""
+"""The motions of vi. Pure."""
 
 import re
 from typing import Literal
@@ -11,11 +11,11 @@ from codeloop.tui.editor.words import class_of, next_word, previous_word, word_e
 _SENTENCE_END = re.compile(r"[.!?][\])\"']*\s+")
 _BETWEEN = re.compile(r"\n\n+")
 Reach = Literal["exclusive", "inclusive", "lines"]
-"""What an operator takes: up to the target, with the character there, or whole lines."""
+"""What an operator covers: up to the target, including its character, or whole lines."""
 
 
 class MotionEnd(Struct, frozen=True):
-    """Where a motion ends, and what an operator takes on the way."""
+    """Where a motion ends, and what an operator covers."""
 
     at: int
     reach: Reach = "exclusive"
@@ -60,7 +60,7 @@ def find_character(text: str, at: int, kind: str, char: str, count: int) -> int 
 
 
 def vertical(text: str, at: int, lines: int, column: int) -> int | None:
-    """Return the place some lines below (above, if negative), in a column of characters; None: no such line."""
+    """Return the offset some lines below (negative: above), in a column of characters; None: no such line."""
     start = line_start(text, at)
     for _ in range(abs(lines)):
         if lines > 0:
@@ -115,7 +115,7 @@ def _move_left(text: str, at: int, count: int) -> int:
 
 
 def simple(text: str, at: int, keys: str, count: int | None) -> MotionEnd | None:
-    """Return where a motion goes that needs nothing but the text; None: it is none of these."""
+    """Return the target of a motion that depends on the text alone; None: not such a motion."""
     times = count or 1
     match keys:
         case "h":
@@ -148,7 +148,7 @@ def simple(text: str, at: int, keys: str, count: int | None) -> MotionEnd | None
 
 
 def _on_lines(text: str, at: int, keys: str, times: int) -> MotionEnd | None:
-    """Return where a motion goes to a place of its line, or of one below or above."""
+    """Return the target of a motion within its line, or to a line below or above."""
     match keys:
         case "_" | "+" | "-":
             below = vertical(text, at, {"_": times - 1, "+": times, "-": -times}[keys], 0)
@@ -203,7 +203,7 @@ def _sentence(text: str, at: int, step: int) -> int:
 
 
 def find_text(text: str, at: int, wanted: str, step: int) -> int | None:
-    """Return the next place of a text, or the one before; from the other end again if there is none."""
+    """Return the next or previous occurrence of a text, wrapping around."""
     if step > 0:
         place = text.find(wanted, at + 1)
         place = text.find(wanted) if place < 0 else place
@@ -227,7 +227,7 @@ def word_here(text: str, at: int) -> str:
 
 
 def _pair(text: str, at: int) -> MotionEnd | None:
-    """Return the other bracket of the next one in the line."""
+    """Return the partner of the next bracket in the line."""
     end = line_end(text, at)
     start = next((place for place in range(at, end) if text[place] in "()[]{}"), None)
     if start is None:

@@ -11,11 +11,11 @@ from codeloop.tui.editor.vim.spans import OperatorSpan, span_of_cw, span_of_moti
 from codeloop.tui.editor.vim.text_objects import text_object
 
 _BACK = {"b", "B", "ge", "gE", "("}
-"""Motions that fail at the beginning."""
+"""Motions that fail at the start of the text."""
 
 
 class Operating:
-    """Knows where motions end from here, and carries out what operators do on the way."""
+    """Computes the targets of motions, and applies operators."""
 
     def __init__(self, buffer: Buffer, run: Callable[[str], bool]) -> None:
         self.buffer = buffer
@@ -23,14 +23,14 @@ class Operating:
         self.registers = Registers()
         self.memory = RepeatState(VimSearch())
         self.column: int | None = None
-        """Where the cursor wants to be when it moves up and down, in characters."""
+        """The column (characters) that the cursor keeps when it moves up and down."""
 
     def insert(self, times: int = 1) -> None:
         """Begin to insert."""
         raise NotImplementedError
 
     def target(self, keys: str, count: int | None) -> MotionEnd | None:
-        """Return where a motion ends; None: it can not be made."""
+        """Return where a motion ends; None: it is impossible."""
         text, at = self.buffer.text, self.buffer.cursor
         if keys in {"j", "k"}:
             place = self.vertical(keys, count)
@@ -42,7 +42,7 @@ class Operating:
         return simple(text, at, keys, count)
 
     def vertical(self, keys: str, count: int | None) -> int | None:
-        """Return the place below or above, as far as there are lines."""
+        """Return the offset below or above, as far as there are lines."""
         text, at = self.buffer.text, self.buffer.cursor
         if self.column is None:
             self.column = at - line_start(text, at)
@@ -51,7 +51,7 @@ class Operating:
         return next((place for place in places if place is not None), None)  # as many lines as there are
 
     def operate(self, operator: str, keys: str | None, twice: str | None, count: int | None, register: str) -> None:
-        """Carry out an operator: up to a motion, on an object, or on whole lines."""
+        """Apply an operator: up to a motion's target, on a text object, or on whole lines."""
         text, at = self.buffer.text, self.buffer.cursor
         span: OperatorSpan | None = None
         if keys is None:
@@ -75,7 +75,7 @@ class Operating:
             self.apply(operator, span, register)
 
     def apply(self, operator: str, span: OperatorSpan, register: str, times: int = 1) -> None:
-        """Carry out an operator on a piece of the text."""
+        """Apply an operator to a span."""
         if operator == "c":
             self.insert()
         operate(self.buffer, self.registers, operator, span, register, times)

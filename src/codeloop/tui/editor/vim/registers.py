@@ -1,4 +1,4 @@
-"""What was yanked and deleted, by the names that vi gives to it."""
+"""Vi's registers of yanked and deleted text."""
 
 from msgspec import Struct
 
@@ -16,14 +16,14 @@ class Register(Struct, frozen=True):
 
 
 class Registers:
-    """`copied`: the text that was last yanked or deleted into the clipboard; whoever copies it takes it away."""
+    """`copied`: the last text yanked or deleted into the clipboard register; reset by the caller that copies it."""
 
     def __init__(self) -> None:
         self.copied: str | None = None
         self._kept: dict[str, Register] = {}
 
     def take(self, buffer: Buffer, name: str, low: int, high: int, *, is_lines: bool, is_yank: bool) -> None:
-        """Take a piece of the text; ctrl+y puts it back, too."""
+        """Store a piece of the text, for ctrl+y too."""
         if name == _NOWHERE:
             return
         taken = Register(buffer.text[low:high], is_lines)

@@ -10,7 +10,7 @@ VimMode = Literal["insert", "replace", "normal", "visual", "lines"]
 
 
 class VimSearch:
-    """What was looked for last, and in which direction: a character of the line, or a text."""
+    """The last search and its direction: a character of the line, or a text."""
 
     def __init__(self) -> None:
         self._character = ("", "")

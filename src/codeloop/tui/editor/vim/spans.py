@@ -1,4 +1,4 @@
-"""What an operator of vi takes on the way of a motion. Pure."""
+"""The span that a vi operator covers, given a motion. Pure."""
 
 from msgspec import Struct
 
@@ -40,7 +40,7 @@ def span_of_motion(text: str, at: int, target: MotionEnd, keys: str, operator: s
 
 
 def _to_next_word(text: str, low: int, high: int) -> tuple[int, int]:
-    """Leave the line feed behind the last word of a line."""
+    """Exclude the line feed after the last word of a line."""
     start = line_start(text, high)
     if low < start and not text[start:high].strip():
         return low, max(start - 1, low)
@@ -48,6 +48,6 @@ def _to_next_word(text: str, low: int, high: int) -> tuple[int, int]:
 
 
 def _as_lines(text: str, low: int, high: int) -> OperatorSpan:
-    """Return whole lines if a deletion over several leaves nothing of the first and the last one."""
+    """Extend a deletion over several lines to whole lines if nothing of the first and last would remain."""
     is_whole = not text[line_start(text, low) : low].strip() and not text[high : line_end(text, high)].strip()
     return OperatorSpan(low, high, is_lines="\n" in text[low:high] and is_whole)

@@ -82,7 +82,7 @@ def _is_blank(line: tuple[int, int, str]) -> bool:
 
 
 def _alike(lines: list[tuple[int, int, str]], at: int) -> tuple[int, int]:
-    """Return the first and the last of the lines around one that are blank as it is, or not."""
+    """Return the first and the last of the adjacent lines that are blank, or not, like this one."""
     kind, first, last = _is_blank(lines[at]), at, at
     while first > 0 and _is_blank(lines[first - 1]) == kind:
         first -= 1

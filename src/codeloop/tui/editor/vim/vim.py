@@ -32,7 +32,7 @@ _END = 1 << 30
 
 
 class Vim(Operating):
-    """Takes keys for a buffer. `run`: carries out an action of the prompt, as for `k` in the first line.
+    """Handles keys for a buffer. `run`: runs an action of the prompt, as for `k` in the first line.
 
     `copy` gets what is yanked into the clipboard.
     """
@@ -48,15 +48,15 @@ class Vim(Operating):
         self._start: int | None = None
         """Where the cursor stood when insert mode began."""
         self._times = 1
-        """How often what is inserted is to stand there."""
+        """How many times the inserted text is repeated."""
 
     @property
     def shown(self) -> str:
-        """The mode, and what is typed of a command."""
+        """The mode, and the keys of an incomplete command."""
         return "" if self.mode == "insert" else f"{self._typed.strip()} {self.mode.upper()}".strip()
 
     def press(self, key: str, character: str | None) -> bool:
-        """Do what a key does; return whether it means anything here."""
+        """Handle a key; return whether it has a meaning here."""
         if self.mode in {"insert", "replace"}:
             return self._press_writing(key, character)
         if key == "escape":
@@ -79,7 +79,7 @@ class Vim(Operating):
         return True
 
     def _press_writing(self, key: str, character: str | None) -> bool:
-        """Take a key where letters are written. Escape and a letter right behind it arrive as one key with alt."""
+        """Handle a key in insert mode. Escape and an immediate letter arrive as one key with alt."""
         if key == "escape":
             self._leave_insert()
             return True
@@ -99,7 +99,7 @@ class Vim(Operating):
         return True
 
     def _press_line(self, key: str, character: str | None) -> bool:
-        """Take a key of a line that Enter ends: what is looked for."""
+        """Handle a key of a search line, which Enter ends."""
         if key == "enter":
             self._take("\n")
         elif key == "backspace":
@@ -166,7 +166,7 @@ class Vim(Operating):
         self._settle()
 
     def _line(self, keys: str) -> None:
-        """Go to the line whose number was typed after a colon; nothing else that begins so means anything here."""
+        """Go to the line number typed after a colon; other colon commands are not supported."""
         number = keys.strip("\n")[1:]
         if keys[0] == ":" and number.isdecimal():
             self._move("G", int(number))
@@ -321,7 +321,7 @@ class Vim(Operating):
         self.memory.change = (keys, inserted)
 
     def _settle(self) -> None:
-        """Keep the cursor on a character outside of insert mode; in it, what is inserted begins here."""
+        """Outside insert mode, keep the cursor on a character; in it, start recording the inserted text."""
         if self.mode in {"insert", "replace"}:
             self._start = self.buffer.cursor
             return

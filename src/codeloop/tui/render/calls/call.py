@@ -1,4 +1,4 @@
-"""What every tool's rendering is made from: the call in plain words, and the rows that all of them share."""
+"""The basis of every tool's rendering: the call's data, and the rows that all tools share."""
 
 from collections.abc import Sequence
 from typing import Any, Literal, cast
@@ -17,17 +17,17 @@ from codeloop.tui.state.items import ToolItem
 
 Status = Literal["pending", "running", "asking", "done", "failed", "denied", "interrupted"]
 MARGIN = 2
-"""Cells before a call's output, and before what its heading says."""
+"""Cells before a call's output, and before its heading's text."""
 FOLDED = 8
-"""Rows of an output that are shown until it is opened."""
+"""Rows of an output shown while it is folded."""
 _NAME = 80
 """Characters of a tool's name, and of a note."""
 MOST = 2_000
-"""Rows of an open output; more would make the screen slow, and nobody reads them here."""
+"""Rows of an open output; more would slow the screen down."""
 
 
 class CallBody(Struct, frozen=True):
-    """How a call is shown: what it is about, notes behind that, and rows below.
+    """How a call is shown: its subject, notes after it, and rows below.
 
     `name`: instead of the tool's name. `link`: the session that opens with a click on the heading.
     """
@@ -79,7 +79,7 @@ class ToolCall:
 
     @property
     def status(self) -> Status:
-        """How it stands, in one word."""
+        """Its state in one word."""
         match self.part.state:
             case ToolStatePending():
                 return "asking" if self.item.is_asking else "pending"
@@ -104,16 +104,16 @@ class ToolCall:
         return max(self.canvas.width - MARGIN, 4)
 
     def text(self, *keys: str) -> str:
-        """Return the first of these inputs that is there, as text."""
+        """Return the first existing one of these inputs, as text."""
         values = (self.input.get(key) for key in keys)
         return next((str(value) for value in values if value and isinstance(value, str | int | float)), "")
 
     def path(self, *keys: str) -> str:
-        """Return a path of the input as people read it: relative to the directory that they work in."""
+        """Return a path of the input for display: relative to the working directory."""
         return self.relative_path(self.text(*keys))
 
     def relative_path(self, path: str) -> str:
-        """Return a path relative to the directory that people work in, if it is below that."""
+        """Return a path relative to the working directory, if it is below that."""
         directory = self.canvas.directory.rstrip("/")
         if path == directory and path:
             return "."
@@ -125,17 +125,17 @@ class ToolCall:
 
     @property
     def toggle(self) -> Style:
-        """What makes a row open and close the call."""
+        """The click action that opens and closes the call."""
         return Style(meta={"toggle": self.item.key})
 
     def plain(self, text: str, colour: str = "text_muted") -> list[Row]:
-        """Return a text as rows, folded where they are full."""
+        """Return a text as rows, wrapped at the full width."""
         style = self.style(colour)
         lines = inert(text.expandtabs(1) if "\t" in text and not text.isascii() else text).split("\n")
         return [row for line in lines for row in fold([Segment(expand_tabs(line), style)], self.room)]
 
     def fold(self, rows: Sequence[Row], most: int = FOLDED, *, end: bool = False, above: int = 0) -> list[Row]:
-        """Return as many rows as a closed call shows, and how many are left out; `end`: its last ones are kept.
+        """Fold rows to what a closed call shows, with a note of how many are hidden; `end`: its last ones are kept.
 
         `above`: rows that were left out before.
         """
@@ -148,7 +148,7 @@ class ToolCall:
         return [note, *rows[-most:]] if end else [*rows[:most], note]
 
     def note(self, words: str) -> Row:
-        """Return the row that stands for what is left out, with how to see that."""
+        """Return the row that replaces hidden rows, and how to open them."""
         look = self.style("text_muted", "italic")
         if self.is_open:
             return cut([Segment(words, look)], self.room)
@@ -159,7 +159,7 @@ class ToolCall:
         return cut([Segment(words, look + self.toggle)], self.room)
 
     def list_durations(self) -> list[str]:
-        """Return how long it took as notes, if that is worth a look."""
+        """Return its duration as a note, if that is notable."""
         return [duration(self.ms)] if self.ms is not None and self.ms >= 500 else []
 
     def fields(self, *keys: str) -> list[dict[str, Any]]:
@@ -195,7 +195,7 @@ _WORDS: dict[Status, str] = {
 
 
 def heading(call: ToolCall, body: CallBody) -> Row:
-    """Return the row that says which call it is, how it stands and what is to note of it."""
+    """Return the heading row: the call, its state, and notes."""
     status = "failed" if body.is_failed and call.status == "done" else call.status
     mark, colour = _MARKS[status]
     click = Style(meta={"open": body.link}) if body.link else call.toggle
@@ -229,7 +229,7 @@ def failure(call: ToolCall) -> list[Row]:
     """Return the rows that say why a call failed."""
     if not call.error or call.status == "interrupted":
         return []
-    if said := call.metadata.get("said"):  # by whoever rejected it; the error says it to the model
+    if said := call.metadata.get("said"):  # the user's reason; the error addresses the model
         return call.fold(call.plain(f"“{said}”", "text"))
     colour = "error" if call.status == "failed" else "text_muted"
     return call.fold(call.plain(call.error.strip("\n"), colour))

@@ -1,4 +1,4 @@
-"""Which tool is rendered how."""
+"""The renderer of each tool's calls."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Files that are read, written and changed."""
+"""Renders calls that read, write and change files."""
 
 import re
 from collections.abc import Iterator
@@ -17,11 +17,11 @@ from codeloop.tui.render.diff.rows import DiffRows
 from codeloop.tui.render.syntax import CodeHighlighter, language_of
 
 DIFF_ROWS = 24
-"""Rows of a diff that are shown until it is opened."""
+"""Rows of a diff shown while it is folded."""
 NEW_ROWS = 10
-"""The same where nothing was there before, so that there is less to check."""
+"""The same for a new file, where there is less to check."""
 _MOST = 150_000
-"""Characters of a diff that are looked at: more than the rows that are ever drawn."""
+"""Characters of a diff that are parsed: more than are ever drawn."""
 _PATH = re.compile(r'"(?:filePath|path)"\s*:\s*"((?:[^"\\]|\\.)*)"')
 _PATCHED = re.compile(r"\*\*\* (?:Update|Add|Delete) File: (.+?)(?:\\n|\n|$)")
 
@@ -68,7 +68,7 @@ def _lines(call: ToolCall) -> list[Row]:
 
 
 def change(call: ToolCall) -> CallBody:
-    """Return a change of one file or of several, as diffs, and what is wrong in the files since."""
+    """Render a change of files as diffs, with new problems in them."""
     diff = call.metadata.get("diff")
     patches = list(file_patches(diff[:_MOST])) if isinstance(diff, str) and call.status != "asking" else []
     added, gone = _counts(call, patches)
@@ -87,7 +87,7 @@ def language(call: ToolCall) -> CallBody:
 
 
 def _counts(call: ToolCall, patches: list[PatchedFile]) -> tuple[int, int]:
-    """Return how many lines were added and deleted: as the tool counted them, else as they are here."""
+    """Return how many lines were added and deleted: the tool's count, else counted from the patches."""
     told = call.fields("files") or [mapping(call.metadata.get("filediff"))]
     counts = [(each.get("additions"), each.get("deletions")) for each in told]
     known = [(added, gone) for added, gone in counts if isinstance(added, int) and isinstance(gone, int)]
@@ -110,7 +110,7 @@ def _subject(call: ToolCall, patches: list[PatchedFile]) -> str:
 
 
 def _progress(call: ToolCall) -> list[str]:
-    """Return how much of a text has come that the model is still writing."""
+    """Return how much of a text has arrived while the model is still writing it."""
     raw = getattr(call.part.state, "raw", "")
     lines = raw.count("\\n") if call.status == "pending" else 0
     return [f"{lines} lines so far"] if lines > 1 else []

@@ -1,4 +1,4 @@
-"""Calls of tools that are not known here, those of MCP servers among them: name, arguments, output."""
+"""Renders calls of other tools, such as those of MCP servers: name, arguments, output."""
 
 from codeloop.kit.terminal_text import arguments, lay_out, one_line
 from codeloop.tui.render.calls.call import CallBody, ToolCall
@@ -18,6 +18,6 @@ def data_answer(call: ToolCall) -> CallBody:
 
 
 def _progress(call: ToolCall) -> list[str]:
-    """Return how far the server says that it is, while it works."""
+    """Return the progress reported by the server."""
     said = call.title if call.status == "running" and "progress" in call.metadata else ""
     return [one_line(said, 60)] if said else []

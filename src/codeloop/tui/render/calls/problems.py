@@ -1,4 +1,4 @@
-"""What language servers say is wrong in files that a call has changed."""
+"""Renders the diagnostics of files that a call has changed."""
 
 from collections.abc import Iterator
 
@@ -11,11 +11,11 @@ from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.cells import cut, cut_path
 
 _SHOWN = 4
-"""Diagnostics that are shown until the call is opened."""
+"""Diagnostics shown while the call is folded."""
 _MESSAGE = 400
 """Characters of a message."""
 _LOOKS = {1: ("✗", "error"), 2: ("!", "warning")}
-"""The mark and the colour of a severity; what is less grave is not shown."""
+"""Severity -> mark and colour; lesser severities are not shown."""
 
 
 class FileProblem(Struct, frozen=True):
@@ -31,7 +31,7 @@ def problem_rows(call: ToolCall) -> list[Row]:
     """Return a row for each error and then each warning, at most a few until the call is opened."""
     found = sorted(_problems(call), key=lambda each: each.severity)
     most = MOST if call.is_open else _SHOWN
-    left_out = len(found) - most if len(found) > most + 1 else 0  # the note would take as much room as one more
+    left_out = len(found) - most if len(found) > most + 1 else 0  # the note would take as much room as one more row
     rows = [_row(call, each) for each in (found[:most] if left_out else found)]
     if left_out:
         rows.append(call.note(f"… and {left_out:,} more"))
@@ -48,7 +48,7 @@ def _row(call: ToolCall, problem: FileProblem) -> Row:
 
 
 def _problems(call: ToolCall) -> Iterator[FileProblem]:
-    """Yield the diagnostics of a call's files; what is none is left out, as servers write anything."""
+    """Yield the valid diagnostics of a call's files."""
     for place, given in mapping(call.metadata.get("diagnostics")).items():
         for each in map(mapping, sequence(given)):
             line = mapping(mapping(each.get("range")).get("start")).get("line")

@@ -1,4 +1,4 @@
-"""Searches: in files, for files, on the web."""
+"""Renders searches: in files, for files, on the web."""
 
 from collections.abc import Iterator
 from typing import Any

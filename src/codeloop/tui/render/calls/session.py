@@ -1,4 +1,4 @@
-"""Tools that act on the session: todos, questions, skills, subagents, several calls at once."""
+"""Renders calls that act on the session: todos, questions, skills, subagents, batches."""
 
 from typing import Any
 
@@ -65,7 +65,7 @@ def task(call: ToolCall) -> CallBody:
 
 
 def task_output(call: ToolCall) -> CallBody:
-    """Return how a subagent in the background stands."""
+    """Render the state of a background subagent."""
     state, session = call.metadata.get("state"), call.metadata.get("sessionId")
     link = session if isinstance(session, str) else ""
     return CallBody(call.title or call.text("task_id"), [str(state)] if state else [], _report(call), link=link)
@@ -119,7 +119,7 @@ def batch(call: ToolCall) -> CallBody:
 
 
 def invalid(call: ToolCall) -> CallBody:
-    """Return a call of a tool that there is not, or with arguments that it does not take."""
+    """Render a call of an unknown tool, or with invalid arguments."""
     rows = call.fold(call.plain(call.output.strip("\n"), "error"), 4) if call.output.strip() else []
     return CallBody(call.text("tool"), rows=rows, is_failed=True)
 

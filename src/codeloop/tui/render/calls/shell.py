@@ -1,4 +1,4 @@
-"""Commands: what was run, what it printed, how it ended."""
+"""Renders shell commands: the command, its output, its exit code."""
 
 from rich.segment import Segment
 
@@ -62,16 +62,16 @@ def output_rows(call: ToolCall, output: str) -> list[Row]:
 
 
 def _output(call: ToolCall) -> tuple[str, list[str]]:
-    """Split the output of a command from the program's notes on it, without those that the heading says."""
+    """Split a command's output from codeloop's notes, without those that the heading shows."""
     printed = call.metadata.get("output")
     if call.status != "done":
         return (without_notes(printed, call.metadata) if isinstance(printed, str) else ""), []
     notes = [str(note) for note in sequence(call.metadata.get("notes"))]
-    return "" if printed == "" else call.output, notes  # what the result says of no output is for the model
+    return "" if printed == "" else call.output, notes  # the result's text for empty output is for the model
 
 
 def _command(call: ToolCall) -> list[Row]:
-    """Return the whole command, where the heading can't hold it."""
+    """Return the whole command, where the heading cuts it."""
     command = call.text("command").strip()
     if "\n" not in command and len(command) <= call.room // 2:
         return []

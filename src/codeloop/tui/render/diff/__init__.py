@@ -1,1 +1,1 @@
-"""Diffs as rows: parsed, their words compared, unified or side by side."""
+"""Rendering of diffs: parsing, word comparison, unified or side by side."""

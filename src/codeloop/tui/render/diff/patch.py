@@ -1,4 +1,4 @@
-"""Unified diffs taken apart."""
+"""Parser of unified diffs."""
 
 import re
 from collections.abc import Iterator

@@ -13,11 +13,11 @@ from codeloop.tui.render.diff.words import Spans, compare_words
 from codeloop.tui.render.syntax import CodeHighlighter, language_of
 
 SPLIT = 110
-"""Cells from which on both sides fit next to each other."""
+"""The width from which both sides fit next to each other."""
 _NUMBERED = 20
-"""Cells under which lines have no numbers."""
+"""The width below which lines have no numbers."""
 _COMPARED = 100
-"""Lines in a row whose words are compared."""
+"""The most consecutive lines whose words are compared."""
 _SIDES: dict[Sign, str] = {"+": "added", "-": "removed", " ": "context"}
 Pair = tuple[DiffLine | None, DiffLine | None]
 
@@ -46,7 +46,7 @@ class DiffRows:
         return bool(added and deleted)
 
     def rows(self) -> Iterator[Row]:
-        """Yield the rows, so that what nobody looks at is not drawn."""
+        """Yield the rows lazily, so that hidden ones are not drawn."""
         for number, hunk in enumerate(self._patch.hunks):
             if number:
                 gap = "⋯".rjust(self._digits)
@@ -144,7 +144,7 @@ def _runs(hunk: Iterable[DiffLine]) -> Iterator[tuple[list[DiffLine], list[DiffL
 
 
 def _compare(removed: list[DiffLine], added: list[DiffLine]) -> dict[int, Spans]:
-    """Return which words differ in lines that stand for each other, by the line's identity."""
+    """Return the differing words of paired lines, by the line's identity."""
     found: dict[int, Spans] = {}
     for old, new in zip(removed[:_COMPARED], added[:_COMPARED], strict=False):
         found[id(old)], found[id(new)] = compare_words(old.text, new.text)

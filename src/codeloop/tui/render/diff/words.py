@@ -1,19 +1,19 @@
-"""What differs within two lines that replace each other."""
+"""Word differences between a removed and an added line."""
 
 import re
 from difflib import SequenceMatcher
 
 Spans = list[tuple[int, int]]
-"""Where a line differs, from and to which character."""
+"""The differing range of a line, in characters."""
 _WORD = re.compile(r"\w+|\s+|.", re.DOTALL)
 _LONGEST = 400
 _MOST = 120
 _ALIKE = 0.4
-"""Share of two lines that has to be the same for their differences to say anything."""
+"""The share of two lines that must be equal for word differences to be useful."""
 
 
 def compare_words(old: str, new: str) -> tuple[Spans, Spans]:
-    """Return where two lines differ, word by word; nothing, when they have too little in common."""
+    """Return where two lines differ, word by word; nothing if they have too little in common."""
     if len(old) > _LONGEST or len(new) > _LONGEST or old == new:
         return [], []
     first, second = _WORD.findall(old), _WORD.findall(new)
@@ -31,7 +31,7 @@ def compare_words(old: str, new: str) -> tuple[Spans, Spans]:
 
 
 def _between(words: list[str], same: list[tuple[int, int]]) -> Spans:
-    """Return the spans of the words that are in none of the ranges; what only spaces part is one."""
+    """Return the spans of the words outside the ranges; spans separated by spaces only are joined."""
     places = [0]
     for word in words:
         places.append(places[-1] + len(word))

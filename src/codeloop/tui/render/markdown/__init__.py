@@ -1,1 +1,1 @@
-"""Markdown as rows, while it is still being written: what is finished is never looked at again."""
+"""Incremental rendering of streaming Markdown: finished blocks are never rendered again."""

@@ -1,4 +1,4 @@
-"""Markdown line by line: which block each line belongs to. What was given out is final; only the last block is open.
+"""Incremental Markdown block parser, line by line. Emitted blocks are final; only the last one is open.
 
 CommonMark's blocks with tables and task lists, more lenient where models are careless: a list may be indented by two
 cells below a number, and each item keeps the blank lines that it was written with.
@@ -15,7 +15,7 @@ Kind = Literal["paragraph", "heading", "rule", "table", "rows", "code", "line"]
 
 
 class Frame(Struct, frozen=True):
-    """What a block stands in: a quotation (no marker), or an item of a list.
+    """The container of a block: a quotation (no marker), or a list item.
 
     `marker`: `•`, `3.` or `[x]`. `is_first`: the block begins the item, so that its marker is shown.
     """
@@ -25,7 +25,7 @@ class Frame(Struct, frozen=True):
 
 
 class Leaf(Struct, frozen=True):
-    """A finished block, or a piece of one: `rows` go on with the table, `line` with the code before.
+    """A finished block, or a piece of one: `rows` continue the table, `line` the code before.
 
     `level` of a heading; `info` is a code block's language. `is_apart`: a blank row stands before it.
     """
@@ -57,7 +57,7 @@ class _Open(Struct):
     indent: int = 0
     is_apart: bool = False
     is_begun: bool = False
-    """Part of it was given out."""
+    """Whether part of it was emitted."""
     blanks: int = 0
 
 
@@ -70,11 +70,11 @@ _ITEM = re.compile(r"( *)([-*+]|(\d{1,9})([.)]))(?: +|\t|$)")
 _TASK = re.compile(r"\[([ xX])\][ \t]+")
 _DELIMITER = re.compile(r" *\|?(?: *:?-+:? *\|)* *:?-+:? *\|? *")
 _PLAIN = re.compile(r"[A-Za-z\"'(]")
-"""How a line begins that can only go on with a paragraph or begin one."""
+"""The start of a line that can only continue or begin a paragraph."""
 LONGEST = 2_000
-"""Characters of a paragraph, or of a line, that are kept together: what is open is looked at again and again."""
+"""Longer paragraphs and lines (characters) are split, since open ones are parsed repeatedly."""
 DEEPEST = 16
-"""Lists and quotations within each other; what goes deeper is text."""
+"""The deepest nesting of lists and quotations; deeper ones are text."""
 TABLE_ROWS = 60
 """Rows after which a table's columns keep their widths."""
 
@@ -91,7 +91,7 @@ class BlockReader:
         """By depth: the kind of the last item of a list there, and its number."""
 
     def copy(self) -> "BlockReader":
-        """Return a reader that goes on from here by itself."""
+        """Return an independent copy of the reader."""
         other = BlockReader()
         other._containers = [msgspec.structs.replace(each) for each in self._containers]
         if self._open is not None:
@@ -106,11 +106,11 @@ class BlockReader:
         return self._open.fence if self._open is not None else ""
 
     def read(self, line: str) -> Iterator[Leaf]:
-        """Take in a line without its end, or the beginning of a long one, and yield what that finishes."""
+        """Parse a line without its end, or the start of a long one, and yield the blocks that it finishes."""
         return self._line(line)
 
     def go_on(self, piece: str) -> Iterator[Leaf]:
-        """Take in more of a long line."""
+        """Continue a long line."""
         if self._open is not None and self._open.kind in {"fence", "indented"}:
             yield self._leaf("line", piece)
         else:
@@ -143,7 +143,7 @@ class BlockReader:
         yield from self._begin(matched, rest)
 
     def _match(self, line: str) -> tuple[int, str]:
-        """Return how many containers the line goes on with, and what it says within them."""
+        """Return how many containers the line continues, and its content within them."""
         for number, container in enumerate(self._containers):
             if not container.marker:
                 found = _QUOTE.match(line)
@@ -177,7 +177,7 @@ class BlockReader:
         self._blank = True
 
     def _begin(self, matched: int, rest: str) -> Iterator[Leaf]:
-        """Take in a line that may begin something."""
+        """Parse a line that may begin a block."""
         is_lazy = self._open is not None and self._open.kind == "paragraph" and not self._blank
         depth = matched
         while depth < DEEPEST:
@@ -205,12 +205,12 @@ class BlockReader:
         yield from self._block(rest)
 
     def _shrink(self, depth: int) -> Iterator[Leaf]:
-        """Leave the containers from `depth` on, and the open block with them."""
+        """Close the containers from `depth` on, and the open block."""
         yield from self._close()
         del self._containers[depth:]
 
     def _item(self, rest: str, depth: int, *, is_within: bool) -> tuple[_Container, str] | None:
-        """Return the item that a line begins and what it says; `is_within`: it would interrupt a paragraph."""
+        """Return the list item that a line begins and its content; `is_within`: it would interrupt a paragraph."""
         found = _ITEM.match(rest)
         if found is None or _RULE.fullmatch(rest) or (len(found[1]) > 3 and depth == 0):
             return None
@@ -288,7 +288,7 @@ class BlockReader:
         yield self._leaf("line", rest[indent:])
 
     def _text(self, line: str) -> Iterator[Leaf]:
-        """Add a line to the paragraph; one that has become too long goes on as another."""
+        """Add a line to the paragraph; one that is too long continues as another."""
         block = self._open
         if block is None or block.kind != "paragraph":
             yield from self._close()

@@ -1,4 +1,4 @@
-"""A text of markdown as rows: what is finished stays as it is, the end is looked at again as more comes."""
+"""A streaming Markdown text as rows: finished rows stay, only the end is rendered again."""
 
 import re
 from collections.abc import Iterable
@@ -16,11 +16,11 @@ from codeloop.tui.render.markdown.table import TableLayout
 from codeloop.tui.render.syntax import CodeHighlighter
 
 CODE = "background_panel"
-"""The ground of code."""
+"""The background of code."""
 _UNDECIDED = re.compile(
     r"[ >]*(?:#{1,6} *|[-*+] ?(?:\[[ xX]?\]? ?)?|\d{1,9}[.)]? ?|[`~]{1,2}|(?:`{3,}|~{3,})\S*|[-*_ =]+|\*{1,3})?"
 )
-"""A line of which it can't be told yet what it will be."""
+"""An incomplete line whose block is not decided yet."""
 _BAR_LINE = re.compile(r"\|[-:| ]*")
 
 
@@ -34,17 +34,17 @@ class MarkdownDocument:
         self._line = ""
         """The last line, which has no end yet."""
         self._is_within = False
-        """The beginning of that line was handed on already."""
+        """Whether the start of that line was already passed on."""
         self._rows: list[Row] = []
         self._shown: list[Row] = []
-        """The rows of what was open when it was shown last."""
+        """The last rows of the open block."""
 
     def follows(self, text: str) -> bool:
-        """Return whether a text begins with what was shown."""
+        """Return whether a text begins with the text so far."""
         return text.startswith(self._text)
 
     def grow(self, text: str) -> list[Row]:
-        """Return the rows of a text that begins with the one before, and may go on."""
+        """Return the rows of a longer version of the text, which may continue."""
         self._take(text)
         kept = zip_longest(self._tail(), self._shown)
         self._shown = [before if row == before else row for row, before in kept if row is not None]
@@ -70,7 +70,7 @@ class MarkdownDocument:
         self._shorten()
 
     def _shorten(self) -> None:
-        """Hand the beginning of a long line on, so that it is not looked at again."""
+        """Pass on the start of a long line, so that it is not parsed again."""
         while len(self._line) > LONGEST:
             cut = self._line.rfind(" ", LONGEST // 2, LONGEST) + 1 or LONGEST
             self._read(self._line[:cut])
@@ -85,7 +85,7 @@ class MarkdownDocument:
             self._rows += self._leaves.rows(leaf)
 
     def _tail(self) -> list[Row]:
-        """Return the rows of what is still open, as far as it can be told what it will be."""
+        """Return the rows of the open block, as far as it is decided."""
         reader = self._reader.copy()
         line = self._line.rstrip("\r")
         fence = reader.in_fence
@@ -112,7 +112,7 @@ class _LeafRows:
         self._code = CodeHighlighter("", prose.styles, CODE)
         self._table: TableLayout | None = None
         self._around: tuple[Frame, ...] = ()
-        """What the last block stands in."""
+        """The containers of the last block."""
 
     def rows(self, leaf: Leaf) -> list[Row]:
         """Return the rows of a finished block."""
@@ -201,7 +201,7 @@ class _LeafRows:
 
 
 def _as_table(leaf: Leaf) -> list[Leaf]:
-    """Take what begins with a bar at the end of an open text as the header of a table, so that nothing jumps later."""
+    """Treat a row with a bar at the end of an open text as a table's header, so that nothing jumps later."""
     if leaf.kind != "paragraph" or "|" not in leaf.text:
         return [leaf]
     *before, last = leaf.text.split("\n")

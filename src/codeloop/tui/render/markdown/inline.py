@@ -53,12 +53,12 @@ _TARGET = re.compile(
 )
 _OPEN_TARGET = re.compile(r"\([^\s()]*(?:\([^\s()]*\)?)?\Z")
 _BEFORE = "([{\"'>-*_~\u201c\u2014"
-"""What may stand before the star that begins emphasis, beside a space."""
+"""Characters besides a space that may precede the star of emphasis."""
 _BREAK = re.compile(r" *\n *")
 _WRAPPED = 60
-"""Characters of a line from which its end is where somebody wrapped a text; models end shorter ones on purpose."""
+"""From this length (characters) a line's end counts as wrapped; shorter lines end on purpose."""
 _MOST = 400
-"""Delimiters and brackets of one paragraph that are looked at; of more, a paragraph is no prose."""
+"""The most delimiters and brackets parsed in one paragraph; with more it is not prose."""
 
 
 def pieces(text: str, *, is_open: bool = False) -> list[Piece]:
@@ -78,7 +78,7 @@ class _Inline:
         self._delimiters: list[_Delimiter] = []
         self._brackets: list[_Bracket] = []
         self._unclosed: set[int] = set()
-        """Lengths of backtick runs that nothing closes any more."""
+        """Lengths of backtick runs without a closing one."""
 
     def result(self) -> list[Piece]:
         text, at = self._text, 0
@@ -94,7 +94,7 @@ class _Inline:
         return _merge(self._pieces)
 
     def _take(self, found: re.Match[str]) -> int:
-        """Take in what was found, and return where to go on."""
+        """Handle a match, and return where to continue."""
         kind, value = found.lastgroup, found.group()
         match kind:
             case "escaped":
@@ -164,7 +164,7 @@ class _Inline:
         self._pieces.append(Piece(run))
 
     def _close(self, end: int) -> int:
-        """Take a `]`: with what follows it may end a link."""
+        """Handle a `]`, which may end a link."""
         if not self._brackets or len(self._brackets) > _MOST:
             self._pieces.append(Piece("]"))
             return end
@@ -193,7 +193,7 @@ class _Inline:
         return stop
 
     def _open_link(self, bracket: _Bracket) -> None:
-        """Take a bracket that was opened near the end as the beginning of a link."""
+        """Treat a bracket opened near the end as the start of a link."""
         label = self._text[bracket.end :]
         before = self._text[: bracket.end - 1 - bracket.is_image][-1:]
         if label[:1].strip() and not before.strip("( ") and len(label) <= 80 and "\n" not in label:
@@ -243,7 +243,7 @@ class _Inline:
         return None
 
     def _leave_open(self) -> None:
-        """Take what was opened near the end, and is not closed yet, as going on up to there."""
+        """Treat emphasis opened near the end as closed there."""
         for opener in self._delimiters:
             if opener.opens and 0 < opener.length <= 3 and opener.char != "_":
                 if opener.at == len(self._pieces) - 1:
@@ -260,7 +260,7 @@ class _Inline:
 
 
 def _merge(found: list[Piece]) -> list[Piece]:
-    """Put neighbours that look the same together, and leave out what is empty."""
+    """Join neighbours of the same look, and drop empty pieces."""
     joined: list[Piece] = []
     for piece in found:
         last = joined[-1] if joined else None

@@ -1,4 +1,4 @@
-"""Which style a piece of markdown has."""
+"""The styles of Markdown pieces."""
 
 from rich.segment import Segment
 from rich.style import Style

@@ -13,14 +13,14 @@ from codeloop.tui.render.markdown.looks import ProseStyles
 
 _BREAK = re.compile(r"<br */?>")
 _NARROWEST = 6
-"""Cells of a column under which a table can't be read as one."""
+"""The narrowest column, in cells; narrower tables become lists."""
 _BETWEEN = " │ "
 Cell = list[list[Segment]]
-"""What a cell says: its lines."""
+"""A cell's lines."""
 
 
 class TableLayout:
-    """A table whose columns were fitted to its first rows; later ones are laid out like these.
+    """A table whose columns are fitted to its first rows; later ones keep these widths.
 
     `source`: header, delimiter and rows. `room` in cells.
     """
@@ -55,7 +55,7 @@ class TableLayout:
         ]
 
     def _fit_widths(self, rows: Sequence[list[Cell]]) -> list[int]:
-        """Return the columns' widths; none, when there is no room for columns."""
+        """Return the columns' widths; none if they do not fit."""
         count = len(self._sides)
         wanted = [max(1, *(width_of(line) for row in rows for line in row[column])) for column in range(count)]
         room = self._room - len(_BETWEEN) * (count - 1)

@@ -1,1 +1,1 @@
-"""Pictures as terminals draw them."""
+"""Drawing pictures in terminals: kitty, iTerm and sixel."""

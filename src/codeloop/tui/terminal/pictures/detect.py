@@ -1,4 +1,4 @@
-"""How a terminal draws pictures within a conversation: it is asked once, when the first one is in sight."""
+"""Detects how a terminal draws pictures: it is queried once, when the first picture is visible."""
 
 import fcntl
 import re
@@ -10,19 +10,19 @@ from codeloop.tui.terminal.images import Protocol
 from codeloop.tui.terminal.multiplexer import ask_tmux
 
 VERSION, COLOURS, CELL, LAST = "version", "colours", "cell", "attributes"
-"""The questions, as `Arrival` names them."""
+"""The queries, as named by `Arrival`."""
 ASK_CELL = "\x1b[16t"
 ASK = f"\x1b[>q\x1b[?1;1;0S{ASK_CELL}\x1b[c"
-"""All of them. Every terminal answers the last one, and those before it first."""
+"""All queries. Every terminal answers the last one, after the others."""
 _KITTY = re.compile(r"kitty\((\d+)\.(\d+)|ghostty")
 _ITERM = re.compile(r"iterm2|wezterm|mintty")
 _TEXT_STAYS_BELOW = re.compile(r"konsole")
-"""Terminals in which a picture outlives the text that is written over it."""
+"""Terminals in which pictures stay when text is written over them."""
 _TMUX = "#{client_termtype}\n#{client_termfeatures}\n#{allow-passthrough}"
 
 
 def protocol_of_answers(answers: Mapping[str, str]) -> Protocol:
-    """Return how pictures are drawn within text by a terminal that has answered so; "": it can't."""
+    """Return the drawing protocol of a terminal by its answers; "": none."""
     version = answers.get(VERSION, "").lower()
     if found := _KITTY.match(version):
         return "kitty" if found[1] is None or (int(found[1]), int(found[2])) >= (0, 28) else ""
@@ -34,14 +34,14 @@ def protocol_of_answers(answers: Mapping[str, str]) -> Protocol:
 
 
 async def terminal_of_tmux() -> dict[str, str]:
-    """Ask tmux about the terminal around it, in the form of that terminal's answers; {} if it passes no pictures on."""
+    """Return the outer terminal's answers, as known by tmux; {} if tmux passes no pictures on."""
     version, features, hands_on, *_ = [*(await ask_tmux(_TMUX)).split("\n"), "", "", ""]
     can = hands_on in {"on", "all", "1"} and "RGB" in features.split(",")
     return {VERSION: version} if can and _KITTY.match(version.lower()) else {}
 
 
 def cell_of(answers: Mapping[str, str], descriptor: int) -> tuple[int, int] | None:
-    """Return the pixels of a cell, its width first, as the terminal or its driver says; None: neither does."""
+    """Return a cell's width and height in pixels, from the terminal or its driver; None: unknown."""
     height, _, width = answers.get(CELL, "").partition(";")
     if height.isdigit() and width.isdigit() and int(height) and int(width):
         return int(width), int(height)

@@ -1,7 +1,7 @@
-"""Pictures as sequences that a terminal draws.
+"""Encodes pictures as terminal sequences.
 
-A file is decoded and encoded anew, so that no byte of it reaches the terminal as it came. All of this takes its time:
-in the UI it is done in a thread.
+A file is decoded and encoded again, so that none of its bytes reach the terminal unchanged. This is slow: the UI runs
+it in a thread.
 """
 
 import base64
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 _FORMATS = ("PNG", "JPEG", "GIF", "WEBP")
 _CHUNK = 4096
-"""Characters of a picture that kitty takes at a time."""
+"""Characters in one of kitty's commands."""
 _CLEAR = bytes([255] * 128 + [0] * 128)
-"""Which opacities are drawn: 0, from a half on."""
+"""Translates opacity: below a half 0, else 1."""
 
 
 def draw_picture(data: bytes, protocol: Protocol, box: PictureBox) -> str:
-    """Return the output that draws a picture at the cursor in at most a box. Raises ValueError: it is none."""
+    """Return the output that draws a picture at the cursor, fitted to a box. Raises ValueError for invalid data."""
     image = _scale(data, box)
     room = box.fit(image.width, image.height)
     if protocol == "sixel":
@@ -35,7 +35,7 @@ def draw_picture(data: bytes, protocol: Protocol, box: PictureBox) -> str:
 
 
 def rows_of(data: bytes, protocol: Protocol, box: PictureBox, colours: int = COLOURS) -> tuple[str, ...]:
-    """Return the output that draws each row of a picture that fills a box. Raises ValueError when it is none."""
+    """Return the output that draws each row of a picture filling a box. Raises ValueError for invalid data."""
     image = _fill_box(data, box)
     width, height = box.cell
     rows = (image.crop((0, line * height, image.width, (line + 1) * height)) for line in range(box.rows))
@@ -49,12 +49,12 @@ def rows_of(data: bytes, protocol: Protocol, box: PictureBox, colours: int = COL
 
 
 def upload_picture(data: bytes, box: PictureBox, number: int) -> tuple[str, ...]:
-    """Return the commands that send kitty a picture that fills a box. Raises ValueError when it is none."""
+    """Return the commands that upload a picture filling a box to kitty. Raises ValueError for invalid data."""
     return kitty(f"a=T,U=1,f=100,i={number},c={box.columns},r={box.rows}", _png(_fill_box(data, box)))
 
 
 def kitty(keys: str, data: bytes) -> tuple[str, ...]:
-    """Return kitty's commands that hand on data; it answers none of them."""
+    """Return kitty's commands that transfer data, without answers."""
     encoded = base64.b64encode(data).decode("ascii")
     chunks = [encoded[at : at + _CHUNK] for at in range(0, len(encoded), _CHUNK)] or [""]
     return tuple(
@@ -93,7 +93,7 @@ def _scale(data: bytes, box: PictureBox) -> "Image":
 
 
 def _fill_box(data: bytes, box: PictureBox) -> "Image":
-    """Return a picture as large as a box, transparent where it does not reach."""
+    """Return a picture padded to a box with transparency."""
     from PIL import Image
 
     image = _scale(data, box)
@@ -103,7 +103,7 @@ def _fill_box(data: bytes, box: PictureBox) -> "Image":
 
 
 def _few(image: "Image", colours: int) -> tuple["Image", list[int]]:
-    """Return a picture as numbers of a palette; what is not opaque is CLEAR."""
+    """Return a picture as palette indices; transparent pixels are CLEAR."""
     from PIL import Image
 
     plain = image.convert("RGB")

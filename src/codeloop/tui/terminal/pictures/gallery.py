@@ -1,4 +1,4 @@
-"""The pictures of the conversations that are open, as the terminal draws them: made when they come into sight."""
+"""The drawn pictures of the open conversations: encoded when they become visible."""
 
 import asyncio
 import secrets
@@ -24,7 +24,7 @@ Key = tuple[str, int, int]
 
 
 class PictureScreen(Protocol):
-    """Where pictures are shown."""
+    """The screen that shows pictures."""
 
     def find(self, part_id: str) -> FilePart | None:
         """Return an attachment of a conversation."""
@@ -35,16 +35,16 @@ class PictureScreen(Protocol):
         ...
 
     def begin(self, work: Coroutine[Any, Any, None]) -> object:
-        """Do something that nothing waits for."""
+        """Start background work."""
         ...
 
     def show(self, commands: Sequence[str], *, as_text: bool) -> None:
-        """Hand commands to the terminal, then show a picture that is ready, perhaps as text."""
+        """Write commands to the terminal, then show a finished picture, perhaps as text."""
         ...
 
 
 class LoadedPicture(Struct, frozen=True):
-    """A picture as the terminal draws it, row by row; kitty knows it by its `number`, and it has no rows.
+    """A picture encoded row by row; for kitty it has a `number` instead of rows.
 
     `problem`: why it can't be drawn.
     """
@@ -57,7 +57,7 @@ class LoadedPicture(Struct, frozen=True):
 class Gallery:
     """Draws pictures by one of the three protocols (kitty, iterm, sixel), one at a time and in a thread.
 
-    `room`: what each takes at most.
+    `room`: the largest size of each.
     """
 
     def __init__(self, protocol: images.Protocol, room: PictureBox, colours: int, screen: PictureScreen) -> None:
@@ -68,16 +68,16 @@ class Gallery:
         self._loaded: dict[Key, LoadedPicture] = {}
         self._wanted = set[Key]()
         self._turn = asyncio.Lock()
-        self._number = 0x100000 + secrets.randbelow(0xE00000)  # other programs have pictures in the terminal, too
+        self._number = 0x100000 + secrets.randbelow(0xE00000)  # other programs may have pictures in the terminal, too
 
     def want(self, place: PicturePlace) -> None:
-        """Have a picture, which is in sight, drawn as soon as it can be."""
+        """Request that a visible picture be drawn."""
         if place.key not in self._loaded and place.key not in self._wanted:
             self._wanted.add(place.key)
             self._screen.begin(self._load(place))
 
     def draw_row(self, row: PictureRow) -> list[Segment]:
-        """Return the segments of a row: the cells that kitty shows a picture in; elsewhere nothing."""
+        """Return the segments of a row: kitty's placeholder cells; else blanks."""
         place = row.place
         loaded = self._loaded.get(place.key) if place is not None else None
         if place is None or loaded is None or not (loaded.number or loaded.problem):
@@ -88,19 +88,19 @@ class Gallery:
         return row.written[1]
 
     def slice_at(self, place: PicturePlace) -> Slice | None:
-        """Return the slice of a picture for a row; None: it is not ready, or not drawn so."""
+        """Return the slice of a picture for a row; None: not ready, or not drawn by slices."""
         loaded = self._loaded.get(place.key)
         if loaded is None or not loaded.rows:
             return None
         return Slice((*place.key, place.line), loaded.rows[place.line], place.columns)
 
     def forget(self) -> None:
-        """Take in that the terminal has none of the pictures any more, or that they are drawn otherwise."""
+        """Drop all drawn pictures: the terminal has lost them, or they are drawn differently."""
         self._loaded.clear()
 
     @property
     def farewell(self) -> str:
-        """What takes the pictures out of the terminal's memory."""
+        """The commands that free the pictures in the terminal."""
         return "".join(kitty.delete_command(each.number) for each in self._loaded.values() if each.number)
 
     async def _load(self, place: PicturePlace) -> None:
@@ -124,7 +124,7 @@ class Gallery:
         self._screen.show([*commands, *self._evict()], as_text=not loaded.rows)
 
     def _evict(self) -> list[str]:
-        """Let go of the oldest pictures out of sight; return the commands that make the terminal do the same."""
+        """Drop the oldest invisible pictures; return the commands that free them in the terminal."""
         seen = {each.key for each in self._screen.in_sight()}
         old = [key for key in self._loaded if key not in seen][: max(len(self._loaded) - PICTURES_KEPT.value, 0)]
         gone = [self._loaded.pop(key) for key in old]
@@ -134,7 +134,7 @@ class Gallery:
 def _make(
     file: FilePart, protocol: images.Protocol, box: PictureBox, colours: int, number: int
 ) -> tuple[LoadedPicture, Sequence[str]]:
-    """Return a picture, and what gives it to the terminal beforehand."""
+    """Encode a picture; return it with the commands that upload it."""
     try:
         if protocol == "kitty":
             return LoadedPicture(number=number), encode.upload_picture(data_of(file), box, number)

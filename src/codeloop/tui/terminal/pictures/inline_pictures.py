@@ -1,4 +1,4 @@
-"""Pictures within the conversation, where the terminal can draw them: loaded only once there is one."""
+"""Pictures within the conversation; imported only once there is one."""
 
 import os
 from collections.abc import Coroutine, Mapping, Sequence
@@ -32,16 +32,16 @@ from codeloop.tui.ui import Ui
 from codeloop.tui.widgets.transcript.transcript import MARGIN, Transcript
 
 _SHARE = 3
-"""A picture takes at most this part of the screen's height."""
+"""The largest part of the screen's height that a picture takes."""
 
 
 _CELL = (10, 20)
-"""Pixels of a cell, its width first, where nobody knows and little depends on it."""
+"""Default width and height of a cell in pixels, where the exact size matters little."""
 _STDIN = 0
 
 
 class InlinePictures:
-    """Asks the terminal how it draws pictures, and has those that are in sight drawn."""
+    """Detects how the terminal draws pictures, and draws the visible ones."""
 
     def __init__(self, ui: Ui) -> None:
         self._ui = ui
@@ -53,7 +53,7 @@ class InlinePictures:
         resume_signal(ui).subscribe(ui, self._resume)
 
     async def take_answer(self, question: str, answer: str) -> None:
-        """Take in an answer of the terminal; the last one decides."""
+        """Handle an answer of the terminal; the last one decides."""
         before = self._answers.get(question)
         self._answers[question] = answer
         if question == CELL and self._gallery is not None and before != answer:
@@ -65,7 +65,7 @@ class InlinePictures:
         protocol = protocol_of_answers(self._answers)
         cell = self._cell(is_needed=protocol == "sixel")
         if not protocol or cell is None or (protocol == "kitty" and not self._ui.appearance.has_any_colour):
-            return  # a colour says which of its pictures kitty shows
+            return  # kitty identifies a picture by a colour
         colours = self._answers.get(COLOURS, "")
         self._gallery = Gallery(protocol, self._room(cell), int(colours) if colours else MOST_COLOURS, self)
         self._ui.appearance.pictures = self._gallery
@@ -74,7 +74,7 @@ class InlinePictures:
         self._ui.restyle()
 
     def resize(self) -> None:
-        """Take in that the size of the screen, and perhaps of its cells, has changed."""
+        """Handle a change of the screen's size, and perhaps of its cells."""
         if self._gallery is not None:
             self._ui.tell_terminal(ASK_CELL)
             self._fit()
@@ -113,7 +113,7 @@ class InlinePictures:
             self._ui.paint()
 
     def _slices(self) -> Mapping[Spot, Slice]:
-        """Return the rows of pictures to draw, by their first cell: those that nothing covers."""
+        """Return the uncovered rows of pictures to draw, by their first cell."""
         transcript, gallery = self._ui.tab.transcript, self._gallery
         if gallery is None or not transcript.is_attached or self._ui.screen is not transcript.screen:
             return {}
@@ -151,7 +151,7 @@ class InlinePictures:
             self._ui.farewell = pass_through(self._gallery.farewell, os.environ)
 
     def _resume(self, _app: object) -> None:
-        """Take in that another program had the terminal, which has no picture of ours any more."""
+        """Redraw after another program had the terminal, which has lost our pictures."""
         self._forget()
         self._ui.tab.transcript.pictures.draw()
 

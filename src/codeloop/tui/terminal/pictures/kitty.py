@@ -1,6 +1,6 @@
-"""Pictures in kitty's cells: a character that stands for one cell of a picture, which is the text's from then on.
+"""Kitty's Unicode placeholders: a character that shows one cell of a picture and moves with the text.
 
-It says by marks above it which row and column it is, and by its colour which picture:
+Its combining marks give the row and column, its colour the picture:
 https://sw.kovidgoyal.net/kitty/graphics-protocol/#unicode-placeholders
 """
 
@@ -29,17 +29,17 @@ MARKS = "".join(
     )
     for mark in range(first, last + 1)
 )  # fmt: skip
-"""Each counts: the first is 0."""
+"""Combining marks by value: the first is 0."""
 MOST = len(MARKS)
-"""Rows and columns that a picture has at most."""
+"""The most rows and columns of a picture."""
 
 
 def cells(number: int, line: int, columns: int, look: Style) -> Segment:
-    """Return a row of a picture by its number, on the ground of a style."""
+    """Return a row of placeholders of a picture, on the background of a style."""
     text = "".join(f"{CELL}{MARKS[line]}{mark}" for mark in MARKS[:columns])
     return Segment(text, look + Style(color=Color.from_rgb(number >> 16, number >> 8 & 0xFF, number & 0xFF)))
 
 
 def delete_command(number: int) -> str:
-    """Return the command by which kitty forgets a picture."""
+    """Return the command that deletes a picture in kitty."""
     return f"\x1b_Ga=d,d=I,i={number},q=2;\x1b\\"

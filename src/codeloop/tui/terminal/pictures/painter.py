@@ -1,4 +1,4 @@
-"""Draws pictures over cells: they are drawn after the text of their rows, and gone when that is written again."""
+"""Draws pictures over cells: after the text of their rows, and again when that text is rewritten."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -11,13 +11,13 @@ from codeloop.tui.terminal.terminal_app import Changes
 Spot = tuple[int, int]
 """A cell of the screen: its row and its column, from 0."""
 RATE = 1_000_000
-"""Characters a second that are written while pictures move."""
+"""The most characters written a second while pictures move."""
 REST = 0.2
-"""Seconds that rows stand still before a picture that moves faster than it can be written is drawn again."""
+"""Seconds without movement before a picture that is too slow to follow scrolling is drawn again."""
 
 
 class Slice(Struct, frozen=True):
-    """A row of a picture: what draws it, and how many columns it takes. `name`: the same for the same pixels."""
+    """A row of a picture: its output, and how many columns it takes. `name`: equal for equal pixels."""
 
     name: object
     drawing: str
@@ -25,9 +25,9 @@ class Slice(Struct, frozen=True):
 
 
 class Painter:
-    """Knows what is on the screen, and draws what is not.
+    """Tracks the pictures on the screen, and draws missing ones.
 
-    `in_sight`: returns what should be there, by its first cell. `later`: has `TerminalApp.paint` called after seconds.
+    `in_sight`: returns the wanted slices, by first cell. `later`: schedules `TerminalApp.paint` in seconds.
     """
 
     def __init__(self, in_sight: Callable[[], Mapping[Spot, Slice]], later: Callable[[float], None]) -> None:
@@ -35,10 +35,10 @@ class Painter:
         self._later = later
         self._there: dict[Spot, Slice] = {}
         self._free = 0.0
-        """The time at which what was written before is drawn, as far as we know."""
+        """The estimated time when the terminal has drawn earlier output."""
 
     def erase(self, update: Any) -> None:
-        """Take in that an update of the screen is written, which takes away what it goes over."""
+        """Note an update of the screen, which erases the pictures that it covers."""
         if not self._there:
             return
         if not isinstance(update, Changes):
@@ -51,7 +51,7 @@ class Painter:
                 del self._there[spot]
 
     def frame(self) -> str:
-        """Return the output that draws the pictures in sight that are not on the screen."""
+        """Return the output that draws visible pictures not yet on the screen."""
         missing = {spot: each for spot, each in self._in_sight().items() if self._there.get(spot) != each}
         if not missing:
             return ""

@@ -1,18 +1,18 @@
-"""Pixels as sixels: bands of six rows, each colour by itself."""
+"""The sixel encoder: bands of six rows, each colour separately."""
 
 import re
 from functools import cache
 
 COLOURS = 200
 CLEAR = 255
-"""The number of what is not drawn; of no colour."""
+"""The palette index of transparent pixels."""
 _BAND = 6
 _RUN = re.compile(rb"(.)\1{3,}", re.DOTALL)
 _CHARACTERS = bytes((63 + bits) & 0xFF for bits in range(256))
 
 
 def sixels(pixels: bytes, palette: list[int], width: int) -> str:
-    """Return pixels (numbers of the palette, row by row) as a picture of its own; only what it uses is defined."""
+    """Encode pixels (palette indices, row by row) as a sixel picture that defines only the used colours."""
     colours = [f"#{at};2;{_percent(palette, at)}" for at in sorted({*pixels} - {CLEAR})]
     size = _BAND * width
     bands = (_band(pixels[top : top + size], width) for top in range(0, len(pixels), size))
@@ -29,11 +29,11 @@ def _band(band: bytes, width: int) -> str:
 
 
 def _line(rows: list[bytes], colour: int, width: int) -> str:
-    """Return where a colour is in a band: for each column six bits, the lowest for the row at the top."""
+    """Return a colour's pixels in a band: six bits for each column, the lowest for the top row."""
     bits = 0
     for at, row in enumerate(rows):
         if colour in row:
-            bits |= int.from_bytes(row.translate(_table(colour))) << at  # a byte holds all six
+            bits |= int.from_bytes(row.translate(_table(colour))) << at  # the six rows fit in a byte
     line = bits.to_bytes(width).translate(_CHARACTERS).rstrip(b"?")
     return _RUN.sub(lambda run: b"!%d%c" % (len(run[0]), run[1][0]), line).decode("ascii")
 

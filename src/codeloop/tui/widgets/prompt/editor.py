@@ -1,4 +1,4 @@
-"""The text field of the prompt: draws the rows that are visible, and hands keys to the buffer."""
+"""The text field of the prompt: draws the visible rows, and passes keys to the buffer."""
 
 from collections.abc import Callable, Iterable, Mapping
 from unicodedata import category
@@ -28,12 +28,12 @@ SHELL_HINT = "A shell command; esc leaves"
 class PromptEditor(PointedWidget, can_focus=True):
     """Edits `buffer`.
 
-    `keys`: the actions of each key. `run` carries out one that is not an edit, and says whether it had something to
-    do. `changed` is called after each change of the text or the cursor.
+    `keys`: the actions of each key. `run` runs one that is not an edit, and returns whether it did
+    anything. `changed` is called after each change of the text or the cursor.
     """
 
     remark = ""
-    """What is said at the end of the first row."""
+    """A remark at the end of the first row."""
     COMPONENT_CLASSES = {"editor--selection", "editor--chip", "editor--placeholder"}
     DEFAULT_CSS = """
     PromptEditor {
@@ -71,13 +71,13 @@ class PromptEditor(PointedWidget, can_focus=True):
         self._shown = 0
 
     def on_key(self, event: events.Key) -> None:
-        """Take a key, unless nothing here has a use for it."""
+        """Handle a key, or let it bubble if it has no meaning here."""
         if self.press(normalise_key(event.key), character_of(event)):
             event.stop()
             event.prevent_default()
 
     def press(self, key: str, character: str | None) -> bool:
-        """Do what a key does; return whether it does anything here."""
+        """Handle a key; return whether it did anything."""
         if self.vim is not None and self.vim.press(key, character):
             self.update()
             return True
@@ -96,7 +96,7 @@ class PromptEditor(PointedWidget, can_focus=True):
         return True
 
     def do(self, action: str) -> bool:
-        """Carry out an action by its id; return whether it had something to do."""
+        """Run an action by its id; return whether it did anything."""
         if (edit := EDITS.get(action)) is None:
             return self._run(action)
         if action in {"input_delete", "input_move_right"} and not self.buffer.text:  # its keys mean other things then
@@ -106,13 +106,13 @@ class PromptEditor(PointedWidget, can_focus=True):
         return True
 
     def update(self) -> None:
-        """Show what the buffer holds now."""
+        """Redraw after a change of the buffer."""
         self._lay_out()
         self._on_change()
 
     @property
     def is_writing(self) -> bool:
-        """Return whether letters are inserted: not in vi's other modes."""
+        """Return whether typed letters are inserted (not in vi's other modes)."""
         return self.vim is None or self.vim.mode == "insert"
 
     @property
@@ -122,12 +122,12 @@ class PromptEditor(PointedWidget, can_focus=True):
 
     @property
     def stored_prompt(self) -> StoredPrompt:
-        """What stands here, as it is kept."""
+        """The content in its stored form."""
         text = self.buffer.text
         return StoredPrompt(text, self.mode, chips_in(self.buffer.chips, text), cursor=self.buffer.cursor)
 
     def load(self, kept: StoredPrompt) -> None:
-        """Put something else in the place of what stands here; undo brings the text back."""
+        """Replace the content; undo restores the text."""
         text = adopt_chips(self.buffer.chips, kept.text, kept.chips)
         self.buffer.replace(0, len(self.buffer.text), text)
         if kept.cursor is not None:
@@ -135,7 +135,7 @@ class PromptEditor(PointedWidget, can_focus=True):
         self.enter(kept.mode)
 
     def enter(self, mode: Mode) -> None:
-        """Write prompts, or lines for the shell."""
+        """Switch between prompts and shell lines."""
         self.mode = mode
         self.set_class(mode == "shell", "-shell")
         self.update()
@@ -155,7 +155,7 @@ class PromptEditor(PointedWidget, can_focus=True):
 
     @property
     def cursor_screen_offset(self) -> Offset:
-        """The cell of the screen in which the cursor stands."""
+        """The cursor's cell on the screen."""
         row, column = self.rows.place(self.buffer.cursor)
         return self.content_region.offset + Offset(column, row - self._top)
 
@@ -182,12 +182,12 @@ class PromptEditor(PointedWidget, can_focus=True):
         self._lay_out()
 
     def on_paste(self, event: events.Paste) -> None:
-        """Take in what is pasted."""
+        """Handle a paste."""
         event.stop()
         self.pasted(event.text)
 
     def point(self, at: Offset, *, select: bool, unit: Unit = "character") -> None:
-        """Put the cursor in a cell, or select what is there."""
+        """Move the cursor to a cell, or select what is there."""
         buffer, place = self.buffer, self.rows.offset(self._top + at.y, at.x)
         if unit != "character":
             is_line = unit == "line"
@@ -234,13 +234,13 @@ class PromptEditor(PointedWidget, can_focus=True):
 
 
 def _mode(editor: PromptEditor) -> str:
-    """Return a remark, or that what is written is for the shell and in which of vi's modes."""
+    """Return the remark, or the shell mode and vi's mode."""
     shell = "shell" if editor.mode == "shell" and editor.buffer.text else ""
     return editor.remark or " ".join(filter(None, (shell, editor.vim.shown if editor.vim is not None else "")))
 
 
 def _row(segments: Iterable[Segment], cells: int, base: Style, end: Segment) -> Strip:
-    """Return a row, with what stands at its end if there is room."""
+    """Return a row with its end text, if there is room."""
     strip, left = Strip(segments), cells - len(end.text)
     if not end.text or strip.cell_length >= left:
         return strip.adjust_cell_length(cells, base)
@@ -248,13 +248,13 @@ def _row(segments: Iterable[Segment], cells: int, base: Style, end: Segment) -> 
 
 
 def _hint(text: str, style: Style, *, has_focus: bool) -> list[Segment]:
-    """Return the row of an empty prompt."""
+    """Return the placeholder row of an empty prompt."""
     first, rest = text[:1] or " ", text[1:]
     return [Segment(first, style + _CURSOR if has_focus else style), Segment(rest, style)]
 
 
 def character_of(event: events.Key) -> str | None:
-    """Return the character that a key types; also one that only joins others, as some scripts and emoji need."""
+    """Return the character that a key types, including joiners, which some scripts and emoji need."""
     char = event.character
     if char is None or any(event.key.startswith(f"{held}+") for held in ("alt", "ctrl", "super", "hyper", "meta")):
         return None

@@ -1,4 +1,4 @@
-"""What the user says with the prompt."""
+"""What the prompt submits."""
 
 from typing import Literal
 
@@ -12,7 +12,7 @@ Delivery = Literal["steer", "queue"]
 
 
 class PromptEntry(Struct, frozen=True):
-    """A prompt, or a line for the shell, with the files and agents that it mentions or brings along."""
+    """A prompt, or a shell line, with the files and agents that it mentions or attaches."""
 
     text: str
     mode: Mode = "prompt"

@@ -1,4 +1,4 @@
-"""Hands the text of the prompt to the editor that the user has chosen in the environment."""
+"""Edits the prompt's text in the editor from VISUAL or EDITOR."""
 
 import os
 import shlex
@@ -18,7 +18,7 @@ from codeloop.tui.widgets.prompt.history.stored_prompt import StoredPrompt
 
 
 class EditorFailed(Exception):
-    """The text stays as it was; the words say why, and what to do."""
+    """The text was not changed; the message says why, and what to do."""
 
 
 def editor_command(environment: Mapping[str, str]) -> list[str]:
@@ -33,12 +33,12 @@ def editor_command(environment: Mapping[str, str]) -> list[str]:
 
 
 async def edit_outside(editor: PromptEditor, app: App[None], note: Callable[[str], None]) -> None:
-    """Have what stands in the prompt edited, while the app leaves the terminal alone; the session goes on meanwhile."""
+    """Edit the prompt externally while the app is suspended; the session continues meanwhile."""
     kept, text = editor.stored_prompt, None
     with ExitStack() as stack:
         try:
             command = editor_command(os.environ)
-            with suppress(SuspendNotSupported):  # without a terminal there is nothing to hand over
+            with suppress(SuspendNotSupported):  # without a terminal there is nothing to lend
                 stack.enter_context(app.suspend())
             stack.enter_context(app.batch_update())
             text = await run_editor(expand_chips(kept.chips, kept.text), command)
@@ -50,9 +50,9 @@ async def edit_outside(editor: PromptEditor, app: App[None], note: Callable[[str
 
 
 async def run_editor(text: str, command: list[str]) -> str:
-    """Return the text as the editor leaves it, on the terminal of this process. Raises EditorFailed.
+    """Run the editor on this process's terminal and return the edited text. Raises EditorFailed.
 
-    The last line feed is left out: most editors add one.
+    A final line feed is dropped: most editors add one.
     """
     try:
         folder = tempfile.mkdtemp(prefix="prompt-")

@@ -1,4 +1,4 @@
-"""Images that the user names by their paths: pasted, dropped or typed."""
+"""Finds images that the user names by path: pasted, dropped or typed."""
 
 import base64
 import re
@@ -17,7 +17,7 @@ _TYPED = re.compile(
     rf"""|(?<![^\s(])(?P<plain>(?:file://|~)?/[^\s'"]+?{_ENDING})(?![^\s).,;:!?])""",
     re.IGNORECASE,
 )
-"""A path from the root or from home, as a word of its own or between quotes."""
+"""An absolute or `~` path, as a separate word or in quotes."""
 
 
 def image_at(name: str, note: Callable[[str], None]) -> Chip | None:
@@ -42,7 +42,7 @@ def image_of(data: bytes, mime: str, name: str) -> Chip:
 
 
 def find_image_paths(text: str, note: Callable[[str], None]) -> Iterator[tuple[int, int, Chip]]:
-    """Yield where in a text the path of an image stands, and the image; what names no image is text."""
+    """Yield the range of each image's path in a text, and the image."""
     for found in _TYPED.finditer(text):
         group = "plain" if found["plain"] else "quoted"
         chip = image_at(found[group], note)
@@ -51,7 +51,7 @@ def find_image_paths(text: str, note: Callable[[str], None]) -> Iterator[tuple[i
 
 
 def is_file(path: Path) -> bool:
-    """Return whether there is a file; names that no file can have are none."""
+    """Return whether a path is a file; False for invalid names."""
     try:
         return path.is_file()
     except (OSError, ValueError, RuntimeError):

@@ -7,7 +7,7 @@ from codeloop.tui.widgets.prompt.entry import Delivery, PromptEntry
 
 
 class PromptSubmitted(Message):
-    """A prompt, or a line for the shell, is sent."""
+    """A prompt, or a shell line, was submitted."""
 
     def __init__(self, entry: PromptEntry, delivery: Delivery) -> None:
         super().__init__()
@@ -16,7 +16,7 @@ class PromptSubmitted(Message):
 
 
 class PromptSlashCommand(Message):
-    """A command is called; `words`: what was typed after its name; `files`: images among them."""
+    """A command was submitted; `words`: what was typed after its name; `files`: images among them."""
 
     def __init__(self, name: str, words: str, files: tuple[FilePartInput, ...] = ()) -> None:
         super().__init__()
@@ -26,7 +26,7 @@ class PromptSlashCommand(Message):
 
 
 class PromptEmptied(Message):
-    """Nothing stands in the prompt any more."""
+    """The prompt became empty."""
 
 
 class CommandPressed(Message):

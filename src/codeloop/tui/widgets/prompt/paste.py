@@ -1,4 +1,4 @@
-"""Takes in what is pasted: short texts as they are, long ones and images as chips."""
+"""Handles pastes: short texts are inserted, long ones and images become chips."""
 
 import shlex
 from collections.abc import Awaitable, Callable
@@ -15,7 +15,7 @@ _LONGEST_PATHS = 8_000
 
 
 class Paster:
-    """Puts texts and images into an editor. `own`: what was copied in this program last."""
+    """Inserts texts and images into an editor. `own`: the text last copied in this program."""
 
     def __init__(
         self,
@@ -32,7 +32,7 @@ class Paster:
         self._own = own
 
     def paste(self, text: str) -> None:
-        """Insert a text as the terminal hands it over: a paste, or the paths of files that were dropped."""
+        """Insert a text from the terminal: a paste, or the paths of dropped files."""
         text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\x00", "")
         images = self._images(text)
         if images:
@@ -44,7 +44,7 @@ class Paster:
         self._editor.update()
 
     def from_clipboard(self) -> bool:
-        """Paste what the clipboard of this machine holds."""
+        """Paste from this machine's clipboard."""
         self._spawn(self._from_clipboard())
         return True
 
@@ -74,7 +74,7 @@ class Paster:
             buffer.insert(text)
 
     def _images(self, text: str) -> list[Chip]:
-        """Return the images whose paths a text consists of; none if it says anything else."""
+        """Return the images if a text consists of nothing but their paths."""
         if (
             len(text) > _LONGEST_PATHS
             or "\n" in text.strip()

@@ -1,4 +1,4 @@
-"""A widget in whose text the mouse points, selects and scrolls."""
+"""A base of widgets whose text the mouse can point at, select and scroll."""
 
 from typing import Literal
 
@@ -11,14 +11,14 @@ Unit = Literal["character", "word", "line"]
 
 
 class PointedWidget(SteadyWidget):
-    """Calls `point` for clicks and while the button is held, and `scroll_rows` for the wheel."""
+    """Calls `point` for clicks and drags, and `scroll_rows` for the wheel."""
 
     ALLOW_SELECT = False
 
     def point(self, at: Offset, *, select: bool, unit: Unit = "character") -> None:
-        """Put the cursor in a cell; `select`: what is between it and where it was becomes the selection.
+        """Move the cursor to a cell; `select`: extend the selection to it.
 
-        `unit`: a word or a line that is there becomes the selection.
+        `unit`: select the word or line there.
         """
         raise NotImplementedError
 
@@ -27,7 +27,7 @@ class PointedWidget(SteadyWidget):
         raise NotImplementedError
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
-        """Put the cursor where the user points."""
+        """Move the cursor to the pointer."""
         if event.button == 1:
             self.point(event.get_content_offset_capture(self), select=event.shift)
             self.capture_mouse()
@@ -48,11 +48,11 @@ class PointedWidget(SteadyWidget):
             self.point(event.get_content_offset_capture(self), select=True, unit=unit)
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        """Scroll up, or let what is around scroll."""
+        """Scroll up, or let the parent scroll."""
         if self.scroll_rows(-1):
             event.stop()
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
-        """Scroll down, or let what is around scroll."""
+        """Scroll down, or let the parent scroll."""
         if self.scroll_rows(1):
             event.stop()

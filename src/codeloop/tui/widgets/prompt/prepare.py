@@ -1,4 +1,4 @@
-"""Makes what stands in the prompt into what is sent: chips expanded, mentions found, commands told from prompts."""
+"""Turns the prompt's content into what is sent: expands chips, finds mentions, recognises commands."""
 
 import asyncio
 import os
@@ -21,7 +21,7 @@ _COMMAND = re.compile(r"/([^\s/]+)(?:\s+(.*))?\Z", re.DOTALL)
 
 
 class SlashCall:
-    """A command with what was typed after its name."""
+    """A command with the text after its name."""
 
     def __init__(self, name: str, words: str, files: tuple[FilePartInput, ...]) -> None:
         self.name = name
@@ -30,11 +30,11 @@ class SlashCall:
 
 
 class UnknownCommand(Exception):
-    """There is no such command; the text says which may be meant."""
+    """Unknown command; the message suggests similar ones."""
 
 
 class PromptPreparer:
-    """Prepares prompts one after the other, in the order in which they were sent."""
+    """Prepares prompts one by one, in the order of sending."""
 
     def __init__(self, completer: Completer, note: Callable[[str], None]) -> None:
         self._completer = completer
@@ -72,7 +72,7 @@ class PromptPreparer:
             return PromptEntry(text, "prompt", (*placed, *_images(kept)), tuple(named))
 
     async def _find_images(self, text: str) -> list[FilePartInput]:
-        """Return the images whose paths were typed, each with the place of its path."""
+        """Return the images whose paths were typed, each with its path's range."""
         notes = list[str]()
         found = await asyncio.to_thread(lambda: list(find_image_paths(text, notes.append)))
         for note in notes:
@@ -89,7 +89,7 @@ def _also(name: str, commands: Iterable[PromptCommand]) -> str | None:
 
 
 def _images(kept: StoredPrompt) -> tuple[FilePartInput, ...]:
-    """Return the images, each with the place of its label."""
+    """Return the images, each with its label's range."""
     found: list[FilePartInput] = []
     for char, chip in kept.chips.items():
         if chip.url:
@@ -99,7 +99,7 @@ def _images(kept: StoredPrompt) -> tuple[FilePartInput, ...]:
 
 
 def _attach(image: Chip, place: FilePartSourceText) -> FilePartInput:
-    """Return an image as it is sent, for a place of the text."""
+    """Return an image as an attachment, for a range of the text."""
     source = FileSource(path=image.name, text=place)
     return FilePartInput(mime=image.mime, url=image.url, filename=image.name, source=source)
 
@@ -111,7 +111,7 @@ def _shift_source(kept: StoredPrompt, source: object) -> FileSource | ResourceSo
 
 
 def _shift(kept: StoredPrompt, place: FilePartSourceText | None) -> FilePartSourceText | None:
-    """Return a place in the text as it is typed as one in the text that is sent."""
+    """Translate an offset of the typed text to one of the sent text."""
     if place is None:
         return None
     shift = len(expand_chips(kept.chips, kept.text[: place.start])) - place.start
@@ -119,12 +119,12 @@ def _shift(kept: StoredPrompt, place: FilePartSourceText | None) -> FilePartSour
 
 
 def _find_label(text: str, place: FilePartSourceText) -> int:
-    """Return where a label stands: at its place, else where it moved to; -1 if it is gone."""
+    """Return a label's offset: the known one, else where it moved to; -1 if it is gone."""
     return place.start if text[place.start : place.end] == place.value else text.find(place.value)
 
 
 def to_stored_prompt(entry: PromptEntry) -> StoredPrompt:
-    """Return a prompt that was sent as one to write on: its images are chips again, its mentions words."""
+    """Turn a sent prompt back into an editable one: images become chips, mentions text."""
     text, chips = entry.text, Chips()
     placed: list[tuple[int, int, str]] = []
     for file in entry.files:

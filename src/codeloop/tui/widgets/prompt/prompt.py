@@ -1,4 +1,4 @@
-"""The prompt: where the user writes what is to be done."""
+"""The prompt widget."""
 
 from collections.abc import Awaitable, Callable
 from time import monotonic
@@ -32,10 +32,10 @@ from codeloop.tui.widgets.prompt.vim_mode import copy_from, use_vim
 
 
 class PromptInput(EmptyWidget):
-    """An editor, and above it what can be completed."""
+    """The prompt: an editor, with completions above it."""
 
     calls_since: float | None = None
-    """When a command was sent that does not run yet (monotonic seconds)."""
+    """When a command was submitted that has not started yet (monotonic seconds)."""
     DEFAULT_CSS = "PromptInput { height: auto; width: 1fr; layout: vertical; }"
 
     def __init__(self, completer: Completer, store: PromptStore, settings: PromptSettings | None = None) -> None:
@@ -99,11 +99,11 @@ class PromptInput(EmptyWidget):
         yield self.editor
 
     def on_mount(self) -> None:
-        """Bring back what was typed for a new session when the program ended."""
+        """Restore the draft of a new session."""
         self.draft_keeper.enter(NEW)
 
     def show_session(self, client: Client, session_id: str, *, is_new: bool) -> None:
-        """Write for a session from now on: with its draft, or for one just created with what stands here."""
+        """Switch to a session: with its draft, or for one just created, keeping the content."""
         if is_new:
             self.draft_keeper.rename(session_id)
         else:
@@ -111,7 +111,7 @@ class PromptInput(EmptyWidget):
         self.queue.open(client, session_id)
 
     def on_unmount(self) -> None:
-        """Keep what is typed."""
+        """Save the draft."""
         self.draft_keeper.write()
 
     def focus(self, scroll_visible: bool = True):
@@ -121,14 +121,14 @@ class PromptInput(EmptyWidget):
 
     @property
     def entry(self) -> PromptEntry:
-        """What stands in the prompt, with chips as what they stand for; files and agents are found when it is sent."""
+        """The content with expanded chips; files and agents are found when it is sent."""
         kept = self.editor.stored_prompt
         return PromptEntry(expand_chips(kept.chips, kept.text), kept.mode)
 
     def set_entry(self, entry: PromptEntry, *, is_undone: bool = False) -> None:
-        """Write on a prompt that was sent or waits; what is being written is put aside.
+        """Edit a sent or queued prompt; the draft is stashed.
 
-        `is_undone`: it takes the place of what stands here, and a command that is typed next takes its place.
+        `is_undone`: it replaces the content, and a command typed next replaces it.
         """
         if is_undone:
             self.editor.load(to_stored_prompt(entry))
@@ -145,11 +145,11 @@ class PromptInput(EmptyWidget):
         self.editor.load(StoredPrompt(""))
 
     def run(self, action: str) -> bool:
-        """Carry out an action of the binding table, as for a key after the leader; return whether it did anything."""
+        """Run an action of the binding table, as for a leader sequence; return whether it did anything."""
         return self.editor.do(action)
 
     def submit(self, delivery: Delivery) -> bool:
-        """Send what stands here."""
+        """Submit the content."""
         buffer, kept = self.editor.buffer, self.editor.stored_prompt
         if kept.text.endswith("\\") and buffer.cursor == len(kept.text) and kept.mode == "prompt":
             buffer.replace(buffer.cursor - 1, buffer.cursor, "\n")
@@ -212,7 +212,7 @@ class PromptInput(EmptyWidget):
         return True
 
     def on_completion_popup_picked(self, event: CompletionPopup.Picked) -> None:
-        """Take the row that was clicked."""
+        """Accept the clicked row."""
         if self._recalling.is_searching:
             self._recalling.accept(event.index)
         else:

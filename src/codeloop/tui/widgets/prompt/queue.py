@@ -1,4 +1,4 @@
-"""The prompts that wait while the model works, above the one that is being written."""
+"""The queued prompts, shown above the editor while the model works."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
@@ -25,9 +25,9 @@ _STEERED, _HELD = "at the next step", "after this turn"
 
 
 class QueuedPrompts(SteadyWidget):
-    """Rows of what the running turn takes up at its next step (the server has it), then of what follows the turn.
+    """Rows of prompts for the running turn's next step (held by the server), then of those for after the turn.
 
-    The latter are held here and in a file until the app takes them with `release`. `edit` gets one that is taken back.
+    The latter are held here and in a file until the app takes them with `release`. `edit` gets a withdrawn one.
     """
 
     ALLOW_SELECT = False
@@ -61,7 +61,7 @@ class QueuedPrompts(SteadyWidget):
         self._shown: list[tuple[str, str]] = []
 
     def open(self, client: Client, session_id: str) -> None:
-        """Show what waits in a session: what this process holds, and what one held that is gone."""
+        """Show a session's queue: this process's prompts, and those left by an ended process."""
         self._client, self._session = client, session_id
         self.steered = []
         self.held = self._store.drafts.load_queue(session_id)
@@ -69,7 +69,7 @@ class QueuedPrompts(SteadyWidget):
         self._spawn(self.look())
 
     async def look(self) -> None:
-        """Ask what the running turn has not taken up yet: after a prompt, a step, and the end of a turn."""
+        """Refresh the prompts that the running turn has not included yet: after a prompt, a step, and a turn."""
         if self._client is None:
             return
         session_id = self._session
@@ -82,11 +82,11 @@ class QueuedPrompts(SteadyWidget):
             self._show()
 
     def hold(self, entry: PromptEntry) -> None:
-        """Keep a prompt until the turn is over."""
+        """Queue a prompt until the turn is over."""
         self._set([*self.held, entry])
 
     def release(self) -> PromptEntry | None:
-        """Return the prompt to send next, now that a turn is over; it is not held any more."""
+        """Remove and return the prompt to send next, after a turn."""
         if not self.held:
             return None
         first, *rest = self.held
@@ -94,7 +94,7 @@ class QueuedPrompts(SteadyWidget):
         return first
 
     def take_back(self, index: int = -1) -> bool:
-        """Put a waiting prompt into the editor again, the last one if none is named; return whether one waits."""
+        """Move a queued prompt (by default the last) back to the editor; return whether there was one."""
         count = len(self.steered) + len(self.held)
         if not count:
             return False
@@ -109,9 +109,9 @@ class QueuedPrompts(SteadyWidget):
         return True
 
     async def give_back(self, messages: Sequence[MessageWithParts], *, to_editor: bool) -> None:
-        """Take back prompts that a turn had not taken up when it was stopped, as nobody answers them: into the editor.
+        """Withdraw prompts that a stopped turn had not included, since nothing answers them: into the editor.
 
-        Not `to_editor`: they wait here instead.
+        Not `to_editor`: they are queued here instead.
         """
         entries: list[PromptEntry] = []
         for message in messages:
@@ -160,18 +160,18 @@ class QueuedPrompts(SteadyWidget):
             self.refresh(layout=True)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """Return as many rows as wait, up to four."""
+        """Return the number of rows, at most four."""
         del container, viewport, width
         return min(len(self.steered) + len(self.held), _ROWS)
 
     def on_click(self, event: events.Click) -> None:
-        """Take back the prompt that is pointed at."""
+        """Move the clicked prompt back to the editor."""
         at = event.get_content_offset(self)
         if at is not None:
             self.take_back(at.y)
 
     def render_line(self, y: int) -> Strip:
-        """Draw a row: when it takes effect, and its words."""
+        """Draw a row: when it takes effect, and its text."""
         base, cells = self.rich_style, self.content_size.width
         faint = faint_style(self, "queued--muted", base)
         rows = self._shown
@@ -188,7 +188,7 @@ class QueuedPrompts(SteadyWidget):
 
 
 def entry_of(message: MessageWithParts) -> PromptEntry:
-    """Return a stored prompt's own words and files, to be edited and sent again."""
+    """Return a stored prompt's own text and files, to be edited and sent again."""
     text = "\n".join(part.text for part in message.parts if isinstance(part, TextPart) and not part.synthetic)
     files = tuple(
         FilePartInput(mime=part.mime, url=part.url, filename=part.filename, source=part.source)

@@ -1,4 +1,4 @@
-"""The keys of vi in an editor, and what is copied from it."""
+"""Vi mode of an editor, and copying from it."""
 
 from codeloop.tui.editor.chips import expand_chips
 from codeloop.tui.editor.vim.vim import Vim
@@ -7,12 +7,12 @@ from codeloop.tui.widgets.prompt.editor import PromptEditor
 
 
 def use_vim(editor: PromptEditor, *, wanted: bool) -> None:
-    """Take the keys of vi, or those that everybody has."""
+    """Switch vi mode on or off."""
     if wanted != (editor.vim is not None):
         editor.vim = Vim(editor.buffer, editor.do, lambda text: copy_from(editor, text)) if wanted else None
 
 
 def copy_from(editor: PromptEditor, text: str) -> bool:
-    """Copy a piece of the text, with what its chips stand for."""
+    """Copy a piece of the text, with expanded chips."""
     app_of(editor).copy_to_clipboard(expand_chips(editor.buffer.chips, text))
     return True

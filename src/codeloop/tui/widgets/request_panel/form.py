@@ -1,4 +1,4 @@
-"""What a panel shows of a request, and what came of it. Pure: the forms know nothing of widgets."""
+"""Forms: the content and state of a request in the panel. Pure: without widgets."""
 
 from typing import Protocol
 
@@ -12,7 +12,7 @@ Request = PermissionRequest | QuestionRequest
 
 
 class FormRow(Struct, frozen=True):
-    """One choice: the key that takes it, its words, and what is said below them. `is_on`: a box that is checked."""
+    """One choice: its key, its label, and a description below. `is_on`: a checked box."""
 
     key: str
     text: str
@@ -21,7 +21,7 @@ class FormRow(Struct, frozen=True):
 
 
 class FormEntry(Struct, frozen=True):
-    """A line that is to be typed: what for, what stands in it at first, and what Enter does with it."""
+    """A text entry: its purpose, its initial text, and Enter's effect."""
 
     label: str
     text: str = ""
@@ -30,9 +30,9 @@ class FormEntry(Struct, frozen=True):
 
 
 class FormText(Struct, frozen=True):
-    """`title`: what will happen, in our own words; `rows`: what it is about, each with its look.
+    """`title`: what will happen; `rows`: the details, each with its look.
 
-    `diff`: the change that it is about; `rest`: the rows without it, for where it is drawn as a diff.
+    `diff`: the change; `rest`: the rows without it, for when it is drawn as a diff.
     """
 
     title: str
@@ -44,9 +44,9 @@ class FormText(Struct, frozen=True):
 class FormAnswer(Struct, frozen=True):
     """What the user answered.
 
-    To a permission request: `reply`, with `message` for the model if it is rejected with words, and `always`: what is
-    to be remembered if that was edited (`wider`: it was seen that this allows more than was offered).
-    To questions: `answers`, for each the chosen labels or the user's words; `reply` is `reject` if they refuse.
+    To a permission request: `reply`, with `message` for the model if rejected with a reason, and `always`: the edited
+    patterns (`wider`: the user saw that they allow more than was offered).
+    To questions: `answers`, for each the chosen labels or own words; `reply` is `reject` for a refusal.
     """
 
     reply: Reply = "once"
@@ -57,18 +57,18 @@ class FormAnswer(Struct, frozen=True):
 
 
 class SecondTime:
-    """Remembers what a key or a click asked for: some things are only done when asked for twice in a row."""
+    """Detects a repeated key or click: some actions need two in a row."""
 
     def __init__(self) -> None:
         self._before = ""
         self._now = ""
 
     def begin(self) -> None:
-        """Take up that something is pressed."""
+        """Note a new press."""
         self._before, self._now = self._now, ""
 
     def of(self, wish: str) -> bool:
-        """Return whether the press before this one asked for the same."""
+        """Return whether the previous press had the same wish."""
         self._now = wish
         return self._before == wish
 
@@ -97,7 +97,7 @@ class Form(Protocol):
         ...
 
     def text(self, width: int) -> FormText:
-        """Return the request's content in rows of at most `width` cells."""
+        """Return the request's content, in rows of at most `width` cells."""
         ...
 
     def rows(self) -> list[FormRow]:
@@ -109,19 +109,19 @@ class Form(Protocol):
         ...
 
     def choose(self, row: int) -> None:
-        """Take the choice of a row."""
+        """Choose a row."""
         ...
 
     def take_text(self, text: str) -> None:
-        """Take the line that was asked for."""
+        """Accept the typed text."""
         ...
 
     def leave_entry(self, typed: str = "") -> None:
-        """Go back to the choices; what was typed so far stands there again the next time."""
+        """Go back to the choices; the typed text is kept for the next time."""
         ...
 
     def begin_words(self, text: str) -> bool:
-        """Take what is no key here as the beginning of words; return whether there is a line for them."""
+        """Start the text entry with text that is no key here; return whether there is one."""
         ...
 
 

@@ -21,7 +21,7 @@ _LOOKS: dict[Look | None, tuple[str, str]] = {
     "cyan": ("info", ""),
 }
 _MARK = 4
-"""Cells before the words of a choice."""
+"""Cells before a choice's label."""
 
 
 def head_rows(form: Form, title: str, waiting: int, styles: Styles, width: int) -> list[Row]:

@@ -1,4 +1,4 @@
-"""What a request is about, over the whole screen."""
+"""Shows a request full-screen."""
 
 from codeloop.tui.dialogs.parts.dialog import Colours
 from codeloop.tui.dialogs.parts.reader import ReadingScreen
@@ -13,7 +13,7 @@ _WIDTH = 200
 
 
 class FullRequest(ReadingScreen):
-    """Only shows: it is answered in the panel, once this is closed."""
+    """Read-only: the request is answered in the panel, once this is closed."""
 
     closing = ((WHOLE, "back to the question"),)
 

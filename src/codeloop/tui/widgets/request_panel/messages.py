@@ -7,7 +7,7 @@ from codeloop.tui.widgets.request_panel.form import FormAnswer, Request
 
 
 class Answered(Message, namespace="request_panel"):
-    """The user answered; `send` carries it out."""
+    """The user answered; `send` delivers it."""
 
     def __init__(self, request: Request, answer: FormAnswer) -> None:
         super().__init__()
@@ -16,9 +16,9 @@ class Answered(Message, namespace="request_panel"):
 
 
 class Early(Message, namespace="request_panel"):
-    """A key or a paste that was not meant for the panel, since it came before the question could be read.
+    """A key or a paste from before the question could be read, so not meant for the panel.
 
-    `is_command`: it begins a command, so what is typed next is for the prompt, too.
+    `is_command`: it starts a command, so later keys are for the prompt, too.
     """
 
     def __init__(self, event: events.Key | events.Paste, *, is_command: bool = False) -> None:

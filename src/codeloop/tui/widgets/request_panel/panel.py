@@ -1,7 +1,7 @@
-"""The panel that asks the user: what a session wants to know, and the choices, which always stay on the screen.
+"""The panel that shows a session's requests to the user; its choices always stay visible.
 
-No key answers what could not be read when it was typed: until a pause in typing that began after the panel was drawn,
-keys are handed back (`RequestPanel.Early`) and belong to the prompt. How long the pause is: `state/typing_rhythm.py`.
+No key typed before the question could be read answers it: until a pause in typing after the panel was drawn, keys are
+handed back (`RequestPanel.Early`) and belong to the prompt. How long the pause is: `state/typing_rhythm.py`.
 """
 
 from collections.abc import Callable
@@ -35,11 +35,11 @@ WITHDRAWN = "A question was answered elsewhere, or withdrawn."
 DRAFT = "Text stands in the prompt, so enter may be meant for that. Press enter again, or y, to choose."
 A_COMMAND = "That is a command, not an answer: it stands in the prompt."
 OTHERS = 5
-"""Rows of the screen that the panel leaves to others."""
+"""Screen rows that the panel leaves to other widgets."""
 SMALL, FEWEST = 20, 4
-"""Rows of a screen that is small, and what the panel leaves to others there."""
+"""The rows of a small screen, and how many the panel leaves to other widgets there."""
 LEAST = 3
-"""Rows of what is asked about that are shown on the smallest screen."""
+"""Rows of the content that are shown on the smallest screen."""
 _LOOK = 0.02
 _LONG = (
     "   {} of {:,} rows are shown: pgdn scrolls, f shows them on the whole screen",
@@ -50,7 +50,7 @@ _SEVERAL = ("←→", "questions")
 _HINT = [("↑↓ enter", "choose"), ("pgup pgdn", "scroll")]
 _MARKING = [("space or enter", "mark"), ("enter again", "go on")]
 _COMMANDS = ("/", "!")
-"""What begins a command of the prompt, which runs beside the question."""
+"""The prefix of a command, which can run despite the question."""
 _SCROLLS = {"pageup": -1.0, "pagedown": 1.0, "ctrl+u": -0.5, "ctrl+d": 0.5, "shift+up": 0.0, "shift+down": 0.0}
 
 
@@ -58,7 +58,7 @@ class RequestPanel(Widget, can_focus=True):
     """Shows one request at a time; hidden without one.
 
     `colours` gives the styles of the theme in use; `silence`: the seconds without a key, after the first drawing, until
-    somebody can have read the question. A key begins them again.
+    keys count as an answer. A key restarts them.
     """
 
     DEFAULT_CSS = """
@@ -68,7 +68,7 @@ class RequestPanel(Widget, can_focus=True):
     """
 
     answered = ""
-    """The request that was answered last by this program, here or in another tab: nobody is told of that."""
+    """The request last answered in this program, here or in another tab, for which no notice is shown."""
 
     Answered = Answered
     Early = Early
@@ -82,7 +82,7 @@ class RequestPanel(Widget, can_focus=True):
         self._waiting = 1
         self._owners: list[int] = []
         self._is_command = False
-        """A command was begun here, which is for the prompt."""
+        """Whether a command was started here, which is for the prompt."""
         self._typing: FormEntry | None = None
         self.diff_view: DiffView = "auto"
 
@@ -100,7 +100,7 @@ class RequestPanel(Widget, can_focus=True):
         return monotonic() >= self._early.ready_at
 
     def show(self, request: Request, asking: Asking, waiting: int = 1, *, has_draft: bool = False) -> None:
-        """Ask; `waiting`: how many requests wait, with this one. The same request again only renews that number.
+        """Ask; `waiting`: how many requests wait, with this one. The same request again only updates that number.
 
         `has_draft`: text stands in the prompt.
         """
@@ -117,7 +117,7 @@ class RequestPanel(Widget, can_focus=True):
         self.draw()
 
     def withdraw(self, request_id: str) -> None:
-        """Ask no more, if it is this request that is asked; what was being typed goes to the prompt."""
+        """Hide the panel if it shows this request; typed text goes to the prompt."""
         if self.request is not None and self.request.id == request_id:
             typed = self._entry.value if self._form is not None and self._form.entry is not None else ""
             if typed and isinstance(self._form, QuestionForm):
@@ -135,7 +135,7 @@ class RequestPanel(Widget, can_focus=True):
         self.display = False
 
     def draw(self) -> None:
-        """Draw everything anew, as after a change of the width or the theme."""
+        """Redraw everything, after a change of width or theme."""
         form, styles = self._form, self._colours()
         width = self.content_size.width
         if form is None or width < 1:
@@ -151,7 +151,7 @@ class RequestPanel(Widget, can_focus=True):
         if foot_height < len(choices):
             keys = _hint_rows(form, styles, width, is_ready=self.is_ready, cuts=True)
         height = min(len(about), max(most - foot_height, 1))
-        if height < len(about):  # what hides below blanks is not to be missed
+        if height < len(about):  # text hidden below blanks must not be missed
             height = max(height - 1, 1)
             notes = [each.format(height, len(about)) for each in _LONG]
             note = next((each for each in notes if len(each) <= width), notes[-1][:width])
@@ -173,7 +173,7 @@ class RequestPanel(Widget, can_focus=True):
     def on_key(self, event: events.Key) -> None:
         """Answer, choose, scroll; hand back what came too early."""
         form = self._form
-        if form is None:  # answered just now: what is typed next is for the prompt
+        if form is None:  # just answered: later keys are for the prompt
             event.stop()
             self.post_message(self.Early(events.Key(event.key, event.character)))
             return
@@ -208,14 +208,14 @@ class RequestPanel(Widget, can_focus=True):
             self._after(form)
 
     def on_focus(self) -> None:
-        """Take keys as answers again: after a pause, if a command was begun here, for its writer may go on typing."""
+        """Accept keys as answers again; after a pause if a command was started here, since the user may still be typing."""
         if self._is_command:
             self._is_command = False
             self._wait()
             self.draw()
 
     def _take_typing(self, event: events.Key, form: Form) -> None:
-        """Take a key while a line is typed: those that came before it was there are its beginning."""
+        """Handle a key during text entry: keys from before the entry was mounted become its start."""
         if event.key == "escape":
             event.stop()
             form.leave_entry(self._entry.value)
@@ -228,7 +228,7 @@ class RequestPanel(Widget, can_focus=True):
             self._take_line(Input.Submitted(self._entry, self._entry.value))
 
     def on_paste(self, event: events.Paste) -> None:
-        """Hand back what was pasted: it answers nothing."""
+        """Hand back a paste, which answers nothing."""
         if self._form is not None and self._form.entry is None:
             event.stop()
             self.post_message(self.Early(events.Paste(event.text)))
@@ -245,7 +245,7 @@ class RequestPanel(Widget, can_focus=True):
 
     @on(Input.Submitted)
     def _take_line(self, submitted: Input.Submitted) -> None:
-        """Take a line that was typed. A command is no answer to a permission request: it goes to the prompt."""
+        """Handle a typed line. A command is no answer to a permission request: it goes to the prompt."""
         submitted.stop()
         form, line = self._form, submitted.value
         if isinstance(form, PermissionForm) and is_command(line):
@@ -262,14 +262,14 @@ class RequestPanel(Widget, can_focus=True):
         return self.query_one("#request-entry", Input)
 
     def _wait_for_drawing(self) -> None:
-        """Look until the choices were drawn: only what is on the screen can be read."""
+        """Poll until the choices are drawn: only then can they be read."""
         if self.query_one("#request-choices", RowsView).is_drawn:
             self._wait()
         else:
             self.set_timer(_LOOK, self._wait_for_drawing)
 
     def _wait(self) -> None:
-        """Begin to wait until the question can have been read: it is on the screen now."""
+        """Start the wait until the question can have been read, now that it is drawn."""
         self.set_timer(self._early.wait_from(monotonic()), self.draw)
 
     def _scroll_key(self, key: str) -> bool:
@@ -281,7 +281,7 @@ class RequestPanel(Widget, can_focus=True):
         return True
 
     def _after(self, form: Form) -> None:
-        """Show what a key did, or tell the answer."""
+        """Show a key's effect, or post the answer."""
         if form.answer is not None and self.request is not None:
             self.post_message(self.Answered(self.request, form.answer))
             self.hide()

@@ -14,7 +14,7 @@ BROAD = "That is broad: {}. Press a again to allow it from now on, or e to edit 
 SURE = "Press esc or enter again to reject it and stop the {}."
 
 _FREE = re.compile(r"\A[^ *?]*( )?[*?]")
-"""A pattern that leaves all but the first word free."""
+"""A pattern with only its first word fixed."""
 
 
 class PermissionForm:
@@ -34,12 +34,12 @@ class PermissionForm:
         self._asking = asking
         self._second = SecondTime()
         self._typed: list[str] | None = None
-        """The patterns that were edited so far, while that goes on."""
+        """The patterns edited so far."""
         self._reason = ""
-        """What was typed of a reason before the user went back."""
+        """The unfinished reason from before the user went back."""
 
     def text(self, width: int) -> FormText:
-        """Return the act that is asked about, with all of the command or the diff."""
+        """Return the requested action, with the whole command or diff."""
         request = self._request
         words = in_words(request, self._asking, width, EVERYTHING)
         diff = request.metadata.get("diff")
@@ -95,7 +95,7 @@ class PermissionForm:
         return True
 
     def choose(self, row: int) -> None:
-        """Take a choice; what allows much for good has to be chosen twice."""
+        """Take a choice; a broad "always" must be chosen twice."""
         self._begin()
         self._take(row)
 
@@ -118,7 +118,7 @@ class PermissionForm:
                 self._ask_reason(self._reason)
 
     def begin_words(self, text: str) -> bool:
-        """Take what is no key here as the beginning of a reason: it is not to be taken for an answer, nor lost."""
+        """Start a reason with text that is no key here, so that it is neither an answer nor lost."""
         self._begin()
         self.cursor = self._choices.index("reason")
         self._ask_reason(self._reason + text)
@@ -141,7 +141,7 @@ class PermissionForm:
             self._take_patterns(tuple(pattern for pattern in self._typed if pattern))
 
     def leave_entry(self, typed: str = "") -> None:
-        """Go back to the choices; a reason that was begun stands there again the next time."""
+        """Go back to the choices; an unfinished reason is kept for the next time."""
         self._reason = typed if self._typed is None else self._reason
         self.entry = self._typed = None
 
@@ -154,7 +154,7 @@ class PermissionForm:
         )
 
     def _take_patterns(self, patterns: tuple[str, ...]) -> None:
-        """Show what was edited; only the next key answers with it."""
+        """Show the edited patterns; only the next key answers with them."""
         self.leave_entry()
         if patterns:
             self._request = replace(self._request, always=list(patterns))
@@ -162,7 +162,7 @@ class PermissionForm:
 
     @property
     def _is_broad(self) -> bool:
-        """Whether "always", as it was offered, allows everything of a kind, or all that a program can do."""
+        """Whether the offered "always" allows everything of a kind, or all that a program can do."""
         always = tuple(self._request.always)
         one_word = self._request.permission in {"bash", "sandbox"}
         return always == self._offered and any(

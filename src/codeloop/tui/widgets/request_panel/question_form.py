@@ -1,4 +1,4 @@
-"""Questions of the model: options to choose one or several from, or words of one's own; several questions are tabs."""
+"""The model's questions: one or several options, or the user's own words; several questions are tabs."""
 
 from codeloop.client.numbers import Look
 from codeloop.client.permission_text import EVERYTHING, Asking, mark_rows
@@ -14,7 +14,7 @@ _LABEL = 400
 
 
 class QuestionForm:
-    """What was chosen for each question, and which is shown."""
+    """The choices for each question, and the shown one."""
 
     def __init__(self, request: QuestionRequest, asking: Asking) -> None:
         self.cursor = 0
@@ -27,7 +27,7 @@ class QuestionForm:
         self._chosen: list[list[str]] = [[] for _ in request.questions]
         self._own = [""] * len(request.questions)
         self._begun: dict[int, str] = {}
-        """What was typed of an answer before the user went back to the options."""
+        """The unfinished answer from before the user went back to the options."""
         self._second = SecondTime()
 
     @property
@@ -126,7 +126,7 @@ class QuestionForm:
             self._go_on()
 
     def begin_words(self, text: str) -> bool:
-        """Take what is no key here as the beginning of an answer in the user's own words."""
+        """Start an answer in the user's own words with text that is no key here."""
         row = self._with_key(_OWN_KEY)
         if row is not None:
             self.cursor = row
@@ -134,7 +134,7 @@ class QuestionForm:
         return row is not None
 
     def take_text(self, text: str) -> None:
-        """Take the user's own words; without any, none."""
+        """Set the user's own words; empty removes them."""
         self.entry = None
         self._begun.pop(self.tab, None)
         question = self._question
@@ -144,12 +144,12 @@ class QuestionForm:
             self._go_on()
 
     def leave_entry(self, typed: str = "") -> None:
-        """Go back to the options; what was typed so far stands there again the next time."""
+        """Go back to the options; the typed text is kept for the next time."""
         self.entry = None
         self._begun[self.tab] = typed
 
     def _is_marked(self, row: FormRow) -> bool:
-        """Return whether Enter would take back what was just chosen of several: it goes on instead."""
+        """Return whether Enter would undo the choice just made among several: then it continues instead."""
         return bool(row.is_on and self.is_marking)
 
     def _with_key(self, key: str) -> int | None:

@@ -1,4 +1,4 @@
-"""The change that a request is about, drawn as the conversation draws it. Pure."""
+"""Renders the change of a request like in the conversation. Pure."""
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -13,13 +13,13 @@ from codeloop.tui.render.diff.patch import PatchedFile, file_patches
 from codeloop.tui.render.diff.rows import DiffRows
 
 MOST = 5_000
-"""Rows that are drawn."""
+"""The most rows."""
 _BAR = "│ "
 
 
 @lru_cache(maxsize=2)  # the panel asks at every key
 def diff_rows(diff: str, canvas: Canvas) -> Sequence[Row]:
-    """Return a diff as rows, each with a mark of foreign text; none if not every line of it would be shown."""
+    """Return a diff as rows, marked as foreign text; none if some lines would not be shown."""
     patches = list(file_patches(diff))
     if not _is_whole(diff, patches):
         return []
@@ -42,7 +42,7 @@ def _rows(patches: list[PatchedFile], canvas: Canvas) -> Iterator[Row]:
 
 
 def _is_whole(diff: str, patches: list[PatchedFile]) -> bool:
-    """Return whether every line that is added or deleted is in the patches: each file may have two lines of a head."""
+    """Return whether the patches contain every added and deleted line; each file may have two header lines."""
     lines = diff.split("\n")
     for sign, found in (("+", 0), ("-", 1)):
         more = sum(line.startswith(sign) for line in lines) - sum(patch.counts[found] for patch in patches)

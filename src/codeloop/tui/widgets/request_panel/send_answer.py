@@ -1,4 +1,4 @@
-"""An answer on its way to the session that asked."""
+"""Sends an answer to the session that asked."""
 
 from codeloop.client.client import Client
 from codeloop.schema.api.session_inputs import AnswerPermission, AnswerQuestion, RejectQuestion
@@ -11,7 +11,7 @@ _GONE = {"PermissionNotFoundError", "QuestionNotFoundError"}
 
 
 async def send(client: Client, request: Request, answer: FormAnswer) -> bool:
-    """Answer a request; return False if it does not wait any more. Raises OperationError for other refusals."""
+    """Answer a request; return False if it is no longer waiting. Raises OperationError for other refusals."""
     try:
         if isinstance(request, PermissionRequest):
             always = None if answer.always is None else list(answer.always)

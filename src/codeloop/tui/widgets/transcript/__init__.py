@@ -1,1 +1,1 @@
-"""The conversation on the screen."""
+"""The conversation widget."""

@@ -1,4 +1,4 @@
-"""An item of the conversation, drawn."""
+"""A drawn item of the conversation."""
 
 from msgspec import Struct
 
@@ -7,9 +7,9 @@ from codeloop.tui.state.items import Item
 
 
 class Block(Struct, eq=False):
-    """An item and its rows (None: not kept), below `gap` empty rows; `height` without the gap.
+    """An item and its rows (None: dropped), below `gap` empty rows; `height` without the gap.
 
-    `same`: how many rows at its top are as they were before it was drawn last.
+    `same`: how many rows at its top did not change in the last drawing.
     """
 
     message_id: str

@@ -1,4 +1,4 @@
-"""A conversation as rows of a long page: each item is drawn once, and again when it changed."""
+"""A conversation as one long page of rows: each item is drawn once, and again when it changes."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
@@ -10,7 +10,7 @@ from codeloop.tui.widgets.transcript.highlights import Highlights
 
 Draw = Callable[[Item], list[Row]]
 KEPT = 400
-"""Blocks whose rows are kept; of those further from the screen only the height is."""
+"""How many blocks keep their rows; of farther ones only the height is kept."""
 
 EMPTY: Row = []
 
@@ -25,19 +25,19 @@ class Blocks:
         self._starts: list[int] = []
         self.height = 0
         self.blank: list[Row] = []
-        """What stands on a page without blocks."""
+        """The rows of an empty page."""
         self.highlights = Highlights()
-        """What of it is marked because it was looked for."""
+        """The search highlights."""
 
     def redraw(self, draw: Draw) -> None:
-        """Draw every item anew, for another width or other colours."""
+        """Redraw every item, for another width or theme."""
         self._draw = draw
         for block in self._list:
             self._fill(block)
         self._place(0)
 
     def sync(self, order: Sequence[str], changed: Iterable[str], items_of: Callable[[str], list[Item]]) -> int:
-        """Take in the messages as they are now: `order` names all, `changed` those whose items may be others.
+        """Update from the messages: `order` names all, `changed` those whose items may differ.
 
         Return the first row that may differ.
         """
@@ -56,7 +56,7 @@ class Blocks:
         return self._place(first if is_same else 0)
 
     def refresh(self, is_stale: Callable[[Item], bool]) -> bool:
-        """Draw again what changes with time; return whether there was any."""
+        """Redraw time-dependent items; return whether there were any."""
         first = len(self._list)
         for at, block in enumerate(self._list[-KEPT:], max(len(self._list) - KEPT, 0)):
             if is_stale(block.item):
@@ -88,7 +88,7 @@ class Blocks:
         return None
 
     def row(self, row: int) -> Row:
-        """Return one row of the page; one outside of it is empty, but for what stands on an empty page."""
+        """Return one row of the page; outside of it an empty one, or the empty page's."""
         if not self.height:
             return self.blank[row] if row < len(self.blank) else EMPTY
         at = bisect_right(self._starts, row) - 1
@@ -121,7 +121,7 @@ class Blocks:
                 block.rows = None
 
     def _update(self, message_id: str, before: list[Block], items: list[Item]) -> tuple[list[Block], int]:
-        """Return the blocks of a message as it is now, and how many at its top are as they were."""
+        """Return a message's current blocks, and how many at its top are unchanged."""
         known = {block.item.key: block for block in before}
         blocks: list[Block] = []
         kept = 0
@@ -146,7 +146,7 @@ class Blocks:
         return next((at for at in range(len(self._list) - 1, -1, -1) if self._list[at] is block), 0)
 
     def _place(self, first: int) -> int:
-        """Put every block from `first` on its row; return the first row that may differ."""
+        """Position every block from `first` on; return the first row that may differ."""
         is_grown = first == len(self._list) - 1 and len(self._starts) == len(self._list)
         del self._starts[first:]
         row, before = 0, None
@@ -168,7 +168,7 @@ class Blocks:
 
 
 def _is_dense(before: Block, block: Block) -> bool:
-    """Return whether two blocks stand without an empty row between them: calls that take one row each."""
+    """Return whether two blocks have no empty row between them: one-row calls."""
     return (
         isinstance(before.item, ToolItem)
         and isinstance(block.item, ToolItem)

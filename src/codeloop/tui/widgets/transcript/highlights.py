@@ -1,4 +1,4 @@
-"""What is found in the conversation, marked in the rows in which it stands."""
+"""Highlights of search matches in the conversation's rows."""
 
 import re
 from bisect import bisect_right
@@ -16,32 +16,32 @@ from codeloop.tui.widgets.transcript.block import Block
 from codeloop.tui.widgets.transcript.selection import highlight
 
 BETWEEN = r"[\s▌▎│]+"
-"""What stands between two words of a text that is laid out: blanks, and at the start of a row a bar."""
+"""Separators of words in laid out text: blanks, and a bar at the start of a row."""
 Spans = dict[int, list[tuple[int, int, int]]]
-"""By the number of a row: from which cell to which a text stands there, and the how-manieth it is."""
+"""Row number -> the cell ranges of matches, with the index of each match."""
 _MOST = 200
-"""Blocks whose spans are kept."""
+"""How many blocks' spans are cached."""
 
 
 class Highlights:
-    """Marks each occurrence of a text, and one of them more than the others. Nothing is marked without a text."""
+    """Highlights each occurrence of a text, and the current one stronger."""
 
     def __init__(self) -> None:
         self._pattern: re.Pattern[str] | None = None
         self._current: tuple[str, int] = ("", -1)
-        """The key of an item, and the how-manieth occurrence in it."""
+        """The current match: the key of its item, and its index there."""
         self._known: dict[int, tuple[list[Row], Spans]] = {}
 
     def show(self, query: str, key: str = "", ordinal: int = -1) -> None:
-        """Mark a text from now on; the occurrence of an item more than others."""
+        """Highlight a text, with an item's occurrence as the current one."""
         self._pattern = smart_pattern(query, BETWEEN) if query.strip() else None
         self._current = (key, ordinal)
         self._known.clear()
 
     def row_of(self, block: Block, rows: list[Row], ordinal: int) -> tuple[int, int]:
-        """Return in which of a block's rows an occurrence stands, and its number among those that are shown.
+        """Return the row of an occurrence in a block, and its index among the shown ones.
 
-        What is shown may have fewer than what is stored: the last one then counts, without any the first row.
+        The rows may show fewer than are stored: then the last one counts, or the first row.
         """
         first: dict[int, int] = {}
         for row, spans in sorted(self._spans(block, rows).items()):
@@ -58,7 +58,7 @@ class Highlights:
         return self._pattern is not None
 
     def mark(self, strip: Strip, place: tuple[Block, int] | None, margin: int, styles: Styles) -> Strip:
-        """Return a row of a block, `margin` cells from the left, with what is found in it marked."""
+        """Return a row of a block, `margin` cells from the left, with its matches highlighted."""
         if place is None or (rows := place[0].rows) is None:
             return strip
         for start, end, number in self._spans(place[0], rows).get(place[1], ()):
@@ -76,14 +76,14 @@ class Highlights:
 
 
 def _look(styles: Styles, *, is_current: bool) -> Style:
-    """Return how an occurrence looks; in the terminal's own colours, of which any may be any other's: reversed."""
+    """Return the style of an occurrence; reversed with the terminal's own colours, which are unknown."""
     if not styles.theme.background.startswith("#"):
         return Style(reverse=is_current, underline=True)
     return styles.of("background", "bold", on="warning") if is_current else styles.of("text", on="border")
 
 
 def _find(pattern: re.Pattern[str] | None, rows: Sequence[Row]) -> Spans:
-    """Return where a text stands in rows, across their ends too."""
+    """Return where a text occurs in rows, also across row ends."""
     texts = ["".join(segment.text for segment in row) for row in rows]
     starts = [0, *accumulate(len(text) + 1 for text in texts)]
     found: Spans = {}

@@ -12,19 +12,19 @@ class Selected(Message, namespace="transcript"):
 
 
 class PictureSeen(Message, namespace="transcript"):
-    """A picture is in sight that is not drawn, perhaps because nobody knows whether the terminal can."""
+    """A visible picture is not drawn, perhaps because the terminal was not queried yet."""
 
 
 class NearTop(Message, namespace="transcript"):
-    """The oldest message is nearly in sight: older ones are wanted."""
+    """The oldest message is nearly visible: older ones are needed."""
 
 
 class FollowChanged(Message, namespace="transcript"):
-    """The user has left the end of the conversation, or is there again."""
+    """The view stopped or resumed following the conversation's end."""
 
 
 class Toggled(Message, namespace="transcript"):
-    """An item should be opened or closed."""
+    """An item was clicked to be opened or closed."""
 
     def __init__(self, key: str, message_id: str) -> None:
         super().__init__()

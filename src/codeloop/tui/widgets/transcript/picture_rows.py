@@ -1,4 +1,4 @@
-"""Which rows of pictures are on the screen."""
+"""Tracks the picture rows on the screen."""
 
 from textual.geometry import Region
 from textual.widget import Widget
@@ -9,20 +9,20 @@ from codeloop.tui.widgets.transcript.messages import PictureSeen
 
 
 class PictureRows:
-    """The rows of pictures of a view that are in sight, and the words above them. `rows`: by the row of the screen."""
+    """The visible picture rows of a view, and captions. `rows`: by screen row."""
 
     def __init__(self, view: Widget) -> None:
         self.rows: dict[int, PictureRow] = {}
         self._view = view
 
     def take(self, y: int, row: Row, store: PictureStore | None) -> Row:
-        """Take in which row is on a row of the screen; return what is written on it."""
+        """Record the row shown on a screen row; return its segments."""
         if not isinstance(row, PictureRow):
             if self.rows:
                 self.rows.pop(y, None)
             return row
         if store is None and not self.rows:
-            self._view.post_message(PictureSeen().set_sender(self._view))  # who draws it is not who says it
+            self._view.post_message(PictureSeen().set_sender(self._view))  # the store draws it, not the caller
         self.rows[y] = row
         if row.place is None or store is None:
             return row
@@ -30,11 +30,11 @@ class PictureRows:
         return store.draw_row(row)
 
     def draw(self) -> None:
-        """Write the rows of pictures anew: more of these can be drawn, or fewer."""
+        """Rewrite the picture rows, after more or fewer can be drawn."""
         for y in self.rows:
             self._view.refresh(Region(0, y, self._view.size.width, 1))
 
 
 def is_drawn_on(row: Row) -> bool:
-    """Return whether a picture is drawn on a row: marks would take it away."""
+    """Return whether a picture is drawn on a row, which highlights would erase."""
     return isinstance(row, PictureRow) and row.place is not None

@@ -1,4 +1,4 @@
-"""The scroll bar of a conversation, which moves with nearly every frame while a model writes."""
+"""A cheap scroll bar for the conversation: it moves with nearly every frame while a model writes."""
 
 from math import ceil
 from operator import methodcaller
@@ -11,18 +11,18 @@ from textual.strip import Strip
 from codeloop.tui.widgets.base import app_of
 
 EIGHTHS = 8
-"""Of a row: how finely the bar is drawn."""
+"""Steps per row: the resolution of the bar."""
 
 
 class PlainScrollBar(ScrollBar):
-    """Draws each kind of row once: the library's own one draws every row by itself, at more cost than the text."""
+    """Draws each kind of row once; Textual's own bar draws every row, at more cost than the text."""
 
     _kept: tuple[tuple[object, ...], list[Strip]] | None = None
-    """The rows that were drawn last, by what they depend on."""
+    """The cached rows, by their inputs."""
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Return rows of the bar."""
-        if not self.is_attached:  # a tab that is closed may be drawn once more
+        if not self.is_attached:  # a closed tab may be drawn once more
             return [Strip.blank(crop.width)] * crop.height
         bar = self.render()
         if not isinstance(bar, ScrollBarRender) or not self.vertical:
@@ -54,15 +54,15 @@ class PlainScrollBar(ScrollBar):
 
 
 def make_scroll_bar(view: ScrollView) -> ScrollBar:
-    """Make and start such a bar for a view, hidden at first."""
+    """Create and mount a bar for a view, hidden at first."""
     bar = PlainScrollBar(name="vertical", thickness=view.scrollbar_size_vertical)
     bar.display = False
-    methodcaller("_start_widget", view, bar)(app_of(view))  # as the library starts its own
+    methodcaller("_start_widget", view, bar)(app_of(view))  # like Textual starts its own
     return bar
 
 
 def move_bar(view: ScrollView, total: int, position: float, before: tuple[int, int, int]) -> tuple[int, int, int]:
-    """Move a view's bar, but only if it would look different: drawing it costs as much as the text.
+    """Move a view's bar, but only if its look changes: drawing it costs as much as the text.
 
     Its look (returned, and that of `before`): the bar's own rows, where its thumb begins and how long that is, in
     eighths of a row. `total`: the rows of the page.

@@ -1,4 +1,4 @@
-"""Selects with the mouse: characters, after a double click words, after a triple click rows; the edge scrolls."""
+"""Mouse selection: characters, by double click words, by triple click rows; scrolls at the edges."""
 
 from bisect import bisect_right
 from collections.abc import Callable
@@ -26,11 +26,11 @@ EDGE = 0.05
 """Seconds between two steps while the mouse is beyond the edge."""
 _FASTEST = 6
 _IN_WORDS = frozenset("_-./~:@%+#?&=$\\·")
-"""What belongs to a word beside letters and digits: paths and addresses are words."""
+"""Word characters besides letters and digits, so that paths and URLs are words."""
 
 
 class Selection:
-    """What is selected of the rows of a view. It stays to be seen after the button is released.
+    """The selection of a view's rows. It stays visible after the button is released.
 
     `text_of` returns the text of a row of the page as it is drawn; `scroll` scrolls by some rows, up is negative.
     """
@@ -40,11 +40,11 @@ class Selection:
         self._text_of = text_of
         self._scroll_by = scroll
         self.chosen: tuple[Place, Place] | None = None
-        """What is selected: from a cell on, and up to another."""
+        """The selection: its first cell, and its end."""
         self.is_selecting = False
         """Whether the button is held."""
         self.has_dragged = False
-        """Whether the mouse has moved since the button was pressed: what comes of that is no click."""
+        """Whether the mouse has moved since the button was pressed, so that it is no click."""
         self._pressed: tuple[float, Place] = (0.0, (-1, -1))
         self._clicks = 0
         self._began: tuple[Place, Place] = ((0, 0), (0, 0))
@@ -52,13 +52,13 @@ class Selection:
         self._edge: Timer | None = None
 
     def forget(self) -> None:
-        """Select nothing any more."""
+        """Clear the selection."""
         if self.chosen is not None:
             self.chosen = None
             self._view.refresh()
 
     def move(self, rows: int) -> None:
-        """Keep what is selected although it stands on other rows now."""
+        """Shift the selection by some rows."""
         if self.chosen is not None:
             (top, left), (bottom, right) = self.chosen
             self.chosen = (top + rows, left), (bottom + rows, right)
@@ -66,14 +66,14 @@ class Selection:
         self._began = (top + rows, left), (bottom + rows, right)
 
     def span(self, row: int) -> tuple[int, int] | None:
-        """Return which cells of a row are selected; none of an end that is open: -1."""
+        """Return the selected cells of a row; -1 for an open end."""
         if self.chosen is None or not self.chosen[0][0] <= row <= self.chosen[1][0]:
             return None
         (top, left), (bottom, right) = self.chosen
         return left if row == top else 0, right if row == bottom else -1
 
     def press(self, event: events.MouseDown) -> None:
-        """Begin to select where the button is pressed."""
+        """Start a selection at the pointer."""
         self._mouse = event.x, event.y
         place, (time, before) = self._place(), self._pressed
         is_again = place == before and event.time - time < AGAIN
@@ -87,7 +87,7 @@ class Selection:
             self._choose()
 
     def release(self, event: events.MouseUp) -> str:
-        """End the selection where the button is released, and return its text."""
+        """End the selection at the pointer, and return its text."""
         self.drag(event)
         self._rest()
         self.is_selecting = False
@@ -114,7 +114,7 @@ class Selection:
 
     @property
     def _beyond(self) -> int:
-        """How far the mouse is beyond the edge. The first row of a view may be the screen's: it is the edge already."""
+        """How far the mouse is beyond the edge. The view's first row counts, since it may be the screen's."""
         y, began = self._mouse[1], self._began[0][0] - round(self._view.scroll_y)
         return min(y, 0) - 1 if y <= 0 < began else max(y - self._view.size.height + 1, 0)
 
@@ -156,7 +156,7 @@ class Selection:
 
 
 def extend_to_unit(text: str, cell: int, unit: Unit) -> tuple[int, int]:
-    """Return from which cell to which the character, word or row reaches that stands in a cell of a row."""
+    """Return the cell range of the character, word or row at a cell of a row."""
     if unit == "row":
         return 0, cell_len(text)
     found = clusters(text)
@@ -174,14 +174,14 @@ def extend_to_unit(text: str, cell: int, unit: Unit) -> tuple[int, int]:
 
 
 def _kind(character: str) -> str:
-    """Return a character's kind for a double click, "word" or "blank"; "": it stands for itself."""
+    """Return a character's class for a double click, "word" or "blank"; "": a class of its own."""
     if character.isalnum() or character in _IN_WORDS:
         return "word"
     return "blank" if character.isspace() else ""
 
 
 def highlight(strip: Strip, span: tuple[int, int], style: Style) -> Strip:
-    """Return a row of which some cells look selected."""
+    """Return a row with some cells in the selection's style."""
     start, end = span
     length = strip.cell_length
     end = length if end == -1 else min(end, length)

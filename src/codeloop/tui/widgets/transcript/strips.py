@@ -1,4 +1,4 @@
-"""Rows as the library writes them, each made once: a row that has only moved is not made again."""
+"""Caches Textual strips of rows: a row that only moved is not created again."""
 
 from rich.segment import Segment
 from rich.style import Style
@@ -22,12 +22,12 @@ class RowStrips:
         """By the identity of their rows."""
 
     def restyle(self, base: Style) -> None:
-        """Make all of them again, on another style."""
+        """Drop all strips, for another base style."""
         self._base, self._ground = base, None
         self._made.clear()
 
     def keep(self, most: int) -> None:
-        """Forget all of them if there are more than so many."""
+        """Drop all strips if there are more than so many."""
         if len(self._made) > most:
             self._made.clear()
 

@@ -1,4 +1,4 @@
-"""The conversation on the screen: rows of a document, of which only those in sight are drawn."""
+"""The conversation widget: a page of rows, of which only the visible ones are drawn."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import cast
@@ -25,26 +25,26 @@ from codeloop.tui.widgets.transcript.selection import Selection, highlight
 from codeloop.tui.widgets.transcript.strips import RowStrips
 
 Greeting = Callable[[Canvas, int], list[Row]]
-"""Returns what stands on so many rows of the screen as long as nothing was said."""
+"""Returns the greeting, for so many rows, of an empty conversation."""
 ItemsOf = Callable[[str], list[Item]]
 MARGIN = 2
-"""Columns on the left and the right of what is said."""
+"""Columns of margin on the left and the right."""
 REVERSED = Style(color="default", bgcolor="default", bold=False, dim=False, reverse=True)
 KEPT = 4
-"""Screens of rows that are kept as they were drawn."""
+"""How many screens of rows are cached."""
 
 
 class Transcript(ScrollView, can_focus=False):
-    """Shows the messages of a session; stays at the end while it grows, unless the user has scrolled up."""
+    """Shows the messages of a session; follows the end while it grows, unless the user has scrolled up."""
 
     DEFAULT_CSS = """
     Transcript { height: 1fr; margin-bottom: 1; overflow-x: hidden; overflow-y: scroll; scrollbar-size-vertical: 1; }
     """
 
     follows = var(default=True, init=False)
-    """Whether the end stays in sight."""
+    """Whether the view follows the end."""
 
-    ALLOW_SELECT = False  # the library's own selection knows nothing of rows that are not drawn
+    ALLOW_SELECT = False  # Textual's own selection does not know undrawn rows
 
     Selected = Selected
     PictureSeen = PictureSeen
@@ -67,31 +67,31 @@ class Transcript(ScrollView, can_focus=False):
 
     @property
     def vertical_scrollbar(self) -> ScrollBar:
-        """The bar at the right, made when it is first asked for."""
+        """The scroll bar, created at first use."""
         if self._vertical_scrollbar is None:
             self._vertical_scrollbar = make_scroll_bar(self)
         return self._vertical_scrollbar
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
-        """Begin to select."""
+        """Start a selection."""
         if event.button == 1:
             self.selection.press(event)
             self.capture_mouse()
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
-        """Select up to where the mouse is."""
+        """Extend the selection to the mouse."""
         if self.selection.is_selecting:
             self.selection.drag(event)
 
     def on_mouse_up(self, event: events.MouseUp) -> None:
-        """Hand over what is selected."""
+        """Post the selected text."""
         if self.selection.is_selecting:
             self.release_mouse()
             if text := self.selection.release(event):
                 self.post_message(self.Selected(text))
 
     def restyle(self, canvas: Canvas) -> None:
-        """Draw everything for another canvas; its width is taken from the widget."""
+        """Redraw everything for another canvas, with the widget's width."""
         width = max(self.size.width - 2 * MARGIN, 10) if self.size.width else canvas.width
         self.canvas = canvas = replace(canvas, width=width)
         self._renderer = Renderer(canvas)
@@ -106,7 +106,7 @@ class Transcript(ScrollView, can_focus=False):
             self.scroll_to(y=share * self.max_scroll_y, animate=False)
 
     def sync(self, order: Sequence[str], changed: Iterable[str], items_of: ItemsOf) -> bool:
-        """Show the messages as they are now; what is in sight stays where it is. Return whether it has scrolled."""
+        """Update the messages, keeping the visible rows in place. Return whether it has scrolled."""
         top, before = round(self.scroll_y), self.blocks.height
         anchor = self.blocks.block_at(top)
         at = self.blocks.top_of(anchor.item.key) if anchor is not None and not self.follows else None
@@ -118,12 +118,12 @@ class Transcript(ScrollView, can_focus=False):
                 self.selection.move(now - at)
                 self.scroll_to(y=top + now - at, animate=False)
         row = max(first - round(self.scroll_y), 0)
-        if row < self.size.height:  # a scroll draws everything by itself
+        if row < self.size.height:  # scrolling redraws everything anyway
             self.refresh(Region(0, row, self.size.width, self.size.height - row))
         return round(self.scroll_y) != top
 
     def tick(self) -> None:
-        """Draw again what changes with time: calls that run."""
+        """Redraw time-dependent items: running calls."""
         if self.blocks.refresh(self._renderer.is_timed):
             self._update_size()
             self.refresh()
@@ -138,14 +138,14 @@ class Transcript(ScrollView, can_focus=False):
         self._go(self.scroll_y + rows)
 
     def render_line(self, y: int) -> Strip:
-        """Return one row of the screen, as the library looks for what the mouse has pointed at."""
+        """Return one row of the screen, for Textual's lookup of the mouse target."""
         return self._strips.strip(self.blocks.row(y + round(self.scroll_y)), self.scrollable_content_region.width)
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Return rows of the screen: those from before are the same objects, and ready to be written."""
+        """Return rows of the screen; unchanged ones are the same objects."""
         top = round(self.scroll_y)
         self._strips.keep(KEPT * max(crop.height, 1))
-        width = self.scrollable_content_region.width  # asked once: the library works it out anew each time
+        width = self.scrollable_content_region.width  # read once: Textual computes it each time
         strips: list[Strip] = []
         is_whole = crop.x == 0 and crop.right >= width
         for number in range(top + crop.y, top + crop.bottom):
@@ -164,7 +164,7 @@ class Transcript(ScrollView, can_focus=False):
         return " " * MARGIN + Strip(self.blocks.row(row)).text
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Stay at the end once the user has scrolled there; ask for older messages near the top."""
+        """Follow the end once the user has scrolled there; request older messages near the top."""
         if round(old_value) != round(new_value):
             self.refresh(self.size.region)
         self._bar = move_bar(self, self.blocks.height, new_value, self._bar)
@@ -178,17 +178,17 @@ class Transcript(ScrollView, can_focus=False):
             self.post_message(self.NearTop())
 
     def watch_follows(self) -> None:
-        """Say that the user has left the end, or is there again."""
+        """Post that following the end stopped or resumed."""
         self.post_message(self.FollowChanged())
 
     def on_resize(self, _event: events.Resize) -> None:
-        """Draw for the new width."""
+        """Redraw for the new width."""
         if self.size.width and self.canvas.width != max(self.size.width - 2 * MARGIN, 10):
             self.restyle(self.canvas)
         self._update_size()
 
     def on_click(self, event: events.Click) -> None:
-        """Open what was clicked."""
+        """Open the clicked item."""
         if self.selection.has_dragged or event.chain > 1:
             return
         meta = event.style.meta
@@ -199,9 +199,9 @@ class Transcript(ScrollView, can_focus=False):
         self.toggle([event.y], is_marked="toggle" in meta)
 
     def toggle(self, rows: Iterable[int], *, is_marked: bool = False) -> bool:
-        """Open or close what is on the first of these rows of the screen that can be; return whether something is.
+        """Open or close the first such item on these screen rows; return whether there is one.
 
-        `is_marked`: they say so.
+        `is_marked`: only rows marked as such.
         """
         blocks = (self.blocks.block_at(y + round(self.scroll_y)) for y in rows)
         for block in blocks:
@@ -218,14 +218,12 @@ class Transcript(ScrollView, can_focus=False):
             self.blocks.blank = self._greeting(self.canvas, self.size.height)
         size = Size(self.size.width, self.blocks.height)
         if size != self.virtual_size:
-            self.set_reactive(
-                cast("Reactive[Size]", Widget.virtual_size), size
-            )  # nothing around it moves: no new layout
+            self.set_reactive(cast("Reactive[Size]", Widget.virtual_size), size)  # nothing else moves: no new layout
             self._bar = move_bar(self, self.blocks.height, self.scroll_y, self._bar)
         if self.follows and not self.selection.is_selecting:
             self.scroll_to(y=self.max_scroll_y, animate=False)
 
 
 def _mark(styles: Styles) -> Style:
-    """Return how what is selected looks; in the terminal's own colours, of which any may be any other's: reversed."""
+    """Return the selection's style; reversed with the terminal's own colours, which are unknown."""
     return styles.of("background", on="primary") if styles.theme.background.startswith("#") else REVERSED

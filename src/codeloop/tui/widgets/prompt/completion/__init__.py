@@ -1,1 +1,1 @@
-"""What can be completed in the prompt."""
+"""Completion in the prompt."""

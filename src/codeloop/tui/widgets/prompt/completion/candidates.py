@@ -1,4 +1,4 @@
-"""What can stand in the place of what is typed, best first."""
+"""The candidates of a completion, best first."""
 
 from msgspec import Struct
 
@@ -9,13 +9,13 @@ from codeloop.tui.widgets.prompt.completion.trigger import Trigger, mention
 from codeloop.tui.widgets.prompt.history.prompt_store import PromptStore
 
 _SYMBOL = 2
-"""Letters from which on symbols are looked for."""
+"""The fewest letters for a search of symbols."""
 _USED = 5
-"""Names that were mentioned before and are offered first."""
+"""How many earlier mentions are offered first."""
 
 
 class ArgumentValues(Struct, frozen=True):
-    """What the argument of a command can be. `typed`: what was typed behind its name; `base`: all before the value."""
+    """The values of a command's argument. `typed`: the text after its name; `base`: all before the value."""
 
     command: str = ""
     typed: str = ""
@@ -24,7 +24,7 @@ class ArgumentValues(Struct, frozen=True):
     values: tuple[str, ...] = ()
 
     def rows(self, now: Trigger) -> list[CompletionRow]:
-        """Return the values for what is typed now; until a new answer comes, those that still fit."""
+        """Return the values for the current text; until a new answer comes, those that still match."""
         if now.query != self.command or not now.typed.startswith(self.base):
             return []
         more = now.typed[len(self.base) :]
@@ -35,7 +35,7 @@ class ArgumentValues(Struct, frozen=True):
 
 
 class Candidates:
-    """Keeps the last answers of a completer, so that there is something to show at once."""
+    """Caches a completer's last answers, to show something at once."""
 
     def __init__(self, completer: Completer, store: PromptStore) -> None:
         self.commands: list[PromptCommand] = []
@@ -59,7 +59,7 @@ class Candidates:
         return self._mentions(now), 0
 
     async def load(self, now: Trigger) -> None:
-        """Ask anew for what there is of a kind, when it begins to be typed."""
+        """Reload the candidates of a kind, when typing of it starts."""
         if now.kind == "mention":
             self._agents = await self._completer.agents()
             self._resources = await self._completer.resources()
@@ -67,11 +67,11 @@ class Candidates:
             self.commands = await self._completer.commands()
 
     def is_completed(self, now: Trigger) -> bool:
-        """Return whether the arguments that are typed can be completed."""
+        """Return whether the typed arguments can be completed."""
         return now.kind == "arguments" and any(row.name == now.query and row.is_completed for row in self.commands)
 
     async def values(self, now: Trigger, *, is_wanted: bool = False) -> None:
-        """Ask what the argument can be that is typed; `is_wanted`: also of a server that is not connected."""
+        """Load the values of the typed argument; `is_wanted`: also from a server that is not connected."""
         found = await self._completer.arguments(now.query, now.typed, is_wanted=is_wanted)
         base = now.typed[: len(now.typed) - len(found.replaces)]
         self._values = ArgumentValues(now.query, now.typed, base, found.argument, tuple(found.values))
@@ -83,7 +83,7 @@ class Candidates:
         self._files, self._symbols = files, symbols
 
     def forget(self) -> None:
-        """Forget what was found for another word."""
+        """Drop the results of another word."""
         self._files, self._symbols = [], []
         self._values = ArgumentValues()
 

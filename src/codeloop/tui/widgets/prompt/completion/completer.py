@@ -1,4 +1,4 @@
-"""What can be completed in the prompt, and where that is asked for."""
+"""The sources of completions in the prompt."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -30,7 +30,7 @@ Kind = Literal["file", "folder", "agent", "symbol", "resource", "command", "argu
 
 
 class CompletionRow(Struct, frozen=True):
-    """Something that can stand in the place of what is typed. `text`: what is inserted; `detail`: what it is."""
+    """A candidate. `text`: what is inserted; `detail`: its description."""
 
     text: str
     kind: Kind
@@ -39,7 +39,7 @@ class CompletionRow(Struct, frozen=True):
 
 
 class PromptCommand(Struct, frozen=True):
-    """A command for `/`: its name, its arguments as they are written in the help, and what it does.
+    """A slash command: its name, its arguments as shown in the help, and its description.
 
     `is_completed`: its source can complete its arguments. `also`: other names, if no command has them.
     """
@@ -52,7 +52,7 @@ class PromptCommand(Struct, frozen=True):
 
 
 class Completer(Protocol):
-    """Looks up what can be completed. Nothing raises; failures return nothing."""
+    """A source of completions. Methods never raise; failures return nothing."""
 
     async def files(self, query: str) -> list[str]:
         """Return the paths that fit, best first; a folder's ends in `/`."""
@@ -67,7 +67,7 @@ class Completer(Protocol):
         ...
 
     async def resources(self) -> list[CompletionRow]:
-        """Return the resources of MCP servers that can be mentioned, as far as they are known."""
+        """Return the known resources of MCP servers that can be mentioned."""
         ...
 
     async def commands(self) -> list[PromptCommand]:
@@ -86,7 +86,7 @@ class Completer(Protocol):
 
 
 class ClientCompleter:
-    """Asks a client. `own`: the commands of the program, which go before the server's of the same name.
+    """Completes through a client. `own`: the program's commands, which precede the server's of the same name.
 
     `directory`: what paths are relative to.
     """
@@ -112,7 +112,7 @@ class ClientCompleter:
         return []
 
     async def agents(self) -> list[CompletionRow]:
-        """Return the agents that a prompt can hand work to."""
+        """Return the subagents that a prompt can mention."""
         with suppress(CodeloopError):
             found = await self._client.call(AGENT_LIST, NoArguments())
             return [
@@ -123,7 +123,7 @@ class ClientCompleter:
         return []
 
     async def resources(self) -> list[CompletionRow]:
-        """Return the resources that servers were known to have."""
+        """Return the known resources of servers."""
         with suppress(CodeloopError):
             found = await self._client.call(RESOURCE_LIST, NoArguments())
             return [
@@ -165,7 +165,7 @@ class ClientCompleter:
 
 
 def _symbol(name: str, location: object, directory: str) -> CompletionRow | None:
-    """Return a symbol as a mention of its lines, from where a language server says it is."""
+    """Return a symbol as a mention of its lines, from its location."""
     match location:
         case {"uri": str(uri), "range": {"start": {"line": int(first)}, "end": {"line": int(last)}}}:
             path = unquote(uri.removeprefix("file://")).removeprefix(f"{directory.rstrip('/')}/")

@@ -1,4 +1,4 @@
-"""Completes what is typed: keeps the list above the editor, and puts in what is chosen."""
+"""Drives completion: updates the list above the editor, and inserts the chosen candidate."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -14,7 +14,7 @@ from codeloop.tui.widgets.prompt.history.prompt_store import PromptStore
 
 
 class Completions:
-    """What is completed now. `spawn` runs what has to be waited for, so that typing never waits."""
+    """The current completion. `spawn` runs slow work in the background, so that typing never waits."""
 
     def __init__(
         self,
@@ -33,10 +33,10 @@ class Completions:
         self._asked: Trigger | None = None
         self._is_waiting = self._is_closed = self._is_moved = False
         self._takes_first = False
-        """Tab was pressed before an answer came."""
+        """Whether Tab was pressed before an answer came."""
 
     def actions(self) -> dict[str, Callable[[], bool]]:
-        """Return the keys' actions, by name."""
+        """Return the actions by name."""
         return {
             "completion_enter": self._enter,
             "completion_accept": self._accept,
@@ -46,7 +46,7 @@ class Completions:
         }
 
     def update(self) -> None:
-        """Follow what is typed."""
+        """Update for the current text."""
         buffer = self._editor.buffer
         now = None
         if self._editor.mode == "prompt" and self._editor.is_writing and buffer.anchor is None and buffer.text:
@@ -97,7 +97,7 @@ class Completions:
                 self._put(self._popup.rows[0])
 
     async def _complete(self, now: Trigger, *, is_wanted: bool = False) -> None:
-        """Ask what the argument can be that is typed."""
+        """Load the values of the typed argument."""
         await asyncio.sleep(PROMPT_DEBOUNCE.seconds)
         if self._asked is now and self._candidates.is_completed(now):
             await self._candidates.values(now, is_wanted=is_wanted)
@@ -133,7 +133,7 @@ class Completions:
         return self._trigger is not None and self._trigger.kind == "arguments"
 
     def _enter(self) -> bool:
-        """Take what is chosen; what is typed in full already, or a command that can do without more, is sent."""
+        """Accept the choice; a fully typed one, or a command without required arguments, is sent."""
         now, chosen = self._trigger, self._popup.chosen
         if now is None or not self._popup.rows or chosen < 0:
             return False
@@ -145,7 +145,7 @@ class Completions:
         return command is None or bool(command.arguments and not command.arguments.startswith("["))
 
     def take(self, index: int) -> bool:
-        """Put in a row of the list."""
+        """Insert a row of the list."""
         self._put(self._popup.rows[index])
         return True
 

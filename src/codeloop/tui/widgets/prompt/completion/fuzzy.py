@@ -1,10 +1,10 @@
-"""How well a name fits what was typed. Pure."""
+"""Fuzzy matching of names. Pure."""
 
 from collections.abc import Iterable
 
 
 def fit(query: str, name: str) -> float | None:
-    """Return how well a name fits, more is better; None: the letters of the query are not in it in this order."""
+    """Return a name's score, higher is better; None: it does not contain the query's letters in order."""
     typed, text = query.lower(), name.lower()
     if not typed:
         return 0.0
@@ -26,6 +26,6 @@ def fit(query: str, name: str) -> float | None:
 
 
 def rank(query: str, names: Iterable[str]) -> list[str]:
-    """Return the names that fit, best first; of equals, the one that came first."""
+    """Return the matching names, best first; ties keep their order."""
     fitting = [(score, name) for name in names if (score := fit(query, name)) is not None]
     return [name for _, name in sorted(fitting, key=lambda pair: -pair[0])]

@@ -1,4 +1,4 @@
-"""The list above the prompt: what can be completed, or what the history search found."""
+"""The list above the prompt: completions, or results of the history search."""
 
 from collections.abc import Sequence
 
@@ -77,13 +77,13 @@ class CompletionPopup(Widget):
         return min(len(self.rows), ROWS)
 
     def on_click(self, event: events.Click) -> None:
-        """Take the row that is pointed at."""
+        """Accept the clicked row."""
         at = event.get_content_offset(self)
         if at is not None and self._top + at.y < len(self.rows):
             self.post_message(self.Picked(self._top + at.y))
 
     def render_line(self, y: int) -> Strip:
-        """Draw a row: its name, and what it is where there is room."""
+        """Draw a row: its name, and its description where there is room."""
         base, cells = self.rich_style, self.content_size.width
         index = self._top + y
         if index >= len(self.rows):
@@ -107,7 +107,7 @@ class CompletionPopup(Widget):
 
     @property
     def _arrows(self) -> str:
-        """Where there is more."""
+        """Marks at the ends of a longer list."""
         is_below = self._top + ROWS < len(self.rows)
         return "↕" if self._top and is_below else "↓" if is_below else "↑"
 

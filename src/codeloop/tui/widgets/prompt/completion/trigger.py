@@ -1,4 +1,4 @@
-"""What the user is in the middle of typing: a command, a mention, or nothing that is completed. Pure."""
+"""Detects what is being typed: a command, a mention, or nothing to complete. Pure."""
 
 import re
 from typing import Literal
@@ -14,9 +14,9 @@ _WINDOW = 400
 
 
 class Trigger(Struct, frozen=True):
-    """What is completed between two places of the text. `query`: what was typed of it; `range`: `#10-20` behind it.
+    """A completable range of the text. `query`: the typed part; `range`: `#10-20` after it.
 
-    Of arguments, `query` is the command's name and `typed` what stands behind it.
+    For arguments, `query` is the command's name and `typed` the text after it.
     """
 
     kind: Literal["command", "arguments", "mention"]

@@ -1,4 +1,4 @@
-"""Large contents of chips: each in a file of its own, named by what is in it, so that it is written once."""
+"""Stores large chip contents, each in a file named by its hash."""
 
 import hashlib
 import os

@@ -1,4 +1,4 @@
-"""What is being written and what waits to be sent, in files that outlive their process: whoever comes next has them."""
+"""Stores drafts and queued prompts in files that a later process takes over."""
 
 import os
 from contextlib import ExitStack, suppress
@@ -14,7 +14,7 @@ from codeloop.tui.widgets.prompt.history.stored_prompt import StoredPrompt
 
 
 class DraftFiles:
-    """Files of many processes in `folder`; a process holds a lock as long as it lives, and its files are its own."""
+    """Files of many processes in `folder`; each process holds a lock while it lives, and owns its files."""
 
     def __init__(self, folder: Path, contents: ChipContents) -> None:
         self._folder = folder
@@ -41,7 +41,7 @@ class DraftFiles:
         self._write(f"{key}-queue", msgspec.json.encode(prompts) if prompts else b"")
 
     def load_queue(self, key: str) -> list[PromptEntry]:
-        """Return the prompts that wait, also those of a process that is gone."""
+        """Return the queued prompts, including those of an ended process."""
         self.adopt(f"{key}-queue")
         try:
             data = read_start(self._path(f"{key}-queue"), PROMPT_BLOB.value)
@@ -50,7 +50,7 @@ class DraftFiles:
             return []
 
     def adopt(self, key: str) -> bool:
-        """Take over the latest draft of a session from a process that is gone; only one process can rename it.
+        """Take over the latest draft of a session from an ended process; only one process can rename it.
 
         Return whether there was one.
         """
@@ -66,10 +66,10 @@ class DraftFiles:
         return False
 
     def close(self) -> None:
-        """Let others take over what is left."""
+        """Release the remaining files for other processes."""
         self._life.close()
         if self._is_alive:
-            with suppress(OSError):  # a file without a lock says nothing
+            with suppress(OSError):  # a file without a lock proves nothing
                 (self._folder / f"{self._own}.alive").unlink(missing_ok=True)
         self._is_alive = False
 
@@ -92,7 +92,7 @@ class DraftFiles:
 
 
 def _is_left(path: Path) -> bool:
-    """Return whether the process that wrote a draft is gone."""
+    """Return whether the process that wrote a draft has ended."""
     alive = path.with_name(f"{path.name.split('.')[-2]}.alive")
     try:
         with lock(alive, 0):

@@ -1,4 +1,4 @@
-"""Keeps what is being typed, so that no crash and no closed terminal loses a word of it; and what is put aside."""
+"""Saves the draft, so that no crash or closed terminal loses it; and handles the stash."""
 
 from collections.abc import Callable
 
@@ -9,13 +9,13 @@ from codeloop.tui.widgets.prompt.history.prompt_store import PromptStore
 from codeloop.tui.widgets.prompt.history.stored_prompt import StoredPrompt
 
 NEW = "new"
-"""The draft of a session that does not exist yet."""
+"""The key of the draft of a session that does not exist yet."""
 _EMPTY = StoredPrompt("")
 RESTORED = "What you were typing when the program ended is back."
 
 
 class DraftKeeper:
-    """The draft of the session that is shown. `later` calls a function a moment from now; `note` shows a message."""
+    """The draft of the shown session. `later` calls a function a moment from now; `note` shows a message."""
 
     def __init__(
         self,
@@ -38,13 +38,13 @@ class DraftKeeper:
         return {"stash_push": self.push, "stash_pop": self.pop}
 
     def schedule_write(self) -> None:
-        """Have the draft written soon."""
+        """Schedule writing of the draft."""
         if not self._is_due:
             self._is_due = True
             self._later(self.write)
 
     def write(self) -> None:
-        """Write the draft now, if it is not as it was written last."""
+        """Write the draft now, if it changed."""
         self._is_due = False
         kept = self._editor.stored_prompt
         if kept == self._written:
@@ -58,9 +58,9 @@ class DraftKeeper:
             self._has_failed = True
 
     def enter(self, session: str) -> None:
-        """Show the draft of another session; the one of this session waits.
+        """Save this session's draft, and show another session's.
 
-        What was typed before there was a session, as while one is opened at the start, goes along.
+        Text typed before a session existed (while one is opened at the start) is carried over.
         """
         typed = self._editor.stored_prompt
         is_new = (typed.text, typed.mode) != (self._loaded.text, self._loaded.mode)
@@ -81,7 +81,7 @@ class DraftKeeper:
             self._editor.load(typed)
 
     def rename(self, session: str) -> None:
-        """Go on with the same draft in a session that has just got its id."""
+        """Keep the draft for a session that has just got its id."""
         if session != self.session:
             try:
                 self._store.drafts.save(self.session, None)
@@ -91,7 +91,7 @@ class DraftKeeper:
             self.write()
 
     def push(self) -> bool:
-        """Put what is typed aside."""
+        """Push the draft onto the stash."""
         kept = self._editor.stored_prompt
         if not kept.text.strip():
             return False
@@ -100,7 +100,7 @@ class DraftKeeper:
         return True
 
     def pop(self, index: int = -1) -> bool:
-        """Take back what was put aside; what is typed now is put aside in its place."""
+        """Pop a prompt from the stash; the current draft is stashed instead."""
         try:
             found = self._store.pop(index)
         except OSError as error:
@@ -113,7 +113,7 @@ class DraftKeeper:
         return True
 
     def put(self, kept: StoredPrompt) -> None:
-        """Have a prompt stand here. What is typed is put aside; if it can't be, it follows the prompt."""
+        """Put a prompt into the editor. The draft is stashed, or if that fails, follows the prompt."""
         self.push()
         if self._editor.buffer.text.strip():
             self._precede(kept)
@@ -121,7 +121,7 @@ class DraftKeeper:
             self._editor.load(kept)
 
     def give_back(self, kept: StoredPrompt) -> None:
-        """Have a prompt that was not sent stand here again; if something is being typed, the prompt is put aside."""
+        """Return an unsent prompt to the editor; if there is a draft, the prompt is stashed."""
         if not self._editor.buffer.text.strip():
             self._editor.load(kept)
         elif not self._put_aside(kept):
@@ -133,7 +133,7 @@ class DraftKeeper:
         self._editor.update()
 
     def _put_aside(self, kept: StoredPrompt) -> bool:
-        """Put a prompt aside; return whether it could be kept."""
+        """Stash a prompt; return whether it was stored."""
         try:
             self._store.push(kept)
         except OSError as error:

@@ -1,4 +1,4 @@
-"""Brings back what was sent before: with the arrow keys, or by looking for it."""
+"""Recalls earlier prompts: with the arrow keys, or by search."""
 
 from collections.abc import Callable
 
@@ -15,7 +15,7 @@ _SHOWN = 50
 
 
 class HistorySearch:
-    """Where the user is in the history. Prompts that are changed while they are looked at stay until one is sent."""
+    """The position in the history. Edits of recalled prompts are kept until one is sent."""
 
     def __init__(self, editor: PromptEditor, popup: CompletionPopup, store: PromptStore) -> None:
         self.is_searching = False
@@ -24,7 +24,7 @@ class HistorySearch:
         self._store = store
         self._history: list[StoredPrompt] = []
         self._at = 0
-        """How many prompts back; 0: what is being typed."""
+        """How many prompts back; 0: the draft."""
         self._changed: dict[int, StoredPrompt] = {}
         self._hits: list[StoredPrompt] = []
         self._before: StoredPrompt | None = None
@@ -38,7 +38,7 @@ class HistorySearch:
         }
 
     def forget(self) -> None:
-        """Begin at the end again: something was sent."""
+        """Reset to the end, after sending."""
         self._at = 0
         self._changed.clear()
         self.end_search()
@@ -63,7 +63,7 @@ class HistorySearch:
         return True
 
     def _search(self) -> bool:
-        """Look for what stands in the prompt; once more: the next hit."""
+        """Search for the prompt's text; again: the next hit."""
         if self.is_searching:
             if self._popup.rows:
                 self._popup.move(1)
@@ -75,7 +75,7 @@ class HistorySearch:
         return True
 
     def update(self) -> None:
-        """Show what fits what is typed."""
+        """Show the matching prompts."""
         typed = self._editor.buffer.text.lower()
         words = typed.split()
         seen: dict[str, StoredPrompt] = {}
@@ -95,7 +95,7 @@ class HistorySearch:
         self._editor.refresh()
 
     def accept(self, index: int) -> bool:
-        """Take a hit into the prompt, or what is typed if there is none; nothing is sent."""
+        """Put a hit into the prompt, or the typed text if there is none, without sending."""
         found = self._store.contents.unpack(self._hits[max(index, 0)]) if self._hits else None
         self.end_search()
         if found is not None:
@@ -103,7 +103,7 @@ class HistorySearch:
         return True
 
     def cancel(self) -> bool:
-        """Go back to what was typed before."""
+        """Restore the draft."""
         before = self._before
         self.end_search()
         if before is not None:

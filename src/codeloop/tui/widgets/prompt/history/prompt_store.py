@@ -1,4 +1,4 @@
-"""What the prompt remembers in a project: history, drafts, what was put aside, which files were mentioned often."""
+"""The prompt's stored data of a project: history, drafts, stash, frequent mentions."""
 
 import os
 from collections.abc import Iterator
@@ -67,14 +67,14 @@ class PromptStore:
         return _lines(self.folder / "stash.jsonl")
 
     def push(self, prompt: StoredPrompt) -> None:
-        """Put a prompt aside. Raises OSError."""
+        """Push a prompt onto the stash. Raises OSError."""
         make_private(self.folder)
         with self._lock():
             kept = [*self.stash(), self.contents.pack(_with_time(prompt))][-PROMPT_STASH.value :]
             _write_lines(self.folder / "stash.jsonl", kept)
 
     def pop(self, index: int = -1) -> StoredPrompt | None:
-        """Take back what was put aside; the latest unless an index of `stash` is given. Raises OSError."""
+        """Pop a prompt from the stash; the latest unless an index is given. Raises OSError."""
         if not self.stash():
             return None
         with self._lock():
@@ -86,7 +86,7 @@ class PromptStore:
         return self.contents.unpack(found)
 
     def mention(self, name: str) -> None:
-        """Count that a file, an agent or a command was mentioned. Raises OSError."""
+        """Count a mention of a file, an agent or a command. Raises OSError."""
         make_private(self.folder)
         path = self.folder / "mentions.json"
         with self._lock():
@@ -112,11 +112,11 @@ class PromptStore:
         return self._mentions[1]
 
     def close(self) -> None:
-        """Let others take over the drafts that are left."""
+        """Release the drafts for other processes."""
         self.drafts.close()
 
     def _lock(self):
-        """Return a lock on the folder; after a while without it things are done all the same."""
+        """Return a lock on the folder, which is given up on after a while."""
         stack = ExitStack()
         with suppress(TimeoutError):
             stack.enter_context(lock(self.folder, PROMPT_LOCK.seconds))
@@ -135,7 +135,7 @@ def _same(one: StoredPrompt, other: StoredPrompt) -> bool:
 
 
 def _lines(path: Path) -> list[StoredPrompt]:
-    """Return the prompts of a file; lines that were not written whole are left out."""
+    """Return the prompts of a file, skipping incomplete lines."""
     try:
         lines = read_start(path, PROMPT_BLOB.value).split(b"\n")
     except OSError:
@@ -151,7 +151,7 @@ def _decode(lines: list[bytes]) -> Iterator[StoredPrompt]:
 
 
 def _append(path: Path, line: bytes) -> None:
-    """Write a line at the end of a file, at once; one that was cut off before it ends first."""
+    """Append a line to a file in one write, first ending an incomplete last line."""
     descriptor = os.open(path, _APPEND, 0o600)
     try:
         size = os.fstat(descriptor).st_size

@@ -1,4 +1,4 @@
-"""A prompt as it is kept in a file."""
+"""A prompt as stored in a file."""
 
 from msgspec import Struct
 
@@ -7,7 +7,7 @@ from codeloop.tui.widgets.prompt.entry import Mode
 
 
 class StoredPrompt(Struct, frozen=True, omit_defaults=True):
-    """A prompt as it stood in the editor; `at`: ms since the epoch. A large chip's content is in a file of its own."""
+    """The editor's content; `at`: ms since the epoch. A large chip's content is in a file of its own."""
 
     text: str
     mode: Mode = "prompt"
