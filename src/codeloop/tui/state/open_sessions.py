@@ -28,7 +28,7 @@ PAGE = 40
 
 
 class OpenSessions:
-    """The sessions of one target. `heard` gets every event after it was applied, `lost` the error that ended the stream.
+    """The sessions of one target. `heard` gets every applied event, `lost` the error that ended the stream.
 
     `views`: the open sessions by id. `changed`: the ids to be redrawn.
     """

@@ -208,7 +208,7 @@ class RequestPanel(Widget, can_focus=True):
             self._after(form)
 
     def on_focus(self) -> None:
-        """Accept keys as answers again; after a pause if a command was started here, since the user may still be typing."""
+        """Accept keys as answers again; after a pause if a command was started here and may still be typed."""
         if self._is_command:
             self._is_command = False
             self._wait()
