@@ -40,7 +40,7 @@ COMMANDS: tuple[UiCommand, ...] = (
         SESSION,
         "actions.work.worktrees:open_worktree",
         slash="worktree",
-        arguments="[NAME [PROMPT] | VERB NAME]",
+        arguments="[VERB] [NAME [PROMPT]]",
         also=("worktrees",),
     ),
     UiCommand(
