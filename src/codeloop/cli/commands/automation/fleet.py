@@ -43,7 +43,9 @@ def fleet() -> None:
 @AUTO
 @TRUST
 def run(jobs: Path, name: str | None, at_once: int, **flags: object) -> None:
-    """Do the jobs of the table JOBS that were not done yet: JSON, JSON Lines, CSV or YAML.
+    """Do what is left of a table of jobs.
+
+    JOBS is JSON, JSON Lines, CSV or YAML. What was done before is not done again.
 
     Exit codes: 0 all are done, 1 some have failed, 130 stopped.
     """
@@ -70,7 +72,10 @@ def run(jobs: Path, name: str | None, at_once: int, **flags: object) -> None:
 @click.argument("name", required=False)
 @options.JSON
 def status(name: str | None, *, as_json: bool) -> None:
-    """Show how the jobs of a fleet stand; without NAME, all fleets."""
+    """Show how jobs stand.
+
+    Without NAME, all fleets.
+    """
     if name is None:
         _show_fleets(as_json=as_json)
         return
@@ -89,7 +94,10 @@ def status(name: str | None, *, as_json: bool) -> None:
 @click.option("--html", "page", type=FILE, metavar="FILE", help="Write one page with all results and diffs.")
 @options.JSON
 def show(name: str, job: str | None, page: Path | None, *, as_json: bool) -> None:
-    """Show the result of a job, or of all: what it cost, its answer, its diff."""
+    """Show what came of jobs.
+
+    The answers and diffs of all, or of one.
+    """
     folder = _find(name)
     rows = [row for row in Ledger(folder / "fleet.db").rows() if job in {None, row.job.id}]
     if not rows:
@@ -108,7 +116,10 @@ def show(name: str, job: str | None, page: Path | None, *, as_json: bool) -> Non
 @fleet.command()
 @click.argument("name", required=False)
 def stop(name: str | None) -> None:
-    """Stop a fleet; without NAME, all. Jobs that ran wait, and `fleet run` does them again."""
+    """Stop a fleet, or all.
+
+    Jobs that ran wait, and `fleet run` does them again.
+    """
     for folder in [_find(name)] if name else _list_folders():
         Ledger(folder / "fleet.db").set_stopping(on=True)
 
@@ -117,7 +128,10 @@ def stop(name: str | None) -> None:
 @click.argument("name")
 @click.argument("jobs", nargs=-1)
 def retry(name: str, jobs: tuple[str, ...]) -> None:
-    """Let failed jobs wait again: those named, else all; `fleet run` does them."""
+    """Let failed jobs wait again.
+
+    Those named, else all; `fleet run` does them.
+    """
     click.echo(f"{retry_jobs(_find(name), jobs)} to be done again: codeloop fleet run", err=True)
 
 
