@@ -1,4 +1,4 @@
-"""Changes of a configuration file that a client asks for: what is new in them, and the file's text afterwards."""
+"""Edits configuration files for clients: which settings change, and the new text, keeping comments."""
 
 import json
 import re
@@ -10,13 +10,13 @@ from codeloop.schema.limits import CONFIG_DEPTH
 from codeloop.schema.wire import JSON
 
 _WHOLE = frozenset(("permission", "tools"))
-"""Sections in which the order counts: they are the same as a whole, or not."""
+"""Sections whose order matters: compared and written as a whole."""
 _NO_OBJECT = "it is not an object in braces"
 _INDENT = re.compile(r"\A\s*\{[ \t\r]*\n([ \t]+)\"")
 
 
 class NotPlain(ValueError):
-    """A file can't be changed: it is not valid, or holds something else where an object or a list is meant."""
+    """A file can't be edited: it is invalid, or has another type where an object or a list is expected."""
 
 
 def find_changed_settings(wanted: JSON, now: JSON) -> JSON:
@@ -63,7 +63,7 @@ def _changes(path: tuple[str, ...], old: JSON, change: JSON) -> Iterator[tuple[t
 
 
 def with_listed(text: str | None, key: str, entry: str, is_meant: Callable[[Any], bool]) -> str:
-    """Return a file's text (None: no file) with an entry more in a list, the rest as it is, comments too.
+    """Return a file's text (None: no file) with an entry added to a list, keeping the rest and comments.
 
     `is_meant`: whether an entry of the list is that one already. Raises JsoncError; NotPlain when there is no list.
     """
@@ -126,7 +126,7 @@ def with_value(text: str, path: Sequence[str], value: Any) -> str:
 
 
 def _with_member(document: Document, path: Keys, key: str, value: Any) -> str:
-    """Return a document's text with a member more at the end of the object at `path`, on lines of its own."""
+    """Return a document's text with a member added at the end of the object at `path`, on its own lines."""
     whole, depth = document.text, 2 * len(path) + 2
     row = f"\n{' ' * depth}{json.dumps(key, ensure_ascii=False)}: {_indent(_format_value(value), depth)}"
     ends = [span.end for each, span in document.spans.items() if each[:-1] == path and each]
@@ -182,7 +182,7 @@ def _read(text: str) -> JSON:
 
 
 def _is_plain(text: str) -> bool:
-    """Return whether there is nothing in a text that writing its value anew would lose."""
+    """Return whether rewriting a text's value would lose nothing, such as comments."""
     try:
         json.loads(text)
     except ValueError:

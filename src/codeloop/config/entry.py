@@ -1,4 +1,4 @@
-"""An entry of a section of a configuration file, such as an MCP server: put in, taken out, all else left as it is."""
+"""Sets or removes one entry of a configuration file, such as an MCP server, leaving the rest unchanged."""
 
 import os
 import re
@@ -20,7 +20,7 @@ from codeloop.schema.wire import JSON
 
 
 def entry_file(paths: Paths, place: ProjectRoot | None) -> Path:
-    """Return our file for entries: the project's, or for None the person's own; of two the one that wins."""
+    """Return our file for entries: the project's, or for None the user's; of two the one that wins."""
     folder = paths.config if place is None else place.root
     there = [folder / name for name in OWN_FILES if os.path.lexists(folder / name)]
     return there[-1] if there else folder / OWN_FILES[0]

@@ -1,4 +1,4 @@
-"""Our own small files: read up to a limit and without blocking, written whole or not at all."""
+"""Reads and writes our own small files: bounded, non-blocking, atomic."""
 
 from pathlib import Path
 

@@ -56,7 +56,7 @@ def _are_headers(value: Any) -> bool:
 
 
 class HookField(NamedTuple):
-    """What a field of a row is to hold. `is_needed`: there is no row without it."""
+    """The type of a row's field. `is_needed`: it is required."""
 
     expected: str
     is_right: Callable[[Any], bool]

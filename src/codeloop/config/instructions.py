@@ -1,4 +1,4 @@
-"""The texts that people leave for the model: AGENTS.md, CLAUDE.md and what `instructions` names."""
+"""Instruction files for the model: AGENTS.md, CLAUDE.md and those named in `instructions`."""
 
 import os
 import re
@@ -30,7 +30,7 @@ class Instruction(Struct, frozen=True):
 
 
 class Instructions(Struct, frozen=True):
-    """The files in the order in which the model reads them, and one line for each that had to be left out or cut."""
+    """The files in the model's reading order, and a warning for each that was left out or cut."""
 
     files: tuple[Instruction, ...]
     warnings: tuple[str, ...]
@@ -91,7 +91,7 @@ class _Reading(Struct):
     entries: int = struct_field(default_factory=lambda: INSTRUCTION_ENTRIES.value)
 
     def add(self, file: Path, *, is_ours: bool = False, is_exact: bool = True) -> bool:
-        """Read a file once; return whether there is one. `is_ours`: the person named it, not the project.
+        """Read a file once; return whether there is one. `is_ours`: the user named it, not the project.
 
         A project's file is not read where a link leads out of the project, trusted or not: a command may have made
         the link since. One outside counts where a trusted configuration spells its path out (`is_exact`).

@@ -1,4 +1,4 @@
-"""Which keys a configuration may hold: those that we use, those that we accept silently, those not supported yet."""
+"""The known configuration keys: used, silently accepted, and not supported yet."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -119,11 +119,11 @@ _PENDING: tuple[Keys, ...] = (
     *(("compaction", name) for name in ("tail_turns", "preserve_recent_tokens")),
     *(("server", name) for name in ("mdns", "mdnsDomain")),
 )
-"""Settings of the reference that codeloop knows and does not act on yet: each is named, so that nobody relies on it."""
+"""Settings of the reference that are not supported yet: each is reported, so that nobody relies on it."""
 
 
 class Unknown(NamedTuple):
-    """A key that means nothing to us, and the keys that may be meant. `is_dropped`: nothing ever reads it."""
+    """An unknown key, with similar known ones. `is_dropped`: nothing reads it."""
 
     keys: Keys
     near: list[str]
@@ -131,7 +131,7 @@ class Unknown(NamedTuple):
 
 
 def settings(kind: type[msgspec.Struct]) -> frozenset[str]:
-    """Return the keys of a section that a person may set and that mean something to us."""
+    """Return the keys of a section that a user may set and that we support."""
     return frozenset(kind.__struct_encode_fields__) - _OURS_ALONE
 
 

@@ -49,7 +49,7 @@ class Loaded(Struct, frozen=True):
     warnings: tuple[str, ...]
     sources: tuple[str, ...]
     ignored: tuple[str, ...] = ()
-    """What an untrusted project's configuration asked for in vain."""
+    """The settings of an untrusted project that were ignored."""
     files: dict[Path, FileState] = struct_field(default_factory=dict[Path, FileState])
     """The files that `{file:..}` names, each in the state in which it was read."""
 
@@ -73,7 +73,7 @@ class Loaded(Struct, frozen=True):
 
 
 class _Merged(Struct, frozen=True):
-    """What the layers so far come to."""
+    """The merge of the layers so far."""
 
     values: JSON = struct_field(default_factory=dict[str, Any])
     origins: dict[Keys, Origin] = struct_field(default_factory=dict[Keys, Origin])

@@ -1,4 +1,4 @@
-"""The forms that configuration files may take, turned into the one form of `schema.config`."""
+"""Normalises the accepted forms of configuration files to the form of `schema.config`."""
 
 from collections.abc import Iterator
 from typing import Any, NoReturn

@@ -1,4 +1,4 @@
-"""Where codeloop keeps its own files: the XDG folders, or all of them below `CODELOOP_HOME`; paths of plugins."""
+"""The folders of codeloop's own files: XDG folders, or all below `CODELOOP_HOME`; and paths of plugins."""
 
 import os
 from collections.abc import Mapping
@@ -38,7 +38,7 @@ class Paths(Struct, frozen=True):
 
     @property
     def stop_file(self) -> Path:
-        """The file whose change asks everything that runs to stop."""
+        """The file whose change asks all running turns to stop."""
         return self.state / "stop"
 
     @property
@@ -48,7 +48,7 @@ class Paths(Struct, frozen=True):
 
     @property
     def own(self) -> tuple[Path, ...]:
-        """The folders that hold keys, sessions and rules of the person's: no command has any business there."""
+        """The folders with the user's keys, sessions and rules, which no command may access."""
         return (self.data, self.config, self.state, self.reference)
 
     def project(self, project_id: str) -> Path:

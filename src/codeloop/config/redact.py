@@ -1,4 +1,4 @@
-"""The configuration as a client may see it: in the form of a configuration file, and without any secret.
+"""Redacts the configuration for clients: in the form of a configuration file, without secrets.
 
 What is left out is left out whole, so that a client that sends back what it read takes nothing away.
 """
@@ -278,7 +278,7 @@ def _refers(origin: Origin) -> bool:
 
 
 def _as_written(value: Any, keys: Keys, written: dict[str, Origin]) -> Any:
-    """Put what was written in the place of what was read from variables and files; rules and choices stay."""
+    """Replace values read from variables and files by their written references; rules and choices stay."""
     if len(keys) == 3 and (keys[-1] in _CHOICES or (keys[0] == "agent" and keys[-1] in {"permission", "restrictions"})):
         return value
     origin = written.get(format_keys(keys))

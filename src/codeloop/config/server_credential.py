@@ -1,4 +1,4 @@
-"""The credential of a running server: where it comes from, and the file through which our own programs find it."""
+"""The credential of a running server, and the file through which our own programs find it."""
 
 import os
 import stat
@@ -26,7 +26,7 @@ _ANY = (str(IPv4Address(0)), str(IPv6Address(0)))
 
 
 class Credential(Struct, frozen=True):
-    """What a client says to a server that was started in `directory` ("": not known).
+    """A client's credential for a server started in `directory` ("": unknown).
 
     `url`: where to say it, which may be more exact than what was asked for: `localhost` is several addresses, and
     another person's program may listen on one of them.

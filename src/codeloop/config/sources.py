@@ -1,4 +1,4 @@
-"""One source of configuration each, in the order in which later ones win, and where each of its values stands."""
+"""The layers of configuration, in ascending precedence, with the position of each value."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -22,7 +22,7 @@ FOLDERS = ((".opencode", ("opencode.json", "opencode.jsonc")), (".codeloop", OWN
 
 
 class Layer(Struct, frozen=True):
-    """One source as it was written.
+    """One source, unprocessed.
 
     `source` is a file's path or a variable's name; `base` is the folder that `{file:..}` starts from.
     """
@@ -93,7 +93,7 @@ NO_EXTRA_LAYERS = ExtraLayers()
 
 
 def format_keys(keys: Keys) -> str:
-    """Return the path as people write it: `a.b[0]["x.y"]`. What can't be shown safely is escaped."""
+    """Format a path of keys: `a.b[0]["x.y"]`. Unsafe characters are escaped."""
     text = ""
     for key in keys:
         if isinstance(key, int):

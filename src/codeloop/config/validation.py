@@ -1,4 +1,4 @@
-"""Finding the one value that does not fit a struct, by its keys: msgspec names the kind of error, not the place."""
+"""Locates the value that does not fit a struct, since msgspec reports the error without its path."""
 
 import re
 from collections.abc import Iterator

@@ -1,1 +1,1 @@
-"""Agents, commands and skills: what people add as markdown and configuration."""
+"""User extensions: agents, commands, skills, hooks, plugins, and MCP servers."""

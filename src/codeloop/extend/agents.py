@@ -1,4 +1,4 @@
-"""The agents of a project: the built-in ones with what the configuration changes, and the configured ones."""
+"""The agents of a project: built-in ones with the configuration's changes, and configured ones."""
 
 from collections.abc import Callable
 from typing import Literal
@@ -46,7 +46,7 @@ def agents_of(
 ) -> dict[str, Agent]:
     """Return the agents by name, each with the rules that follow `base`: its own, then what is configured.
 
-    `newest`: gives the model that a short name such as `sonnet` means; None: the one of the session.
+    `newest`: resolves a short model name such as `sonnet`; None: the session's model.
     """
     names = [*NATIVES, *(name for name, own in config.agent.items() if name not in NATIVES and not _is_empty(own))]
     overlaps = Overlaps()
@@ -58,7 +58,7 @@ def agents_of(
 
 
 def _is_empty(own: AgentConfig) -> bool:
-    """Return whether nothing makes it an agent: an untrusted project may restrict one that the person does not have."""
+    """Return whether an entry defines no agent: an untrusted project may restrict one that the user lacks."""
     return own == AgentConfig(restrictions=own.restrictions, steps=own.steps) and own != AgentConfig(steps=own.steps)
 
 

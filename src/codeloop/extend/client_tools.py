@@ -1,4 +1,4 @@
-"""Tools that clients offer to a session for as long as they are there, and carry out themselves."""
+"""Tools that connected clients offer to a session and run themselves."""
 
 import asyncio
 from collections.abc import Callable
@@ -36,7 +36,7 @@ LATE = "The program that offers the tool {} did not answer within {:g} s. Look w
 
 
 class WaitingCall(Struct):
-    """A call that its client is carrying out."""
+    """A call that a client is running."""
 
     asked: ClientToolCall
     ctx: ToolContext
@@ -44,13 +44,13 @@ class WaitingCall(Struct):
     deadline: asyncio.Timeout
 
     def renew(self) -> None:
-        """Start the client's time anew, unless the call has ended."""
+        """Restart the client's deadline, unless the call has ended."""
         if not self.answer.done():
             self.deadline.reschedule(asyncio.get_running_loop().time() + CLIENT_TOOL_CALL.seconds)
 
 
 class ToolOffer(Struct):
-    """What one client offers to one session, until `timer`."""
+    """One client's offer to a session, which `timer` ends."""
 
     id: str
     session_id: str
@@ -71,7 +71,7 @@ class ClientTools:
 
     @property
     def is_busy(self) -> bool:
-        """Return whether a client offers something."""
+        """Return whether there is any offer."""
         return bool(self._offers)
 
     async def close(self) -> None:
@@ -80,7 +80,7 @@ class ClientTools:
             self._end(offer)
 
     def offer(self, args: OfferTools) -> ToolsOffered:
-        """Take an offer, or make it last longer. Raises OperationError when too many clients offer something."""
+        """Add or renew an offer. Raises OperationError when too many clients offer something."""
         key = (args.session_id, args.lease_id)
         offer = self._offers.get(key)
         if offer is None:
@@ -104,7 +104,7 @@ class ClientTools:
         return offer is not None
 
     def answer(self, args: AnswerToolCall) -> bool:
-        """End a call with what its client says. Raises OperationError (NotFoundError) when it waits no more."""
+        """End a call with its client's answer. Raises OperationError (NotFoundError) when it is over."""
         call = self._call(args.session_id, args.lease_id, args.request_id)
         if args.error is not None:
             call.answer.set_exception(ToolFailure(args.error or f"The tool {call.asked.tool} failed.", args.metadata))
@@ -126,7 +126,7 @@ class ClientTools:
         return True
 
     async def ask(self, args: AskForToolCall) -> ToolPermission:
-        """Ask for what a call is about to do; a refusal ends the call. Raises as `answer` does."""
+        """Ask for permission on behalf of a call; a refusal ends the call. Raises as `answer` does."""
         call = self._call(args.session_id, args.lease_id, args.request_id)
         need = Need(
             permission=args.permission,
@@ -136,7 +136,7 @@ class ClientTools:
             writes=Writes(),
         )
         asking = asyncio.ensure_future(call.ctx.ask(need))
-        call.deadline.reschedule(None)  # a person may take days
+        call.deadline.reschedule(None)  # the user may take days
         try:
             await asyncio.wait((asking, call.answer), return_when=asyncio.FIRST_COMPLETED)
             if not asking.done():
@@ -159,7 +159,7 @@ class ClientTools:
         return True
 
     def toolbox_of(self, session_id: str, base: Toolbox) -> Toolbox:
-        """Return the tools of a session: those of the project, and what clients offer, which takes their place."""
+        """Return the tools of a session: the project's, overridden by clients' tools of the same name."""
         offers = [offer for offer in self._offers.values() if offer.session_id == session_id]
         mine = {tool.name: self._tool(offer, tool) for offer in offers for tool in offer.tools}
         if not mine:
@@ -175,7 +175,7 @@ class ClientTools:
         return Tool(tool.name, inert(tool.description), OwnParameters, run, traits, schema=schema)
 
     async def _run(self, offer: ToolOffer, name: str, traits: Traits, given: JSON, ctx: ToolContext) -> ToolResult:
-        """Have the client carry out a call, once it is allowed. Raises ToolFailure, Denied, Rejected."""
+        """Have the client run a call, once permitted. Raises ToolFailure, Denied, Rejected."""
         metadata: JSON = {"tool": name, "input": given}
         writes = None if traits.needs else Writes()
         need = Need(permission=name, patterns=("*",), always=("*",), metadata=metadata, writes=writes)
@@ -216,7 +216,7 @@ class ClientTools:
         return call
 
     def _end(self, offer: ToolOffer) -> None:
-        """End an offer; the calls that wait for its client fail."""
+        """End an offer; its pending calls fail."""
         if offer.timer is not None:
             offer.timer.cancel()
         offer.is_over = True

@@ -21,7 +21,7 @@ COMPACT = Command(
     description="Summarise the conversation so far, to make room.",
     source="command",
 )
-"""Not a prompt: it is carried out. It is not listed, because clients have a summary of their own under this name."""
+"""Not a prompt but run directly; not listed, because clients have their own command of this name."""
 
 
 def commands_of(config: Config, skills: Skills) -> dict[str, Command]:

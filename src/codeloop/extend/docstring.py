@@ -1,4 +1,4 @@
-"""Docstrings as tools need them: what a function does, and what each parameter is, in the styles that people use."""
+"""Parses docstrings (Google, NumPy, reST) into a description and the parameters' descriptions."""
 
 import re
 
@@ -10,7 +10,7 @@ _OTHER_FIELD = re.compile(r":(type|rtype)\b")
 
 
 def read_docstring(text: str) -> tuple[str, dict[str, str]]:
-    """Return the text without what it says of parameters, and that by name.
+    """Return the text without its parameter section, and the parameters' texts by name.
 
     Google's style (`Args:`), NumPy's (`Parameters` underlined) and reST's (`:param name:`) are understood.
     """
@@ -40,7 +40,7 @@ def _depth(line: str) -> int:
 
 
 def _deeper(lines: list[str], at: int, depth: int, texts: list[str]) -> int:
-    """Gather what is indented more than `depth`; return the first line that is not."""
+    """Collect the lines indented more than `depth`; return the index of the first that is not."""
     while at < len(lines) and lines[at].strip() and _depth(lines[at]) > depth:
         texts.append(lines[at])
         at += 1

@@ -1,4 +1,4 @@
-"""Where agents, commands and skills lie: our folders, and those of other programs whose files are read as they are."""
+"""Finds the folders of agents, commands and skills: ours, and those of other programs."""
 
 import os
 import re
@@ -20,15 +20,15 @@ _NAME = r"\w[\w.-]*([/:]\w[\w.-]*)*"
 
 
 FOLDERS = PAGES | SKILLS
-"""The folders of a home that are read."""
+"""The subfolders of a home that are read."""
 
 
 class Home(Struct, frozen=True):
-    """A folder that may hold agents, commands and skills. `names`: what lies in it. `is_project`: it came with it.
+    """A folder that may hold agents, commands and skills. `names`: its entries.
 
-    `only_skills`: it has no tools and plugins of ours. `is_claude`: its agents and commands have Claude Code's form;
-    without it, one with `only_skills` has none.
-    `is_policy`: nothing happens without its plugins.
+    `is_project`: it belongs to the project. `only_skills`: it has no tools and plugins of ours. `is_claude`: its agents
+    and commands have Claude Code's form; without it, one with `only_skills` has none. `is_policy`: its plugins are
+    required.
     """
 
     path: Path
@@ -65,7 +65,7 @@ def find_homes(place: ProjectRoot, paths: Paths) -> tuple[Home, ...]:
 
 
 Stamps = list[tuple[str, int]]
-"""Folders that distributions are installed in, each with the time of its last change (ns)."""
+"""Folders of installed distributions, each with its change time (ns)."""
 
 
 class InstalledPlugins(Struct, frozen=True):
@@ -76,7 +76,7 @@ class InstalledPlugins(Struct, frozen=True):
 
 
 def find_installed_plugins(paths: Paths) -> dict[str, tuple[str, str]]:
-    """Return the plugins of installed distributions; what was found last counts while the folders are as they were."""
+    """Return the plugins of installed distributions, cached while the folders are unchanged."""
     file = paths.cache / "entry_points.json"
     places = [Path(folder) for folder in sys.path if folder.endswith("-packages")]
     folders = [(str(folder), folder.stat().st_mtime_ns) for folder in places if folder.is_dir()]

@@ -30,7 +30,7 @@ _LEFT_OUT: Any = object()
 
 
 class UnsuitedFunction(CodeloopError):
-    """A function can't be a tool; the text says what to change."""
+    """The function can't be a tool; the text says what to change."""
 
 
 class WrongArguments(CodeloopError):
@@ -38,7 +38,7 @@ class WrongArguments(CodeloopError):
 
 
 class FunctionResult(Struct, frozen=True):
-    """What a call gave. `attachments`: objects with `mime`, `url` (`data:...`) and perhaps `filename`."""
+    """The result of a call. `attachments`: objects with `mime`, `url` (`data:...`) and perhaps `filename`."""
 
     output: str
     title: str = ""
@@ -47,7 +47,7 @@ class FunctionResult(Struct, frozen=True):
 
 
 class FunctionTool(Struct, frozen=True):
-    """A function with what a model is told of it. `parameters`: a JSON Schema. `context`: its parameter for one."""
+    """A function with its description for models. `parameters`: a JSON Schema. `context`: its parameter for one."""
 
     name: str
     description: str
@@ -132,9 +132,9 @@ def function_tool(
 
 
 def wait_beside(loop: asyncio.AbstractEventLoop, awaitable: Awaitable[T]) -> T:
-    """Wait for an awaitable in a plain function, which runs in a thread beside the loop.
+    """Wait for an awaitable in a plain function, which runs in a thread.
 
-    Raises CodeloopError in any other one, where waiting would never end.
+    Raises CodeloopError in async functions, where waiting would deadlock.
     """
     with suppress(RuntimeError):  # such a thread has no loop
         if asyncio.get_running_loop() is loop:
@@ -216,7 +216,7 @@ def _description(hint: Any) -> str:
 
 
 def _is_pydantic(hint: Any) -> bool:
-    """Return whether pydantic has to read a parameter. It is there when it does: the function's module imported it."""
+    """Return whether a parameter is a pydantic type; if so, pydantic is already imported."""
     pydantic: Any = sys.modules.get("pydantic")
     if pydantic is None:
         return False

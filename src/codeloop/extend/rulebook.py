@@ -1,4 +1,4 @@
-"""The rules of a project's agents under each profile, and where each of them is written."""
+"""The permission rules of a project's agents under each profile, and where each is written."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +17,7 @@ from codeloop.schema.permission import Profile
 
 
 class Rulebook:
-    """Answers from the configuration of now; `take` brings in a new one.
+    """Answers from the current configuration; `take` replaces it.
 
     `scratch` and `readable`: see `base_rules`.
     """
@@ -28,7 +28,7 @@ class Rulebook:
         self.take(loaded)
 
     def take(self, loaded: Loaded) -> None:
-        """Go by another configuration from now on."""
+        """Use another configuration."""
         self._loaded = loaded
         self.profile: Profile = loaded.config.profile or "auto"
         self._known.clear()
@@ -38,7 +38,7 @@ class Rulebook:
         return agents_of(self._loaded.config, base_rules(self.profile, *self._folders), newest)
 
     def layers(self, agent: str, profile: Profile) -> RuleLayers:
-        """Return the rules of an agent in their order: those of the profile, then its own with the person's."""
+        """Return the rules of an agent in order: the profile's, then its own with the user's."""
         known = self._known.get((agent, profile))
         if known is None:
             base = base_rules(profile, *self._folders)
@@ -48,9 +48,9 @@ class Rulebook:
         return known
 
     def ceilings(self, agent: str, profile: Profile) -> tuple[RuleLayers, ...]:
-        """Return the lists that its calls must pass as well: those of a profile and a built-in agent that hold firm.
+        """Return the further lists that its calls must pass: the firm rules of a profile and a built-in agent.
 
-        What is firm of an agent gives way to the rules of its own in the configuration.
+        An agent's firm rules yield to its own rules in the configuration.
         """
         lists: list[RuleLayers] = []
         if firm := firm_rules(profile):

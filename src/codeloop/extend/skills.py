@@ -30,7 +30,7 @@ _DESCRIPTION = Path(__file__).with_name("skill.md")
 
 
 class SkillFile(Struct, frozen=True):
-    """A skill whose head was read. `bound`: where its file has to lie, links followed; None: anywhere."""
+    """A skill with its parsed head. `bound`: the folder its resolved file must be in; None: any."""
 
     name: str
     description: str
@@ -53,8 +53,8 @@ class Skills(Struct, frozen=True):
 def find_skills(place: ProjectRoot, config: Config, paths: Paths, homes: tuple[Home, ...], *, trusted: bool) -> Skills:
     """Read the heads of all skills; of two with the same name the later one wins. Never fails.
 
-    An untrusted project's skills are data that the model may read, but they never replace one of the person's own, and
-    their links are not followed out of the work tree.
+    An untrusted project's skills may be read by the model, but never replace the user's own, and their links are not
+    followed out of the work tree.
     """
     found: dict[str, SkillFile] = {}
     readable: dict[Path, None] = {}
@@ -175,7 +175,7 @@ def filter_skills(skills: Skills, *rulesets: Ruleset) -> list[SkillFile]:
 
 
 def listing(skills: list[SkillFile]) -> str:
-    """Return the list for the model, a line a skill. What is too long shows names only, then only how many more."""
+    """Return the list for the model, a line a skill. A long list shows names only, then a count of the rest."""
     left = SKILL_LISTING.value
     lines: list[str] = []
     for place, skill in enumerate(skills):

@@ -1,4 +1,4 @@
-"""A command's template and what was typed after its name, taken apart. Pure."""
+"""Parses and fills a command's template. Pure."""
 
 import re
 
@@ -44,16 +44,15 @@ def words(arguments: str) -> list[str]:
 
 
 def word_spans(arguments: str) -> list[tuple[int, int]]:
-    """Return where the words of what was typed begin and end."""
+    """Return the start and end of each typed word."""
     return [match.span() for match in re.finditer(_WORD, arguments)]
 
 
 def expand(template: str, arguments: str) -> tuple[Piece, ...]:
     """Fill in a template and return its pieces.
 
-    `$ARGUMENTS` is everything as it was typed; `$1` to `$9` are words, the highest one takes all that are left. What
-    no placeholder takes follows at the end. Lines for the shell are those of the template: what is filled in is never
-    read as one.
+    `$ARGUMENTS` is everything as typed; `$1` to `$9` are words, the highest one takes the rest. Words without a
+    placeholder are appended. Only the template's own shell lines are run, never filled in text.
     """
     arguments = arguments.strip()
     given = words(arguments)

@@ -1,1 +1,1 @@
-"""Small pure helpers. Imports nothing of ours."""
+"""Small helpers that import no other room."""

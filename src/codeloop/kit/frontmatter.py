@@ -32,7 +32,7 @@ class Frontmatter(Struct, frozen=True):
 def split(text: str) -> Frontmatter:
     """Split a text into its head and its body. The body starts after the line that closes the head, unchanged.
 
-    A head that is not YAML only for a colon in a one-line text (`description: Use this: often`) is read as meant.
+    A head that is invalid YAML only by a colon in a one-line text (`description: Use this: often`) is accepted.
     Raises FrontmatterError with the line.
     """
     text = text.removeprefix("\ufeff")

@@ -1,4 +1,4 @@
-"""How git is called (it runs nothing that a repository or a variable configures), and where a repository is kept."""
+"""Builds git calls that run nothing configured by a repository or a variable, and locates git directories."""
 
 import os
 import stat
@@ -13,7 +13,7 @@ from codeloop.kit.small_files import read_start
 
 _POINTER_BYTES = 4096
 _NO_GIT = "/nonexistent/git"
-"""What is said not to be there where git is not installed."""
+"""The program named in the error when git is not installed."""
 _LARGEST = 1024**3  # bytes; an index of ten million files
 _READ_BY_GIT = (
     *("HEAD", "config", "config.worktree", "commondir", "gitdir", "packed-refs", "shallow", "index"),
@@ -80,7 +80,7 @@ def git_folder(top: Path) -> Path | None:
 
 
 def find_blocking_file(folder: Path) -> Path | None:
-    """Return a file of a git directory for which git would wait: a pipe, a device, or one that is far too large.
+    """Return a file of a git directory on which git would block: a pipe, a device, or a far too large file.
 
     None: git can read the directory. Looks at what every call of git reads, not at each reference and object.
     """

@@ -1,4 +1,4 @@
-"""File patterns as people write them: `*` and `?` within a name, `**` across folders, `[a-z]`, `{ts,tsx}`. Pure."""
+"""File patterns (globs): `*` and `?` within a name, `**` across folders, `[a-z]`, `{ts,tsx}`. Pure."""
 
 import re
 from functools import lru_cache

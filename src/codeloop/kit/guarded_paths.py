@@ -1,4 +1,4 @@
-"""Files that are asked about whatever a blanket rule allows: those that hold keys, and those that make programs run.
+"""Guarded files, which need permission even under a blanket rule: those with keys, and those that make programs run.
 
 Names are wildcards in one name (`*.pem`), folders may have several parts (`.config/gh`); both count wherever they
 lie, so
@@ -25,7 +25,7 @@ key.properties keystore.properties
 _PLAIN = "*.example *.sample *.template *.dist *.pub"
 SECRET_NAMES = tuple(_SECRETS.split())
 PLAIN_NAMES = tuple(_PLAIN.split())
-"""Endings by which a file is no secret, whatever else its name says: `.env.example`, `id_rsa.pub`."""
+"""Suffixes of files that are never secret, despite their name: `.env.example`, `id_rsa.pub`."""
 _PLACES = """
 .ssh .gnupg .aws .azure .kube .docker/config.json .config/gcloud .config/glab-cli .config/hub .config/op
 .config/rclone .config/doctl .terraform.d/credentials.tfrc.json .password-store .local/share/keyrings
@@ -64,7 +64,7 @@ PROTECTED_FOLDERS = (
     "etc/cron.hourly", "etc/cron.weekly", "etc/cron.monthly", "etc/crontab", "etc/profile.d", "etc/profile",
     "etc/sudoers.d", "etc/sudoers", "etc/systemd", "etc/ld.so.preload", "var/spool/cron",
 )  # fmt: skip
-"""What decides how we and the person's programs run. Each change is asked about; no "always" covers it."""
+"""Files that decide how we and the user's programs run. Each change needs permission; no "always" covers it."""
 CONFIRMED_NAMES = (
     "AGENTS.md", "CLAUDE.md", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", ".pypirc", "pip.conf", ".condarc",
     ".gemrc", ".envrc", ".pre-commit-config.yaml", ".lefthook.yml", "lefthook.yml",
@@ -74,7 +74,7 @@ CONFIRMED_FOLDERS = (
     ".cargo/config.toml",
     ".config/pip", ".bundle/config", ".m2/settings.xml", ".gradle/init.gradle", ".gradle/init.d", ".config/uv",
 )  # fmt: skip
-"""Files of a project by which something runs later on. The first change in a session is asked about."""
+"""Files of a project that make something run later. The first change in a session needs permission."""
 
 _IGNORED = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 """Characters that HFS+ leaves out when it compares names."""

@@ -1,4 +1,4 @@
-"""JSON with comments and trailing commas, and where in the text each value stands."""
+"""Parser of JSON with comments and trailing commas, with the position of each value."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The one place where modules of ours are imported late: tables name what their rows need, the first use loads it."""
+"""Lazy imports for tables whose rows name their target as a string."""
 
 from sys import modules  # nothing else: a signal may come before this is loaded
 

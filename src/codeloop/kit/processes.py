@@ -1,4 +1,4 @@
-"""Processes: those there are, and telling one from a later one of the same id."""
+"""Lists processes, and distinguishes one from a later one with the same id."""
 
 import os
 import subprocess
@@ -60,7 +60,7 @@ def which(name: str, path: str | None) -> str | None:
 
 
 def with_absolute_path(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return an environment whose PATH has no folder that is another one wherever a program runs."""
+    """Return an environment without relative folders in PATH."""
     folders = environment.get("PATH", os.defpath).split(os.pathsep)
     return {**environment, "PATH": os.pathsep.join(folder for folder in folders if folder.startswith("/"))}
 
@@ -143,7 +143,7 @@ def lives(pid: int, started: str) -> bool:
 
 
 def _proc_shows_us() -> bool:
-    """Return whether there is a /proc that numbers processes as we do: a container may be shown the host's."""
+    """Return whether /proc shows our own process ids: a container may see the host's."""
     try:
         return Path("/proc/self").readlink() == Path(str(os.getpid()))
     except OSError:

@@ -1,4 +1,4 @@
-"""Small files of our own: private folders, bounded reads that never block, writes that are whole or nothing, locks."""
+"""Helpers for our own small files: private folders, bounded non-blocking reads, atomic writes, locks."""
 
 import errno
 import fcntl
@@ -30,7 +30,7 @@ def make_private(folder: Path) -> None:
 
 
 def from_home(name: str | os.PathLike[str]) -> Path:
-    """Return a path as people write it, with their homes for `~` and `~name`; where nobody is called so, as it is."""
+    """Expand `~` and `~name` in a path; unknown users leave it unchanged."""
     with suppress(RuntimeError, ValueError):
         return Path(name).expanduser()
     return Path(name)

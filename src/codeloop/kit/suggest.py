@@ -1,4 +1,4 @@
-"""Names that are near in spelling to one that nothing goes by."""
+"""Suggests known names with a similar spelling."""
 
 from collections.abc import Iterable
 

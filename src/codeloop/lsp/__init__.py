@@ -1,1 +1,1 @@
-"""Language servers: which there are, our client, and what an edit brought. Imports nothing of the rooms beside it."""
+"""Language servers: their table, our client, and new diagnostics after edits. Imports no room of its own floor."""

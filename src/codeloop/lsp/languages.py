@@ -1,4 +1,4 @@
-"""The language servers of a work tree: which serve a file, what edits brought, and their end."""
+"""The language servers of a work tree: which serve a file, diagnostics after edits, and shutdown."""
 
 import asyncio
 import time
@@ -15,19 +15,19 @@ from codeloop.schema.bounds.language import LSP_FIRST, LSP_IDLE, LSP_LOOK, LSP_R
 from codeloop.schema.wire import JSON
 
 _IMPATIENT = 0.2
-"""Seconds that an edit waits for a server that said nothing in time twice."""
+"""Seconds that an edit waits for a server that was late twice."""
 _MISSES = 2
 _MESSAGE_LINES = 4
 _NAMED = 8
-"""Files that are named of which no error is shown."""
+"""How many files are named without showing their errors."""
 Restarts = Callable[[str], float]
 
 
 class Languages:
-    """See the module. A part of the work tree: closing it ends the servers. Nothing runs until a file is edited.
+    """The servers of a work tree, which closing ends. None runs until a file is edited.
 
-    `chosen`: every server, with whether it can run. `top`: no root lies above it. `restarts`: when a person last wanted
-    a server to be started anew, on the wall clock.
+    `chosen`: every server, with whether it can run. `top`: no root lies above it. `restarts`: when the user last asked
+    to restart a server, on the wall clock.
     """
 
     def __init__(self, chosen: Sequence[ChosenServer], top: Path, house: ServerCallbacks, restarts: Restarts) -> None:
@@ -42,7 +42,7 @@ class Languages:
 
     @property
     def is_busy(self) -> bool:
-        """Return whether anything goes on that somebody waits for: a server that waits keeps nobody."""
+        """Return whether any work is awaited; idle servers don't count."""
         return False
 
     def serves(self, path: Path) -> bool:
@@ -50,7 +50,7 @@ class Languages:
         return bool(serving(self.chosen, path, self.top))
 
     async def of(self, path: Path) -> list[ServerDiagnostics]:
-        """Return the servers of a file, none of them started by that; those that a person wanted anew are ended."""
+        """Return the servers of a file without starting them; those to be restarted are ended."""
         found: list[ServerDiagnostics] = []
         for chosen, root in serving(self.chosen, path, self.top):
             key = (chosen.row.name, self.top if chosen.row.shared else root)
@@ -69,21 +69,21 @@ class Languages:
         return found
 
     def _make_room(self, name: str) -> None:
-        """End the process of a server that was used longest ago where it has one for too many roots."""
+        """End the least recently used process of a server with processes for too many roots."""
         own = [news.server for (other, _), news in self.servers.items() if other == name]
         running = sorted((each for each in own if each.client is not None), key=lambda each: each.used_at)
         for server in running[: max(len(running) + 1 - LSP_ROOTS.value, 0)]:
             self._begin(server.stop())
 
     async def before(self, edits: Sequence[FileEdit], known: Mapping[Path, str]) -> None:
-        """Have the servers learn what is wrong before edits are made; waits for none of them."""
+        """Have the servers collect diagnostics before edits, without waiting."""
         for news, own in (await self._per_server(edits)).items():
             row = news.server.chosen.row
             texts = {path: text for path, text in known.items() if row.language(path) is not None}
             self._begin(news.prepare(own, texts))
 
     async def after(self, edits: Sequence[FileEdit]) -> list[tuple[Path, Diagnostic]]:
-        """Return new diagnostics after edits, as far as they come in time; later ones are in the next result."""
+        """Return new diagnostics after edits that arrive in time; later ones are in the next result."""
         per_server = await self._per_server(edits)
         tasks = {self._begin(news.follow(own)): news for news, own in per_server.items()}
         self._following += 1
@@ -95,7 +95,7 @@ class Languages:
         return self._news([edit.path for edit in edits])
 
     def late(self) -> list[tuple[Path, Diagnostic]]:
-        """Return diagnostics that came after the results of their edits; nothing while an edit waits for its own."""
+        """Return diagnostics that arrived after their edits' results; nothing while an edit is waiting."""
         return [] if self._following else self._news(())
 
     def _news(self, edited: Sequence[Path]) -> list[tuple[Path, Diagnostic]]:
@@ -110,7 +110,7 @@ class Languages:
 
     @property
     def wants_files(self) -> bool:
-        """Return whether a server that runs has asked to hear of changed files."""
+        """Return whether a running server watches files."""
         clients = (news.server.client for news in self.servers.values())
         return any(client is not None and client.registered.wants_files for client in clients)
 
@@ -121,7 +121,7 @@ class Languages:
                 news.server.client.notify_changed([(path, event)])
 
     def collect_diagnostics(self, paths: Iterable[Path]) -> JSON:
-        """Return errors and warnings of files, as clients know them, by path."""
+        """Return errors and warnings of files in the wire form, by path."""
         found: dict[str, Any] = {}
         for path in paths:
             rows = [
@@ -132,7 +132,7 @@ class Languages:
         return found
 
     async def wait_idle(self) -> None:
-        """Wait until nothing is under way."""
+        """Wait until no work is in progress."""
         while True:
             looking = (news.looking for news in self.servers.values())
             if not (work := {*self._work, *(task for task in looking if task is not None and not task.done())}):
@@ -163,7 +163,7 @@ class Languages:
         return task
 
     async def _look(self) -> None:
-        """End servers that nobody uses, and those that use too much memory."""
+        """End unused servers, and those that use too much memory."""
         while True:
             await asyncio.sleep(LSP_LOOK.seconds)
             for news in tuple(self.servers.values()):  # an edit may add others meanwhile
@@ -178,7 +178,7 @@ class Languages:
 
 
 def _patience(news: ServerDiagnostics, paths: Sequence[Path]) -> float:
-    """Return the seconds that an edit waits for a server: most where it has to look at a file or a project first."""
+    """Return the seconds that an edit waits for a server: longest where it must analyse a file or project first."""
     if news.misses >= _MISSES:
         return min(_IMPATIENT, LSP_WAIT.seconds)
     return LSP_WAIT.seconds if news.misses or news.has_answered(paths) else LSP_FIRST.seconds
@@ -187,7 +187,7 @@ def _patience(news: ServerDiagnostics, paths: Sequence[Path]) -> float:
 def format_diagnostics(found: Sequence[tuple[Path, Diagnostic]], name: Callable[[Path], str], lead: str = "") -> str:
     """Return diagnostics for a model: one a line, `path:line: message`; "" for none.
 
-    `name`: how it knows a file; `lead`: what their number is said after.
+    `name`: formats a path; `lead`: the text before their number.
     """
     if not found:
         return ""
@@ -206,7 +206,7 @@ def format_diagnostics(found: Sequence[tuple[Path, Diagnostic]], name: Callable[
 
 
 def row(diagnostic: Diagnostic, name: str, kind: str = "") -> str:
-    """Return one diagnostic as compilers write them; `kind` stands before its words."""
+    """Return one diagnostic in compilers' form; `kind` precedes its message."""
     lines = [line.strip() for line in diagnostic.message.splitlines() if line.strip()][:_MESSAGE_LINES]
     by = " ".join(each for each in (diagnostic.source, diagnostic.code) if each)
     return f"{name}:{diagnostic.start[0] + 1}: {kind}{'; '.join(lines)}{f' ({by})' if by else ''}"

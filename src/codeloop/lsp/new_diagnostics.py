@@ -1,4 +1,4 @@
-"""What edits brought: what a server says after them, without what it said before."""
+"""New diagnostics after edits: a server's diagnostics without those from before."""
 
 import asyncio
 import time
@@ -17,18 +17,18 @@ from codeloop.lsp.server import LanguageServer, ServerUnavailable
 from codeloop.schema.bounds.language import LSP_FILE, LSP_KNOWN, LSP_LATE, LSP_OPEN, LSP_OTHERS, LSP_REQUEST, LSP_WAIT
 
 _MOMENT = 0.02
-"""Seconds in which a server has said what it says of several files in one go."""
+"""Seconds in which a server sends the diagnostics of several files in one go."""
 _SILENCE = 0.15
-"""Seconds after which a server that told of several files by itself has told of all that an edit did to them."""
+"""Seconds after which a server that pushes for several files has reported all effects of an edit."""
 _SEARCHES = 2
 _REST = 3.0
-"""Seconds of silence after which a server has looked at the project."""
+"""Seconds of silence after which a server has analysed the project."""
 _CLEAN = 5.0
-"""Seconds after which a server that is idle and says nothing of a file means that nothing is wrong."""
+"""Seconds after which an idle server's silence about a file means no diagnostics."""
 
 
 class FileEdit(Struct, frozen=True):
-    """A file (its resolved path) before and after an edit; None: it was, or is, not there."""
+    """A file (its resolved path) before and after an edit; None: it does not exist."""
 
     path: Path
     before: str | None
@@ -43,30 +43,30 @@ class FileEdit(Struct, frozen=True):
 
 
 class ServerDiagnostics:
-    """What one server says, compared with what was told of it before."""
+    """One server's diagnostics, compared with those already reported."""
 
     def __init__(self, server: LanguageServer) -> None:
         self.server = server
         self.misses = 0
         """How many edits in a row it did not answer in time."""
         self._answered: set[Path] = set()
-        """The edited files of which it has said what is wrong since it was started."""
+        """The edited files with diagnostics since it was started."""
         self._told: dict[Path, tuple[Diagnostic, ...]] = {}
         self._client: LanguageClient | None = None
         self._waiting = 0
         self.looking: asyncio.Task[None] | None = None
-        """Learns what the last edits did to other files."""
+        """The task that collects the last edits' effects on other files."""
         self._knows_all = False
-        """Whether files that the server did not speak of have nothing wrong in them."""
+        """Whether files without a report have no diagnostics."""
         self._hurry = asyncio.Event()
-        """Set while somebody waits for their turn."""
+        """Set while another task waits for its turn."""
         self._edited: set[Path] = set()
         """The files of the last edits."""
         self._searched = Counter[Path]()
-        """How often the users of files were looked for; _SEARCHES: they were found."""
+        """How often dependent files were searched for; _SEARCHES: they were found."""
 
     async def prepare(self, edits: Sequence[FileEdit], known: Mapping[Path, str]) -> None:
-        """Learn what is wrong before the edits; `known`: texts of other files in which they may break something."""
+        """Collect diagnostics before the edits; `known`: texts of other files that they may break."""
         async with self._turn():
             client = await self._connect()
             if client is None:
@@ -82,14 +82,14 @@ class ServerDiagnostics:
                     self._told[edit.path] = ()
 
     async def follow(self, edits: Sequence[FileEdit]) -> None:
-        """Show the server the edits and wait until it has said what it thinks of them, or others come."""
+        """Send the edits to the server and wait for its diagnostics, or for further edits."""
         began = time.monotonic()
         async with self._turn():
             client = await self._connect()
             if client is None:
                 return
             for edit in edits:
-                if edit.before is None:  # a new file may have made a root of its folder: nothing was asked here before
+                if edit.before is None:  # a new file may have made its folder a root: nothing was requested here before
                     self._told.setdefault(edit.path, ())
             self._take_up_what_is_new(client)
             self._knows_all = self._knows_all or _is_at_rest(client)
@@ -104,7 +104,7 @@ class ServerDiagnostics:
             self._edited = edited = {edit.path for edit in edits}
             others = [path for path in client.documents if path not in edited]
             for path in others:
-                client.documents[path].pulled = None  # asked about again, since it may depend on what changed
+                client.documents[path].pulled = None  # requested again, since it may depend on the change
             found = await asyncio.gather(*(self._fresh(client, path) for path in edited if path in client.documents))
             self._answered |= {path for path in edited if client.find_diagnostics(path) is not None}
             if found and None not in found and not self._waiting and time.monotonic() - began < LSP_WAIT.seconds:
@@ -119,17 +119,17 @@ class ServerDiagnostics:
                     await self._silence(client)
 
     def has_answered(self, paths: Iterable[Path]) -> bool:
-        """Return whether it runs, and has said of one of these files what is wrong after an edit."""
+        """Return whether it runs, and has reported on one of these files after an edit."""
         return self.server.client is self._client and not self._answered.isdisjoint(paths)
 
     def keep_open(self, client: LanguageClient, paths: Iterable[Path]) -> None:
-        """Have files open that the model was shown lines of: what an edit breaks in them is told."""
+        """Keep files open whose lines the model was shown, so that breakage in them is reported."""
         for path in list(dict.fromkeys(paths))[: LSP_KNOWN.value]:
             if path not in client.documents and (text := on_disk(path)) is not None:
                 self._sync(client, path, text)
 
     async def showing(self, path: Path, text: str) -> LanguageClient:
-        """Return the server's client with a file as it is now. Raises ServerUnavailable."""
+        """Return the server's client with a file's current text opened. Raises ServerUnavailable."""
         client = await self.server.connect()
         async with self._turn():
             await self._connect()
@@ -138,9 +138,9 @@ class ServerDiagnostics:
         return client
 
     def news(self) -> list[tuple[Path, Diagnostic]]:
-        """Return the new diagnostics since the last call, all of them about the texts of now.
+        """Return the new diagnostics since the last call, all about current texts.
 
-        What was said of a text that others have changed since waits.
+        Diagnostics of a text that others changed since are held back.
         """
         client = self.server.client
         if client is None or client is not self._client:
@@ -165,7 +165,7 @@ class ServerDiagnostics:
 
     @asynccontextmanager
     async def _turn(self) -> AsyncGenerator[None]:
-        """Wait until nobody else changes what the server has open; who does is to hurry."""
+        """Wait for exclusive use of the server's documents, asking the current user to hurry."""
         self._waiting += 1
         self._hurry.set()
         try:
@@ -175,9 +175,9 @@ class ServerDiagnostics:
             if not self._waiting:
                 self._hurry.clear()
         if self.looking is not None:
-            self.looking.cancel()  # an edit asks about all of them again
+            self.looking.cancel()  # an edit requests all of them again
         try:
-            with suppress(ServerGone):  # its end is told by who owns it
+            with suppress(ServerGone):  # its owner reports its end
                 yield
         finally:
             self.server.turn.release()
@@ -207,7 +207,7 @@ class ServerDiagnostics:
             client.close(next(iter(client.documents)))
 
     async def _users(self, client: LanguageClient, edits: Sequence[FileEdit]) -> dict[Path, str]:
-        """Return the texts of files that use what is edited, read or not; they are looked for once."""
+        """Return the texts of files that use the edited ones, searched for once."""
         new = [edit.path for edit in edits if edit.before is not None and self._searched[edit.path] < _SEARCHES]
         new = new if client.looks_across_files else []
         row, found = self.server.chosen.row, dict[Path, str]()
@@ -220,7 +220,7 @@ class ServerDiagnostics:
         return found
 
     def _refresh(self, client: LanguageClient, known: frozenset[Path] = frozenset()) -> None:
-        """Take up what others have made of the open files; what becomes of those that are known is told otherwise."""
+        """Reload open files that others changed, except the known ones."""
         for path, document in [each for each in client.documents.items() if each[0] not in known]:
             now = on_disk(path)
             if now is None:
@@ -230,10 +230,10 @@ class ServerDiagnostics:
                 self._sync(client, path, now)
 
     async def _learn(self, client: LanguageClient, path: Path) -> None:
-        """Note what is wrong in a file now, unless that is known."""
+        """Record a file's current diagnostics, unless known."""
         if path in self._told or path not in client.documents:
             return
-        # One that is asked does answer, even if it has to read the project first: without it, nothing could be new.
+        # A pulled server does answer, even if it must read the project first: without it nothing could count as new.
         now = await client.fresh(path, LSP_LATE.seconds if client.pulls else _CLEAN)
         if now is None and client.registered.work:
             now = await client.fresh(path, LSP_LATE.seconds)
@@ -243,14 +243,14 @@ class ServerDiagnostics:
             self._told[path] = now
 
     def _take_up_what_is_new(self, client: LanguageClient) -> None:
-        """Note what was said of files of which nothing was known: it was so before the edit."""
+        """Record first reports on files as their state before the edit."""
         for path in list(self.server.fresh_paths):
             if path not in self._told and (now := client.find_diagnostics(path)) is not None:
                 self._told[path] = now
                 self.server.fresh_paths.discard(path)
 
     async def _fresh(self, client: LanguageClient, path: Path) -> tuple[Diagnostic, ...] | None:
-        """Wait until it is known what is wrong with a file; not when somebody waits to change it again."""
+        """Wait for a file's diagnostics, unless another edit is waiting."""
         waiting, hurry = (
             asyncio.create_task(client.fresh(path, LSP_LATE.seconds)),
             asyncio.create_task(self._hurry.wait()),
@@ -264,7 +264,7 @@ class ServerDiagnostics:
             await asyncio.wait({waiting, hurry})
 
     async def _silence(self, client: LanguageClient) -> None:
-        """Where the server spoke of other files, wait until that is about the edits, unless somebody waits."""
+        """If the server reported on other files, wait until that reflects the edits, unless another edit waits."""
         until = time.monotonic() + LSP_LATE.seconds
         while not self._waiting and not self._says_all(client) and time.monotonic() < until:
             if not any(self._new(client, path) for path in self.server.fresh_paths - self._edited):
@@ -272,14 +272,14 @@ class ServerDiagnostics:
             await asyncio.sleep(_MOMENT)
 
     def _new(self, client: LanguageClient, path: Path) -> list[Diagnostic]:
-        """Return a file's diagnostics not reported before: errors, and warnings where they are wanted."""
+        """Return a file's unreported diagnostics: errors, and warnings if wanted."""
         now = client.find_diagnostics(path) or ()
         least = WARNING if self.server.chosen.row.warnings else ERROR
         before = self._told.get(path, () if self._knows_all else now)
         return [each for each in find_new(before, now) if each.severity <= least]
 
     def _says_all(self, client: LanguageClient) -> bool:
-        """Return whether what is known of other files is about the edits: it may have been on its way before them."""
+        """Return whether reports on other files reflect the edits; they may have been sent before."""
         answered = all(client.find_diagnostics(path) is not None for path in self._edited if path in client.documents)
         return answered and (client.pulls or time.monotonic() >= client.habits.heard_at + _SILENCE)
 
@@ -289,7 +289,7 @@ class ServerDiagnostics:
 
 
 async def _answers(client: LanguageClient) -> bool:
-    """Return whether a server answers at all: by an error, since no server knows this request."""
+    """Return whether a server responds: with an error, since no server knows this request."""
     try:
         await client.request(FENCE, {}, LSP_REQUEST.seconds)
     except ErrorAnswer:
@@ -300,13 +300,13 @@ async def _answers(client: LanguageClient) -> bool:
 
 
 async def _look_at(client: LanguageClient, paths: Sequence[Path]) -> None:
-    """Learn what is wrong in open files; what is not known in time is in the next result."""
+    """Collect diagnostics of open files; late ones are in the next result."""
     with suppress(ServerGone):
         await asyncio.gather(*(client.fresh(path, LSP_LATE.seconds) for path in paths))
 
 
 def _is_at_rest(client: LanguageClient) -> bool:
-    """Return whether a server that speaks by itself of all files has looked at them."""
+    """Return whether a server that pushes for all files has analysed them."""
     silent = time.monotonic() - max(client.habits.heard_at, client.habits.began_at)
     return not client.pulls and not client.registered.work and silent > _REST
 

@@ -1,4 +1,4 @@
-"""One server of one root: started when it is first needed, ended when nobody needs it, given up when it fails often."""
+"""One server process: started at first use, ended when unused, given up after repeated failures."""
 
 import asyncio
 import time
@@ -26,10 +26,10 @@ class ServerUnavailable(CodeloopError):
 
 
 class ServerCallbacks(Struct, frozen=True):
-    """What a server needs of who has it. `start`: starts its program. `log`: takes a line for its log.
+    """What a server needs from its owner. `start`: starts its program. `log`: gets a line for its log.
 
-    `changed`: hears that it is in another state; `told`: of which file it spoke; `warn`: shows a person a line.
-    `watch`: hears whether any server wants to know of changed files. `users`: finds files that seem to use one;
+    `changed`: called on a new state; `told`: with a file that it reported on; `warn`: shows the user a line.
+    `watch`: gets whether any server watches files. `users`: finds files that seem to use one;
     None: that took too long.
     """
 
@@ -43,25 +43,25 @@ class ServerCallbacks(Struct, frozen=True):
 
 
 class LanguageServer:
-    """See the module. `turn` is held by whoever changes its documents; `client` is there while it is connected."""
+    """One server. `turn`: the lock for changing its documents; `client`: set while it is connected."""
 
     def __init__(self, chosen: ChosenServer, root: Path, house: ServerCallbacks) -> None:
         self.chosen = chosen
         self.roots = [root]
-        """What it serves; the first is where it runs."""
+        """Its roots; it runs in the first."""
         self.client: LanguageClient | None = None
         self.turn = asyncio.Lock()
         self.reason = ""
         self.asked_at = time.time()
-        """When a person last wanted it to be started anew, or when it was made."""
+        """When the user last asked to restart it, or when it was created."""
         self.used_at = time.monotonic()
         self.fresh_paths: set[Path] = set()
-        """The files of which it has said something since that was last looked at."""
+        """The files with unread reports."""
         self.house = house
         self._failures = 0
         self._opening: asyncio.Task[LanguageClient] | None = None
         self._closing: set[asyncio.Future[None]] = set()
-        """Programs that are being ended since their connection is over."""
+        """Programs being ended after their connection closed."""
 
     @property
     def name(self) -> str:
@@ -74,14 +74,14 @@ class LanguageServer:
         return self.roots[0]
 
     def include(self, root: Path) -> None:
-        """Have it serve a root of its project, too; its row says that it can."""
+        """Add a root of its project, which its row allows."""
         if root not in self.roots:
             self.roots.append(root)
             if self.client is not None:
                 self._add_folders(self.client)
 
     def _add_folders(self, client: LanguageClient) -> None:
-        """Notify it of the roots that it does not know yet."""
+        """Notify it of new roots."""
         known = client.setup.roots
         new = [root for root in self.roots if root not in known] if self.chosen.row.shared == "folders" else []
         known += new
@@ -91,7 +91,7 @@ class LanguageServer:
 
     @property
     def state(self) -> Literal["waiting", "starting", "connected", "failed"]:
-        """What it is doing now."""
+        """Its current state."""
         if self.client is not None:
             return "connected"
         if self._opening is not None:
@@ -124,7 +124,7 @@ class LanguageServer:
             raise
 
     async def stop(self) -> None:
-        """End it; the next who needs it starts it again."""
+        """End it; the next use starts it again."""
         opening, self._opening = self._opening, None
         if opening is not None:
             opening.cancel()
@@ -139,12 +139,12 @@ class LanguageServer:
             await asyncio.wait(self._closing)
 
     async def restart(self) -> None:
-        """End it, and forget what it failed at."""
+        """End it, and reset its failures."""
         await self.stop()
         self._failures, self.reason = 0, ""
 
     async def fail(self, why: str) -> None:
-        """Take up that it does not do what it should, and end it."""
+        """Record a failure, and end it."""
         self._fail(why)
         await self.stop()
 
@@ -186,7 +186,7 @@ class LanguageServer:
         return client
 
     def _on_lost(self, client: LanguageClient) -> None:
-        """Take up that its connection is over, by itself unless it was stopped."""
+        """Handle the end of its connection, a failure unless it was stopped."""
         if self.client is not client:
             return
         self.client = None

@@ -1,4 +1,4 @@
-"""What a server knows of names: where they are defined, used and called, and what a file is made of."""
+"""Queries on symbols: definitions, references, calls, outlines, renames."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -48,19 +48,19 @@ class OutlineRow(Struct, frozen=True):
 
     @property
     def is_minor(self) -> bool:
-        """Return whether an outline can do without it where it is nested."""
+        """Return whether an outline can omit it when nested."""
         return self.kind in _MINOR
 
 
 def place_of(client: LanguageClient, path: Path, at: TextPosition) -> JSON:
-    """Return a place as requests name it."""
+    """Return a position in requests' form."""
     line = _at(lines_of(client.documents[path].text), at.line)
     character = units(line[: at.column], client.encoding)
     return {"textDocument": {"uri": path.as_uri()}, "position": {"line": at.line, "character": character}}
 
 
 async def spots(client: LanguageClient, method: str, params: JSON) -> list[Spot]:
-    """Return the places that a request finds (definition, references, implementation). Raises as a request does."""
+    """Return the locations that a request finds (definition, references, implementation). Raises as a request does."""
     result = await client.request(f"textDocument/{method}", params)
     rows: list[Any] = result if is_list(result) else [result]
     return _unique(spot for row in rows if (spot := _spot(row)) is not None)
@@ -104,7 +104,7 @@ async def hierarchy(client: LanguageClient, kind: str, way: str, params: JSON) -
 
 
 def edits_of(result: Any) -> dict[Path, list[JSON]] | None:
-    """Return the edits of a workspace edit by file; None: it does more than edit files, or makes no sense."""
+    """Return the edits of a workspace edit by file; None: it does more than edit files, or is invalid."""
     if not is_object(result):
         return {}
     found: dict[Path, list[JSON]] = {}

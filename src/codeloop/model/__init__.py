@@ -1,1 +1,1 @@
-"""Language models: catalog, credentials, adapters, retry, scripted and replayed models."""
+"""Language models: catalog, credentials, adapters, retries, and scripted or replayed models for tests."""

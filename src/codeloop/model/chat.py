@@ -26,15 +26,15 @@ LONG_REQUEST = 200_000
 
 
 HOUR_WRITE = 2.0
-"""What it costs to write to a cache that is kept for an hour, in prices of the input, where writing costs extra."""
+"""The price of one-hour cache writes, as a multiple of the input price."""
 TIERS = {"flex": 0.5, "batch": 0.5, "priority": 2.0}
-"""What a request of a tier costs, in standard prices."""
+"""Tier -> the factor of standard prices."""
 
 
 class Prices(msgspec.Struct, frozen=True):
     """Dollars per million tokens. `is_known`: False where neither catalog nor configuration names a price.
 
-    `long`: what counts for a whole request of more than `LONG_REQUEST` tokens; None: the same.
+    `long`: the prices of a whole request of more than `LONG_REQUEST` tokens; None: the same.
     """
 
     input: float = 0.0
@@ -64,16 +64,16 @@ class Prices(msgspec.Struct, frozen=True):
 
 
 class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of one model. `npm` names its wire protocol in the catalog's terms."""
+    """A model's metadata. `npm` names its wire protocol in the catalog's terms."""
 
     provider_id: str
     id: str
     name: str
     npm: str = "@ai-sdk/openai-compatible"
     protocol: str = ""
-    """The protocol that the configuration names; empty: the one of `npm`."""
+    """The configured protocol; empty: that of `npm`."""
     api_id: str = ""
-    """What the service calls the model; empty: the same as `id`."""
+    """The service's name of the model; empty: the same as `id`."""
     limits: Limits = Limits()
     prices: Prices = Prices()
     tool_call: bool = True
@@ -96,7 +96,7 @@ class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def ref(self) -> str:
-        """`provider/model`, as a person writes it."""
+        """`provider/model`."""
         return f"{self.provider_id}/{self.id}"
 
 
@@ -108,7 +108,7 @@ class TextPiece(msgspec.Struct, frozen=True, tag="text"):
 
 
 class ReasoningPiece(msgspec.Struct, frozen=True, tag="reasoning"):
-    """Thinking to be sent back; `metadata` is what the adapter once gave, unchanged."""
+    """Thinking to be sent back; `metadata`: the adapter's, unchanged."""
 
     text: str
     metadata: JSON = {}
@@ -131,7 +131,7 @@ class CallPiece(msgspec.Struct, frozen=True, tag="call"):
 
 
 class ResultPiece(msgspec.Struct, frozen=True, tag="result"):
-    """What came of a call."""
+    """The result of a call."""
 
     call_id: str
     name: str
@@ -140,13 +140,13 @@ class ResultPiece(msgspec.Struct, frozen=True, tag="result"):
 
 
 class UserTurn(msgspec.Struct, frozen=True, tag="user"):
-    """What a person said; never empty."""
+    """The user's turn; never empty."""
 
     content: tuple[TextPiece | ImagePiece, ...]
 
 
 class AssistantTurn(msgspec.Struct, frozen=True, tag="assistant"):
-    """What the model said; never empty. `origin` is the `provider/model` that made it."""
+    """The model's turn; never empty. `origin`: the `provider/model` that made it."""
 
     content: tuple[TextPiece | ReasoningPiece | CallPiece, ...]
     origin: str = ""
@@ -222,7 +222,7 @@ class CallDelta(msgspec.Struct, frozen=True):
 
 
 class CallReady(msgspec.Struct, frozen=True):
-    """The call is complete as the service sent it. `arguments` may not be JSON: whoever runs the call checks."""
+    """The call is complete as sent. `arguments` may not be JSON: the runner of the call checks."""
 
     id: str
     name: str
@@ -230,9 +230,9 @@ class CallReady(msgspec.Struct, frozen=True):
 
 
 class RetryScheduled(msgspec.Struct, frozen=True):
-    """The request is sent again at `at` (ms since the epoch); what came of the last try no longer counts.
+    """The request is sent again at `at` (ms since the epoch); events of the last attempt no longer count.
 
-    `tokens`: what the service has counted of that try.
+    `tokens`: the service's counts of that attempt.
     """
 
     attempt: int
@@ -242,7 +242,7 @@ class RetryScheduled(msgspec.Struct, frozen=True):
 
 
 class UsageUpdate(msgspec.Struct, frozen=True):
-    """What the service has counted so far, when it says so before the end."""
+    """The service's token counts so far, if reported before the end."""
 
     tokens: Tokens
 

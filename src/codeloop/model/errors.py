@@ -1,10 +1,10 @@
-"""Why no model can be used: errors for which a person has to change a setting, a key or a name."""
+"""Errors for an unusable model, to be fixed by a setting, a key or a name."""
 
 from codeloop.schema.errors import CodeloopError
 
 
 class ModelUnavailable(CodeloopError):
-    """No request can be sent to the model that was asked for; the message says what to do next."""
+    """No request can be sent to the model; the message says what to do next."""
 
 
 class UnknownModel(ModelUnavailable):
@@ -20,8 +20,8 @@ class NoKey(ModelUnavailable):
 
 
 class WrongOrigin(ModelUnavailable):
-    """A stored key was asked for by another origin than the one it was stored for."""
+    """A stored key was requested for another origin than its own."""
 
 
 class UnspokenProtocol(ModelUnavailable):
-    """The model's service speaks a protocol that we do not."""
+    """The model's protocol is not supported."""

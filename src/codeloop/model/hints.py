@@ -1,4 +1,4 @@
-"""What helps a person to put a refused request right: where key and address come from, and which models there are."""
+"""Hints for fixing a refused request: where key and address come from, and which models exist."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -20,7 +20,7 @@ from codeloop.net.origin import is_loopback
 
 
 class ProviderHints(Struct, frozen=True):
-    """The hints for one model of a provider. Nothing is looked up before it is asked for."""
+    """The hints for one model of a provider, looked up lazily."""
 
     provider: Provider
     info: ModelInfo
@@ -32,13 +32,13 @@ class ProviderHints(Struct, frozen=True):
     """Whether a plugin that somebody signed in with sends the requests."""
 
     def key(self) -> str:
-        """Return where the key that was sent comes from and how to change it, or how to set one; never the key."""
+        """Return the source of the used key and how to change it, or how to set one; never the key."""
         if (found := self._origin()) is not None:
             return f"It comes from {found[0]}. {found[1]}{self._empty()}"
         return f"There is no key for it.{self._empty() or ' ' + how_to_set(self.provider)}"
 
     def account(self) -> str:
-        """Return where the key that was sent comes from, as a sentence; empty when there is none."""
+        """Return the source of the used key as a sentence; empty without a key."""
         found = self._origin()
         return "" if found is None else f" The key comes from {found[0]}."
 
@@ -86,7 +86,7 @@ class ProviderHints(Struct, frozen=True):
         return f"provider.{name}.options.baseURL"
 
     async def near(self) -> str:
-        """Return which models may be meant, as ` Did you mean ...?`; a server on this machine is asked for its own."""
+        """Return similar models, as ` Did you mean ...?`; a local server is asked for its own."""
         named: list[str] = [*self.models()]
         url = resolve_url(self.provider.url, self.environment) or ""
         if is_loopback(urlsplit(url).hostname or ""):

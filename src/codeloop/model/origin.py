@@ -1,4 +1,4 @@
-"""Where a key may go: the origin of a URL."""
+"""Origins of URLs, to which keys are bound."""
 
 import re
 from urllib.parse import urlsplit
@@ -16,8 +16,8 @@ _VERSION = re.compile(r"/v\d")
 def origin(url: str) -> str:
     """Return `scheme://host[:port]` of an HTTP(S) URL: lower case, without the scheme's own port.
 
-    Raises `ModelUnavailable` for anything that two readers could take for different hosts: user names, backslashes,
-    blanks, control characters, letters outside ASCII.
+    Raises `ModelUnavailable` for ambiguous URLs: user names, backslashes, blanks, control characters, letters outside
+    ASCII.
     """
     try:
         parts = urlsplit(url)
@@ -39,9 +39,9 @@ def bare_url(url: str) -> str:
 
 
 def likely_base(url: str) -> str | None:
-    """Return the base URL that was probably meant where `url` has nothing to offer; None: no idea.
+    """Guess the intended base URL where `url` has no models; None: no guess.
 
-    People paste the whole address of a request, double a part of it, or omit the version that most services want.
+    Users paste a request's whole address, repeat a part, or omit the version that most services need.
     """
     start, slashes, rest = url.partition("://")
     host, _, path = rest.partition("/")

@@ -1,4 +1,4 @@
-"""One provider: where its service is, which key goes there, how long to wait. Functions over plain values."""
+"""One provider: its service's address, its key, its timeouts. Functions over plain values."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -33,7 +33,7 @@ _VARIABLE = re.compile(r"\$\{(\w+)\}")
 
 
 def nowhere(keys: tuple[str, ...]) -> None:
-    """Return nothing: for providers that no configuration file describes."""
+    """Return None: for providers without configuration."""
     del keys
 
 
@@ -83,7 +83,7 @@ class Provider(Struct, frozen=True):
 def provider_of(
     provider_id: str, row: ProviderRow | None, config: ProviderConfig, local: LocalServer | None
 ) -> Provider | None:
-    """Lay a provider's configuration over its catalog row and its row of local servers; None when nobody knows it."""
+    """Merge a provider's catalog row, local-server row and configuration; None when it is unknown."""
     if row is None and local is None and config is NO_PROVIDER_CONFIG:
         return None
     known = BASE_URLS.get(provider_id, "") or (row.api if row else "") or (local.url if local else "")
@@ -157,7 +157,7 @@ def why_no_key(provider: Provider, environment: Mapping[str, str]) -> str:
 def endpoint_of(
     provider: Provider, credentials: Credentials, environment: Mapping[str, str], service: Service | None = None
 ) -> "Endpoint":
-    """Return the provider's service with the key that may go there; `service`: the one of a model, where it is known.
+    """Return the provider's endpoint with the key bound to it; `service`: a model's, where known.
 
     Raises `ModelUnavailable`: the address is not known or no URL, a key is missing (`NoKey`), or the stored one is
     for another origin (`WrongOrigin`).
@@ -222,7 +222,7 @@ def _key_helper(provider: Provider, service: Service | None) -> "Signer":
 
 
 def _key(provider: Provider, url: str, credentials: Credentials, environment: Mapping[str, str]) -> str | None:
-    """Return the configuration's key, else the environment's (like the URL the person's own), else a stored one."""
+    """Return the configured key, else the environment's, else a stored one."""
     if provider.configured_key:
         return provider.configured_key
     found = environment_key(provider.env, environment)
@@ -259,7 +259,7 @@ def _strings(provider_id: str, value: object) -> dict[str, str]:
 
 
 def concurrency_of(provider: Provider) -> int | None:
-    """Return how many requests a provider may be asked at a time; None: any number. Raises `ModelUnavailable`."""
+    """Return the limit of concurrent requests to a provider; None: unlimited. Raises `ModelUnavailable`."""
     match provider.config.options.get("concurrency"):
         case None | False:
             return None

@@ -1,4 +1,4 @@
-"""The provider table: the catalog's rows with the configuration laid over them, and what opens a model of one.
+"""The provider table: the catalog merged with the configuration, and opening of models.
 
 `Providers` only looks things up in values that it is given; nothing is read from a project's directory here.
 """
@@ -57,7 +57,7 @@ ADAPTERS: dict[Protocol, str] = {
     "google-interactions": "model.protocols.google_interactions.adapter:GoogleInteractions",
     "bedrock-converse": "model.protocols.bedrock.adapter:BedrockConverse",
 }
-"""What speaks each protocol."""
+"""Protocol -> its adapter."""
 
 DISABLED = "disabled by configuration"
 NO_KEY = "no key"
@@ -69,7 +69,7 @@ or start a local server (such as Ollama), or name one in codeloop.json: {"model"
 class UsableProvider(Struct, frozen=True):
     """A provider that can be used now.
 
-    `source` says where its key is from: configuration, environment, credentials, none (it needs none).
+    `source`: where its key is from: configuration, environment, credentials, none (not needed).
     """
 
     provider: Provider
@@ -102,7 +102,7 @@ class Providers:
         self._local = {server.id: server for server in local}
         self.signs_in = signs_in
         self._slots: dict[str, asyncio.Semaphore] = {}
-        """By provider with `options.concurrency`: what bounds its requests."""
+        """By provider with `options.concurrency`: the semaphore of its requests."""
 
     def all(self) -> list[Provider]:
         """Return every provider that the configuration does not switch off: the configured ones first."""
@@ -115,7 +115,7 @@ class Providers:
         return [provider for provider in found if provider is not None]
 
     def why_not(self, provider: Provider, stored: AbstractSet[str]) -> str:
-        """Return why a provider can't be used, in a few words; empty when it can, or when only asking it would tell.
+        """Return why a provider is unusable, in a few words; empty if usable, or unknown without a request.
 
         `stored`: the providers whose keys are stored.
         """
@@ -207,7 +207,7 @@ class Providers:
         )
 
     def open(self, ref: str, through: "Endpoint | None" = None) -> ChatModel:
-        """Return the model, ready to be asked; nothing is sent yet. `through`: the endpoint that a plugin stands for.
+        """Return the model, without sending anything yet. `through`: a plugin's endpoint.
 
         Raises `ModelUnavailable`: unknown name, missing key, a key for another origin, a protocol that we do not speak.
         """
@@ -245,11 +245,11 @@ class Providers:
             from codeloop.model.wire.concurrency import QueuedModel
 
             model = QueuedModel(model, self._slots.setdefault(provider.id, asyncio.Semaphore(most)))
-        model = RetryingModel(model)  # who waits for another try holds no slot
+        model = RetryingModel(model)  # a request waiting for a retry holds no slot
         return model if through else _with_true_context(model, info, endpoint)
 
     async def default(self, chosen: str | None = None) -> str:
-        """Return the `provider/model` to use when the person named none: `chosen` (the configured one) if there is.
+        """Return the default `provider/model`: `chosen` (the configured one) if there is.
 
         Then: a configured provider that lists models, a key in the environment, a stored key, a local server that
         answers. Raises `NoModel` when there is nothing, `UnknownModel` when `chosen` does not exist.
@@ -290,7 +290,7 @@ class Providers:
         return model.ref if model else None
 
     def child_environment(self) -> dict[str, str]:
-        """Return the environment for child processes: no provider's variables, no key that we hold."""
+        """Return the environment for child processes, without providers' variables and known keys."""
         try:
             stored = {entry.key for entry in self.credentials.entries().values()}
         except ModelUnavailable:
@@ -325,7 +325,7 @@ class Providers:
         return provider_of(provider_id, self._catalog.row(provider_id), config, self._local.get(provider_id))
 
     def _source(self, provider: Provider, stored: AbstractSet[str]) -> str:
-        """Say where the provider's key would come from; empty when it can't be used."""
+        """Return the source of the provider's key; empty when it is unusable."""
         if provider.configured_key or provider.has_key_helper:
             return "configuration"
         if is_signed_in(self, provider):

@@ -1,4 +1,4 @@
-"""How vendors of one wire protocol differ, as rows of data."""
+"""Vendors' deviations from their wire protocol, as rows of data."""
 
 import re
 from typing import Literal
@@ -27,12 +27,12 @@ class Quirks(Struct, frozen=True):
     reasoning_field: str = ""
     """The field of an assistant message that thinking goes back in; the model's own row of the catalog wins."""
     refused_keywords: frozenset[str] = frozenset()
-    """Keywords of JSON Schema that a request must not hold; what they say is checked when a call comes."""
+    """JSON Schema keywords that the vendor rejects; they are checked when a call comes."""
     schema_dialect: SchemaDialect = ""
     parallel_tool_calls: bool | None = None
     """Sent with tools when not None."""
     session_field: str = ""
-    """A field that keeps a session's requests on one prompt cache."""
+    """The field that routes a session's requests to one prompt cache."""
     images: bool = True
     pdf: bool = True
     call_id_length: int = 0
@@ -40,19 +40,19 @@ class Quirks(Struct, frozen=True):
     cache_marks: bool = True
     """Accepts Anthropic's `cache_control`."""
     hour_marks: bool = False
-    """Accepts marks that keep what they are on for an hour."""
+    """Accepts one-hour cache marks."""
     marked_models: tuple[str, ...] = ()
     """Models, by wildcard, that a gateway of chat completions caches only up to such a mark."""
     cache_minutes: int = 5
     """How long the service keeps the beginning of a request in its prompt cache after the last request with it."""
     answer_format: AnswerFormat = ""
-    """How it is told the JSON Schema of an answer, also where tools are offered; "": it is not, so a tool takes it."""
+    """How the JSON Schema of an answer is sent, also with tools; "": unsupported, so a tool is used instead."""
     no_answer_format: tuple[str, ...] = ()
-    """Models, by wildcard, that know no such format."""
+    """Models, by wildcard, without that format."""
     forced_call: bool = True
-    """Can be told that an answer must make a call."""
+    """Supports a forced tool call."""
     reasoning_summary: str = ""
-    """How the Responses protocol is asked for summaries of thinking; "": it is not."""
+    """How summaries of thinking are requested in the Responses protocol; "": not at all."""
     patch_grammar: tuple[str, ...] = ()
     """Models, by wildcard, that call the patch tool with plain text by a grammar."""
     initiator_header: str = ""
@@ -128,7 +128,7 @@ AZURE = Quirks(
     names=COMMON_NAMES,
 )
 ADAPTIVE_MODELS = re.compile(r"claude-(?:opus|sonnet|haiku|fable|mythos)-(?:4[.-][7-9]|[5-9])")
-"""Claude that refuses a thinking budget and any temperature: it decides by an effort how much to think."""
+"""Claude models that take an effort instead of a thinking budget, and no temperature."""
 GOOGLE = Quirks(
     cache_minutes=60,
     answer_format="generation_config",
@@ -159,7 +159,7 @@ BY_PROTOCOL: dict[str, Quirks] = {
     "google-interactions": INTERACTIONS,
     "bedrock-converse": BEDROCK,
 }
-"""What counts for the models of a protocol, whoever provides them."""
+"""Quirks by protocol, for any provider."""
 
 ROWS: dict[str, Quirks] = {
     "openai": OPENAI,
@@ -209,14 +209,14 @@ ROWS: dict[str, Quirks] = {
 
 
 class Family(Struct, frozen=True):
-    """What is so of models whoever serves them: wildcards over their names, and the fields of a row that change."""
+    """Quirks of a model family with any provider: name wildcards, and the changed fields."""
 
     models: tuple[str, ...]
     changes: JSON
 
 
 FAMILIES = (Family(("*kimi-k2*", "*kimi-k3*", "*kimi-for-coding*"), {"sampling": False}),)
-"""All that fit are laid over the provider's row."""
+"""All matching rows override the provider's row."""
 
 
 def quirks_of(info: ModelInfo) -> Quirks:

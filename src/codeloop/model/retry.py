@@ -1,4 +1,4 @@
-"""A model that tries again: bounded, with growing waits, and never after a tool call may have started."""
+"""A model wrapper that retries: bounded, with growing waits, and never after a tool call may have started."""
 
 import asyncio
 import time
@@ -20,7 +20,7 @@ ENDLESS = Finished(
 
 
 def _chance() -> float:
-    import random  # where a try has failed; the others need not wait for it
+    import random  # only needed after a failed attempt
 
     return random.random()
 
@@ -72,7 +72,7 @@ class RetryingModel:
             await self._sleep(wait)
 
     def _most(self, error: APIError) -> int:
-        """Return how many tries there are: fewer where nobody listens, since the address is probably wrong."""
+        """Return the number of attempts: fewer when the connection is refused, since the address is probably wrong."""
         return min(self._attempts, MODEL_REFUSED.value) if _is_refused(error) else self._attempts
 
     def _wait(self, error: APIError, attempt: int) -> float:

@@ -1,4 +1,4 @@
-"""How services are told the JSON Schema of an answer: natively where they can keep to it, else by a tool. Pure."""
+"""Requests structured answers: natively where the service can enforce the JSON Schema, else by a tool. Pure."""
 
 import re
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ RESULT = "result"
 
 
 class AnswerGrammar(Struct, frozen=True):
-    """What of JSON Schema a service makes a grammar of, that its answers can't leave."""
+    """The part of JSON Schema that a service can enforce by a grammar."""
 
     keywords: frozenset[str]
     formats: frozenset[str]
@@ -34,7 +34,7 @@ class AnswerGrammar(Struct, frozen=True):
 _NAMES = frozenset({"$defs", "definitions", "title", "description"})
 _COMMON = _NAMES | {"type", "properties", "required", "additionalProperties", "items", "anyOf", "enum", "const", "$ref"}
 _NOTES = frozenset({"$schema", "$comment", "default", "examples", "deprecated", "readOnly", "writeOnly"})
-"""Say nothing of what a value must be; not sent."""
+"""Annotations without constraints; not sent."""
 _FORMATS = frozenset({"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"})
 _BOUNDS = {
     "pattern",
@@ -69,7 +69,7 @@ class AnswerShape(Struct, frozen=True):
     wrapped: bool
 
     def value(self, given: Any) -> Any:
-        """Return the answer proper of what a model gave."""
+        """Unwrap the answer."""
         is_around = self.wrapped and is_object(given) and given.keys() == {RESULT}
         return given[RESULT] if is_around else given
 
@@ -113,7 +113,7 @@ def native_fields(info: ModelInfo, quirks: Quirks, shape: AnswerShape) -> JSON |
 
 
 def call_fields(info: ModelInfo, quirks: Quirks, options: JSON) -> JSON:
-    """Return the fields of a request's body that make the answer hold a call, where that can be said."""
+    """Return the body fields that force a tool call, where supported."""
     if not quirks.forced_call or "tool_choice" in options or "toolChoice" in options:
         return {}
     thinking: Any = options.get("thinking")

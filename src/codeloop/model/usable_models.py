@@ -1,4 +1,4 @@
-"""Every model with the reason why it can't be used here and now, if there is one."""
+"""Lists models with the reason why each is unusable, if it is."""
 
 from collections.abc import Collection, Iterator
 from urllib.parse import urlsplit

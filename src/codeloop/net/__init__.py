@@ -1,1 +1,1 @@
-"""HTTP/1.1 to one origin, server-sent events, proxies, TLS, and which host is this machine."""
+"""Networking: HTTP/1.1 to one origin, server-sent events, proxies, TLS, local and public addresses."""

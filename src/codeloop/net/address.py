@@ -1,4 +1,4 @@
-"""Whether an address belongs to the public internet, and which addresses a name has."""
+"""Resolves host names, and classifies addresses as public or not."""
 
 import asyncio
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ NETWORKS = (
     ("fec0::/10", "private (site-local)"),
     ("ff00::/8", "multicast"),
 )
-"""Where no public server is, and what is there instead; the first row that fits counts."""
+"""Non-public networks and their kinds; the first match counts."""
 
 HOSTS = Path("/etc/hosts")
 _HOSTS_READ = 1024 * 1024  # bytes

@@ -1,4 +1,4 @@
-"""Requests to one service: connections that are kept, deadlines, and a key that goes to the service's origin only."""
+"""An HTTP client of one service: kept connections, deadlines, and a key bound to the service's origin."""
 
 import asyncio
 import os
@@ -32,7 +32,7 @@ class BodyStream(Protocol):
 
 
 class RequestClient(Protocol):
-    """Sends requests to a service, and hands on what is answered."""
+    """Sends requests to a service, and returns its responses."""
 
     async def post(self, path: str, headers: dict[str, str], body: bytes) -> "HttpResponse":
         """Send `body` to the base URL plus `path`; return the response when its head is there. Raises NetworkError."""
@@ -43,7 +43,7 @@ class RequestClient(Protocol):
         ...
 
     async def aclose(self) -> None:
-        """Drop what is kept for further requests."""
+        """Close kept connections."""
         ...
 
 

@@ -1,6 +1,6 @@
 """HTTP/1.1 over one socket, for requests that are sent whole and answers that stream.
 
-Our own, because a library costs more than the rest of a start: 150 to 200 ms for the first request and 12 µs for
+Written here because a library costs more than the rest of a start: 150 to 200 ms for the first request and 12 µs for
 each chunk of an answer, against 1 µs here.
 """
 
@@ -113,7 +113,7 @@ class Connection:
         return cls(reader, writer)
 
     async def send(self, head: bytes, body: bytes) -> None:
-        """Write a whole request. A service that answers before it has read everything is heard all the same."""
+        """Write a whole request. A response that comes before all is read is still received."""
         self._writer.writelines((head, body))
         try:
             await self._writer.drain()

@@ -1,4 +1,4 @@
-"""Offline mode, on by `--offline` or `CODELOOP_OFFLINE=1`: only this machine and private networks are reached."""
+"""Offline mode (`--offline` or `CODELOOP_OFFLINE=1`): only this machine and private networks are reachable."""
 
 import os
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Which host is this machine, and how a host stands in a URL. Pure."""
+"""Loopback hosts, and hosts in URLs. Pure."""
 
 from ipaddress import IPv6Address, ip_address
 from urllib.parse import SplitResult

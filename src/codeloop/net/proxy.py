@@ -1,4 +1,4 @@
-"""Which proxy the environment names, and requests through it over httpx2, which knows every kind of them."""
+"""The environment's proxy for a host, and requests through it with httpx2, which supports every kind."""
 
 import asyncio
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Whom TLS connections trust, and what codeloop shows to services that want to know their clients."""
+"""TLS contexts: trusted authorities, and the client certificate."""
 
 import os
 import sys

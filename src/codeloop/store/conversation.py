@@ -1,4 +1,4 @@
-"""A session with its messages and parts, as the loop and the projection see it."""
+"""A session with its messages and parts, kept up to date by events."""
 
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ from codeloop.schema.wire import replace
 
 
 class Entry(Struct, frozen=True):
-    """A message and its parts in their order. The same object as long as nothing of it changed."""
+    """A message and its parts in order. The same object while unchanged."""
 
     info: Message
     parts: tuple[Part, ...] = ()
@@ -60,7 +60,7 @@ class ConversationView(Struct):
     known: set[str] = struct_field(default_factory=set[str])
     """Ids of the messages, so that a new one is not searched for."""
     is_trimmed: bool = False
-    """Whether only what a request may still show is kept."""
+    """Whether only entries that a request may still show are kept."""
 
     def __post_init__(self) -> None:
         """Note what is there from the start."""
@@ -170,7 +170,7 @@ def context_entries(entries: list[Entry]) -> list[Entry]:
 
 
 def read_pinned(entry: Entry) -> tuple[TextPart, ...]:
-    """Return the texts of a message that a person has pinned: a summary keeps them word for word."""
+    """Return the texts of a message that the user has pinned: a summary keeps them verbatim."""
     texts = (part for part in entry.parts if isinstance(part, TextPart))
     return tuple(part for part in texts if part.metadata and part.metadata.get("pinned") is True)
 
@@ -182,7 +182,7 @@ def is_final(info: AssistantMessage) -> bool:
 
 
 def next_prompt(view: Conversation, **changes: Any) -> UserMessage:
-    """Return a prompt of the program's own that comes next: as the last one is, but for `changes`."""
+    """Return a generated prompt: a copy of the last one with `changes`."""
     last = next(entry.info for entry in reversed(view.entries) if isinstance(entry.info, UserMessage))
     time = UserTime(created=next_created(view, now_ms()))
     return replace(last, id=new_id("msg"), time=time, summary=None, **changes)

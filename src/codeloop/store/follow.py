@@ -1,4 +1,4 @@
-"""Followers: replay, then live, without a gap, also for what other processes store."""
+"""Followers of events: replay, then live, without a gap, including other processes' events."""
 
 import asyncio
 from collections import deque
@@ -11,7 +11,7 @@ from codeloop.schema.limits import STORE_EVENTS, STORE_POLL, STORE_POLL_QUIET, S
 from codeloop.schema.live_events import LiveEvent
 
 QUIET = 250
-"""Looks in a row that found nothing, after which there are fewer."""
+"""How many empty polls slow the polling down."""
 
 
 class StoredEvents(Protocol):
@@ -74,7 +74,7 @@ class Follower:
 
 
 class Followers:
-    """Everybody who follows one store in this process, and the timer that looks for other processes' events."""
+    """All followers of one store in this process, and the polling for other processes' events."""
 
     def __init__(self, log: EventLog) -> None:
         self._log = log
@@ -136,7 +136,7 @@ class Followers:
             self._stop_timer()
 
     def close(self) -> None:
-        """Hear of nothing more: the store is closed."""
+        """End all followers: the store is closed."""
         self._all.clear()
         self._stop_timer()
 

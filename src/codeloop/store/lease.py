@@ -1,4 +1,4 @@
-"""Which process works on which session: one at a time, and a dead one is taken over from."""
+"""Leases of sessions: one process works on a session at a time; a dead one's lease is taken over."""
 
 import asyncio
 import os
@@ -91,7 +91,7 @@ class Leases:
 
 
 def _where(host: str) -> str:
-    """Say where a process is that a person would not find by its id."""
+    """Describe the location of a process on another host."""
     if is_own_scope(host):
         return ""
     machine = machine_of(host)

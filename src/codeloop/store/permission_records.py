@@ -1,4 +1,4 @@
-"""What is remembered of permissions: the answers "always", and every decision with its reason."""
+"""Stored permissions: "always" grants, and every decision with its reason."""
 
 from collections.abc import Sequence
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""Reading that the loop does not need: filtered lists, pages of messages, searches, sums. Never changes anything."""
+"""Read-only queries for clients: filtered lists, pages of messages, searches, sums."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -44,7 +44,7 @@ class Cost(msgspec.Struct, frozen=True):
 
 
 class StepCost(msgspec.Struct, frozen=True):
-    """What is summed of an answer: a part of the stored message."""
+    """The summed fields of a stored answer."""
 
     cost: float
     tokens: Tokens

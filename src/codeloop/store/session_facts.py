@@ -1,4 +1,4 @@
-"""What every request of a session says of the project, as it was when the session began."""
+"""The project facts in every request of a session, as of its start."""
 
 from codeloop.store.database import Database
 

@@ -1,4 +1,4 @@
-"""How the sessions of one database stand: what runs, what waits for the user, how the last turn ended."""
+"""The states of a database's sessions: running, waiting for the user, or how the last turn ended."""
 
 import msgspec
 from msgspec import Struct
@@ -22,7 +22,7 @@ class _Error(Struct, frozen=True):
 
 
 class _Last(Struct, frozen=True):
-    """What counts of a session's last message."""
+    """The used fields of a session's last message."""
 
     role: str
     time: _Time = _Time()
@@ -63,7 +63,7 @@ def read_states(db: Database, limit: int) -> list[SessionOverview]:
         row = db.one(last_sql, session.id)
         last = _last(row[0]) if row else None
         is_running = session.id in held
-        asked = waiting.get(session.id, "") if is_running else ""  # what a killed process asked waits for nobody
+        asked = waiting.get(session.id, "") if is_running else ""  # questions of a killed process are dropped
         state: SessionStanding = "waits" if asked else "running" if is_running else _read_end(last)
         found.append(
             SessionOverview(
@@ -81,7 +81,7 @@ def read_states(db: Database, limit: int) -> list[SessionOverview]:
 
 
 def _read_end(last: _Last | None) -> SessionStanding:
-    """Return how a session stands in which nothing runs."""
+    """Return the state of an idle session."""
     if last is None:
         return "new"
     if last.error is not None:

@@ -1,4 +1,4 @@
-"""The request that everything stop: a file whose change every process of this user sees that works on a session."""
+"""The request to stop all turns: a file watched by every process of this user that runs a session."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""One Store a file and process, shared by all that work with it: what one of them shows, all of them see."""
+"""Shares one Store for each file in a process, so that live events reach all its users."""
 
 from collections.abc import Callable
 from pathlib import Path

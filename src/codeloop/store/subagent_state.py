@@ -1,4 +1,4 @@
-"""How the subagents stand: what is stored of it, seen in the light of what goes on now."""
+"""The states of subagents: the stored state, corrected by what is running now."""
 
 from collections.abc import Iterator
 from typing import Literal
@@ -15,7 +15,7 @@ from codeloop.store.store import Store
 State = Literal["queued", "running", "waiting", "done", "failed", "cancelled"]
 _NAMED = 40
 KEY = "task"
-"""Where a subagent's session keeps its standing in its metadata."""
+"""Metadata key of a subagent's state."""
 
 
 class SubagentStanding(Wire):
@@ -31,7 +31,7 @@ class SubagentStanding(Wire):
 
 
 def lineage(store: Store, session_id: str) -> Iterator[Session]:
-    """Yield a session and then those that it is a child of, the nearest first; each once."""
+    """Yield a session and then its parents, the nearest first; each once."""
     seen: set[str] = set()
     current: str | None = session_id
     while current is not None and current not in seen and (session := store.find_session(current)) is not None:
@@ -41,7 +41,7 @@ def lineage(store: Store, session_id: str) -> Iterator[Session]:
 
 
 def note(store: Store, session_id: str, state: State, *, background: bool, reason: str | None = None) -> None:
-    """Store how a subagent stands; clients see it in its session's metadata."""
+    """Store a subagent's state; clients see it in its session's metadata."""
     if store.find_session(session_id) is None:
         return
     standing = SubagentStanding(state=state, background=background, time=now_ms(), reason=reason)
@@ -66,7 +66,7 @@ def standing_of(store: Store, session: Session) -> SubagentStanding | None:
 
 
 def is_asking(store: Store, session_id: str) -> bool:
-    """Return whether a session waits for a person's answer."""
+    """Return whether a session waits for the user's answer."""
     return bool(store.pending_permissions(session_id) or store.pending_questions(session_id))
 
 

@@ -1,1 +1,1 @@
-"""Which directories are trusted, and what the others may set."""
+"""Project trust: the trusted directories, and what untrusted ones may set."""

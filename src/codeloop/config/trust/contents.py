@@ -1,4 +1,4 @@
-"""The files of a project that have effect once it is trusted: trust is bound to what they held."""
+"""The files of a project that take effect once it is trusted: trust is bound to their contents."""
 
 import os
 import re
@@ -42,7 +42,7 @@ class TooManyFiles(Exception):
 
 
 class TrustedContents(Struct, frozen=True):
-    """What the files held, by their path relative to the work tree's top.
+    """The contents of the files, by path relative to the work tree's top.
 
     `files`: configuration, agents, commands, skills, plugins, tools, and what the configuration names: instructions,
     programs that we start.

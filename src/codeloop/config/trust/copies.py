@@ -1,4 +1,4 @@
-"""What the files of trusted directories held, kept by its SHA-256, so that a later change can be shown."""
+"""Copies of trusted files, stored by SHA-256, so that later changes can be shown."""
 
 from contextlib import suppress
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What the configuration of an untrusted project may set: whatever can only make codeloop do less."""
+"""Filters an untrusted project's configuration: only settings that restrict codeloop are kept."""
 
 import re
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from codeloop.schema.wire import JSON
 
 _MODEL = re.compile(r"[\w.-]+/[\w.:@/+-]+")
 _SINGLE = 19
-"""What a `?` counts more than another character: looking for a part with such wildcards takes that much longer."""
+"""The extra cost of a `?`: searching for a part with wildcards takes that much longer."""
 _SHARE = {"auto": 0, "manual": 1, "disabled": 2}
 _STRICTER = {"yolo": ("auto", "ask", "plan"), "auto": ("ask", "plan")}
 # How tight the values of the sandbox's keys are; the first is the default.

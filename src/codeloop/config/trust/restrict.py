@@ -1,4 +1,4 @@
-"""Putting an untrusted project's rules together with everybody else's, so that they can only make a verdict stricter.
+"""Combines an untrusted project's rules with all others, so that they can only make a verdict stricter.
 
 The last matching rule wins, so appending a project's `ask` would lift an earlier `deny`. What is appended instead is,
 for each rule of the project, the part of every earlier rule that overlaps it, at the stricter action of the two.
@@ -22,7 +22,7 @@ class TooManyOverlaps(Exception):
 
 
 class Overlaps:
-    """The overlaps that were worked out, and what is left of the work that they may take."""
+    """The computed overlaps, and the remaining budget of steps."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, str], tuple[str, ...]] = {}
@@ -38,7 +38,7 @@ class Overlaps:
         return found
 
     def spend(self, steps: int) -> None:
-        """Take so many steps off. Raises TooManyOverlaps when none are left."""
+        """Use up `steps` of the budget. Raises TooManyOverlaps when none are left."""
         self._left -= steps
         if self._left < 0:
             raise TooManyOverlaps

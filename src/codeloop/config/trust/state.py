@@ -1,4 +1,4 @@
-"""Whether a project is trusted now: somebody trusted it, and its files are as they were then."""
+"""Whether a project is trusted: the user trusted it, and its files are unchanged since."""
 
 from pathlib import Path
 from typing import Literal

@@ -1,4 +1,4 @@
-"""Which directories a person trusts: only their projects may loosen rules or have anything executed."""
+"""The directories that the user trusts: only their projects may loosen rules or have code executed."""
 
 import time
 from collections.abc import Generator
@@ -98,7 +98,7 @@ def adopt(paths: Paths, root: Path, directory: Path) -> None:
 
 
 def amend(paths: Paths, root: Path, directory: Path, file: Path) -> None:
-    """Trust what the person just had written to one file of a trusted work tree, and the files that it names.
+    """Trust a user's change to one file of a trusted work tree, and the files that it names.
 
     Raises as `trust` does.
     """

@@ -1,1 +1,1 @@
-"""What extensions are asked, and what people's own programs are run for, at points of a session."""
+"""Hooks: extensions and users' own programs called at points of a session."""

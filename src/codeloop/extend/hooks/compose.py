@@ -1,4 +1,4 @@
-"""What extensions of a project are asked by, put together from its configuration."""
+"""Builds the hooks of a project from its configuration."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -17,7 +17,7 @@ class HookNeeds(Struct, frozen=True):
 
     `own`: the folder of the user's commands.
 
-    Nothing of the room of the rows is loaded before there are some.
+    The rows' modules are imported only if there are rows.
     """
 
     workspace: Workspace

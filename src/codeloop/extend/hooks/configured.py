@@ -1,4 +1,4 @@
-"""The hook `config`: what extensions change of the configuration, kept, so that no start waits for them."""
+"""The hook `config`: extensions' changes of the configuration, cached, so that no start waits for them."""
 
 import hashlib
 from collections.abc import Iterable
@@ -19,23 +19,26 @@ from codeloop.schema.wire import JSON
 CONFIG = "config"
 _FORM = 1
 _KEPT = 50
-"""Answers of one project that are kept."""
+"""The most cached answers of one project."""
 
 
 def load_answer(folder: Path, loaded: Loaded, extensions: Iterable[str], base: Path) -> tuple[Path, Layer | None]:
-    """Return where an answer about a configuration is kept, and the layer that it is."""
+    """Return the cache file of the answer for a configuration, and its layer."""
     file = answer_file(folder, loaded, extensions)
     return file, read_layer(file, base)
 
 
 def answer_file(folder: Path, loaded: Loaded, extensions: Iterable[str]) -> Path:
-    """Return where the answer about a configuration is kept. `extensions`: names and digests of those that answer."""
+    """Return the cache file of the answer for a configuration.
+
+    `extensions`: names and digests of the answering ones.
+    """
     asked = msgspec.json.encode((_FORM, redact_config(loaded, ""), sorted(extensions)), order="deterministic")
     return folder / f"{hashlib.sha256(asked).hexdigest()}.json"
 
 
 def read_layer(file: Path, base: Path) -> Layer | None:
-    """Return the layer that extensions made of the configuration; None: nobody asked them, or they changed nothing."""
+    """Return the cached layer of extensions' changes; None: not asked yet, or no changes."""
     try:
         text = read_text(file, CONFIG_BYTES.value)
         values: object = msgspec.json.decode(text) if text else None
@@ -47,9 +50,9 @@ def read_layer(file: Path, base: Path) -> Layer | None:
 
 
 async def ask_extensions(hooks: Hooks, loaded: Loaded, file: Path) -> JSON:
-    """Ask extensions what they change of the configuration, and return it. Secrets are not shown to them.
+    """Ask extensions for their changes of the configuration, without showing secrets, and return them.
 
-    It is kept, unless one of them failed. Raises OSError: it can't be kept.
+    They are cached, unless an extension failed. Raises OSError if caching fails.
     """
     failures = hooks.failures
     before = msgspec.json.decode(msgspec.json.encode(redact_config(loaded, "")))

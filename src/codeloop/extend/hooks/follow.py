@@ -1,4 +1,4 @@
-"""Events as extensions hear of them: all that happens in a directory, and what waits for a person."""
+"""Events for extensions: all of a directory, and requests waiting for the user."""
 
 from collections.abc import AsyncGenerator
 from pathlib import Path
@@ -13,7 +13,7 @@ from codeloop.tool.call_session import HookRunner
 async def events_in(store: Store, directory: Path) -> AsyncGenerator[Event]:
     """Yield the events of a directory's sessions, and of the directory itself, from now on.
 
-    Who falls too far behind goes on with what is new.
+    A follower too far behind skips to the newest.
     """
     place, is_own = str(directory), dict[str, bool]()
     while True:
@@ -34,7 +34,7 @@ async def events_in(store: Store, directory: Path) -> AsyncGenerator[Event]:
 
 
 async def notify(hooks: HookRunner, store: Store, directory: Path) -> None:
-    """Notify extensions when something waits for a person, for as long as this runs."""
+    """Notify extensions when something waits for the user, until cancelled."""
     async for event in events_in(store, directory):
         told: JSON | None = None
         match event:

@@ -1,4 +1,4 @@
-"""Handlers of extensions, asked one after the other at points of a session: order, deadline, failures, refusals."""
+"""Calls extensions' handlers in order at points of a session: deadlines, failures, refusals."""
 
 import asyncio
 import time
@@ -15,12 +15,12 @@ from codeloop.schema.errors import HookRefused
 from codeloop.schema.wire import JSON
 
 REFUSING = frozenset(("tool.execute.before", "command.execute.before", "permission.ask", "chat.message"))
-"""Hooks in which an error that the extension's own code raises is its author's refusal of what is about to happen."""
+"""Hooks in which an exception raised by the extension's own code counts as a refusal."""
 _MOST_SAID = 1_000
 
 
 class HookFailed(Exception):
-    """A handler could not do its work: its process is gone, or it answered what makes no sense. Nobody meant to refuse.
+    """A handler failed: its process is gone, or its answer is invalid. This is no refusal.
 
     The message says what happened.
     """
@@ -40,26 +40,26 @@ class ExtensionRaised(Exception):
 
 
 class Handler(Protocol):
-    """What one extension does at the hooks that it names."""
+    """An extension's handler of its hooks."""
 
     @property
     def label(self) -> str:
-        """Which extension it is, for messages."""
+        """The extension's name, for messages."""
         ...
 
     @property
     def names(self) -> frozenset[str]:
-        """The hooks that it wants to be asked at."""
+        """The hooks that it handles."""
         ...
 
     @property
     def policy(self) -> frozenset[str]:
-        """Those at which nothing happens without its answer."""
+        """The hooks that are refused without its answer."""
         ...
 
     @property
     def is_project(self) -> bool:
-        """It came with the project; those of the person are asked before it."""
+        """Whether it belongs to the project; the user's handlers run before it."""
         ...
 
     @property
@@ -70,8 +70,8 @@ class Handler(Protocol):
     async def call(self, name: str, given: JSON, output: JSON, /) -> JSON:
         """Return the new `output`: whole, or only the values that change.
 
-        Raises HookFailed when the handler could not do its work, HookRefused when it refuses what is about to happen.
-        Any other exception counts as raised by the extension's own code: in the hooks of REFUSING, that refuses, too.
+        Raises HookFailed when the handler failed, HookRefused when it refuses the action.
+        Any other exception counts as raised by the extension's code: in the hooks of REFUSING a refusal, too.
         """
         ...
 
@@ -87,9 +87,9 @@ class HookRow(Struct, frozen=True):
 
 
 class Hooks:
-    """The handlers of a project: the person's before the project's, each sees what the one before it made.
+    """The handlers of a project: the user's before the project's; each sees the output of the one before.
 
-    `tell` is given a line for the person about each handler that failed, once for each cause and session.
+    `tell` gets a line for the user about each failed handler, once for each cause and session.
     `seconds`: the deadline of each handler that has none of its own.
     """
 
@@ -102,14 +102,14 @@ class Hooks:
         self._tell = tell
         self._seconds = HOOK.seconds if seconds is None else seconds
         self.failures = 0
-        """How often a handler was passed over."""
+        """How often a handler was skipped."""
         self.timings: HookTimings | None = None
-        """Counts the calls of handlers, if somebody wants to know."""
+        """Counts the calls of handlers, if set."""
         self._said: dict[tuple[str, str, str, str], None] = {}
         self.take(handlers)
 
     def take(self, handlers: Iterable[Handler]) -> None:
-        """Ask these handlers from now on, in this order."""
+        """Replace the handlers, in this order."""
         self._handlers = tuple(sorted(handlers, key=lambda handler: handler.is_project))
         self._answers: dict[tuple[str, bytes], JSON] = {}
         self._names = frozenset(name for handler in self._handlers for name in handler.names)
@@ -134,8 +134,8 @@ class Hooks:
     async def run(self, name: str, given: JSON, output: JSON) -> JSON:
         """Pass `output`, whose values have the types of `extend.hooks.shapes`, through the handlers of a hook.
 
-        A handler that fails is named once and passed over. Raises HookRefused: an extension refuses what is about to
-        happen, or one that decides about it could not.
+        A handler that fails is reported once and skipped. Raises HookRefused: an extension refuses the action, or one
+        that decides about it failed.
         """
         for handler in self._handlers:
             if name in handler.names:
@@ -143,14 +143,14 @@ class Hooks:
         return output
 
     async def once(self, name: str, given: JSON, output: JSON) -> JSON:
-        """As `run`, but the same is asked only once, until there are other handlers."""
+        """Like `run`, but cached by its arguments until the handlers change."""
         key = (name, msgspec.json.encode((given, output)))
         answers = self._answers  # `take` makes others
         if key not in answers:
             answer = await self.run(name, given, output)
             if len(answers) >= HOOK_ANSWERS.value:
                 answers.clear()
-            answers.setdefault(key, answer)  # somebody else may have asked meanwhile: theirs was sent already
+            answers.setdefault(key, answer)  # a concurrent caller may have asked meanwhile: its answer was used already
         return answers[key]
 
     async def _ask(self, handler: Handler, name: str, given: JSON, output: JSON) -> JSON:
@@ -178,7 +178,7 @@ class Hooks:
         return merged
 
     async def _answer(self, handler: Handler, name: str, given: JSON, output: JSON) -> JSON:
-        """Return a handler's answer. It works on copies, so that what it does late or halfway counts for nothing."""
+        """Return a handler's answer. It works on copies, so that late or partial changes have no effect."""
         seconds = self._deadline(handler)
         working = asyncio.ensure_future(handler.call(name, _copy(given), _copy(output)))
         working.add_done_callback(retrieve_exception)
@@ -207,7 +207,7 @@ class Hooks:
         return self._seconds if handler.seconds is None else handler.seconds
 
     def _pass_over(self, handler: Handler, name: str, given: JSON, cause: str) -> None:
-        """Pass a handler over, and say so; refuse where nothing happens without its answer."""
+        """Skip a handler, and report it; refuse if the action requires its answer."""
         if name in handler.policy:
             raise HookRefused(f"{handler.label} decides about {name}, and could not: {cause}. So this was not done.")
         self.failures += 1
@@ -224,6 +224,6 @@ def _copy(value: JSON) -> JSON:
 
 
 def retrieve_exception(done: "asyncio.Future[Any]") -> None:
-    """Look at an exception that nobody waits for any more, or asyncio complains of it."""
+    """Retrieve an exception that nobody awaits any more, since asyncio would log it."""
     if not done.cancelled():
         done.exception()

@@ -1,4 +1,4 @@
-"""What hooks of an extension in a sandbox may not answer: nothing by which it, or the model, gets out. Pure."""
+"""Filters answers of sandboxed extensions' hooks, so that neither they nor the model escape. Pure."""
 
 from pathlib import PurePath
 from typing import Literal
@@ -7,15 +7,15 @@ from codeloop.kit.jsonc import is_list, is_object
 from codeloop.schema.wire import JSON
 
 Reach = Literal["project", "own", "all"]
-"""What an extension has: the sandbox of commands, for a project's; one of its own, for the user's; or none."""
+"""An extension's confinement: the commands' sandbox (a project's), its own (a user's), or none."""
 _OUT = frozenset(("sandbox", "profile", "hooks", "server", "apiKeyHelper"))
-"""Keys of the configuration by which programs run outside of a sandbox, or without a question."""
+"""Configuration keys that run programs unsandboxed, or without a question."""
 _RULES = frozenset(("permission", "tools"))
 _CONTAINERS = frozenset(("docker", "podman", "nerdctl"))
 
 
 def keep_in(reach: Reach, name: str, given: JSON, output: JSON, answer: JSON) -> JSON:
-    """Return the part of a hook's answer that counts. `given`, `output`: what the extension was asked with."""
+    """Return the permitted part of a hook's answer. `given`, `output`: the hook's input."""
     if reach == "all":
         return answer
     match name:
@@ -32,7 +32,7 @@ def keep_in(reach: Reach, name: str, given: JSON, output: JSON, answer: JSON) ->
 
 
 def _keep_config(new: JSON, old: JSON) -> JSON:
-    """Return a changed configuration without what leads out; what stood there before stays."""
+    """Return a changed configuration with the original values of keys that could lead out."""
     kept: JSON = {key: old[key] for key in _OUT & old.keys()}
     for key, value in new.items():
         before = old.get(key)
@@ -48,7 +48,7 @@ def _keep_config(new: JSON, old: JSON) -> JSON:
 
 
 def _is_container(value: object, before: object) -> bool:
-    """Return whether it is a new server in a container: these run without a sandbox."""
+    """Return whether a value is a new containerised server, which runs without a sandbox."""
     command = value.get("command") if is_object(value) else None
     first = command[0] if is_list(command) and command else ""
     return value != before and isinstance(first, str) and PurePath(first).name in _CONTAINERS

@@ -1,4 +1,4 @@
-"""What a hook may change: by the name of the hook, the values of its output with their types."""
+"""The types of hooks' outputs, by hook name."""
 
 from typing import Annotated, Any, Literal
 

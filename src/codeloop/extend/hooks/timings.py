@@ -29,7 +29,7 @@ class HookTiming(Struct, omit_defaults=True):
 
     @property
     def median(self) -> float:
-        """Of the newest times."""
+        """The median of the newest times."""
         return statistics.median(self.times) if self.times else 0.0
 
     def note(self, took: float, outcome: Outcome) -> None:
@@ -41,7 +41,7 @@ class HookTiming(Struct, omit_defaults=True):
         self.times = [*self.times, took][-HOOK_TIMES.value :]
 
     def add(self, later: "HookTiming") -> None:
-        """Add what came after this."""
+        """Add later counts."""
         self.calls += later.calls
         self.failures += later.failures
         self.late += later.late
@@ -50,7 +50,7 @@ class HookTiming(Struct, omit_defaults=True):
 
 
 class HookTimings:
-    """Counts the calls of a project. Where the disk does not take them they are lost, nothing else."""
+    """Counts the calls of a project. On a full disk they are lost, nothing else."""
 
     is_busy = False
 
@@ -67,7 +67,7 @@ class HookTimings:
             self.save()
 
     def save(self) -> None:
-        """Add what is new to the file."""
+        """Add the new counts to the file."""
         new, self._new, self._saved = self._new, {}, time.monotonic()
         if not new:
             return
@@ -83,7 +83,7 @@ class HookTimings:
                 write_atomically(self._file, msgspec.json.encode(kept))
 
     async def close(self) -> None:
-        """Save what is new."""
+        """Save the new counts."""
         self.save()
 
 

@@ -1,1 +1,1 @@
-"""Extensions run in processes of their own, one for each language, that speak a small protocol with us."""
+"""Extension hosts: processes, one for each language, that run extensions and speak a small protocol."""

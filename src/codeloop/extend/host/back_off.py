@@ -7,7 +7,7 @@ from codeloop.schema.bounds.extension import HOST_BACK_OFF, HOST_BACK_OFF_MOST, 
 
 
 class BackOff:
-    """Counts failures; a program that ran for longer than the longest pause begins anew."""
+    """Counts failures; a program that ran longer than the longest pause starts from zero."""
 
     def __init__(self) -> None:
         self.failures = 0
@@ -15,11 +15,11 @@ class BackOff:
         self._failed_at = 0.0
 
     def note_start(self) -> None:
-        """Take up that the program is started."""
+        """Record a start."""
         self._started_at = time.monotonic()
 
     def note_failure(self) -> None:
-        """Take up that it failed."""
+        """Record a failure."""
         self._failed_at = time.monotonic()
         is_old = self._failed_at - self._started_at > HOST_BACK_OFF_MOST.seconds
         self.failures = 1 if is_old else self.failures + 1

@@ -1,4 +1,4 @@
-"""A call of an extension's tool: asked about under its own name, made, and its answer brought into our form."""
+"""Calls an extension's tool: permission, the call, and conversion of its answer."""
 
 from functools import partial
 
@@ -26,7 +26,7 @@ from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult
 
 
 class ToolCallListener:
-    """Hears of a call: shows its progress, puts its questions to the gate. `refusal`: what the gate said last."""
+    """The listener of a call: shows progress, passes questions to the gate. `refusal`: the gate's last refusal."""
 
     def __init__(self, ctx: ToolContext, tool: str) -> None:
         self.refusal: Denied | Rejected | None = None
@@ -86,7 +86,7 @@ def _result(answer: ToolAnswer, extension: Extension, tool: str, ctx: ToolContex
 
 
 def _block(attachment: JSON) -> JSON:
-    """Return an attachment as the content block that it would be of a server."""
+    """Convert an attachment to an MCP content block."""
     url, mime = str(attachment.get("url", "")), str(attachment.get("mime", ""))
     head, _, data = url.partition(",")
     if not head.startswith("data:") or not head.endswith(";base64"):

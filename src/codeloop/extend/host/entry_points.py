@@ -8,7 +8,7 @@ GROUP = "codeloop.plugins"
 def look() -> dict[str, tuple[str, str]]:
     """Return the value of each, and the version of its distribution, by its name.
 
-    Reads what every distribution says of itself, which takes its time.
+    Slow: it reads the metadata of every distribution.
     """
     found = entry_points(group=GROUP)
     return {each.name: (each.value, each.dist.version if each.dist is not None else "") for each in found}

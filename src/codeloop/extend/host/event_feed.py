@@ -1,4 +1,4 @@
-"""Events for the extensions of one host: gathered, and left out where it does not keep up. The stream never waits."""
+"""Batches events for one host, dropping them if it does not keep up, so that the stream never waits."""
 
 import asyncio
 from collections.abc import Callable
@@ -13,15 +13,15 @@ _BATCH = 200
 
 
 class HostEventFeed:
-    """See the module. `send` returns whether the host runs; `late` is told once that it does not keep up.
+    """The feed of one host. `send` returns whether the host runs; `late` is called once when it falls behind.
 
-    While it holds, events wait for those that follow them to be loaded.
+    While held, events wait for their followers to be loaded.
     """
 
     def __init__(self, send: Callable[[bytes], bool], late: Callable[[], None]) -> None:
         self.dropped = 0
         self.done = asyncio.Event()
-        """Set while the host is done with all events so far."""
+        """Set while the host has handled all events."""
         self.done.set()
         self._send = send
         self._late = late
@@ -31,7 +31,7 @@ class HostEventFeed:
         self._holds = False
 
     def wants(self, *, is_delta: bool) -> bool:
-        """Return whether there is room for an event; one that is left out is counted."""
+        """Return whether there is room for an event; a dropped one is counted."""
         most = HOST_EVENTS if is_delta else HOST_EVENTS_MOST
         if self._unanswered + len(self._waiting) < most.value:
             return True
@@ -52,7 +52,7 @@ class HostEventFeed:
             self._timer = asyncio.get_running_loop().call_later(_PACE, self.flush)
 
     def acknowledge(self, count: int | None) -> None:
-        """Count so many as dealt with; None: the program was started anew, and knows of none."""
+        """Count events as handled; None: the program was restarted."""
         self._unanswered = 0 if count is None else max(0, self._unanswered - count)
         self._look()
 
@@ -61,12 +61,12 @@ class HostEventFeed:
         self._holds = True
 
     def release(self) -> None:
-        """Send what waited, and what comes from now on."""
+        """Send queued and later events."""
         self._holds = False
         self.flush()
 
     def flush(self) -> None:
-        """Send what waits, unless it is held."""
+        """Send queued events, unless held."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -78,7 +78,7 @@ class HostEventFeed:
         self._look()
 
     def close(self) -> None:
-        """Send no more."""
+        """Stop sending."""
         if self._timer is not None:
             self._timer.cancel()
         self._waiting.clear()

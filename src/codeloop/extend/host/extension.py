@@ -1,4 +1,4 @@
-"""What an extension is to us before anything of it runs, and what is needed of who asks it."""
+"""An extension before it is loaded, and the protocols of its callers."""
 
 from collections.abc import Callable
 from typing import Any, Literal, Protocol
@@ -15,9 +15,8 @@ class Extension(Struct, frozen=True):
     """One extension. `name`: unique in a project, as people read it. `path`: as in LoadedExtension.
 
     `origin`: the file, or the entry of the configuration, that brings it. `is_project`: it came with the project.
-    `digest`: of its content, its options and what it is read by; what it offers is remembered under it.
-    `policy`: hooks at which nothing happens without it, as its configuration says, or as it said when it was loaded
-    last. `problem`: why there is nothing to load; only those that are a policy are kept with one.
+    `digest`: of its content, options and runtime; the key of its cached offer. `policy`: hooks that are refused without
+    it, by its configuration or its last offer. `problem`: why it can't be loaded; only policies are kept with one.
     """
 
     name: str
@@ -33,19 +32,19 @@ class Extension(Struct, frozen=True):
 
     @property
     def loaded(self) -> LoadedExtension:
-        """What a host is told of it."""
+        """Its description for a host."""
         return LoadedExtension(self.name, self.path, self.kind, self.options)
 
 
 class CallListener(Protocol):
-    """Who makes a call of a tool: hears of it while it works."""
+    """The caller of a tool, called back while it works."""
 
     async def ask(self, question: HostQuestion) -> None:
-        """Let the rules or a person decide. Raises CodeloopError: refused."""
+        """Let the rules or the user decide. Raises CodeloopError: refused."""
         ...
 
     def report(self, progress: CallProgress) -> None:
-        """Take its progress."""
+        """Receive its progress."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""An extension as a handler of hooks; one that decides about them and can't be loaded, too."""
+"""Hook handlers for extensions, including required ones that can't be loaded."""
 
 from functools import partial
 
@@ -40,7 +40,7 @@ class ExtensionHandler:
 
 
 class ClosedHandler:
-    """An extension that decides about what happens, and is not there to be asked: so nothing of that happens."""
+    """A required extension that can't be loaded: everything it decides about is refused."""
 
     def __init__(self, extension: Extension, names: frozenset[str], why: str) -> None:
         self.label = extension.name
@@ -51,5 +51,5 @@ class ClosedHandler:
         self._why = why
 
     async def call(self, _name: str, _given: JSON, _output: JSON) -> JSON:
-        """Raise HookFailed, which refuses: every hook of this is a policy."""
+        """Raise HookFailed, which refuses, since every hook here is a policy."""
         raise HookFailed(self._why)

@@ -1,4 +1,4 @@
-"""One host: a process that extensions run in, started when it is needed, and again after it ended by itself."""
+"""One host: a process that runs extensions, started at first use, and again after a crash."""
 
 import asyncio
 import itertools
@@ -39,18 +39,18 @@ from codeloop.schema.bounds.extension import HOST_LOAD, HOST_START, HOST_STOP
 from codeloop.schema.errors import OperationError
 
 _GREETING = 0
-"""The number that the greeting is waited for under."""
+"""The request number of the greeting."""
 
 
 class InvalidCall(HookFailed):
-    """What an extension was given does not fit what it takes; the text is for who gave it."""
+    """An extension got invalid input; the text is for the caller."""
 
 
 class ProcessCallbacks(Struct, frozen=True):
-    """What a host needs of who has it. `start`: starts its program; raises OSError. `hello`: what it is greeted with.
+    """What a host needs from its owner. `start`: starts its program; raises OSError. `hello`: its greeting.
 
-    `log`: takes a line for its log, `warn` one for the person. `serve`: carries out an operation of the API.
-    `acknowledge`: hears how many events were dealt with; None: the program was started anew.
+    `log`: gets a line for its log, `warn` one for the user. `serve`: runs an operation of the API.
+    `acknowledge`: gets how many events were handled; None: the program was restarted.
     """
 
     name: str
@@ -63,11 +63,11 @@ class ProcessCallbacks(Struct, frozen=True):
 
 
 Pieces = Callable[[FetchHead | FetchChunk], None]
-"""Takes the pieces of a response as they come."""
+"""Gets the pieces of a response as they arrive."""
 
 
 class _Request(Struct):
-    """One that waits for its answer. `questions`: what was asked in its name and waits for a person."""
+    """A pending request. `questions`: its questions that wait for the user."""
 
     answer: "asyncio.Future[Any]"
     about: str
@@ -78,13 +78,13 @@ class _Request(Struct):
     deadline: asyncio.Timeout | None = None
 
     def reschedule(self) -> None:
-        """Take the time that a person needs for an answer out of the deadline: it begins anew after that."""
+        """Restart the deadline after the user's answer."""
         if self.deadline is not None and not self.deadline.expired():
             self.deadline.reschedule(None if self.questions else asyncio.get_running_loop().time() + self.seconds)
 
 
 class _Process(Struct):
-    """One run of the program: `loaded` are the answers of what it was told to load, by name."""
+    """One run of the program. `loaded`: the offers of its extensions, by name."""
 
     pipes: HostPipes
     reading: "asyncio.Task[None]"
@@ -97,7 +97,7 @@ class ExtensionHost:
     def __init__(self, callbacks: ProcessCallbacks) -> None:
         self.callbacks = callbacks
         self.runtime = ""
-        """What it runs on, as it said when it was started last."""
+        """Its runtime, as reported at the last start."""
         self._process: _Process | None = None
         self._opening: asyncio.Task[_Process] | None = None
         self._requests: dict[int, _Request] = {}
@@ -137,7 +137,7 @@ class ExtensionHost:
         return await self._request(extension.name, message, seconds, listener, pieces)
 
     def tell(self, line: bytes) -> bool:
-        """Send a message, already written, that is not answered, if the program runs; return whether it does."""
+        """Send an encoded message without an answer, if the program runs; return whether it does."""
         with suppress(OSError):
             if self._process is not None:
                 self._process.pipes.write(line)
@@ -145,7 +145,7 @@ class ExtensionHost:
         return False
 
     async def close(self) -> None:
-        """End it; the next who needs it starts it again."""
+        """End it; the next use starts it again."""
         opening, self._opening = self._opening, None
         if opening is not None:
             opening.cancel()
@@ -192,7 +192,7 @@ class ExtensionHost:
         return value
 
     def _cancel(self, number: int) -> None:
-        """Have the program end its work on a request; it is ended when it does not, once nothing else goes on."""
+        """Cancel a request in the program; if it does not stop, the program is ended once otherwise idle."""
         if self._requests[number].answer.done() or not self.tell(line_of(CancelRequest(number))):
             self._forget(number)
             return
@@ -211,12 +211,12 @@ class ExtensionHost:
         self._spawn(wait())
 
     def _forget(self, number: int) -> None:
-        """Drop a request that is answered, or that was never sent."""
+        """Remove a request that is answered, or was never sent."""
         self._requests.pop(number, None)
         self._end_if_stuck()
 
     def _end_if_stuck(self) -> None:
-        """End the program when nothing else goes on in it than requests that do not stop."""
+        """End the program when only uncancellable requests are left in it."""
         if self._stuck and self._requests.keys() <= self._stuck:
             self._spawn(self._fail("it was ended, since an extension in it did not stop working"))
 
@@ -320,7 +320,7 @@ class ExtensionHost:
             request.answer.set_result(value)
 
     def _ask_for_call(self, question: HostQuestion) -> None:
-        """Put a question to who makes the call; it is withdrawn when the call ends."""
+        """Pass a question to the caller; it is withdrawn when the call ends."""
         request = self._requests.get(question.call)
         if request is None or request.listener is None:
             refused = OperationError("BadRequest", "Only a tool can ask, while its call goes on.")
@@ -337,7 +337,7 @@ class ExtensionHost:
         asking.add_done_callback(finish_question)
 
     def _carry_out(self, number: int, what: str, work: Coroutine[Any, Any, Any]) -> "asyncio.Task[Any]":
-        """Carry out what the program asked for; it is answered however that ends."""
+        """Run what the program requested, and answer whatever the outcome."""
 
         def answer(done: "asyncio.Task[Any]") -> None:
             if done.cancelled():
@@ -353,7 +353,7 @@ class ExtensionHost:
         return task
 
     async def _fail(self, why: str) -> None:
-        """Take up that the program ended, or end it, since it can't go on."""
+        """Handle the program's end, or end it when it can't continue."""
         if self._process is None:
             return
         self._back_off.note_failure()
@@ -383,7 +383,7 @@ class ExtensionHost:
 
 
 async def _offer(request: Awaitable[Any]) -> ExtensionOffer:
-    """Return the answer to a load as what it is."""
+    """Parse the answer to a load request."""
     answer = await request
     try:
         return msgspec.convert(answer, ExtensionOffer)

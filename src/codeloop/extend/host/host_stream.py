@@ -1,4 +1,4 @@
-"""What a host's program writes, as messages; and what it is sent, within bounds."""
+"""Bounded reading and writing of a host's messages."""
 
 from collections.abc import AsyncGenerator
 from typing import Protocol
@@ -21,7 +21,7 @@ from codeloop.schema.wire import JSON
 
 
 class HostPipes(Protocol):
-    """A program that runs, as `workspace.process.conversation.RunningProgram` is one."""
+    """A running program, such as `workspace.process.conversation.RunningProgram`."""
 
     async def read(self) -> bytes:
         """Return the next bytes of its output; b"" at its end."""
@@ -42,7 +42,7 @@ class HostPipes(Protocol):
 
 
 class BrokenStream(Exception):
-    """A program wrote what can't be read; the message says what."""
+    """A program's output can't be parsed; the message says why."""
 
 
 async def messages(pipes: HostPipes) -> AsyncGenerator[FromHost]:
@@ -72,7 +72,7 @@ def _message(line: bytes) -> FromHost:
 
 
 def encode_request(message: HostMessage) -> bytes:
-    """Return a request as it is sent. Raises HookFailed: it can't be."""
+    """Encode a request. Raises HookFailed when it can't be encoded."""
     try:
         line = line_of(message)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:

@@ -1,4 +1,4 @@
-"""The hosts of a project: one for each language, and for those that are sandboxed; their tools and hooks."""
+"""The extension hosts of a project, one for each language and confinement; their tools and hooks."""
 
 import asyncio
 import time
@@ -39,18 +39,18 @@ from codeloop.workspace.process.program_log import ProgramLog
 _EVENT = "event"
 EMPTY_POLICY = "it is marked as a policy, and brought no hook when it was loaded here"
 _SUBSCRIBE = "event.subscribe"
-"""What a host asks for when something in it follows the events without a hook."""
+"""The operation that a host requests to follow events without a hook."""
 _EACH_TURN = frozenset(
     (
         *("chat.message", "chat.params", "chat.headers", "tool.definition", "session.start", "session.stop"),
         *("experimental.chat.messages.transform", "experimental.chat.system.transform", "experimental.text.complete"),
     )
 )
-"""Hooks of every turn. Extensions with others alone are loaded when one of those is asked."""
+"""Hooks of every turn. Extensions with only other hooks are loaded when one is called."""
 
 
 CarryOut = Callable[[Any, Any], Awaitable[Any]]
-"""Carries out an operation with its arguments."""
+"""Runs an operation with its arguments."""
 
 
 class HostCallbacks(Struct, frozen=True):
@@ -81,12 +81,12 @@ class HostKey(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """How people read it."""
+        """Its display name."""
         return f"{self.language} (sandboxed)" if self.is_confined else self.language
 
 
 class ExtensionHosts:
-    """See the module. A part of the work tree: closing that ends the hosts."""
+    """The hosts of a project. A part of the work tree, whose closing ends them."""
 
     def __init__(self, extensions: Sequence[Extension], callbacks: HostCallbacks) -> None:
         self.extensions = tuple(extensions)
@@ -94,17 +94,17 @@ class ExtensionHosts:
         self.failures: dict[str, str] = {}
         """Why extensions could not be loaded, by their names."""
         self.operations: asyncio.Future[CarryOut] = asyncio.get_running_loop().create_future()
-        """What carries operations out, once somebody says."""
+        """The function that runs operations, once set."""
         self.asked = asyncio.Event()
-        """Not set while they are asked what they change of the configuration."""
+        """Unset while they are asked for changes of the configuration."""
         self.asked.set()
         self._callbacks = callbacks
         self._hosts: dict[HostKey, Any] = {}
-        """The `ExtensionHost`s; what they need is loaded with the first."""
+        """The `ExtensionHost`s, whose modules are imported with the first."""
         self._feeds: dict[HostKey, HostEventFeed] = {}
         self._waits = True
         self._learning: dict[str, asyncio.Task[None]] = {}
-        """Loads that began by themselves, by the names of the extensions."""
+        """Background loads, by extension name."""
         self._waking: dict[HostKey, asyncio.Task[None]] = {}
         self._following: asyncio.Task[None] | None = None
         for each in self.extensions:
@@ -115,26 +115,26 @@ class ExtensionHosts:
 
     @property
     def is_busy(self) -> bool:
-        """Return whether one of them works on something."""
+        """Return whether any is working."""
         return any(host.is_busy for host in self._hosts.values())
 
     @property
     def unknown(self) -> list[Extension]:
-        """The extensions of which nobody knows what they offer."""
+        """The extensions whose offer is unknown."""
         return [each for each in self.extensions if each.name not in self.offers and each.name not in self.failures]
 
     def learn(self) -> None:
-        """Begin to load those that nobody knows, and those that each turn needs: for a hook, or as a policy."""
+        """Start loading unknown extensions, and those that each turn needs (for a hook, or as a policy)."""
         for each in self.extensions:
             is_wanted = each in self.unknown or is_for_each_turn(self.offers, each)
             if is_wanted and each.name not in self._learning:
                 self._learning[each.name] = asyncio.create_task(self._learn_offer(each))
 
     async def ready(self) -> None:
-        """Wait until it is known what all offer, for a while at most: what is not known then is said."""
+        """Wait for all offers, up to a limit; missing ones are reported."""
         empty = [each for each in self.extensions if is_empty(self.offers, each)]
         if empty and not find_unfinished(self._learning, self.unknown) and self._callbacks.known.look_again():
-            for each in empty:  # what they looked for may be there by now
+            for each in empty:  # what they depend on may exist by now
                 del self.offers[each.name]
                 self._learning[each.name] = asyncio.create_task(self._learn_offer(each, again=True))
         if not (loads := find_unfinished(self._learning, self.unknown)):
@@ -145,7 +145,7 @@ class ExtensionHosts:
             self._callbacks.warn(f"This turn goes without {names}: not loaded in {HOST_WAIT.seconds:g} s.")
 
     async def wait_for_config(self) -> None:
-        """Wait until it is known what they change of the configuration: once, and for a while at most."""
+        """Wait once, up to a limit, for their changes of the configuration."""
         try:
             async with asyncio.timeout(HOST_WAIT.seconds if self._waits else 0):
                 if loads := find_unfinished(self._learning, self.unknown):
@@ -159,7 +159,7 @@ class ExtensionHosts:
         self._waits = False
 
     def tools(self) -> tuple[Tool, ...]:
-        """Return the tools that are known; of two with the same name, the later extension's."""
+        """Return the known tools; of two with the same name, the later extension's."""
         found = {
             tool.name: self._tool(each, tool)
             for each in self.extensions
@@ -169,7 +169,7 @@ class ExtensionHosts:
         return tuple(found.values())
 
     def handlers(self) -> tuple[ExtensionHandler | ClosedHandler, ...]:
-        """Return a handler of hooks for each extension that has some, or is known to decide about some."""
+        """Return a handler for each extension with hooks or policies."""
         found: list[ExtensionHandler | ClosedHandler] = []
         for each in self.extensions:
             if each.name not in self.offers:
@@ -189,7 +189,7 @@ class ExtensionHosts:
         return tuple(found)
 
     def follow(self, events: Callable[[], AsyncIterator[Event]]) -> None:
-        """Hand events on to those who want to hear of them, from now on, while there are some."""
+        """Start forwarding events to extensions that follow them."""
         for each in self.extensions:
             if _follows(each, self.offers):
                 self._feed(self.key(each))
@@ -210,7 +210,7 @@ class ExtensionHosts:
                 self._callbacks.log(self.key(extension).name).note(f"[codeloop: {extension.name} took {took:.2f} s]")
 
     async def close(self) -> None:
-        """End the hosts; those who follow the events get the last ones."""
+        """End the hosts, after delivering the last events."""
         for feed in self._feeds.values():
             feed.flush()
         with suppress(TimeoutError):
@@ -221,7 +221,7 @@ class ExtensionHosts:
         for task in (*self._learning.values(), self._following, *self._waking.values()):
             if task is not None:
                 task.cancel()
-                await asyncio.gather(task, return_exceptions=True)  # looked at, else asyncio prints it
+                await asyncio.gather(task, return_exceptions=True)  # retrieved, else asyncio logs it
         await asyncio.gather(*(host.close() for host in self._hosts.values()))
 
     async def _learn_offer(self, extension: Extension, *, again: bool = False) -> None:
@@ -229,7 +229,7 @@ class ExtensionHosts:
             await self.load(extension, again=again)
         except (HookFailed, ExtensionRaised) as error:
             if extension.name in self.offers:
-                return  # what it does not answer to is said then
+                return  # a failure is reported when it is called
             self.failures[extension.name] = str(error)
             self._callbacks.warn(f"{extension.name} can't be used: {error}")
             log = self._callbacks.log(self.key(extension).name)
@@ -237,7 +237,7 @@ class ExtensionHosts:
             self._callbacks.changed()
 
     async def load(self, extension: Extension, *, again: bool = False) -> None:
-        """Have an extension loaded, and remember what it offers. Raises HookFailed, ExtensionRaised."""
+        """Load an extension, and cache its offer. Raises HookFailed, ExtensionRaised."""
         if extension.problem:
             raise HookFailed(extension.problem)
         offer = await self.host(self.key(extension)).load(extension.loaded, again=again)
@@ -274,7 +274,7 @@ class ExtensionHosts:
         return HostKey(extension.language, self._callbacks.is_confined(extension))
 
     def host(self, key: HostKey) -> Any:
-        """Return a host; it is not started by that."""
+        """Return a host without starting it."""
         if key not in self._hosts:
             from codeloop.extend.host.host import ExtensionHost, ProcessCallbacks
 
@@ -309,14 +309,14 @@ class ExtensionHosts:
         return await self._callbacks.serve(await asyncio.shield(self.operations), call, key.is_confined)
 
     def _feed(self, key: HostKey) -> None:
-        """Gather events for a host. It gets them once those in it that follow are loaded."""
+        """Create the event feed of a host, held until its followers are loaded."""
         if key in self._feeds:
             return
         late = f"The extension host {key.name} does not keep up with events: some are left out."
 
         def send(events: bytes) -> bool:
             is_sent: bool = self.host(key).tell(events)
-            if not is_sent:  # its program has ended, and misses these; the next ones find it started
+            if not is_sent:  # its program has ended and misses these; it is restarted for the next ones
                 self._wake(key)
             return is_sent
 
@@ -324,7 +324,7 @@ class ExtensionHosts:
         self._wake(key)
 
     def _wake(self, key: HostKey) -> None:
-        """Have those loaded that follow events: in a program that was started anew, nothing else asks for them."""
+        """Load the followers of events: in a restarted program nothing else requests them."""
         if key in self._waking and not self._waking[key].done():
             return
         feed = self._feeds[key]
@@ -332,7 +332,7 @@ class ExtensionHosts:
         async def load_followers() -> None:
             try:
                 if first := [task for task in self._learning.values() if not task.done()]:
-                    await asyncio.wait(first, timeout=HOST_WAIT.seconds)  # requests wait for those
+                    await asyncio.wait(first, timeout=HOST_WAIT.seconds)  # requests wait for that
                 wanted = [each for each in self.extensions if self.key(each) == key and _follows(each, self.offers)]
                 await asyncio.gather(*map(self._learn_offer, wanted))
             finally:
@@ -352,12 +352,12 @@ class ExtensionHosts:
 
 
 def is_empty(offers: Mapping[str, ExtensionOffer], extension: Extension) -> bool:
-    """Return whether an extension was loaded, and brought neither a tool nor a hook nor a sign-in."""
+    """Return whether a loaded extension has neither a tool nor a hook nor a sign-in."""
     return extension.name in offers and brings_nothing(offers[extension.name])
 
 
 def decides_nothing(offers: Mapping[str, ExtensionOffer], extension: Extension, others: Iterable[Extension]) -> bool:
-    """Return whether an extension is marked as a policy and brought no hook: it, or the whole package of its file."""
+    """Return whether a policy extension, or the whole package of its file, has no hook."""
     if not extension.policy or extension.name not in offers:
         return False
     package = [each for each in others if each.policy and _is_in_one_package(each, extension)]
@@ -365,7 +365,7 @@ def decides_nothing(offers: Mapping[str, ExtensionOffer], extension: Extension, 
 
 
 def _is_in_one_package(one: Extension, other: Extension) -> bool:
-    """Return whether both are files of the same folder of a package, and no entries of a configuration."""
+    """Return whether both are files of the same package folder, not configured entries."""
     is_file = one.origin == one.path and other.origin == other.path
     return is_file and Path(one.path).parent == Path(other.path).parent
 
@@ -373,13 +373,13 @@ def _is_in_one_package(one: Extension, other: Extension) -> bool:
 def find_unfinished(
     loads: Mapping[str, asyncio.Task[None]], extensions: Iterable[Extension]
 ) -> list[asyncio.Task[None]]:
-    """Find the loads of these extensions that go on."""
+    """Return the unfinished loads of these extensions."""
     found = (loads.get(each.name) for each in extensions)
     return [task for task in found if task is not None and not task.done()]
 
 
 def is_for_each_turn(offers: Mapping[str, ExtensionOffer], extension: Extension) -> bool:
-    """Return whether an extension is known to be asked in each turn, or is a policy, which is always loaded."""
+    """Return whether an extension is called in each turn, or is a policy, which is always loaded."""
     hooks = offers[extension.name].hooks if extension.name in offers else ()
     return bool(extension.policy and hooks) or any(hook.policy or hook.name in _EACH_TURN for hook in hooks)
 

@@ -1,4 +1,4 @@
-"""What extensions offered when they were loaded last, stored so that requests can name tools before a host runs.
+"""The cache of extensions' offers, so that requests can name tools before a host runs.
 
 An offer counts where it was made: for the same code and options, in the same project, with the same environment and
 the same files of settings around it. One that was empty is never stored, since what an extension looked for may be
@@ -24,12 +24,12 @@ from codeloop.workspace.process.program_environment import program_environment
 
 _SETTINGS = frozenset((".json", ".jsonc", ".json5", ".yaml", ".yml", ".toml", ".ini", ".conf", ".cfg", ".env"))
 _VOLATILE = frozenset(("TERM", "COLORTERM", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "DBUS_SESSION_BUS_ADDRESS"))
-"""Variables of a terminal or of a login, which tell an extension nothing about what it is to do."""
+"""Variables of the terminal or login, which do not affect extensions."""
 _LOGIN = "XDG_SESSION_"
 
 
 class StoredPolicy(Struct, frozen=True):
-    """The hooks of an extension at which nothing happens without it, by its path. `digest`: of what had them."""
+    """The policy hooks of an extension, by its path. `digest`: of the extension that had them."""
 
     path: str
     hooks: tuple[str, ...]
@@ -37,7 +37,7 @@ class StoredPolicy(Struct, frozen=True):
 
 
 def surroundings_of(place: ProjectRoot, paths: Paths, environment: Mapping[str, str]) -> str:
-    """Return a digest of what decides, besides its code and options, about what an extension offers.
+    """Return a digest of what influences an extension's offer besides its code and options.
 
     That is the project, the variables that a host sees, and the files of settings in the project's folders and where
     agents and plugins lie, since extensions look for their own there: their names, sizes and times.
@@ -63,12 +63,12 @@ def _settings_in(folder: Path) -> list[tuple[str, int, int]]:
 
 
 def brings_nothing(offer: ExtensionOffer) -> bool:
-    """Return whether an extension was loaded and left everything as it is."""
+    """Return whether an offer is empty."""
     return not (offer.tools or offer.hooks or offer.auth or offer.provider)
 
 
 class KnownOffers:
-    """A file for each extension and what it is loaded in, of which `look` gives a digest.
+    """A file for each extension and surroundings, whose digest `look` returns.
 
     What can't be read counts as unknown.
     """
@@ -78,22 +78,22 @@ class KnownOffers:
         self._look = look
         self._surroundings = look()
         self._policies: dict[str, StoredPolicy] = {}
-        """Those that were remembered by this object, by path."""
+        """The policies stored by this object, by path."""
 
     def look_again(self) -> bool:
-        """Return whether extensions are loaded in something else than at the last look."""
+        """Return whether the surroundings changed since the last look."""
         before, self._surroundings = self._surroundings, self._look()
         return self._surroundings != before
 
     def get(self, digest: str) -> ExtensionOffer | None:
-        """Return the remembered offer of an extension with this content; None: it has to be loaded."""
+        """Return the cached offer of an extension with this content; None: it must be loaded."""
         with suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):
             offer = msgspec.json.decode(read_start(self._file(digest), HOST_FILE.value), type=ExtensionOffer)
             return None if brings_nothing(offer) else offer
         return None
 
     def put(self, digest: str, offer: ExtensionOffer) -> None:
-        """Remember an offer; where the disk does not take it, the extension is loaded again next time."""
+        """Cache an offer; if writing fails, the extension is loaded again next time."""
         with suppress(OSError):
             if brings_nothing(offer):
                 self._file(digest).unlink(missing_ok=True)
@@ -110,9 +110,9 @@ class KnownOffers:
         return find_policy(self._folder, path)
 
     def keep_policy(self, path: str, hooks: tuple[str, ...], digest: str = "") -> None:
-        """Remember at which hooks nothing happens without the extension at a path.
+        """Store the policy hooks of the extension at a path.
 
-        None: forget it, unless it is what had some elsewhere, in another project or with other settings.
+        None: remove them, unless the same extension has some in another project or with other settings.
         """
         kept = StoredPolicy(path, hooks, digest)
         if self._policies.get(path) == kept:  # asked with each call of a hook
@@ -129,14 +129,14 @@ class KnownOffers:
 
 
 def find_sign_ins(folder: Path, look: Callable[[], str], digests: Sequence[str]) -> frozenset[str]:
-    """Return the providers whose requests extensions of these contents see to, for who signed in with them."""
+    """Return the providers whose requests these extensions handle after sign-in."""
     offers = filter(None, map(KnownOffers(folder, look).get, digests))
     signing = [offer.auth for offer in offers if offer.auth is not None and offer.auth.get("loader") is True]
     return frozenset(str(auth.get("provider")) for auth in signing)
 
 
 def find_policy(folder: Path, path: str) -> tuple[str, ...]:
-    """Return the hooks at which nothing happens without the extension at a path, or without one below it."""
+    """Return the policy hooks of the extension at a path, or of one below it."""
     hooks: set[str] = set()
     if (own := _read_policy(_policy_file(folder, path))) is not None:
         return own.hooks

@@ -1,4 +1,4 @@
-"""Requests to a model's service that go through the `fetch` of a plugin that signs in: the plugin sends them."""
+"""Model requests sent through the `fetch` of a sign-in plugin."""
 
 import asyncio
 import math
@@ -13,11 +13,11 @@ from codeloop.net.http1 import NetworkError
 from codeloop.schema.wire import JSON
 
 _Piece = FetchHead | FetchChunk | NetworkError | None
-"""None: the response is whole."""
+"""None: the response is complete."""
 
 
 class PluginFetch:
-    """A `RequestClient` whose requests a plugin sends. `credential` is read for each request."""
+    """A `RequestClient` that sends through a plugin. `credential` is read for each request."""
 
     def __init__(
         self,
@@ -27,7 +27,7 @@ class PluginFetch:
         credential: Callable[[], JSON],
         first_byte: float,
     ) -> None:
-        """Send nothing yet. `first_byte`: how many seconds the head of an answer may take."""
+        """`first_byte`: the limit in seconds until the head of a response."""
         self._host = host
         self._extension = extension
         self._base_url = base_url
@@ -35,7 +35,7 @@ class PluginFetch:
         self._first_byte = first_byte
 
     async def post(self, path: str, headers: dict[str, str], body: bytes) -> HttpResponse:
-        """Have the plugin send `body` to the base URL plus `path`. Raises NetworkError."""
+        """Send `body` to the base URL plus `path`. Raises NetworkError."""
         request = FetchedRequest(self._base_url + path, "POST", headers, body.decode())
         stream = _FetchStream()
         name = self._extension.name
@@ -63,7 +63,7 @@ class PluginFetch:
         return HttpResponse(self, stream, head.status, {key.lower(): value for key, value in head.headers})
 
     def release(self, source: BodyStream) -> None:
-        """End what is left of a request."""
+        """Cancel the rest of a request."""
         source.close()
 
     async def aclose(self) -> None:
@@ -71,7 +71,7 @@ class PluginFetch:
 
 
 class _FetchStream:
-    """The pieces of one response, as they come."""
+    """The stream of one response's pieces."""
 
     def __init__(self) -> None:
         self.pieces: asyncio.Queue[_Piece] = asyncio.Queue()
@@ -96,6 +96,6 @@ class _FetchStream:
         return b""
 
     def close(self) -> None:
-        """Have the plugin's request ended."""
+        """Cancel the plugin's request."""
         if self.work is not None:
             self.work.cancel()

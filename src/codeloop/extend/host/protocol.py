@@ -1,4 +1,4 @@
-"""What we and a host of extensions say to each other: version 1, described for others in docs/extensions.md.
+"""The protocol between us and an extension host: version 1, documented in docs/extensions.md.
 
 One JSON object a line, over a socket whose descriptor the host finds in the environment. Each side numbers its own
 requests; an answer, `result` or `error`, has the number of its request.
@@ -13,14 +13,14 @@ from codeloop.schema.wire import JSON, wire_name
 
 VERSION = 1
 DESCRIPTOR = "CODELOOP_HOST_FD"
-"""The variable with the number of the descriptor."""
+"""The variable with the descriptor's number."""
 
 
 class HostMessage(Struct, frozen=True, tag_field="type", omit_defaults=True):
-    """What all messages have in common: their type."""
+    """The base of all messages."""
 
 
-# What we say
+# Messages to a host
 
 
 class HostHello(HostMessage, frozen=True, tag="hello"):
@@ -71,7 +71,7 @@ class CallTool(HostMessage, frozen=True, tag="call"):
 
 
 class AskHook(HostMessage, frozen=True, tag="hook"):
-    """Ask an extension at a hook; answered with what becomes of `output`."""
+    """Call an extension's hook; answered with the changed `output`."""
 
     id: int
     extension: str
@@ -81,13 +81,13 @@ class AskHook(HostMessage, frozen=True, tag="hook"):
 
 
 class CancelRequest(HostMessage, frozen=True, tag="cancel"):
-    """End the work on a request; it is still answered, with whatever it ended with."""
+    """Cancel a request; it is still answered, with its outcome."""
 
     id: int
 
 
 class EventBatch(HostMessage, frozen=True, tag="events"):
-    """What happened, for extensions that follow; answered by EventsTaken."""
+    """Events for followers; answered by EventsTaken."""
 
     events: tuple[msgspec.Raw, ...]
 
@@ -127,7 +127,7 @@ class PluginRequest(HostMessage, frozen=True, tag="fetch"):
     credential: JSON
 
 
-# What either side answers
+# Answers of either side
 
 
 class AnswerResult(HostMessage, frozen=True, tag="result"):
@@ -153,7 +153,7 @@ class AnswerError(HostMessage, frozen=True, tag="error"):
     data: JSON | None = None
 
 
-# What a host says
+# Messages from a host
 
 
 class HostReady(HostMessage, frozen=True, tag="ready"):
@@ -164,7 +164,7 @@ class HostReady(HostMessage, frozen=True, tag="ready"):
 
 
 class HostQuestion(HostMessage, frozen=True, tag="ask"):
-    """During a call: let the rules or a person decide."""
+    """During a call: let the rules or the user decide."""
 
     id: int
     call: int
@@ -193,7 +193,7 @@ class OperationCall(HostMessage, frozen=True, tag="operation"):
 
 
 class EventsTaken(HostMessage, frozen=True, tag="taken"):
-    """So many events, of those that were sent, are dealt with."""
+    """So many of the sent events are handled."""
 
     count: int
 
@@ -247,7 +247,7 @@ ToHost = (
 )
 
 
-# What answers hold
+# Contents of answers
 
 
 class OfferedTool(Struct, frozen=True):
@@ -266,7 +266,7 @@ class OfferedHook(Struct, frozen=True):
 
 
 class ExtensionOffer(Struct, frozen=True, omit_defaults=True):
-    """What an extension has. `problems`: what of it could not be used, a line each."""
+    """An extension's offer. `problems`: its unusable parts, a line each."""
 
     tools: tuple[OfferedTool, ...] = ()
     hooks: tuple[OfferedHook, ...] = ()
@@ -276,7 +276,7 @@ class ExtensionOffer(Struct, frozen=True, omit_defaults=True):
 
 
 class ToolAnswer(Struct, frozen=True):
-    """What a call gave. `attachments`: `mime`, `url` (`data:...`), perhaps `filename`."""
+    """The result of a call. `attachments`: `mime`, `url` (`data:...`), perhaps `filename`."""
 
     output: str
     title: str | None = None
@@ -295,7 +295,7 @@ encode = msgspec.json.Encoder().encode
 
 
 def line_of(message: HostMessage) -> bytes:
-    """Return a message as it is sent."""
+    """Encode a message as a line."""
     return encode(message) + b"\n"
 
 

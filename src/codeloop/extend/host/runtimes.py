@@ -1,4 +1,4 @@
-"""What the host of each language is run by."""
+"""The commands that start each language's host."""
 
 import sys
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from codeloop.extend.host.extension import Language
 _ROOT = Path(str(codeloop.__file__)).parents[1]
 _PROGRAM = "import sys; sys.path.insert(0, sys.argv.pop()); from codeloop.extend.host.python.main import main; main()"
 _OPTIONS = ("-IB", "--check-hash-based-pycs", "always")
-"""Compiled code is not written: a new file in a project ends its trust. Nor is it believed: its source counts."""
+"""Compiled code is not written, since a new file in a project ends its trust, nor is it read."""
 
 
 def host_command(language: Language, environment: Mapping[str, str]) -> tuple[str, ...]:

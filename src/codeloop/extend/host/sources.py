@@ -1,4 +1,4 @@
-"""Which extensions a project has: files of its homes, entries of `plugin` in the configuration, what is installed."""
+"""Finds a project's extensions: files of its homes, `plugin` entries of the configuration, installed ones."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -38,12 +38,12 @@ _KINDS: dict[str, Literal["tool", "plugin"]] = {
     "plugins": "plugin",
 }
 POLICY = ("experimental.chat.messages.transform", "tool.execute.before")
-"""What an extension decides about that is marked as a policy, when nobody knows its hooks: requests and calls."""
+"""The assumed hooks of a policy extension whose hooks are unknown: requests and calls."""
 _PASSED = frozenset(("node_modules", "__pycache__", ".git"))
 
 
 class FoundExtensions(NamedTuple):
-    """The extensions in the order in which they are asked; files whose change makes others of them; lines to say."""
+    """The extensions in calling order; the files that they depend on; warnings."""
 
     extensions: tuple[Extension, ...]
     files: tuple[Path, ...]
@@ -51,7 +51,7 @@ class FoundExtensions(NamedTuple):
 
 
 class _SearchScope(Struct, frozen=True):
-    """What entries are found from."""
+    """The scope in which entries are resolved."""
 
     loaded: Loaded
     root: Path
@@ -84,7 +84,7 @@ def find_extensions(
     *,
     trusted: bool,
 ) -> FoundExtensions:
-    """Return the extensions that count. `installed`: as of `find_installed_plugins`. Looks at the disk."""
+    """Return the extensions in effect. `installed`: as of `find_installed_plugins`. Looks at the disk."""
     where = _SearchScope(loaded, place.root, paths)
     found: dict[str, Extension] = {}
     files: list[Path] = []
@@ -129,13 +129,13 @@ def _is_executable(file: Path) -> bool:
 
 
 def _knows_schema(file: Path) -> bool:
-    """Return whether a program may answer `--schema`: a script that never names it does something else when started."""
+    """Return whether a program may answer `--schema`: a script that never mentions it must not be run."""
     start = _content(file)
     return b"schema" in start or not start.startswith(b"#!")
 
 
 def _find_ignored_scripts(homes: Iterable[Home]) -> Iterator[str]:
-    """Yield a line for each folder of tools with scripts in it that are no tools."""
+    """Yield a warning for each tools folder with scripts that are no tools."""
     for home in homes:
         for folder in () if home.only_skills else sorted(home.names & {"tool", "tools"}):
             executable = filter(_is_executable, _candidates(home.path / folder))
@@ -169,7 +169,7 @@ def _entry(where: _SearchScope, index: int, entry: Any) -> tuple[Extension | Non
 
 
 def _missing(where: _SearchScope, index: int, entry: Any, problem: str) -> Extension | None:
-    """Return a substitute for an entry that can't be loaded, if it is known to decide about what happens."""
+    """Return a substitute for an unloadable entry, if it is known to be a policy."""
     named = plugin_name(entry)
     origin = where.loaded.provenance.get(f"plugin[{index}]")
     base = origin.layer.base if origin is not None else where.root
@@ -236,7 +236,7 @@ def _candidates(folder: Path) -> list[Path]:
 
 
 def _beside(folder: Path) -> list[Path]:
-    """Return the files that the extensions of a folder may import: all of it that are no extensions themselves."""
+    """Return the files that a folder's extensions may import: all that are no extensions themselves."""
     own = set(_files(folder))
     found: list[Path] = []
     for top, folders, names in os.walk(folder):

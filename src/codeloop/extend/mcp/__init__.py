@@ -1,1 +1,1 @@
-"""MCP servers as tools: configured, remembered, started at the first call."""
+"""MCP servers: configured, cached, started at the first call, offered as tools."""

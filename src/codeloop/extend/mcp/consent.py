@@ -1,4 +1,4 @@
-"""What the user has agreed to: a server's definition, and the project files that it may load outside of a sandbox."""
+"""The user's consent: to a server's definition, and to the project files that it may load unsandboxed."""
 
 import asyncio
 import os
@@ -17,13 +17,13 @@ from codeloop.schema.limits import MCP_CODE, MCP_FILE, TRUST_LOCK
 from codeloop.schema.wire import Wire
 
 _KNOWN = 20
-"""Definitions of one name that are remembered; older ones ask again."""
+"""How many definitions of one name are stored; older ones ask again."""
 
 
 class KnownDefinition(Wire):
     """A definition that was used: its hash, and its text for a later comparison.
 
-    `code`: how the files of the project lay on the disk that it may load outside of a sandbox; "" for none.
+    `code`: a fingerprint of the project files that it may load unsandboxed; "" for none.
     """
 
     digest: str
@@ -32,7 +32,7 @@ class KnownDefinition(Wire):
 
 
 class Approvals:
-    """The file of definitions that a person has agreed to, by name and by the project that brought them."""
+    """The file of approved definitions, by name and by defining project."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -45,12 +45,12 @@ class Approvals:
         return unified_diff(definition.name, known[-1].text, definition.text).patch or "(the secret of its sign-in)"
 
     def has_code(self, definition: ServerDefinition, code: str) -> bool:
-        """Return whether a definition was used with these files of the project."""
+        """Return whether a definition was approved with these project files."""
         known = self._read().get(_key(definition), [])
         return any(each.digest == definition.digest and each.code == code for each in known)
 
     def agree(self, definition: ServerDefinition, code: str = "") -> None:
-        """Remember a definition, with the files that it loads. Where that can't be written, it is asked about again."""
+        """Store a definition with its files as approved. If writing fails, it is asked about again."""
         known = self._read().get(_key(definition), [])
         if known and known[-1].digest == definition.digest and known[-1].code == code:
             return
@@ -80,7 +80,7 @@ _CHANGED = (
 
 
 class StartConsent:
-    """What has been agreed to of a server, and is to be before it is started."""
+    """The consent needed and given before a server is started."""
 
     def __init__(self, definition: ServerDefinition, dependencies: ServerDependencies, approvals: Approvals) -> None:
         self.dependencies = dependencies
@@ -89,20 +89,20 @@ class StartConsent:
         self._code = ""
 
     async def look(self) -> str:
-        """Look at what would be started; return how it differs from what was agreed to, "" when it does not."""
+        """Check what would be started; return how it differs from what was agreed to, or ""."""
         self._code = await _fingerprint_code(self._definition, self.dependencies)
         has_other = bool(self._code) and not self._approvals.has_code(self._definition, self._code)
         return self._approvals.change(self._definition) + _CHANGED * has_other
 
     def agree(self) -> None:
-        """Remember what was looked at last as agreed to: it has been started."""
+        """Store the last checked state as agreed to, once started."""
         self._approvals.agree(self._definition, self._code)
 
 
 async def _fingerprint_code(definition: ServerDefinition, dependencies: ServerDependencies) -> str:
-    """Return a value that is another one after any change of the project's files; "" where no such code is loaded.
+    """Return a fingerprint of the project's files; "" where no project code is loaded.
 
-    What a program imports can't be known before it runs, so all of the project counts.
+    A program's imports are unknown before it runs, so all files count.
     """
     how = definition.how
     if not isinstance(how, LocalDefinition) or not (definition.scope or _leads_into_project(how, dependencies)):
@@ -123,7 +123,7 @@ def _leads_into_project(how: LocalDefinition, dependencies: ServerDependencies) 
 
 
 def _fingerprint_files(root: Path) -> str:
-    """Return a hash of how all files of a project lie on the disk; of too many one that is never the same."""
+    """Return a hash of the state of all project files; a unique one when there are too many."""
     rows: list[str] = []
     for top, folders, names in os.walk(root):
         folders[:] = [name for name in folders if name != ".git"]

@@ -1,4 +1,4 @@
-"""What a server asks of us while it works on a call: a form, a model's answer, the project's root. Uses `mcp`."""
+"""Handles a server's requests during a call: forms, model answers, project roots. Uses `mcp`."""
 
 import asyncio
 import re
@@ -36,11 +36,11 @@ _HEADER = 30
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _AFTER_PIN = frozenset(("code", "number", "no", "nr"))
 _ANYTHING = frozenset(("value", "answer", "input", "response", "text", "data", "result"))
-"""Names of fields that say nothing: what such a form asks for is in its message."""
+"""Meaningless field names: then the form's message tells what it asks for."""
 
 
 class SecretAsked(CodeloopError):
-    """A form asks for a secret; those never go through a form."""
+    """A form asks for a secret, which must never go through a form."""
 
 
 def questions_of(schema: JSON, who: str, message: str = "") -> list[QuestionInfo]:
@@ -57,7 +57,7 @@ def questions_of(schema: JSON, who: str, message: str = "") -> list[QuestionInfo
 
 
 def _is_secret(name: str, field: JSON, message: str) -> bool:
-    """Return whether a field is for a secret. What can be chosen is none, whatever the words beside it are."""
+    """Return whether a field is for a secret; a field with fixed choices never is."""
     if field.get("format") == "password":
         return True
     if _choices(field) or field.get("type") == "array":
@@ -94,7 +94,7 @@ def _question(name: str, field: JSON, who: str, *, is_required: bool) -> Questio
 
 
 def _format_default(field: JSON) -> str:
-    """Return a field's default as a person reads it."""
+    """Return a field's default for display."""
     value = field["default"]
     if isinstance(value, bool):
         return "Yes" if value else "No"
@@ -110,7 +110,7 @@ def _choices(field: JSON) -> list[str]:
 
 
 def _values(field: JSON) -> dict[str, Any]:
-    """Return the values that a field may have, by what a person reads."""
+    """Return a field's allowed values, by display text."""
     items: JSON = field.get("items", {}) if field.get("type") == "array" else field
     rows: list[JSON] = items.get("oneOf") or items.get("anyOf") or []
     if rows:
@@ -163,14 +163,14 @@ _OPENED, _NOT = "I have opened it", "No"
 
 
 class ChangeCallbacks(Struct, frozen=True):
-    """Who hears that a server's lists have changed, and that a resource has."""
+    """Called when a server's lists or a resource have changed."""
 
     lists: Callable[[], None]
     resource: Callable[[str], None]
 
 
 class ServerRequests:
-    """Answers for one server, in the name of the call that is under way; the latest one where there are several."""
+    """Answers one server's requests on behalf of the current call; the latest of several."""
 
     def __init__(self, server: str, root: Path, log: ProgramLog, heard: ChangeCallbacks) -> None:
         self._server = server
@@ -182,7 +182,7 @@ class ServerRequests:
         self._callers: dict[str, Notices] = {}
 
     def watch(self, uri: str, ctx: ToolContext) -> None:
-        """Remember who has read a resource: that session is told when the server says that it has changed."""
+        """Record that a session has read a resource, to notify it of changes."""
         self._readers.setdefault(uri, {})[ctx.session_id] = ctx.workspace.shared(Notices)
 
     def _notify_readers(self, uri: str) -> None:
@@ -194,14 +194,14 @@ class ServerRequests:
         self._heard.resource(uri)
 
     def notify(self, line: str) -> None:
-        """Notify the sessions that have called the server; a call that is under way finds out by itself."""
+        """Notify the sessions that have called the server; a call in progress notices by itself."""
         if not self._calls:
             for session_id, notices in self._callers.items():
                 notices.add(session_id, line)
 
     @contextmanager
     def during(self, ctx: ToolContext | None) -> Generator[None]:
-        """Answer in the name of this call while it is under way."""
+        """Answer on behalf of this call during the block."""
         if ctx is None:
             yield
             return
@@ -213,7 +213,7 @@ class ServerRequests:
             self._calls.remove(ctx)
 
     def callbacks(self) -> JSON:
-        """Return the callbacks by the names that the package's client knows them by."""
+        """Return the callbacks by the parameter names of the package's client."""
         return {
             "elicitation_callback": self._elicit,
             "sampling_callback": self._sample,
@@ -273,7 +273,7 @@ class ServerRequests:
         return ElicitResult(action="accept", content=content) if content is not None else ElicitResult(action="cancel")
 
     def _refuse_form(self, ctx: ToolContext, why: str) -> "ElicitResult":
-        """Refuse a form that no user has seen: the server and the model are not told that one declined it."""
+        """Refuse a form that no user has seen, without claiming that the user declined it."""
         from mcp_types import ElicitResult
 
         self._log.note(f"[refused a form: {why}]")
@@ -285,7 +285,7 @@ class ServerRequests:
     async def _sample(
         self, _context: "ClientRequestContext", params: "CreateMessageRequestParams"
     ) -> "CreateMessageResult | ErrorData":
-        """Have the session's model answer: in a session of its own without tools, which the call's limits bind."""
+        """Have the session's model answer, in a separate session without tools, bound by the call's limits."""
         from mcp_types import INVALID_REQUEST, CreateMessageResult, ErrorData, TextContent
 
         ctx = self._calls[-1] if self._calls else None

@@ -1,4 +1,4 @@
-"""One server: what it is doing and why, what it offers, and requests that start it when they need it."""
+"""One MCP server: its state, its listing, and requests, which start it if needed."""
 
 import asyncio
 import logging
@@ -46,16 +46,16 @@ State = Literal[
     "disabled",
 ]
 CHANGED = "mcp_changed"
-"""The permission for a server whose definition or tools are not those that were agreed to."""
+"""The permission for a server whose definition or tools differ from the approved ones."""
 Ask = Callable[["Client"], Awaitable[Any]]
 OLDER = "2025-11-25"
-"""The latest version of the protocol in which servers can send requests of their own."""
+"""The last protocol version in which servers can send requests."""
 _NOT_FOUND = 404
 _LOG = logging.getLogger("codeloop.mcp")
 
 
 class ServerRecords(Struct, frozen=True):
-    """What is kept on disk of all servers."""
+    """The stores on disk shared by all servers."""
 
     listings: Listings
     approvals: Approvals
@@ -63,14 +63,14 @@ class ServerRecords(Struct, frozen=True):
 
 
 class ServerStatus(Struct, frozen=True):
-    """What a server is doing; `reason` says why it does not work."""
+    """A server's state; `reason`: why it does not work."""
 
     state: State
     reason: str = ""
 
 
 class McpServer:
-    """See the module. `changed` is called when its state or its tools are others than before."""
+    """One MCP server. `changed` is called when its state or its tools change."""
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ class McpServer:
         self._lists = LatestListing(self._take_lists)
         self._failures = _Failures.of(records.failures.get(definition.digest))
         self.is_off = False
-        """A person has switched it off; no call starts it."""
+        """The user has switched it off; no call starts it."""
 
     @property
     def name(self) -> str:
@@ -121,14 +121,14 @@ class McpServer:
 
     @property
     def pending(self) -> str:
-        """The patch from the tools that were agreed to, to those that it offers now; "": nothing new."""
+        """The patch from the approved tools to the current ones; "": nothing new."""
         if self.listing is None or self._lists.found is None or not has_more(self.listing, self._lists.found):
             return ""
         return difference(self.listing, self._lists.found)
 
     @property
     def challenge(self) -> str | None:
-        """What it refused a request with, for want of a sign-in; None: it has not."""
+        """The challenge of a request refused for lack of a sign-in, or None."""
         return self._failures.challenge if self._failures.state == "needs_auth" else None
 
     @property
@@ -142,9 +142,9 @@ class McpServer:
         return (_need(self.name, patch),) if patch else ()
 
     async def connect(self, *, is_patient: bool = False) -> Listing:
-        """Connect now and return what it offers; who wants that has agreed to `needs`.
+        """Connect now and return its listing; the caller must have the consent of `needs`.
 
-        Whatever failed before, unless `is_patient`: then a server that has just failed is not started yet.
+        Earlier failures are ignored, unless `is_patient`: then a recently failed server is not started yet.
         Raises ServerFailed.
         """
         if not is_patient:
@@ -169,7 +169,7 @@ class McpServer:
     async def request(self, make: "Callable[[Client, Any], Awaitable[Any]]", ctx: ToolContext | None) -> JSON:
         """Make a request, connecting first where needed. `make` takes the client and a callback for its progress.
 
-        A change of its tools is asked about first. Raises ServerFailed, Denied, Rejected.
+        Consent to changed tools is asked for first. Raises ServerFailed, Denied, Rejected.
         """
         for is_last in (False, True):
             connection = await self._ensure_connected()
@@ -182,11 +182,11 @@ class McpServer:
                 is_lost = connection.transport == "http" and connection.status == _NOT_FOUND
                 if not is_lost or is_last:
                     raise self._failure(connection, error) from error
-                await self.disconnect()  # the server has forgotten us, so it did nothing
+                await self.disconnect()  # the server has lost the session, so it did nothing
         raise AssertionError("the second time returns or raises")
 
     async def settle(self, ctx: ToolContext) -> None:
-        """Wait for lists that the server said to have changed, and ask whether their changes are agreed to.
+        """Wait for changed lists, and ask for consent to the changes.
 
         Raises Denied, Rejected.
         """
@@ -207,7 +207,7 @@ class McpServer:
         return await connection.request(make, timeout / 1000 if timeout else MCP_CALL.seconds, report)
 
     def _failure(self, connection: ServerConnection, error: BaseException) -> ServerFailed:
-        """Convert a failed request to ServerFailed, and note that the server is gone if it is."""
+        """Convert a failed request to ServerFailed, and record whether the server is gone."""
         error = connection.fatal or error
         text = words_of(error)
         if isinstance(cause(error), SignInNeeded | RegistrationNeeded):
@@ -248,7 +248,7 @@ class McpServer:
         return self._connection
 
     def _finish_opening(self, opening: "asyncio.Task[tuple[ServerConnection, Listing]]") -> None:
-        """Take up how connecting ended."""
+        """Handle the outcome of connecting."""
         if self._opening is opening:
             self._opening = None
         if opening.cancelled():
@@ -267,10 +267,10 @@ class McpServer:
         self._changed()
 
     def fail(self, error: BaseException) -> None:
-        """Take up why it can't be used."""
+        """Record why it can't be used."""
         found = cause(error)
         why = words_of(error)
-        # Of a server that answers, the log holds warnings of its libraries, which are not the cause.
+        # The log of a responding server holds warnings of its libraries, which are not the cause.
         last = self.log.last_line if isinstance(found, ProgramEnded | TimeoutError) else ""
         match found:
             case SignInNeeded() if found.can_sign_in:
@@ -289,7 +289,7 @@ class McpServer:
         self._changed()
 
     def _take(self, *, is_agreed: bool = False) -> None:
-        """Remember what it offers, unless a user has to agree first."""
+        """Store its listing, unless the user must agree first."""
         if self._lists.found is not None and self._lists.found != self.listing and (is_agreed or not self.pending):
             self.listing = self._lists.found
             self.records.listings.put(self.definition.listing_key, self._lists.found)
@@ -299,11 +299,11 @@ class McpServer:
         """Subscribe a session to changes of a resource that it has read, if the server offers that."""
         self._requests.watch(uri, ctx)
         if self._connection is not None:
-            with suppress(*request_errors()):  # without it, the resource is what it was when it was read
+            with suppress(*request_errors()):  # without it, changes go unnoticed
                 await self._connection.watch(uri)
 
     def _take_lists(self) -> None:
-        """Take up lists that the server said to have changed."""
+        """Adopt changed lists."""
         self._take()
         self._changed()
         if self.pending and not self._lists.is_awaited:
@@ -314,16 +314,15 @@ class McpServer:
 
 
 def is_boxed(server: McpServer) -> bool | None:
-    """Return whether a server's program runs in a sandbox, as far as is known; None: it is reached at an address."""
+    """Return whether a server's program runs in a sandbox, as far as known; None: it is remote."""
     how = server.definition.how
     return server.consent.dependencies.boxes.is_used(how.is_boxed) if isinstance(how, LocalDefinition) else None
 
 
 async def greet_as_older(server: McpServer) -> bool:
-    """End a connection, so that the next one is made in a version in which a server can ask while it works.
+    """End a connection, so that the next one uses a version in which servers can send requests.
 
-    Later processes begin with that version. Returns whether it is another one; a version that the configuration
-    names stays.
+    Later processes start with that version. Returns whether it changed; a configured version stays.
     """
     how = server.definition.how
     if server.listing is None or server.listing.protocol <= OLDER or (how is not None and how.protocol):
@@ -335,7 +334,7 @@ async def greet_as_older(server: McpServer) -> bool:
 
 
 def refusal_of(server: McpServer) -> str:
-    """Return why a call can't be made now, and what has to be done, as models read it."""
+    """Return for the model why a call can't be made now, and what to do."""
     now = server.status
     if now.state == "needs_auth":
         return (
@@ -350,7 +349,7 @@ def _need(server: str, patch: str) -> Need:
 
 
 class _Failures(Struct, frozen=True):
-    """Why it does not work, and until when it is not tried again by itself."""
+    """Its last failure, and until when it is not retried automatically."""
 
     reason: str = ""
     state: State = "failed"
@@ -360,11 +359,11 @@ class _Failures(Struct, frozen=True):
 
     @staticmethod
     def of(last: LastFailure | None) -> "_Failures":
-        """Return the failures that another process recorded; nothing waits because of them."""
+        """Return the failure recorded by another process, without a wait."""
         return _Failures() if last is None else _Failures(last.words, cast("State", last.state), last.challenge)
 
     def after(self, reason: str) -> "_Failures":
-        """Return these with one more: the wait doubles."""
+        """Return these with one more failure: the wait doubles."""
         wait = min(MCP_RETRY.seconds * 2**self.count, MCP_RETRY_MOST.seconds)
         return _Failures(reason, "failed", "", self.count + 1, time.monotonic() + wait)
 

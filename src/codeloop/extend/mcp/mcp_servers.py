@@ -1,4 +1,4 @@
-"""All servers of a project, once one of them is needed."""
+"""The running servers of a project."""
 
 import asyncio
 from contextlib import suppress
@@ -43,12 +43,12 @@ class McpServers:
 
     @property
     def is_busy(self) -> bool:
-        """Return whether any of them is being started; one that is connected and waits keeps nobody."""
+        """Return whether any of them is being started; idle ones don't count."""
         return any(server.status.state == "starting" for server in self.by_name.values())
 
     @property
     def listings(self) -> dict[str, Listing]:
-        """What each of them offers, as far as that is known and agreed to."""
+        """Their known and approved listings."""
         return {name: server.listing for name, server in self.by_name.items() if server.listing is not None}
 
     async def add(self, definition: ServerDefinition) -> McpServer:
@@ -70,18 +70,18 @@ class McpServers:
         return make_auth(definition, self.sign_ins)
 
     def begin_sign_in(self, server: McpServer) -> BackgroundSignIn:
-        """Return the sign-in at a server that goes on; one is begun where none does. Afterwards it is connected."""
+        """Return the running sign-in at a server, starting one if needed. Afterwards it is connected."""
         going_on = self._signing_in.get(server.name)
         if going_on is None or going_on.is_over:
             going_on = self._signing_in[server.name] = BackgroundSignIn(partial(self._sign_in, server))
         return going_on
 
     def sign_in_of(self, server: McpServer) -> BackgroundSignIn | None:
-        """Return the latest sign-in at a server, which may be over."""
+        """Return the latest sign-in at a server, which may have ended."""
         return self._signing_in.get(server.name)
 
     async def sign_out(self, server: McpServer) -> str | None:
-        """Forget the sign-in at a server; return what was done, None: there was none. Raises CodeloopError."""
+        """Remove the sign-in at a server; return a description, or None: there was none. Raises CodeloopError."""
         going_on = self._signing_in.pop(server.name, None)
         if going_on is not None:
             await going_on.close()

@@ -1,1 +1,1 @@
-"""Packages of extensions: folders that bring tools, hooks, agents, commands, skills and MCP servers together."""
+"""Extension packages: folders with tools, hooks, agents, commands, skills and MCP servers."""

@@ -1,4 +1,4 @@
-"""A plugin folder of Claude Code: its hooks and MCP servers, as configuration of ours. Nothing of it is run."""
+"""Reads a plugin folder of Claude Code: its hooks and MCP servers, as our configuration. Runs nothing."""
 
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ _PAGES = {"agents": "agents", "commands": "commands", "skills": "skills"}
 
 
 class ClaudePlugin:
-    """What a folder brings besides its pages. `unsupported`: the names of what is not used, sorted when shown."""
+    """A folder's contents besides its pages. `unsupported`: the names of unused parts."""
 
     def __init__(self, folder: Path, names: frozenset[str]) -> None:
         self.files = [folder / HOOKS, folder / SERVERS]
@@ -55,7 +55,7 @@ class ClaudePlugin:
 
     @property
     def warnings(self) -> list[str]:
-        """A line for what can't be read, and one for all that is not used."""
+        """A line for each unreadable file, and one for all unused parts."""
         names = ", ".join(sorted(self._unsupported))
         return [*self._problems, *([f"{self._folder}: not used of this plugin: {names}."] if names else [])]
 
@@ -102,7 +102,7 @@ class ClaudePlugin:
                     self.hooks.setdefault(event, []).append({**named, "hooks": used})
 
     def _row(self, row: Any) -> JSON | None:
-        """Return a row with the fields that count here; None: nothing of it does."""
+        """Return a row with the supported fields; None: none is."""
         kind = row.get("type", "command") if is_object(row) else None
         known = fields_of(str(kind))
         if not is_object(row) or not known or not all(isinstance(row.get(key), str) for key in known & {"command"}):

@@ -1,4 +1,4 @@
-"""The packages that a configuration names: each is a home, as `.codeloop/` is one, and may bring MCP servers."""
+"""Finds the packages of a configuration: each is a home like `.codeloop/`, and may have MCP servers."""
 
 from collections.abc import Collection
 from pathlib import Path
@@ -18,7 +18,7 @@ from codeloop.schema.wire import JSON
 
 
 class FoundPackages(Struct, frozen=True):
-    """Packages as homes, what they add to the configuration, and the files that decide about both."""
+    """Packages as homes, their configuration layers, and the files that both depend on."""
 
     homes: tuple[Home, ...] = ()
     layers: tuple[Layer, ...] = ()
@@ -27,7 +27,7 @@ class FoundPackages(Struct, frozen=True):
 
 
 def find_packages(loaded: Loaded, root: Path, paths: Paths) -> FoundPackages:
-    """Return the packages of a configuration; what is wrong with one is said, and it is left out."""
+    """Return the packages of a configuration; invalid ones are reported and left out."""
     homes: list[Home] = []
     layers: list[Layer] = []
     files: list[Path] = []
@@ -36,7 +36,7 @@ def find_packages(loaded: Loaded, root: Path, paths: Paths) -> FoundPackages:
         named = plugin_name(entry)
         origin = loaded.provenance.get(f"plugin[{index}]")
         if named is None:
-            continue  # said where single extensions are looked for
+            continue  # reported where single extensions are searched for
         path, _ = entry_path(named, origin.layer.base if origin is not None else root, paths)
         if path is None or not path.is_dir():
             continue

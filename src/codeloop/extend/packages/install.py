@@ -1,4 +1,4 @@
-"""How a package is installed: which commands, what is loaded of it, and the lock file. Nothing is run here unseen."""
+"""Installs packages: the commands, the loaded entry, and the lock file. Every command is shown."""
 
 import re
 import shutil
@@ -34,9 +34,9 @@ Run = Callable[[Sequence[str]], None]
 
 
 def install(package: PackageName, folder: Path, which: Which, run: Run) -> LockFile:
-    """Install a package in `folder` in the place of what was there, and return its lock file, which is written.
+    """Install a package in `folder`, replacing its contents; write and return its lock file.
 
-    `run`: runs a command, seen by the person, and raises CodeloopError when it fails: then all is as it was.
+    `run`: runs a command visibly, and raises CodeloopError on failure: then nothing is changed.
     """
     if is_offline():
         raise CodeloopError(f"{package.name} can't be installed: {HINT}.")
@@ -100,7 +100,7 @@ def _npm(package: PackageName, folder: Path) -> tuple[str, str]:
 
 
 def _pypi(package: PackageName, folder: Path) -> tuple[str, str]:
-    """Return the version, and what is loaded: the folder with a manifest, else a file that imports the plugin."""
+    """Return the version, and the entry: the folder with a manifest, else a file that imports the plugin."""
     shutil.rmtree(folder / "pip", ignore_errors=True)
     found = next((each for each in distributions(path=[str(folder / _SITE)]) if _is(each, package.name)), None)
     if found is None:

@@ -1,4 +1,4 @@
-"""Packages that were installed for the configuration, each with a lock file: what it is, and a hash of every file.
+"""Installed packages, each with a lock file: its version, and a hash of every file.
 
 data/plugins/npm+NAME/           data/plugins/pypi+NAME/
 data/plugins/npm+NAME.lock.json  {"name", "version", "registry", "entry", "files": {path: sha256}}
@@ -37,9 +37,9 @@ class PackageName(NamedTuple):
 
 
 class LockFile(Struct, frozen=True):
-    """What was installed. `entry`: what is loaded, below the package's folder. `looked`: how its files looked then.
+    """An installed package. `entry`: the loaded path below its folder. `looked`: a hash of its files' stats.
 
-    `wanted`: the version as it was asked for, such as `^1` or `latest`.
+    `wanted`: the requested version, such as `^1` or `latest`.
     """
 
     name: str
@@ -52,7 +52,7 @@ class LockFile(Struct, frozen=True):
 
 
 def package_name(written: str) -> PackageName | None:
-    """Return the package that an entry names; None: it names none."""
+    """Parse the package name of an entry, or None."""
     found = _WRITTEN.fullmatch(written)
     if found is None:
         return None
@@ -60,7 +60,7 @@ def package_name(written: str) -> PackageName | None:
 
 
 def is_policy(entry: Any) -> bool:
-    """Return whether an entry of `plugin` says that nothing happens without it: `["./guard.py", {"policy": true}]`."""
+    """Return whether an entry of `plugin` is marked as a policy: `["./guard.py", {"policy": true}]`."""
     return is_list(entry) and len(entry) == 2 and is_object(entry[1]) and entry[1].get("policy") is True
 
 
@@ -89,7 +89,7 @@ def read_lock(folder: Path) -> LockFile | None:
 
 
 def write_lock(folder: Path, lock: LockFile) -> None:
-    """Store what a folder holds now."""
+    """Write the lock file of a folder."""
     make_private(folder.parent)
     write_atomically(lock_of(folder), msgspec.json.format(msgspec.json.encode(lock), indent=1))
 
@@ -120,7 +120,7 @@ def find_installed(paths: Paths, written: str) -> tuple[Path | None, str]:
 
 
 def find_changed_file(folder: Path, lock: LockFile) -> str | None:
-    """Return a file that is not as the lock file says; None: all are. Files that look the same are not read again."""
+    """Return a file that differs from the lock file, or None. Files with unchanged stats are not read again."""
     looks = look_of(folder)
     if looks == lock.looked:
         return None

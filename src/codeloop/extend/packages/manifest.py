@@ -1,4 +1,4 @@
-"""A package's manifest, `plugin.json`: its name, and the MCP servers that it brings. All else are its folders."""
+"""A package's manifest, `plugin.json`: its name and MCP servers. Everything else is in its folders."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ CLAUDE_MANIFEST = ".claude-plugin/plugin.json"
 
 
 class Manifest(Struct, frozen=True):
-    """A package. `mcp`: servers, as in a configuration file. `policy`: nothing happens without its plugins' hooks."""
+    """A package. `mcp`: servers, as in a configuration file. `policy`: its plugins' hooks are required."""
 
     name: str
     version: str = ""
@@ -26,7 +26,7 @@ class Manifest(Struct, frozen=True):
 
 
 class _ClaudeManifest(Struct, frozen=True):
-    """What counts of the manifest of a plugin of Claude Code."""
+    """The used fields of a Claude Code plugin's manifest."""
 
     name: str
     version: str = ""

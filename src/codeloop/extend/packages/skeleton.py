@@ -1,4 +1,4 @@
-"""What `codeloop plugin new` writes: a package with a tool, a hook, a command and a skill, and tests that pass."""
+"""The skeleton of `codeloop plugin new`: a package with a tool, a hook, a command, a skill, and passing tests."""
 
 import re
 from pathlib import Path

@@ -1,1 +1,1 @@
-"""Agents and commands written as pages of markdown, in our form and in that of other programs."""
+"""Agents and commands written as Markdown pages, in our format and Claude Code's."""

@@ -1,7 +1,7 @@
-"""Agents and commands in the form of Claude Code, as values of the configuration: its names of tools and models, too.
+"""Converts Claude Code's agents and commands to configuration values, with its tool and model names.
 
-An agent there may use the tools that it lists, or all; its model is one of its provider's by a short name. What a page
-says beyond that costs only itself.
+An agent there may use the tools that it lists, or all; its model is one of its provider's by a short name. Other
+keys of a page are ignored.
 """
 
 import re
@@ -48,7 +48,7 @@ _LINE = 200
 
 
 class ClaudePage(Struct, frozen=True):
-    """A page: the values of its agent or command, as of a configuration file, under `name`."""
+    """A page: the configuration values of its agent or command, under `name`."""
 
     name: str
     values: JSON
@@ -98,7 +98,7 @@ def read_command(name: str, text: str) -> ClaudePage:
 
 
 def _split(text: str) -> Frontmatter:
-    """Split a page; a head that is no YAML is read line by line, as `key: value`."""
+    """Split a page; a head that is not YAML is parsed line by line, as `key: value`."""
     try:
         return split(text)
     except FrontmatterError:

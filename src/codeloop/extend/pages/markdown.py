@@ -29,9 +29,9 @@ _FOLDERS = (
 )
 _CLAUDE_FOLDERS = (("agent", ("agents",)), ("command", ("commands",)))
 _MOST = 3
-"""Files that a warning about all of them names."""
+"""The most files named in a warning."""
 _FOREIGN = {"agent": frozenset(("name",)), "command": frozenset(("name", "argument-hint", "allowed-tools"))}
-"""Keys that other programs write and that mean nothing here."""
+"""Keys of other programs that are ignored."""
 
 
 class PageLayer(Layer, frozen=True):
@@ -40,7 +40,7 @@ class PageLayer(Layer, frozen=True):
     text: str = ""
 
     def position(self, keys: Keys, *, of_key: bool = False) -> Position:
-        """Return the line of a key in the head, as near as it is found; that of the body for the body's text."""
+        """Return the line of a key in the head, or the nearest found; for the prompt, the body's line."""
         del of_key
         place = 0
         for key in keys[2:]:

@@ -1,4 +1,4 @@
-"""Keys, tokens and passwords in a text, known by their forms and by their names; what hides them."""
+"""Finds and hides keys, tokens and passwords in texts, by form and by name."""
 
 import re
 from collections.abc import Iterable
@@ -8,7 +8,7 @@ from typing import Any
 from codeloop.kit.jsonc import is_list, is_object
 
 HIDDEN = "[hidden]"
-"""What stands in the place of a secret."""
+"""The replacement of a secret."""
 SHORTEST = 12
 """Characters; a shorter known value may stand elsewhere by chance."""
 

@@ -1,4 +1,4 @@
-"""What a program printed, as a model should read it: the text that stays on a terminal, in few lines. Pure.
+"""Cleans program output for a model: the text that remains on a terminal, in few lines. Pure.
 
 Control sequences go; of a line that was written over, its last state stays; of equal lines one stays with their number,
 of rows of progress the first and the last. Every other character stays as it is.

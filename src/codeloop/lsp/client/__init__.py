@@ -1,1 +1,1 @@
-"""The protocol: messages over a program's pipes, documents in step, diagnostics."""
+"""The client of the protocol: messages over pipes, document synchronisation, diagnostics."""

@@ -1,4 +1,4 @@
-"""What we tell a server of ourselves: what is used, and nothing else."""
+"""Our client capabilities: only what is used."""
 
 import os
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ CAPABILITIES: JSON = {
 
 
 def folder_of(root: Path) -> JSON:
-    """Return a root as a folder of the work tree."""
+    """Return a root as a `WorkspaceFolder`."""
     return {"uri": root.as_uri(), "name": root.name or os.sep}
 
 

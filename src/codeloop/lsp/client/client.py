@@ -1,4 +1,4 @@
-"""A server that runs, from its greeting to its end: documents kept in step, diagnostics of the text of now."""
+"""A client of one running server: initialisation, document synchronisation, diagnostics of the current text."""
 
 import asyncio
 import time
@@ -29,7 +29,7 @@ _AGAIN = 0.02  # seconds
 
 
 class ServerSetup(Struct, frozen=True):
-    """How a server is greeted: the roots that it serves (more may be added later), what it is given, its settings.
+    """How a server is initialised: its roots (more may be added later), options, settings.
 
     `settle`: seconds of silence after which one that names no versions has said everything about a text. `repeats`: so
     has one that names them only then, since it speaks several times of one text. `asked`: how one is asked for
@@ -45,7 +45,7 @@ class ServerSetup(Struct, frozen=True):
 
 
 class LanguageClient:
-    """See the module. `told` is called with the path of a file of which the server says something new."""
+    """The client. `told` is called with the path of a file with new diagnostics."""
 
     def __init__(self, pipes: ServerPipes, setup: ServerSetup, told: Callable[[Path], None]) -> None:
         self.setup = setup
@@ -58,13 +58,13 @@ class LanguageClient:
         self.habits = PushHabits(setup.settle, repeats=setup.repeats)
         self._can: Mapping[str, Any] = {}
         self.looks_across_files = True
-        """Whether one file's diagnostics may depend on another's; linters say that theirs do not."""
+        """Whether one file's diagnostics may depend on another's; linters declare that theirs do not."""
         self.connection = LspConnection(
             pipes, self._on_notification, self.registered.answers(setup.roots, setup.settings)
         )
 
     async def greet(self, seconds: float) -> None:
-        """Greet the server. Raises ErrorAnswer, ServerGone, TimeoutError."""
+        """Initialise the server. Raises ErrorAnswer, ServerGone, TimeoutError."""
         params = initialize_params(self.setup.roots, self.setup.initialization)
         result = await self.connection.request("initialize", params, seconds)
         can = result.get("capabilities") if is_object(result) else None
@@ -84,17 +84,17 @@ class LanguageClient:
         self.connection.notify("exit", None)
 
     def can(self, capability: str) -> bool:
-        """Return whether the server offers something, as it says or has registered."""
+        """Return whether the server has a capability, declared or registered."""
         said = self._can.get(capability)
         return (said is not None and said is not False) or self.registered.has(capability)
 
     @property
     def pulls(self) -> bool:
-        """Return whether diagnostics are asked for."""
+        """Return whether diagnostics are pulled."""
         return bool(self.setup.asked) or self.can("diagnosticProvider")
 
     async def request(self, method: str, params: Any, seconds: float | None = None) -> Any:
-        """Return the result of a request, asked again where the server has lost its place meanwhile.
+        """Return the result of a request, repeated when the server reports that its content changed meanwhile.
 
         Raises ErrorAnswer, ServerGone, TimeoutError.
         """
@@ -125,7 +125,7 @@ class LanguageClient:
         self.documents[path] = document  # the one used last is the last
 
     def close(self, path: Path) -> None:
-        """Close a file; what was said of it counts no more."""
+        """Close a file, dropping its diagnostics."""
         document = self.documents.pop(path, None)
         if document is not None:
             self._notify("textDocument/didClose", {"textDocument": document.identifier})
@@ -145,7 +145,7 @@ class LanguageClient:
             self._notify("workspace/didChangeWatchedFiles", {"changes": changes})
 
     async def fresh(self, path: Path, seconds: float) -> tuple[Diagnostic, ...] | None:
-        """Wait for diagnostics of the text of now; None when there are none in this time."""
+        """Wait for diagnostics of the current text; None when none arrive in time."""
         document = self.documents.get(path)
         if document is None:
             return None
@@ -159,7 +159,7 @@ class LanguageClient:
         return self.find_diagnostics(path)
 
     def find_diagnostics(self, path: Path) -> tuple[Diagnostic, ...] | None:
-        """Return the diagnostics of the text of now; None: there are none yet, or more may follow."""
+        """Return the diagnostics of the current text; None: none yet, or more may follow."""
         document = self.documents.get(path)
         if document is not None:
             return document.diagnostics(self.encoding) if self.habits.is_fresh(document, pulls=self.pulls) else None
@@ -167,7 +167,7 @@ class LanguageClient:
         return None if said is None else diagnostics_of(said[1], lines_of(on_disk(path) or ""), self.encoding)
 
     def is_current(self, path: Path) -> bool:
-        """Return whether what was said of a file is about its text on the disk."""
+        """Return whether a file's diagnostics belong to its text on the disk."""
         document, said = self.documents.get(path), self._others.get(path)
         try:
             changed_at = path.stat().st_mtime
@@ -178,7 +178,7 @@ class LanguageClient:
         return said is not None and changed_at <= said[0]
 
     async def _wait_push(self, document: OpenDocument) -> None:
-        """Wait for the next that is said, or until it is quiet. What may be about an older text is asked for again."""
+        """Wait for the next diagnostics, or until the server is quiet. Possibly outdated ones are requested again."""
         self._news.clear()
         if document.doubt and document.is_quiet(self.habits.pause):
             document.ask_again(next(self.habits.versions))
@@ -192,7 +192,7 @@ class LanguageClient:
                 await self._news.wait()
 
     async def _pull(self, document: OpenDocument) -> None:
-        """Ask what is wrong with a file; an answer about another version than that of now is dropped."""
+        """Pull a file's diagnostics; an answer about an older version is dropped."""
         version = document.version
         try:
             if self.setup.asked:
@@ -202,7 +202,7 @@ class LanguageClient:
                 params |= {"previousResultId": document.result} if document.result is not None else {}
                 report = await self.connection.request("textDocument/diagnostic", params, LSP_REQUEST.seconds)
         except ErrorAnswer:
-            report = None  # given up by the server, since something changed
+            report = None  # cancelled by the server, since something changed
         if version != document.version or not is_object(report):
             await asyncio.sleep(_AGAIN)
             return
@@ -214,7 +214,7 @@ class LanguageClient:
         self._told(document.path)
 
     def _fence(self, document: OpenDocument) -> None:
-        """Note when the server has taken up all that was sent before a version, unless it names versions anyway."""
+        """Detect when the server has processed all messages before a version, unless it reports versions anyway."""
         if self.habits.names_versions or self.pulls:
             return
         version = document.version
@@ -272,13 +272,13 @@ class LanguageClient:
             self.habits.lengthen_pause(document)
             document.push(items)
         else:
-            return  # about a text that is no more
+            return  # about an outdated text
         self._news.set()
         self._told(path)
 
 
 def path_of(uri: Any) -> Path | None:
-    """Return the file that an address means; None: it means none."""
+    """Return the file of a URI, or None."""
     if not isinstance(uri, str) or not uri.startswith("file:"):
         return None
     try:

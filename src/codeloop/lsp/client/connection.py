@@ -1,4 +1,4 @@
-"""Requests and notifications over the pipes of a server that runs: each request has a deadline and is answered once."""
+"""JSON-RPC over a server's pipes: requests with deadlines, and notifications."""
 
 import asyncio
 import time
@@ -15,24 +15,24 @@ _UNKNOWN_METHOD = -32601
 _OUTDATED = (-32801, -32802)
 """ContentModified and ServerCancelled."""
 FENCE = "codeloop/fence"
-"""A request that no server knows."""
+"""A method that no server knows."""
 LOST = "codeloop/lost"
-"""What who hears notifications is told, once, when the server is gone."""
+"""A pseudo-notification, sent once when the server is gone."""
 
 
 class ServerPipes(Protocol):
-    """A running program: bytes to and from it. Whoever starts programs returns one of these."""
+    """The pipes of a running program, as returned by its starter."""
 
     async def read(self) -> bytes:
         """Return the next bytes of its output; b"" at its end."""
         ...
 
     def write(self, data: bytes) -> int:
-        """Write to it without waiting; return how many bytes it has not taken yet. Raises OSError: it is gone."""
+        """Write without waiting; return how many bytes are unsent. Raises OSError when it is gone."""
         ...
 
     async def memory(self) -> int:
-        """Return the bytes of memory that it and its children use; 0 where that can't be seen."""
+        """Return the memory in bytes of it and its children; 0 where unknown."""
         ...
 
     @property
@@ -46,11 +46,14 @@ class ServerPipes(Protocol):
 
 
 class ServerGone(CodeloopError):
-    """The server has ended, or was ended for what it did; the text says why."""
+    """The server has ended or was killed; the text says why."""
 
 
 class ErrorAnswer(CodeloopError):
-    """The server answered a request with an error. `is_outdated`: something changed meanwhile; asked again it may."""
+    """The server answered a request with an error.
+
+    `is_outdated`: the content changed meanwhile; a retry may succeed.
+    """
 
     def __init__(self, words: str, *, is_outdated: bool = False) -> None:
         super().__init__(words)
@@ -62,7 +65,7 @@ Answers = Mapping[str, Callable[[Any], Any]]
 
 
 class LspConnection:
-    """See the module. `heard`: takes its notifications; `answers`: what its requests are answered with.
+    """A connection. `heard`: gets its notifications; `answers`: handlers of its requests.
 
     Run `listen` in a task; when it returns, `lost` says why.
     """
@@ -77,7 +80,7 @@ class LspConnection:
         self._count = 0
 
     async def listen(self) -> None:
-        """Read until the end. Never raises but when cancelled: what the server does is no fault of ours."""
+        """Read until the end. Raises only when cancelled, whatever the server does."""
         reader, began, seen = MessageReader(), time.monotonic(), 0
         try:
             while data := await self.pipes.read():
@@ -86,7 +89,7 @@ class LspConnection:
                     seen += 1
                 if time.monotonic() - began > 1:
                     began, seen = time.monotonic(), 0
-                # One that floods is read no quicker than this; its pipe fills, and it waits.
+                # A flooding server is throttled: its pipe fills, and it waits.
                 await asyncio.sleep(1 if seen > LSP_RATE.value else 0)
         except BadStream as error:
             self.lose(str(error))
@@ -96,25 +99,25 @@ class LspConnection:
             self.lose(self.pipes.ending or "it closed its output")
 
     def lose(self, why: str) -> None:
-        """Take up that the server is gone: whatever waits for it fails."""
+        """Mark the server as gone: pending requests fail."""
         if self.lost:
             return
         self.lost = why
         for waiting in self._waiting.values():
             if not waiting.done():
                 waiting.set_exception(ServerGone(self.lost))
-                waiting.exception()  # somebody may have stopped waiting
+                waiting.exception()  # the caller may have been cancelled
         self._waiting.clear()
         self._heard(LOST, None)
 
     def fence(self, passed: Callable[[], None]) -> None:
-        """Ask what no server knows. `passed` is called at its refusal: what was sent before was taken up by then."""
+        """Send an unknown request. `passed` is called at its refusal: everything sent before is processed by then."""
         if not self.lost:
             number, _ = self._post(FENCE, {})
             self._fences[number] = passed
 
     def _post(self, method: str, params: Any) -> "tuple[int, asyncio.Future[Any]]":
-        """Send a request; return its number and what will be its answer. Raises ServerGone."""
+        """Send a request; return its number and the future of its answer. Raises ServerGone."""
         if self.lost:
             raise ServerGone(self.lost)
         self._count += 1
@@ -135,7 +138,7 @@ class LspConnection:
             self._waiting.pop(number, None)
 
     def notify(self, method: str, params: Any) -> None:
-        """Send a notification. One to a server that is gone goes nowhere."""
+        """Send a notification. Ignored if the server is gone."""
         self._send({"jsonrpc": "2.0", "method": method, "params": params})
 
     def _send(self, message: JSON) -> None:
@@ -144,7 +147,7 @@ class LspConnection:
         try:
             unread = self.pipes.write(encode_message(message))
         except OSError:
-            return  # its end is what is told, by the one who reads
+            return  # the reader reports its end
         if unread > LSP_UNREAD.value:
             self.lose("it does not read what it is sent")
 
@@ -163,10 +166,10 @@ class LspConnection:
 
     def _settle(self, number: Any, message: JSON) -> None:
         if not isinstance(number, int):
-            return  # no answer to anything: ours have numbers
+            return  # not an answer to us: ours have numbers
         waiting = self._waiting.pop(number, None)
         if passed := self._fences.pop(number, None):
-            passed()  # now, since what comes with it in one piece is taken next
+            passed()  # now, since messages in the same chunk are handled next
         if waiting is None or waiting.done():
             return
         error = message.get("error")

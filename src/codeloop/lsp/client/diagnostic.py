@@ -1,4 +1,4 @@
-"""Diagnostics: what a server says is wrong, read from its messages, whatever they hold."""
+"""Diagnostics, parsed tolerantly from a server's messages."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,7 +15,7 @@ _MESSAGE = 2_000  # characters
 
 
 class Diagnostic(Struct, frozen=True):
-    """One. `start` and `end`: line and column from 0, columns in characters; `line`: the text it is about."""
+    """One. `start` and `end`: line and column from 0, columns in characters; `line`: the text of its line."""
 
     start: tuple[int, int]
     end: tuple[int, int]
@@ -27,11 +27,11 @@ class Diagnostic(Struct, frozen=True):
 
     @property
     def key(self) -> tuple[int, str, str, str]:
-        """What makes it the same one at another place."""
+        """Its identity, independent of its position."""
         return (self.severity, self.source, self.code, self.message)
 
     def wire(self) -> JSON:
-        """Return it as clients know diagnostics, with columns in UTF-16."""
+        """Return it in the wire form, with columns in UTF-16."""
         span = {
             name: {"line": line, "character": units(self.line[:column], "utf-16") if line == self.start[0] else column}
             for name, (line, column) in (("start", self.start), ("end", self.end))
@@ -41,7 +41,7 @@ class Diagnostic(Struct, frozen=True):
 
 
 def diagnostics_of(given: Any, lines: Sequence[str], encoding: Encoding) -> tuple[Diagnostic, ...]:
-    """Return the diagnostics of a list that a server sent about a text; what makes no sense is left out."""
+    """Parse the list that a server sent about a text; invalid entries are left out."""
     items: list[Any] = given[: LSP_KEPT.value] if is_list(given) else []
     found = (_diagnostic(item, lines, encoding) for item in items)
     return tuple(each for each in found if each is not None)
@@ -54,7 +54,7 @@ def _diagnostic(item: Any, lines: Sequence[str], encoding: Encoding) -> Diagnost
         message = item["message"]
         text = message if isinstance(message, str) else str(message["value"])
         severity = item.get("severity", ERROR)
-        # No server means a line that the text has not: it speaks of another one.
+        # A line that the text lacks means another version of it.
         if not (0 <= first <= len(lines) and 0 <= last <= len(lines) + 1):
             return None
         columns = [

@@ -1,4 +1,4 @@
-"""A file as a server has it: its text and version, and what the server said of just this version."""
+"""An open document: its text and version as sent to the server, and the diagnostics of this version."""
 
 import time
 from pathlib import Path
@@ -14,7 +14,7 @@ _DOUBT = 3
 
 
 def on_disk(path: Path) -> str | None:
-    """Return the text of a file; None when there is none, it is too large, or no file at all: a server names it."""
+    """Return the text of a file; None if it is missing, too large, or not a regular file."""
     try:
         data = read_start(path, LSP_FILE.value + 1)
     except (OSError, ValueError):
@@ -23,7 +23,7 @@ def on_disk(path: Path) -> str | None:
 
 
 class OpenDocument:
-    """See the module. `pushed` and `pulled`: what it said of the version of now; None: nothing yet.
+    """An open document. `pushed` and `pulled`: diagnostics of the current version; None: none yet.
 
     `is_fenced`: whether the server has answered a request that was sent before this version, so that what it says
     without a version is not of long ago. `pushed_at`: when, on the monotonic clock. `result`: what a pull is compared
@@ -56,13 +56,13 @@ class OpenDocument:
         return {"uri": self.uri}
 
     def change(self, text: str, version: int, pause: float) -> None:
-        """Take a new text: what was said of the one before counts no more. `pause`: see `is_quiet`."""
+        """Set a new text, dropping the old one's diagnostics. `pause`: see `is_quiet`."""
         self.doubt = 0 if self.is_quiet(pause) and not self.doubt else min(self.doubt + 1, _DOUBT)
         self.text = text
         self._renew(version)
 
     def ask_again(self, version: int) -> None:
-        """Take the same text anew, since what was said may have been of an older one."""
+        """Give the same text a new version, since its diagnostics may have been of an older one."""
         self.doubt -= 1
         self._renew(version)
 
@@ -72,16 +72,16 @@ class OpenDocument:
         self.is_fenced = False
 
     def push(self, items: list[Any]) -> None:
-        """Take what the server said of this version."""
+        """Record pushed diagnostics of this version."""
         self.pushed = items
         self.pushed_at = time.monotonic()
 
     def is_quiet(self, pause: float) -> bool:
-        """Return whether something was said of this version, and nothing more for so many seconds."""
+        """Return whether diagnostics of this version arrived, and no more for so many seconds."""
         return self.pushed is not None and time.monotonic() - self.pushed_at >= pause
 
     def diagnostics(self, encoding: Encoding) -> tuple[Diagnostic, ...] | None:
-        """Return the diagnostics of the text of now; None: none came yet."""
+        """Return the diagnostics of the current text; None: none yet."""
         if self.pushed is None and self.pulled is None:
             return None
         return diagnostics_of([*(self.pulled or ()), *(self.pushed or ())], lines_of(self.text), encoding)

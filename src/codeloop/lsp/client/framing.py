@@ -1,4 +1,4 @@
-"""Messages in a stream of bytes: a header with the length, then so many bytes of JSON."""
+"""Message framing: a header with the length, then that many bytes of JSON."""
 
 import re
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ _decode = msgspec.json.Decoder().decode
 
 
 class BadStream(CodeloopError):
-    """What a server writes is not the protocol, or more than is read of it."""
+    """A server's output is not the protocol, or too large."""
 
 
 def encode_message(message: JSON) -> bytes:
@@ -26,7 +26,7 @@ def encode_message(message: JSON) -> bytes:
 
 
 class MessageReader:
-    """Cuts a stream into messages. What stands between them (a wrapper that prints a greeting) is passed over."""
+    """Splits a stream into messages. Text between them (such as a wrapper's greeting) is skipped."""
 
     def __init__(self) -> None:
         self._rest = bytearray()

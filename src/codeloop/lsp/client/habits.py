@@ -1,4 +1,4 @@
-"""How one server tells diagnostics by itself: with versions or without, and with which pauses."""
+"""How one server pushes diagnostics: with versions or without, and with which pauses."""
 
 import time
 from itertools import count
@@ -6,7 +6,7 @@ from itertools import count
 from codeloop.lsp.client.document import OpenDocument
 
 _LONGEST_PAUSE = 2.0
-"""Seconds of silence after which what a server says of a text has another cause than the text."""
+"""Seconds of silence after which new diagnostics have another cause than the text."""
 
 
 class PushHabits:
@@ -29,7 +29,7 @@ class PushHabits:
         self._rested_at = 0.0
 
     def is_fresh(self, document: OpenDocument, *, pulls: bool = False) -> bool:
-        """Return whether the server has said everything that it has to say of the text of now. `pulls`: when asked."""
+        """Return whether the server has reported all diagnostics of the current text. `pulls`: when pulled."""
         if pulls:
             return document.pulled is not None
         if document.pushed is None or self.names_versions:
@@ -37,19 +37,19 @@ class PushHabits:
         return document.is_quiet(self.pause) and not document.doubt and self.seconds_left(document) == 0
 
     def note_work(self, *, is_working: bool) -> None:
-        """Take up that the server has begun or ended work that it reports: before, it does not know what it will."""
+        """Record the start or end of the server's reported work, before whose end its knowledge is incomplete."""
         if self.is_working and not is_working:
             self._rested_at = time.monotonic()
         self.is_working = is_working
 
     def seconds_left(self, document: OpenDocument) -> float | None:
-        """Return in how many seconds a server that says no more has said everything of a text; None: not known."""
+        """Return the seconds of further silence after which a text's diagnostics are complete; None: unknown."""
         if document.pushed is None or (self.is_working and not self.names_versions):
             return None
         return max(max(document.pushed_at, self._rested_at) + self.pause - time.monotonic(), 0)
 
     def lengthen_pause(self, document: OpenDocument) -> None:
-        """Wait longer from now on for a server that has more to say of a text than it was believed to have."""
+        """Lengthen the pause of a server that sent more diagnostics than expected."""
         silent = time.monotonic() - document.pushed_at
         if document.pushed is not None and self.sent_at < document.pushed_at and silent < _LONGEST_PAUSE:
             self.pause = max(self.pause, 1.5 * silent)

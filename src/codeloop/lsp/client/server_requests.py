@@ -1,4 +1,4 @@
-"""What a server asks of us: settings, folders, what it wants to hear of; and the work that it says it is doing."""
+"""Answers a server's requests (settings, folders, registrations), and tracks its progress reports."""
 
 import asyncio
 import time
@@ -27,9 +27,9 @@ _PROVIDERS = {
 }
 _WATCH = "workspace/didChangeWatchedFiles"
 _BEGINS = 3.0
-"""Seconds after its start within which a server begins to look at the project, if it does."""
+"""Seconds after its start within which a server begins to analyse the project, if at all."""
 _MOST = 500
-"""Registrations, patterns and pieces of work that are remembered of one server."""
+"""The most registrations, patterns and pieces of work kept of one server."""
 
 
 class Registrations:
@@ -65,16 +65,16 @@ class Registrations:
         return any(row[0] == method for row in self._rows.values())
 
     def watches(self, path: Path) -> bool:
-        """Return whether the server wants to hear when this file changes."""
+        """Return whether the server watches this file."""
         return any(_fits(base, pattern, path) for base, pattern in self._globs)
 
     @property
     def wants_files(self) -> bool:
-        """Return whether the server wants to hear of changed files."""
+        """Return whether the server watches any files."""
         return bool(self._globs)
 
     def pull_options(self, can: Mapping[str, Any]) -> JSON:
-        """Return the identifier that a request for diagnostics has to name."""
+        """Return the identifier required in pull requests."""
         said = can.get("diagnosticProvider")
         rows = (options for method, options in self._rows.values() if method == _PROVIDERS["diagnosticProvider"])
         registered: JSON = next(rows, dict[str, Any]())
@@ -82,7 +82,7 @@ class Registrations:
         return {"identifier": options["identifier"]} if options.get("identifier") else {}
 
     async def settle(self, seconds: float) -> bool:
-        """Wait until the server has ended the work that it reports; return whether it had any.
+        """Wait until the server has ended its reported work; return whether it had any.
 
         One that was started just now gets a moment to begin: it answers at once, from what it has read by then.
         """
@@ -100,7 +100,7 @@ class Registrations:
                     await self._progressed.wait()
 
     def progress(self, params: JSON) -> None:
-        """Take up that a piece of work began or ended."""
+        """Record that a piece of work began or ended."""
         token, value = str(params.get("token")), params.get("value")
         kind = value.get("kind") if is_object(value) else None
         if kind == "begin" and len(self.work) < _MOST:

@@ -1,4 +1,4 @@
-"""Texts as the protocol counts them: lines that end in LF, CR LF or CR, columns in units of an encoding."""
+"""Positions in texts by the protocol's rules: lines ending in LF, CR LF or CR, columns in code units."""
 
 import re
 from typing import Literal

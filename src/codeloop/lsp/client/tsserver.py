@@ -1,4 +1,4 @@
-"""Diagnostics of typescript-language-server, asked for: by itself it sends them late, and names no version."""
+"""Requests diagnostics from typescript-language-server, which pushes them late and without versions."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

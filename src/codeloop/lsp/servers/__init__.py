@@ -1,1 +1,1 @@
-"""The language servers that are known, and which of them serve a file."""
+"""The table of language servers, and which of them serve a file."""

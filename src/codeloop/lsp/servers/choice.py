@@ -1,4 +1,4 @@
-"""Which servers serve a project: the table with its configuration, found on this machine, and those that may run."""
+"""Chooses a project's servers: the configured table, installed programs, and permission to run."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,7 +27,7 @@ class ChosenServer(Struct, frozen=True):
 
 
 class ProgramSearch(Struct, frozen=True):
-    """Where servers are looked for: the project, its trust, PATH, and where ours are installed."""
+    """Where programs are searched: the project, its trust, PATH, and our installed ones."""
 
     root: Path
     directory: Path
@@ -40,9 +40,9 @@ Configured = bool | dict[str, LspServerConfig] | None
 
 
 def servers_of(configured: Configured, place: ProgramSearch, *, warnings: bool = False) -> tuple[ChosenServer, ...]:
-    """Return every server that is known or configured, with what becomes of it here.
+    """Return every known or configured server, with whether it can run here.
 
-    `warnings`: of all servers of which it is not configured, they are told like errors.
+    `warnings`: the default for reporting warnings like errors.
     """
     if configured is False:
         return tuple(ChosenServer(row, "disabled") for row in load_rows())
@@ -76,7 +76,7 @@ def serving(servers: Iterable[ChosenServer], path: Path, top: Path) -> list[tupl
 
 
 def _apply_config(row: ServerRow, own: LspServerConfig | None) -> ServerRow:
-    """Return a row with what the configuration says of it."""
+    """Return a row with its configuration applied."""
     if own is None:
         return row
     languages = row.languages
@@ -103,7 +103,7 @@ def _choose(row: ServerRow, own: LspServerConfig | None, place: ProgramSearch) -
             if program is None:
                 continue
             if not has_server(program, row.packages):
-                if is_own:  # the project's version is what counts, not another one of the user's
+                if is_own:  # the project's version counts, not one of the user's
                     return ChosenServer(row, "missing")
                 continue
             if not place.is_trusted and _wants_trust(row, (program, *command[1:]), place):
@@ -118,14 +118,14 @@ def _choose(row: ServerRow, own: LspServerConfig | None, place: ProgramSearch) -
 
 
 def _wants_trust(row: ServerRow, command: Sequence[str], place: ProgramSearch) -> bool:
-    """Return whether a server runs what is in the project, or could as the user: it is in less than the sandbox."""
+    """Return whether a server needs trust: it runs project code, or has more access than the sandbox."""
     tops = (place.directory, place.root)
     named = (place.root / word for word in command if "/" in word or Path(word).suffix)
     return row.runs_project_code or row.sandbox is not True or any(_is_in(str(each), tops) for each in named)
 
 
 def _folders(place: ProgramSearch) -> list[tuple[str, bool]]:
-    """Return where programs are looked for. What lies in a project that is not trusted is none of a person's."""
+    """Return the folders searched for programs, without those of an untrusted project."""
     tops = dict.fromkeys((place.directory, place.root))
     own = [str(top / name) for top in tops for name in OWN_PROGRAMS] if place.is_trusted else []
     path = [each for each in place.path.split(os.pathsep) if place.is_trusted or not _is_in(each, tops)]

@@ -1,4 +1,4 @@
-"""Whether a program that was found holds its language server: its name alone does not say so."""
+"""Checks that a found program really contains its language server."""
 
 import json
 import os
@@ -16,7 +16,7 @@ _MANIFEST = 1_000_000  # bytes
 
 
 def has_server(program: str, packages: Mapping[str, str]) -> bool:
-    """Return whether a program is one that holds the server. Runs nothing.
+    """Return whether a program contains the server, without running it.
 
     `packages`: by the names of programs, the npm package with the least major version that holds one (`typescript@7`).
     """
@@ -24,12 +24,12 @@ def has_server(program: str, packages: Mapping[str, str]) -> bool:
     if (wanted := packages.get(path.name)) is not None:
         package, _, least = wanted.rpartition("@")
         return _major_version(path, package) >= int(least)
-    # rustup puts a link for each program that a toolchain may have, whether one has it or not.
+    # rustup creates a link for each possible program of a toolchain, installed or not.
     return not _is_link_of_rustup(path) or _is_in_toolchain(path.name)
 
 
 def _major_version(program: Path, package: str) -> int:
-    """Return the major version of the npm package that a program belongs to; 0: it is not known."""
+    """Return the major version of a program's npm package; 0: unknown."""
     name = package.rpartition("/")[2]
     homes = (folder for folder in Path(os.path.realpath(program)).parents if folder.name == name)
     for home in (program.parents[1] / package, *homes):

@@ -1,1 +1,1 @@
-"""Which models there are, with limits and prices."""
+"""The catalog of models, with limits and prices."""

@@ -1,4 +1,4 @@
-"""Packs the data of models.dev into a catalog file; `codeloop.model.catalog.catalog` says how the file is laid out."""
+"""Packs the data of models.dev into a catalog file; the file's layout is described in `codeloop.model.catalog.catalog`."""
 
 import zlib
 from collections.abc import Iterator
@@ -146,7 +146,7 @@ def _row(model: SourceModel, provider_npm: str) -> ModelRow:
 
 
 def _plain(name: str) -> str:
-    """Take out control and bidirectional characters: names are shown in terminals."""
+    """Remove control and bidirectional characters, since names are shown in terminals."""
     return "".join(char for char in name if char.isprintable())
 
 

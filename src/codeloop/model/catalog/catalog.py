@@ -1,4 +1,4 @@
-"""The catalog: which providers and models there are, with limits and prices.
+"""The catalog of providers and models, with limits and prices.
 
 One small file holds it: a packed index of all providers, then each provider's models, packed on their own. Starting up
 reads the index, and the models of the one provider that is used; nothing else is decoded.
@@ -50,7 +50,7 @@ class Index(msgspec.Struct, frozen=True, array_like=True):
 
 
 class ModelRow(msgspec.Struct, frozen=True, array_like=True):
-    """A model as it is kept: limits in tokens (0: unknown), prices in dollars per million tokens."""
+    """A model as stored: limits in tokens (0: unknown), prices in dollars per million tokens."""
 
     id: str
     name: str
@@ -68,7 +68,7 @@ class ModelRow(msgspec.Struct, frozen=True, array_like=True):
     release_date: str
 
     def info(self, provider: ProviderRow) -> ModelInfo:
-        """Return the model as the rest of the program knows it."""
+        """Return the model as a ModelInfo."""
         context, output, limit = self.limits
         return ModelInfo(
             provider_id=provider.id,
@@ -109,7 +109,7 @@ class ProviderInfo(msgspec.Struct, frozen=True):
 
 
 class _CatalogFile:
-    """One catalog file, opened: its path, its index and where the models begin."""
+    """An opened catalog file: its path, its index and the offset of the models."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -160,7 +160,7 @@ class Catalog:
 
     @property
     def path(self) -> Path:
-        """The file that counts."""
+        """The catalog file in use."""
         return self._book.path
 
     @cached_property

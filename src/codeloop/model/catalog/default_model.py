@@ -1,4 +1,4 @@
-"""Which model to use when none is chosen: pure choices over the rows of `codeloop.model.catalog.vendors`."""
+"""Chooses a model when none is configured, by the rows of `codeloop.model.catalog.vendors`. Pure."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -30,7 +30,7 @@ def choose_default(models: Iterable[ModelInfo]) -> ModelInfo | None:
 def small_model(models: Iterable[ModelInfo], beside: str = "") -> ModelInfo | None:
     """Return a quick, cheap model for titles; None without one.
 
-    `beside`: the id of the session's model. One that begins with a region, as Bedrock's do, gets one of its region.
+    `beside`: the id of the session's model. With a region prefix, as Bedrock's, the same region is chosen.
     """
     plain = [model for model in models if _possible(model) and not _any(model.id, NOT_BY_DEFAULT)]
     region = REGION.match(beside)
@@ -39,7 +39,7 @@ def small_model(models: Iterable[ModelInfo], beside: str = "") -> ModelInfo | No
 
 
 def cheapest_model(own: ModelInfo, models: Iterable[ModelInfo]) -> ModelInfo:
-    """Return the cheapest of a provider's models by its prices, and `own` where none is known to cost less."""
+    """Return the cheapest of a provider's models, or `own` where none is known to cost less."""
 
     def price(model: ModelInfo) -> float:
         return model.prices.input + model.prices.output
@@ -49,7 +49,7 @@ def cheapest_model(own: ModelInfo, models: Iterable[ModelInfo]) -> ModelInfo:
 
 
 def local_model(ids: Sequence[str]) -> str | None:
-    """Return the model of a local server that writes code best, going by the names; None when none can converse."""
+    """Return the best coding model of a local server, judged by name; None without a chat model."""
     candidates = [model for model in ids if not _any(model, NOT_FOR_CHAT)]
     fitting = (model for pattern in LOCAL_MODELS for model in candidates if _any(model, (pattern,)))
     return next(fitting, None)
@@ -65,7 +65,7 @@ def _any(model_id: str, patterns: tuple[str, ...]) -> bool:
 
 @lru_cache(maxsize=256)
 def _expression(patterns: tuple[str, ...]) -> re.Pattern[str]:
-    """Return our own rows, in which only `*` is special, as one expression: the catalog is large."""
+    """Compile patterns, in which only `*` is special, to one expression, since the catalog is large."""
     return re.compile("|".join(map(_one, patterns)), re.DOTALL)
 
 
@@ -84,7 +84,7 @@ def _newest_of_first(models: list[ModelInfo], patterns: Sequence[str]) -> ModelI
 
 
 def _newest(models: list[ModelInfo]) -> ModelInfo | None:
-    """Of those that came on one day: the shortest id, which names no variant."""
+    """Return the newest model; of one day's, the shortest id, which names no variant."""
     if not models:
         return None
     day = max(model.release_date for model in models)

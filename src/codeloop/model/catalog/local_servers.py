@@ -1,4 +1,4 @@
-"""Finds model servers that answer on this machine's loopback address."""
+"""Discovers model servers on this machine's loopback address."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -33,7 +33,7 @@ class _Models(msgspec.Struct):
 async def discover(servers: Sequence[LocalServer] = LOCAL_SERVERS) -> list[DiscoveredServer]:
     """Ask all servers at once for their models (`GET <url>/models`); return those that answer in time, in order.
 
-    Nothing is raised: a server that is absent, slow, or something else is left out.
+    Never raises: an absent, slow or different server is left out.
     """
     import asyncio
 
@@ -50,7 +50,7 @@ async def discover(servers: Sequence[LocalServer] = LOCAL_SERVERS) -> list[Disco
 
 
 async def listening(urls: Iterable[str]) -> frozenset[str]:
-    """Return those of the URLs (all of this machine) where something takes connections."""
+    """Return those of the local URLs that accept connections."""
     import asyncio
 
     async def ask(url: str) -> str | None:
@@ -70,7 +70,7 @@ async def listening(urls: Iterable[str]) -> frozenset[str]:
 async def ask_json(url: str, body: JSON | None, seconds: float) -> JSON:
     """Return the JSON object that a server on this machine answers: to a GET, or to a POST of `body`.
 
-    Empty when it answers late, otherwise, or not at all.
+    Empty without a timely JSON answer.
     """
     import asyncio
 

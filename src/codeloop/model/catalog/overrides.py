@@ -1,4 +1,4 @@
-"""Lays the configuration's `provider.<id>.models` over what the catalog says of a model. Pure."""
+"""Merges the configuration's `provider.<id>.models` into the catalog's models. Pure."""
 
 from collections.abc import Mapping
 from typing import TypeVar
@@ -97,7 +97,7 @@ def _prices(known: Prices, said: ModelCostConfig | None) -> Prices:
 
 
 def _change_prices(known: Prices, said: LongCostConfig) -> Prices:
-    """Return prices with those that are said. Cached tokens without a price of their own cost as all others."""
+    """Return prices with the configured ones. Cached tokens without a price cost as much as input."""
     first = _either(said.input, known.input)
     return replace(
         known,

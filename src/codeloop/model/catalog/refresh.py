@@ -1,7 +1,7 @@
 """Fetches a newer catalog from models.dev in the background.
 
-Only data for choosing comes over the network, never where a key goes: providers that ship with the package keep their
-address, protocol and variables, and a new provider can't claim the variables of a known one.
+The fetched data never decides where a key is sent: shipped providers keep their address, protocol and variables, and a
+new provider can't claim the variables of a known one.
 """
 
 import os
@@ -31,7 +31,7 @@ SOURCE = "https://models.dev/api.json"
 
 
 class RefreshFailed(CodeloopError):
-    """No newer catalog could be had; the old one stays."""
+    """No newer catalog could be fetched; the old one stays."""
 
 
 def refresh_due(cache: Path, environment: Mapping[str, str], now: float | None = None) -> bool:
@@ -81,7 +81,7 @@ async def refresh(cache: Path, environment: Mapping[str, str], shipped: Catalog)
 
 
 def sanitize_providers(source: dict[str, SourceProvider], shipped: Catalog) -> dict[str, SourceProvider]:
-    """Return the fetched providers with what decides where a key goes taken from the shipped catalog.
+    """Return the fetched providers, with addresses, protocols and variables from the shipped catalog.
 
     Raises `RefreshFailed` when it has less than half of the providers that we know: then it is no catalog.
     """

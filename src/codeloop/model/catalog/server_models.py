@@ -1,4 +1,4 @@
-"""Asks a server at an address that a person typed for its models."""
+"""Asks a server at a typed address for its models."""
 
 from http import HTTPStatus
 from typing import TYPE_CHECKING
@@ -24,9 +24,9 @@ _REFUSED = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 
 
 class ServerAnswer(Struct, frozen=True):
-    """What a server said: the base URL that answers, the ids of its models (none: it lists none), whether a key is due.
+    """A server's answer: the responding base URL, the ids of its models (perhaps none), whether it needs a key.
 
-    `needs_key`: it refused the request, with the key that was sent or for want of one.
+    `needs_key`: it refused the request, with a wrong key or without one.
     """
 
     base_url: str
@@ -43,10 +43,10 @@ class _Models(Struct):
 
 
 async def ask_models(url: str, key: str = "") -> ServerAnswer:
-    """Ask for `<url>/models`, and where that leads nowhere at the base URL that was probably meant.
+    """Request `<url>/models`, or if missing, at the probably meant base URL.
 
-    Redirects are not followed: the key is for this address. Raises ModelUnavailable: nothing answers there, or `url` is
-    no base URL.
+    Redirects are not followed, since the key is for this address. Raises ModelUnavailable: nothing answers there, or
+    `url` is no base URL.
     """
     import httpx2
 

@@ -1,4 +1,4 @@
-"""Which protocol a model is served by, and where: rows over models.dev's `npm` names, by provider and model."""
+"""The protocol and address of a model's service: rows by models.dev's `npm` names, provider and model."""
 
 from functools import lru_cache
 from typing import Literal, NamedTuple
@@ -89,7 +89,7 @@ ROWS = (
     ServiceRow("@ai-sdk/amazon-bedrock", CONVERSE),
     ServiceRow("@ai-sdk/amazon-bedrock/mantle", MANTLE),
 )
-"""The first that fits counts: write those of one provider or model above those of all. What fits none is not spoken."""
+"""The first match counts: specific rows precede general ones. Without a match the protocol is unsupported."""
 
 RESPONSES_HOSTS = ("api.openai.com", "api.x.ai")
 """Where the models of `@ai-sdk/openai` and `@ai-sdk/xai` are served by Responses though the address is configured."""
@@ -123,7 +123,7 @@ def addresses_of(provider_id: str, rows: tuple[ServiceRow, ...] = ROWS) -> froze
 def protocol_elsewhere(npm: str, host: str) -> str:
     """Return the protocol at an address that the configuration names; empty: that of the model's row.
 
-    What imitates OpenAI at an address of its own speaks chat completions for sure, Responses perhaps.
+    OpenAI-compatible services support chat completions for sure, Responses perhaps.
     """
     is_own = any(host == known or host.endswith(f".{known}") for known in RESPONSES_HOSTS)
     return CHAT.protocol if npm in _EITHER and not is_own else ""

@@ -1,4 +1,4 @@
-"""The variants of a model: efforts to think with, by name, each a set of options of its requests."""
+"""The variants of a model: thinking efforts by name, each a set of request options."""
 
 import re
 from functools import lru_cache
@@ -63,11 +63,11 @@ ROWS = (
     VariantRow("bedrock-converse", "gpt-oss|gpt-[5-9]", EFFORT),
     VariantRow("bedrock-converse", "", {}),
 )
-"""The first that fits counts. Empty: the models take no effort, they refuse it or pass it over."""
+"""The first match counts. Empty: the models have no efforts."""
 
 
 def variants_of(info: ModelInfo) -> dict[str, JSON]:
-    """Return the variants of a model: its row's, and over them those that its configuration names."""
+    """Return the variants of a model: its row's, overridden by its configuration's."""
     shipped = _find_shipped(info) if info.reasoning else {}
     if not info.variants:
         return shipped
@@ -117,7 +117,7 @@ def _find_shipped(info: ModelInfo) -> dict[str, JSON]:
 
 @lru_cache(maxsize=256)
 def _fitting(output: int) -> dict[str, JSON]:
-    """Return the budgets for a model that can say so many tokens: the answer keeps a half of them, or a quarter."""
+    """Return the thinking budgets for an output limit in tokens: a half or a quarter is left for the answer."""
     shares, found = {"high": output // 2, "max": output * 3 // 4}, dict[str, JSON]()
     for name, options in BUDGET.items():
         budget = min(options["thinking"]["budgetTokens"], shares[name])

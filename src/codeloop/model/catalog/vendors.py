@@ -1,4 +1,4 @@
-"""What the catalog does not say of providers, as rows of data: addresses, local servers, preferences."""
+"""Data on providers that the catalog lacks, as rows: addresses, local servers, preferences."""
 
 import re
 from typing import NamedTuple
@@ -36,7 +36,7 @@ SETTINGS: dict[str, dict[str, str]] = {
     "azure": {"resourceName": "AZURE_RESOURCE_NAME"},
     "azure-cognitive-services": {"resourceName": "AZURE_COGNITIVE_SERVICES_RESOURCE_NAME"},
 }
-"""By provider: options of the configuration, and the variables of the environment that they stand for."""
+"""By provider: configuration options, and the environment variables that they replace."""
 
 
 class AskedSetting(NamedTuple):
@@ -100,7 +100,7 @@ PREFERRED_PROVIDERS = (
     "fireworks-ai",
     "deepinfra",
 )
-"""Whose key in the environment counts first when no model is configured; then the others in the catalog's order."""
+"""Providers whose key in the environment is preferred when no model is configured."""
 
 NEEDS_CHOICE = frozenset(
     {
@@ -190,7 +190,7 @@ NOT_FOR_CHAT = ("*embed*", "*rerank*", "*whisper*", "*tts*", "*bge-*", "*minilm*
 """Models of a local server that can't hold a conversation."""
 
 REGION = re.compile(r"(?:us|us-gov|eu|apac|jp|au|ca|in|global)\.")
-"""What the ids of Bedrock's models begin with that several regions serve; without it most are served nowhere."""
+"""Prefixes of Bedrock's cross-region models; most are only available with one."""
 
 SMALL_SIZE = 9.0
 """Billions of parameters up to which a model is small."""
@@ -201,7 +201,7 @@ _BILLIONS = re.compile(r"(?<![a-z0-9.])(\d{1,4}(?:\.\d+)?)b(?![a-z0-9])")
 
 
 def is_small(info: ModelInfo) -> bool:
-    """Return whether a model is small: as the configuration says, else by what its name says of its size."""
+    """Return whether a model is small: as configured, else by the size in its name."""
     if info.small is not None:
         return info.small
     name = (info.api_id or info.id).lower()

@@ -1,4 +1,4 @@
-"""The clouds whose credentials are looked for beside a key."""
+"""The table of cloud credential chains."""
 
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,6 @@ CHAINS: dict[str, str] = {
 
 
 def chain_of(provider_id: str) -> "CloudChain | None":
-    """Return where a provider's credentials are looked for beside a key, if anywhere."""
+    """Return a provider's CloudChain, or None."""
     target = CHAINS.get(provider_id)
     return load(target) if target else None

@@ -1,4 +1,4 @@
-"""Credentials that are no key: found in a cloud's own files and variables, and turned into headers for each request."""
+"""Cloud credentials: found in a cloud's own files and variables, and turned into headers for each request."""
 
 from collections.abc import Callable, Mapping
 from typing import NamedTuple, Protocol
@@ -16,7 +16,7 @@ class Signer(Protocol):
 
 
 class CloudChain(NamedTuple):
-    """The places where a cloud's credentials are looked for. None of the functions sends anything.
+    """How to find a cloud's credentials. None of the functions sends anything.
 
     `find` returns where they come from in words that may be shown, empty when there are none: it only looks at
     variables and files. `open_signer` takes the environment and the base URL of the service. `settings` returns what

@@ -1,4 +1,4 @@
-"""One request to a service that hands out tokens: a cloud's sign-in, or the metadata service of this machine."""
+"""Requests to token services: a cloud's sign-in, or the metadata service of this machine."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""Signing in by a code that is typed on a page of the service (RFC 8628), and the token that comes of it.
+"""Device-code sign-in (RFC 8628): a code typed on the service's page, and the resulting token.
 
 A service gives such codes to a program that it knows by a client id. codeloop has none of its own there: the id of an
 application that the user, or their organisation, has registered is an option of the provider.
@@ -20,7 +20,7 @@ from codeloop.schema.wire import JSON
 _FORM = {"content-type": "application/x-www-form-urlencoded", "accept": "application/json"}
 _GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 _SLOWER = 5
-"""Seconds between two questions, and by how many they are further apart once the service wants that."""
+"""Seconds between polls, and the increase when the service asks to slow down."""
 _REFUSED = {"access_denied": "it was refused on the page", "expired_token": "the code has run out"}
 CLIENT = "client"
 """The key of a stored sign-in that tells ours from those of plugins: the client id that it was made with."""
@@ -61,7 +61,7 @@ class DeviceSignIn(NamedTuple):
 
 
 class DeviceCode(NamedTuple):
-    """A code that waits to be typed: on which page, until when (of the monotonic clock), and how often to ask."""
+    """A code to be typed: its page, its expiry (monotonic clock), and the polling interval."""
 
     page: str
     user_code: str
@@ -71,7 +71,7 @@ class DeviceCode(NamedTuple):
 
 
 def device_sign_in(provider_id: str, options: Mapping[str, Any]) -> DeviceSignIn | None:
-    """Return how to sign in by a code; None: the provider has no such way, or no client id is configured."""
+    """Return how to sign in by a code; None: unsupported, or no client id is configured."""
     service, client_id = SERVICES.get(provider_id), str(options.get("clientId") or "").strip()
     if service is None or not client_id:
         return None
@@ -79,7 +79,7 @@ def device_sign_in(provider_id: str, options: Mapping[str, Any]) -> DeviceSignIn
 
 
 def find_sign_in(sign_in: DeviceSignIn | None, provider_id: str, credentials: Credentials) -> JSON | None:
-    """Return what a sign-in by a code stored for this client id; None: nobody signed in."""
+    """Return the stored sign-in for this client id, or None."""
     held = credentials.find_sign_in(provider_id) if sign_in is not None else None
     return held if held is not None and sign_in is not None and held.get(CLIENT) == sign_in.client_id else None
 
@@ -99,7 +99,10 @@ async def start(sign_in: DeviceSignIn) -> DeviceCode:
 
 
 async def wait(sign_in: DeviceSignIn, code: DeviceCode) -> JSON:
-    """Return what is to be stored, once the code was typed. Raises `ModelUnavailable`: it was refused, or ran out."""
+    """Wait until the code was typed; return the tokens to store.
+
+    Raises `ModelUnavailable`: it was refused, or ran out.
+    """
     interval, form = code.interval, {"device_code": code.secret, "grant_type": _GRANT}
     while time.monotonic() < code.until:
         await asyncio.sleep(interval)

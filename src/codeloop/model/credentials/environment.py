@@ -1,4 +1,4 @@
-"""Keys in the environment: which variables hold them, and what a child process may see."""
+"""Keys in environment variables, and the environment of child processes without them."""
 
 from collections.abc import Iterable, Mapping
 
@@ -8,7 +8,7 @@ SHORTEST_KEY = 12
 """Characters. A shorter value is no key, and may stand in other variables by chance."""
 
 OURS = frozenset(("CODELOOP_SERVER_PASSWORD", "OPENCODE_SERVER_PASSWORD"))
-"""Passwords of our own server: who has them can answer questions in the person's place."""
+"""Passwords of our own server: with them a program could answer questions for the user."""
 
 PAIRED = frozenset(("AWS_SECRET_ACCESS_KEY",))
 """Secrets that sign a request together with another variable, and are never sent."""

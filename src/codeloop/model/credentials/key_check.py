@@ -1,4 +1,4 @@
-"""Whether a service takes a key: asked with its list of models, which costs nothing."""
+"""Checks a key by requesting the service's list of models, which costs nothing."""
 
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
@@ -21,14 +21,14 @@ _TOLD = 400
 
 
 class KeyCheck(NamedTuple):
-    """What a service said of a key. `reason`: its words, or why it was not asked; never the key."""
+    """The result of a check. `reason`: the service's message, or why it was not asked; never the key."""
 
     state: Literal["accepted", "refused", "unknown"]
     reason: str = ""
 
 
 async def check_key(provider_id: str, url: str, headers: Mapping[str, str]) -> KeyCheck:
-    """Ask the service at a base URL with the headers that carry a key; then without, to see what that proves."""
+    """Request a base URL with the key's headers; then without, to see whether the service checks keys."""
     import httpx2
 
     at = f"{url.rstrip('/')}{PATHS.get(provider_id, '/models')}"

@@ -1,4 +1,4 @@
-"""A key that a program of the user prints: run when a request needs it, and again when the key has grown old."""
+"""A key printed by a user's program: run when a request needs it, and again after its lifetime."""
 
 import asyncio
 import os

@@ -1,6 +1,6 @@
-"""Signing in on a page that leads back to this machine with a code (PKCE, RFC 7636), and the key that comes of it.
+"""PKCE sign-in (RFC 7636): a page that redirects to this machine with a code, and the resulting key.
 
-Only services are here that let any program do so: none of them wants a client id.
+Only services that need no client id are supported.
 """
 
 from base64 import urlsafe_b64encode

@@ -37,7 +37,7 @@ def is_key(text: str) -> bool:
 
 
 def mask_key(key: str) -> str:
-    """Return a key as it may be shown: `sk-…abcd`; short ones not at all."""
+    """Mask a key for display: `sk-…abcd`; short ones not at all."""
     return f"{key[:3]}…{key[-4:]}" if len(key) >= 16 else "…"
 
 
@@ -94,7 +94,7 @@ class Credentials:
         return None
 
     def put_signed_in(self, provider: str, entry: JSON) -> None:
-        """Store what a sign-in with a plugin gave, in place of the provider's old entry. Raises as `put` does."""
+        """Store the result of a plugin's sign-in, replacing the provider's old entry. Raises as `put` does."""
         before = self.find_sign_in(provider) or {}
         own = {"plugin": before["plugin"]} if "plugin" in before else {}  # renewed by the one that made it
         stored = msgspec.Raw(msgspec.json.encode({**own, **entry, "type": "oauth"}))

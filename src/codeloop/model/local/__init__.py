@@ -1,1 +1,1 @@
-"""Model servers on this machine: what they can do, asked from themselves."""
+"""Model servers on this machine: querying their capabilities."""

@@ -1,4 +1,4 @@
-"""How much context a server on this machine has given a model: by default mostly less than the model could take."""
+"""The context length that a local server gives a model, by default often less than the model supports."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
@@ -25,7 +25,7 @@ Reader = Callable[[str, str], Awaitable[LocalContext]]
 
 
 async def _read_ollama(url: str, model: str) -> LocalContext:
-    """Ollama cuts what is too long from the front and says nothing; only a model that is loaded has a length."""
+    """Ollama silently truncates long requests at the front; only a loaded model has a length."""
     root = _root(url)
     shown = await ask_json(f"{root}/api/show", {"model": model}, LOCAL_ASK.seconds)
     details: Any = shown.get("model_info") or {}
@@ -87,7 +87,7 @@ PORTS = {11434: "ollama", 1234: "lmstudio"}
 
 
 def reader_of(provider_id: str, url: str) -> Reader | None:
-    """Return how the server of a provider on this machine is asked; None: nothing is known of it."""
+    """Return the reader for a provider's local server; None: unknown server."""
     return READERS.get(provider_id) or READERS.get(PORTS.get(urlsplit(url).port or 0, ""))
 
 

@@ -1,4 +1,4 @@
-"""A model of a server on this machine, which is asked for the true length of its context before it is relied upon."""
+"""A model of a local server, which is queried for the real context length."""
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -16,7 +16,7 @@ LEAST_ANSWER = 1_024
 
 
 class LocalModel:
-    """Passes requests on that fit, and refuses those that the server would cut without a word.
+    """Passes fitting requests on, and refuses those that the server would silently truncate.
 
     `info` has the true length once it is known. The server is asked again until it says one: a model that is loaded by
     the first request has none before.

@@ -1,1 +1,1 @@
-"""One folder for each wire protocol: what is sent, and how the answer is read."""
+"""One folder for each wire protocol: writing requests, and reading answers."""

@@ -1,4 +1,4 @@
-"""A model that breaks what another one says, as services and networks do; the same seed breaks it the same way."""
+"""A model wrapper that injects faults of services and networks, reproducibly by seed."""
 
 import random
 from collections.abc import AsyncGenerator
@@ -45,7 +45,7 @@ _REFUSALS = {
 
 
 class ChaosModel:
-    """Passes on what `inner` says, broken by the dice.
+    """Passes on the events of `inner`, with random faults.
 
     An answer that was cut or refused is not lost: the same request, sent again, gets it. So a script under chaos and a
     retry comes to the same end.

@@ -32,7 +32,7 @@ from codeloop.schema.wire import JSON
 
 
 class EventFold:
-    """What has come of one stream; time runs from when the tape is made."""
+    """The events of one stream; time runs from its creation."""
 
     def __init__(self) -> None:
         self._blocks: list[Block] = []

@@ -1,4 +1,4 @@
-"""Records what a model answers, and plays a recording: JSON Lines, one `ScriptedAnswer` a line, written as they end.
+"""Records a model's answers, and replays recordings: JSON Lines, one `ScriptedAnswer` a line.
 
 A recording holds no key and no path of the project: the working directory and the root are replaced by words. Text and
 arguments are kept whole, with the number of pieces they came in and the time that took.

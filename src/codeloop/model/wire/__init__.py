@@ -1,1 +1,1 @@
-"""What the adapters of all protocols share."""
+"""Code shared by the adapters of all protocols."""

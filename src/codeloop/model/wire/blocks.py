@@ -1,4 +1,4 @@
-"""The blocks of one answer as its events come: texts that are told in pieces, and calls that are still open."""
+"""Assembles the blocks of a streaming answer: text pieces and open calls."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A model of which only so many requests are on their way at a time, with the others of its provider."""
+"""A model wrapper that limits a provider's concurrent requests."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -8,7 +8,7 @@ from codeloop.model.chat import ChatModel, ModelEvent, ModelInfo, ModelRequest
 
 
 class QueuedModel:
-    """Waits for one of the provider's `slots` before each request, and gives it back when the answer has ended."""
+    """Holds one of the provider's `slots` during each request."""
 
     def __init__(self, inner: ChatModel, slots: asyncio.Semaphore) -> None:
         self._inner = inner

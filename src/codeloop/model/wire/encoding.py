@@ -1,4 +1,4 @@
-"""What both protocols share in writing a request: each turn is encoded once, names and ids that services accept."""
+"""Shared encoding of requests: caching of encoded turns, and names and ids that services accept."""
 
 import re
 from collections import OrderedDict

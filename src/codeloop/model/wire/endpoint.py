@@ -1,4 +1,4 @@
-"""Where a model's service is, and how long to wait for it."""
+"""A model service's endpoint: address, key, headers, timeouts."""
 
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -16,7 +16,7 @@ KEY_HEADERS = frozenset({"authorization", "x-api-key", "api-key"})
 
 
 class Hints(Protocol):
-    """What helps a person to put a refused request right. None of it holds a key."""
+    """Hints for fixing a refused request, without any key."""
 
     def key(self) -> str:
         """Return where the key comes from and how to change it, in sentences."""

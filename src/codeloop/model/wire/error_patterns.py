@@ -1,4 +1,4 @@
-"""What services say when something is wrong, and how to recognise it."""
+"""Patterns for recognising services' errors."""
 
 import re
 from collections.abc import Mapping
@@ -102,7 +102,7 @@ REMEDIES = (
         "The account's data policy excludes this: choose another model, or change the policy.",
     ),
 )
-"""What services say -> what to do about it; the first that is found counts."""
+"""Patterns of services' messages -> the remedy; the first match counts."""
 REQUEST_IDS = ("x-request-id", "request-id", "x-amzn-requestid", "apim-request-id", "cf-ray")
 """Headers that name a request to who supports the service, the most telling first."""
 
@@ -136,7 +136,7 @@ def status_of(payload: Any) -> int | None:
 
 
 def is_overflow(status: int | None, payload: Any, text: str) -> bool:
-    """Return whether the service means that the request is longer than the model's context."""
+    """Return whether the error means that the request exceeds the model's context."""
     if status == 413:
         return True
     if status not in OVERFLOW_STATUS:
@@ -156,7 +156,7 @@ def asks_for_money(status: int | None, payload: Any, text: str) -> bool:
 
 
 def refuses_key(status: int | None, text: str) -> bool:
-    """Return whether the service means the key where its status does not say so, or a token that has run out."""
+    """Return whether the error is about the key despite its status, or about an expired token."""
     return status in {400, 403} and bool(re.search(KEY_TEXT, text[:4_000], LOOSE))
 
 

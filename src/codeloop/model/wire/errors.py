@@ -1,4 +1,4 @@
-"""What the service or the network did wrong, as the errors that a message stores. No key is ever part of one."""
+"""Converts failures of services and networks to the errors stored in messages, without keys."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -183,7 +183,7 @@ class ServiceErrors(Struct, frozen=True):
         return self.info.api_id or self.info.id
 
     def _without_key(self, text: str) -> str:
-        """Services repeat a refused key in what they say."""
+        """Remove the key, which some services repeat in their errors."""
         query = parse_qsl(urlsplit(self.endpoint.base_url).query)
         asked = (value for _, value in query)
         for secret in (self.endpoint.key, *self.endpoint.headers.values(), *self.info.headers.values(), *asked):

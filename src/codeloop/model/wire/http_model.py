@@ -1,4 +1,4 @@
-"""One request and its streamed answer, the same for every wire protocol: bytes in, events out, always a Finished."""
+"""The HTTP exchange shared by all protocols: a request, and a stream of events that always ends with Finished."""
 
 import asyncio
 import time
@@ -46,7 +46,7 @@ class HttpModel:
             endpoint.base_url, endpoint.connect, endpoint.first_byte
         )
         self._free_at = 0.0
-        """When the service takes requests again, of the monotonic clock (s)."""
+        """When the service accepts requests again (monotonic seconds)."""
         self._errors = ServiceErrors(info, endpoint, path)
         self._headers = {
             "content-type": "application/json",
@@ -68,7 +68,7 @@ class HttpModel:
         return SseParser(MODEL_ANSWER.value)
 
     async def aclose(self) -> None:
-        """Drop the connections that are kept for further requests."""
+        """Close kept connections."""
         await self._http.aclose()
 
     def _own_headers(self, request: ModelRequest) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""How long a service would refuse further requests, by what the headers of an answer say is left. Pure."""
+"""How long to wait before the next request, by an answer's rate-limit headers. Pure."""
 
 import re
 from collections.abc import Mapping
@@ -10,13 +10,13 @@ LEFT = (
     *((f"x-ratelimit-remaining-{kind}", f"x-ratelimit-reset-{kind}") for kind in _KINDS[:2]),
     *((f"anthropic-ratelimit-{kind}-remaining", f"anthropic-ratelimit-{kind}-reset") for kind in _KINDS),
 )
-"""Pairs of headers: how much is left, and when there is more."""
+"""Pairs of headers: the remaining amount, and its reset time."""
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|[smh])")
 
 
 def pause_of(headers: Mapping[str, str], now: float) -> float:
-    """Return for how many seconds nothing is left; 0 when something is, or nothing is said.
+    """Return the seconds until the exhausted limit resets; 0 otherwise.
 
     `now`: seconds since the epoch.
     """

@@ -1,4 +1,4 @@
-"""What all protocols share in reading an answer: its state, how it ends, JSON of uncertain types."""
+"""Shared reading of answers: state, ending, and JSON of uncertain types."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, TypeGuard
@@ -16,7 +16,7 @@ class ResponseReader:
     """
 
     reasons: ClassVar[Mapping[str, FinishReason]] = {}
-    """What services call the end of an answer; whatever else they say is a "stop"."""
+    """Services' finish reasons -> ours; others count as "stop"."""
 
     def __init__(self) -> None:
         self.done = False

@@ -1,4 +1,4 @@
-"""Tool calls while they stream in: which piece belongs to which call, and when a call is complete."""
+"""Assembles streaming tool calls: which piece belongs to which call, and when a call is complete."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The schema of a tool's parameters as one vendor takes it. Pure: equal schemas give equal ones."""
+"""Adapts a tool's parameter schema to one vendor. Pure."""
 
 from typing import Any, Literal
 

@@ -1,1 +1,1 @@
-"""Command hooks: people's own programs, run with JSON on stdin as Claude Code runs them."""
+"""Command hooks: users' own programs, run with JSON on stdin like in Claude Code."""

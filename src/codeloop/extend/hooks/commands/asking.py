@@ -1,4 +1,4 @@
-"""How a row of `hooks` is asked: a command is run, an address is posted to, a model or a subagent judges."""
+"""Runs a row of `hooks`: a command, an HTTP request, or the judgement of a model or subagent."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -36,21 +36,21 @@ SECONDS = {
 """The deadline of a row that sets none, by its type."""
 ARGUMENTS = "$ARGUMENTS"
 _CONTEXT = frozenset(("UserPromptSubmit", "SessionStart"))
-"""Events whose commands speak to the model by what they print."""
+"""Events whose commands' output goes to the model."""
 _HOME = re.compile(r"~(?=/)|\$HOME\b|\$\{HOME\}")
 _WORD = re.compile(r"""[^\s"'`;|&()<>=$]+""")
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 
 
 class HookVerdict(Struct, frozen=True):
-    """What a model says of an event: it may go on, or why not."""
+    """A model's verdict on an event: allowed, or why not."""
 
     ok: bool
     reason: str = ""
 
 
 class AskJudge(Protocol):
-    """Has a model, or a subagent that only reads, judge an event."""
+    """Asks a model, or a read-only subagent, to judge an event."""
 
     async def __call__(
         self, row: CommandHookConfig, session_id: str, model: JSON | None, prompt: str, /
@@ -60,7 +60,7 @@ class AskJudge(Protocol):
 
 
 class HookScope(Struct, frozen=True):
-    """What the rows of a project share. `servers`: MCP servers and their tools by the names of our tools.
+    """The shared context of a project's rows. `servers`: MCP servers and their tools by the names of our tools.
 
     `own`: the folder of the user's own commands, in which they start while the project is not trusted.
     """
@@ -91,7 +91,7 @@ async def ask_row(row: CommandHookConfig, told: JSON, model: JSON | None, scope:
 
 
 async def _run(row: CommandHookConfig, told: JSON, scope: HookScope) -> HookDecision:
-    """Run a command with JSON on its stdin: one of the project in the sandbox of commands, the user's in its own."""
+    """Run a command with JSON on its stdin: a project's in the commands' sandbox, a user's in its own."""
     workspace = scope.workspace
     readable = tuple(Path(each).resolve() for each in (told["transcript_path"], row.plugin_root) if each)
     wanted = workspace.sandbox.extensions if row.sandbox is None else row.sandbox
@@ -113,7 +113,7 @@ async def _run(row: CommandHookConfig, told: JSON, scope: HookScope) -> HookDeci
 
 
 def _folder(row: CommandHookConfig, scope: HookScope) -> Path:
-    """Return where a command runs: what lies in a project that is not trusted decides nothing that the user's runs."""
+    """Return where a command runs: not in an untrusted project, whose files could influence it."""
     if row.is_project or scope.is_trusted:
         return scope.workspace.directory
     make_private(scope.own)
@@ -121,7 +121,7 @@ def _folder(row: CommandHookConfig, scope: HookScope) -> Path:
 
 
 def _environment(row: CommandHookConfig, scope: HookScope, *, is_boxed: bool) -> dict[str, str]:
-    """Return the variables of a command: in a sandbox no secrets but those that its row names."""
+    """Return the variables of a command: in a sandbox without secrets, except those that its row names."""
     workspace = scope.workspace
     root = str(workspace.root)
     places = {"CLAUDE_PROJECT_DIR": root, "CODELOOP_PROJECT_DIR": root}
@@ -147,7 +147,7 @@ def _profile(
 
 
 async def _post(row: CommandHookConfig, told: JSON, scope: HookScope) -> HookDecision:
-    """Post JSON to an address, which is not left: a redirect is a failure."""
+    """Post JSON to an address; a redirect is a failure."""
     allowed = {name: scope.workspace.environment.get(name, "") for name in row.allowed_env_vars}
 
     def value(found: re.Match[str]) -> str:

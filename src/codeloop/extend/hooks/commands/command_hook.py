@@ -1,4 +1,4 @@
-"""One row of `hooks`, asked as a handler like any other: what it is told, and what becomes of what it says."""
+"""One row of `hooks` as a handler: its input, and the effect of its decision."""
 
 from codeloop.extend.hooks.commands.asking import SECONDS, HookScope, ask_row
 from codeloop.extend.hooks.commands.decision import HookDecision
@@ -24,7 +24,7 @@ _LABEL = 60
 
 
 class CommandHook:
-    """A command, an address, a model or a subagent that is asked at one event."""
+    """A row (command, address, model or subagent) called at one event."""
 
     def __init__(self, row: CommandHookConfig, scope: HookScope) -> None:
         self._row = row
@@ -38,7 +38,7 @@ class CommandHook:
         self.seconds: float | None = SECONDS[row.type] if row.timeout is None else row.timeout
 
     async def call(self, _name: str, given: JSON, output: JSON) -> JSON:
-        """Run the command where it is meant, and return what becomes of `output`."""
+        """Run the row if it matches, and return the changed `output`."""
         match self._row.event:
             case "PreToolUse":
                 return await self._before(given, output)
@@ -142,11 +142,11 @@ class CommandHook:
         return output
 
     def _say(self, said: HookDecision) -> None:
-        """Show the person why a hook ends what is at its end anyway."""
+        """Show the user why a hook ends something that ends anyway."""
         self._scope.tell(f"{self.label}: {said.refused}")
 
     def _format_calls(self, tool: str, arguments: JSON) -> list[tuple[tuple[str, ...], JSON]]:
-        """Return a call in the forms that scripts know, if the matcher is about its tool; else nothing."""
+        """Return a call in the forms that scripts know, if the matcher matches its tool; else nothing."""
         names = names_of(tool, self._scope.servers().get(tool))
         if not is_matched(self._row.matcher, names):
             return []
@@ -158,7 +158,7 @@ class CommandHook:
             raise HookRefused(said.refused, ends=said.ends)
 
     async def _run(self, given: JSON, asked: JSON) -> HookDecision:
-        """Ask what the row names, and tell the person what it has to say."""
+        """Run the row, and show its message to the user."""
         workspace, row = self._scope.workspace, self._row
         session_id = str(given.get("sessionID", ""))
         told = {

@@ -1,4 +1,4 @@
-"""What a hook said: by its exit code, by JSON, or by a model's verdict."""
+"""Parses a hook's decision: from its exit code, JSON, or a model's verdict."""
 
 from typing import Any, Literal
 
@@ -25,7 +25,7 @@ class EventOutput(Wire):
 
 
 class HookOutput(Wire, rename="camel"):
-    """What a hook prints when it ends well."""
+    """A hook's JSON output."""
 
     goes_on: bool = msgspec.field(default=True, name="continue")
     stop_reason: str | None = None
@@ -36,9 +36,9 @@ class HookOutput(Wire, rename="camel"):
 
 
 class HookDecision(Struct, frozen=True):
-    """What a hook wants. `refused`: why what it was asked about is not to be; `ends`: the turn ends as well.
+    """A hook's decision. `refused`: the reason of a refusal; `ends`: the turn ends as well.
 
-    `context`: for the model. `told`: for the person. `permission`: of a call.
+    `context`: for the model. `told`: for the user. `permission`: of a call.
     """
 
     refused: str | None = None
@@ -50,9 +50,9 @@ class HookDecision(Struct, frozen=True):
 
 
 def decision_of(code: int, output: bytes, errors: str, *, is_context: bool) -> HookDecision:
-    """Make a decision of an exit code and the output. `is_context`: output that is no JSON is for the model.
+    """Derive a decision from exit code and output. `is_context`: non-JSON output is for the model.
 
-    Raises HookFailed: another exit code, or JSON that makes no sense.
+    Raises HookFailed: another exit code, or invalid JSON.
     """
     text = output.decode("utf-8", "replace").strip()
     errors = plain(errors).text.strip()
@@ -71,7 +71,7 @@ def decision_of(code: int, output: bytes, errors: str, *, is_context: bool) -> H
 
 
 def verdict_of(ok: bool, reason: str, *, ends: bool) -> HookDecision:
-    """Make a decision of a model's verdict. `ends`: one that refuses ends the turn."""
+    """Derive a decision from a model's verdict. `ends`: one that refuses ends the turn."""
     if ok:
         return HookDecision()
     return HookDecision(refused=plain(reason).text.strip() or "The hook gave no reason.", ends=ends)

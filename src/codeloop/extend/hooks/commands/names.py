@@ -1,4 +1,4 @@
-"""Names of tools and of their arguments as people's scripts know them, and as ours are."""
+"""Translates names of tools and arguments between Claude Code's scripts and ours."""
 
 import re
 from collections.abc import Iterable
@@ -33,7 +33,7 @@ _TOOLS: dict[str, tuple[str, ...]] = {
     "skill": ("Skill",),
     "lsp": ("LSP",),
 }
-"""By our names, those that scripts know: they are told the first one, and matchers may name any."""
+"""Our name -> the names that scripts know: the first is sent, and matchers may use any."""
 _ARGUMENTS = {
     "filePath": "file_path",
     "oldString": "old_string",
@@ -44,20 +44,20 @@ _ARGUMENTS = {
 _OURS = {theirs: ours for ours, theirs in _ARGUMENTS.items()}
 _PATCHED = re.compile(r"^\*\*\* (?:Add File|Update File|Delete File|Move to): (.+?)\s*$", re.MULTILINE)
 _FILES = 50
-"""Files of one patch that hooks are asked about."""
+"""The most files of one patch that hooks are called for."""
 _RULE = re.compile(r"([^()\s]+?)(?:\((.*)\))?", re.DOTALL)
 _PLAIN = re.compile(r"[\w-]+(?:\|[\w-]+)*")
 
 
 def names_of(tool: str, server: tuple[str, str] | None = None) -> tuple[str, ...]:
-    """Return the names of a tool for scripts, first the one that they are told. `server`: MCP server and its tool."""
+    """Return the names of a tool for scripts, the one to send first. `server`: MCP server and its tool."""
     known = _TOOLS.get(tool, ())
     more = (f"mcp__{server[0]}__{server[1]}",) if server is not None else ()
     return (*known, *more, tool)
 
 
 def is_matched(matcher: str, names: Iterable[str]) -> bool:
-    """Return whether a matcher is about any of the names: all of them (empty, `*`), `A|B`, or a regular expression."""
+    """Return whether a matcher matches any of the names: all of them (empty, `*`), `A|B`, or a regular expression."""
     if matcher.strip() in {"", "*"}:
         return True
     if _PLAIN.fullmatch(matcher):
@@ -67,9 +67,9 @@ def is_matched(matcher: str, names: Iterable[str]) -> bool:
 
 
 def is_about(condition: str, names: Iterable[str], shown: JSON) -> bool:
-    """Return whether a condition such as `Bash(git *)` or `Edit(*.py)` is about a call; where it can't tell, it is.
+    """Return whether a condition such as `Bash(git *)` or `Edit(*.py)` matches a call; in doubt, True.
 
-    Of a command each simple one in it is looked at, of a tool for files their path, of an address its host.
+    It compares each simple command of a line, the path of a file tool, the host of an address.
     """
     found = _RULE.fullmatch(condition.strip())
     if not condition.strip() or found is None:
@@ -96,7 +96,7 @@ def is_about(condition: str, names: Iterable[str], shown: JSON) -> bool:
 
 @cache
 def _compile(matcher: str) -> re.Pattern[str] | None:
-    """Return a matcher as a regular expression; None when it is none, so that it means itself."""
+    """Compile a matcher; None when it is invalid, so that it is compared literally."""
     try:
         return re.compile(matcher)
     except re.error:
@@ -104,7 +104,7 @@ def _compile(matcher: str) -> re.Pattern[str] | None:
 
 
 def format_inputs(tool: str, given: JSON, directory: Path) -> list[JSON]:
-    """Return a call's arguments as scripts read them: absolute paths; a patch once for each file that it changes."""
+    """Return a call's arguments in scripts' form: absolute paths; a patch once for each changed file."""
     shown = {_ARGUMENTS.get(name, name): value for name, value in given.items()} if tool in _TOOLS else dict(given)
     if tool == "apply_patch":
         files = _PATCHED.findall(str(given.get("patchText", "")))[:_FILES]
@@ -115,5 +115,5 @@ def format_inputs(tool: str, given: JSON, directory: Path) -> list[JSON]:
 
 
 def own_input(tool: str, changed: JSON) -> JSON:
-    """Return the arguments that a script gives back under our names."""
+    """Translate the arguments returned by a script to our names."""
     return {_OURS.get(name, name): value for name, value in changed.items()} if tool in _TOOLS else changed

@@ -1,4 +1,4 @@
-"""The messages of a session as a file that scripts read: JSON, a line each, in the form that they know."""
+"""Writes a session's messages as JSON lines, in the transcript format of Claude Code's scripts."""
 
 import asyncio
 from collections.abc import Iterator
@@ -19,11 +19,11 @@ from codeloop.store.store import Store
 
 FOLDER = "transcripts"
 _REMEMBERED = 16
-"""Sessions of which it is known what was written, which keeps their messages in memory."""
+"""How many sessions' written state is cached, with their messages."""
 
 
 class Transcripts:
-    """The files of a project's sessions, each written when a hook is asked and something has changed since."""
+    """The transcript files of a project, each updated when a hook is called."""
 
     def __init__(self, store: Store, home: Path, directory: Path) -> None:
         self._store = store
@@ -32,7 +32,7 @@ class Transcripts:
         self._written: dict[str, Conversation] = {}
 
     async def file(self, session_id: str) -> Path | None:
-        """Return the file of a session, as it stands now; None: there is no such session, or the disk is full."""
+        """Return the updated file of a session; None: no such session, or the disk is full."""
         if self._store.find_session(session_id) is None:
             return None
         view, file = self._store.context_view(session_id), transcript_file(self._folder.parent, session_id)

@@ -1,1 +1,1 @@
-"""The program that JavaScript and TypeScript extensions run in, and what it is run with."""
+"""The host program of JavaScript and TypeScript extensions, and its runtime."""

@@ -1,4 +1,4 @@
-"""What JavaScript extensions are run with: bun, which they are mostly written for, or a node that is new enough."""
+"""Finds the runtime of JavaScript extensions: bun, for which most are written, or a recent node."""
 
 import os
 import subprocess
@@ -11,18 +11,18 @@ from codeloop.workspace.process.program_environment import program_environment
 HOST = Path(__file__).with_name("host.mjs")
 OLDEST_NODE = 22
 _BUN = ("--no-install",)
-"""Bun fetches packages that are missing by itself; nothing is installed here without being asked for."""
+"""Keeps bun from installing missing packages by itself."""
 _NODE = ("--disable-warning=ExperimentalWarning",)
 _SECONDS = 10
 _NEEDED = f"JavaScript extensions need node {OLDEST_NODE} or newer, or bun; {{}}."
 
 
 class NoRuntime(CodeloopError):
-    """There is nothing to run JavaScript with. The message is one line that says what is needed."""
+    """No JavaScript runtime was found. The message says in one line what is needed."""
 
 
 def find_runtime(search_path: str | None) -> tuple[str, ...]:
-    """Find the command that starts the host, which says itself whether it is too old for that.
+    """Find the command that starts the host, which itself checks the runtime's version.
 
     `search_path`: folders as in PATH. Raises NoRuntime: there is neither bun nor node.
     """
@@ -44,7 +44,7 @@ def javascript_command(search_path: str | None) -> tuple[str, ...]:
 
 
 def _version(node: str, search_path: str | None) -> str | None:
-    """Ask for its version, away from any project, whose files choose one where a version manager stands for it."""
+    """Ask for its version outside any project, whose files might select another through a version manager."""
     environment = with_absolute_path(program_environment(os.environ, {"PATH": search_path or os.defpath}))
     try:
         done = subprocess.run(

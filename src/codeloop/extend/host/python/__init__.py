@@ -1,1 +1,1 @@
-"""The program that extensions in Python run in. It loads nothing of codeloop but what it needs."""
+"""The host program of Python extensions. It imports only what it needs of codeloop."""

@@ -1,4 +1,4 @@
-"""A host's end of the connection: lines from many threads, answers back to who waits for them."""
+"""The host's end of the connection: thread-safe writing, and answers for waiting threads."""
 
 import asyncio
 import itertools
@@ -23,7 +23,7 @@ from codeloop.schema.bounds.extension import HOST_LINE
 
 
 class QuestionRefused(Exception):
-    """What was asked for was refused, or failed; the text says why."""
+    """A request was refused or failed; the text says why."""
 
 
 _Waiting = tuple[asyncio.AbstractEventLoop, "asyncio.Future[Any]"]
@@ -40,7 +40,7 @@ class HostChannel:
         self._waiting: dict[int, _Waiting] = {}
 
     def messages(self) -> Iterator[ToHost]:
-        """Yield the messages to this host, until the end; answers go to those who wait for them."""
+        """Yield the messages to this host until the end; answers go to their waiting threads."""
         with self._socket.makefile("rb") as lines:
             for line in lines:
                 message = decode_to_host(line)
@@ -50,7 +50,7 @@ class HostChannel:
                     yield message
 
     def say(self, message: Any) -> None:
-        """Write a message; an answer that is too long becomes an error that says so. Raises ValueError of others."""
+        """Write a message; a too long answer becomes an error. Raises ValueError for other long messages."""
         line = encode(message)
         if len(line) > HOST_LINE.value:
             size = f"it gave {len(line):,} bytes; a message holds {HOST_LINE.value:,}"

@@ -1,4 +1,4 @@
-"""What tools and hooks get as `ctx`."""
+"""The `ctx` of tools and hooks."""
 
 import asyncio
 from collections.abc import Awaitable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""An extension's file, read: which of its functions are tools, and which are hooks."""
+"""Loads an extension's file and finds its tools and hooks."""
 
 import importlib
 import inspect
@@ -34,14 +34,14 @@ class LoadedFunctions(Struct):
 
     @property
     def offer(self) -> ExtensionOffer:
-        """What is told of it."""
+        """Its offer."""
         tools = (OfferedTool(each.name, each.description, each.parameters) for each in self.tools.values())
         hooks = (OfferedHook(name, name in self.policies) for name in self.hooks)
         return ExtensionOffer(tuple(tools), tuple(hooks), problems=tuple(self.problems))
 
 
 async def load_extension(extension: LoadedExtension) -> LoadedFunctions:
-    """Import an extension, or ask a program what it takes. Raises NotLoadable, and whatever its code raises."""
+    """Import an extension, or ask a program for its schema. Raises NotLoadable, and whatever its code raises."""
     if extension.kind == "tool" and Path(extension.path).suffix != ".py":
         program = await load_program(extension.path)
         return LoadedFunctions({program.name: program})
@@ -102,7 +102,7 @@ def _functions(module: ModuleType) -> Iterator[tuple[str, Callable[..., Any]]]:
 
 
 def _is_public(module: ModuleType, name: str, function: Callable[..., Any]) -> bool:
-    """Return whether a function of a file of tools is one: it is listed in `__all__`, or defined there and public."""
+    """Return whether a function of a tools file is a tool: listed in `__all__`, or public and defined there."""
     listed: Any = getattr(module, "__all__", None)
     if listed is not None:
         return name in listed

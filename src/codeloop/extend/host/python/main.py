@@ -1,4 +1,4 @@
-"""The host itself: what it is told goes to the extension that it is about."""
+"""The host's main loop: routes messages to extensions."""
 
 import os
 import platform
@@ -22,7 +22,7 @@ from codeloop.extend.host.python.worker import Worker
 
 
 def main() -> None:
-    """Serve until the connection ends; then end at once, whatever extensions still do."""
+    """Serve until the connection ends; then exit at once, even if extensions are running."""
     channel = HostChannel(int(os.environ.pop(DESCRIPTOR)))
     host = PythonHost(channel)
     for message in channel.messages():
@@ -31,7 +31,7 @@ def main() -> None:
 
 
 class PythonHost:
-    """The extensions that are loaded, by name."""
+    """The loaded extensions, by name."""
 
     def __init__(self, channel: HostChannel) -> None:
         self._channel = channel
@@ -39,7 +39,7 @@ class PythonHost:
         self._place = CallOrigin()
 
     def hear(self, message: object) -> None:
-        """Carry a message out, or hand it on."""
+        """Handle a message, or pass it on."""
         match message:
             case HostHello():
                 os.chdir(message.directory)
@@ -70,7 +70,7 @@ class PythonHost:
             worker.ask(message)
 
     def _tell(self, message: EventBatch) -> None:
-        """Hand events on; they are taken when all who follow are done with them."""
+        """Forward events; they are acknowledged when all followers are done."""
         following = [worker for worker in self._workers.values() if worker.follows]
         left, lock = [len(following)], Lock()
 

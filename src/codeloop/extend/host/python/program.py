@@ -1,4 +1,4 @@
-"""A program as a tool, in any language: it prints what it takes for `--schema`, and reads a call from its input."""
+"""A program in any language as a tool: it prints its schema for `--schema`, and reads a call from stdin."""
 
 import asyncio
 import os
@@ -23,11 +23,11 @@ _PIECE = 64 * 1024
 
 
 class ProgramFailed(CodeloopError):
-    """A program can't be started, or it failed; the text says how, in the program's own words where it has some."""
+    """A program can't be started, or it failed; the text has the program's own message if there is one."""
 
 
 class _Schema(Struct, frozen=True):
-    """What a program prints for `--schema`. `parameters`: a JSON Schema of an object."""
+    """A program's output for `--schema`. `parameters`: a JSON Schema of an object."""
 
     description: str
     parameters: JSON
@@ -35,7 +35,7 @@ class _Schema(Struct, frozen=True):
 
 
 class ProgramTool(Struct, frozen=True):
-    """A program that is a tool; called as a FunctionTool is."""
+    """A program as a tool, called like a FunctionTool."""
 
     name: str
     description: str
@@ -55,7 +55,7 @@ class ProgramTool(Struct, frozen=True):
 
 
 async def load_program(path: str) -> ProgramTool:
-    """Ask a program what it takes. Raises ProgramFailed."""
+    """Ask a program for its schema. Raises ProgramFailed."""
     name = Path(path).stem
     try:
         async with asyncio.timeout(PROGRAM_SCHEMA.seconds):
@@ -74,7 +74,7 @@ async def load_program(path: str) -> ProgramTool:
 
 
 def _result(output: str) -> Any:
-    """Decode what a program prints; None: it is JSON, but no result with `output`."""
+    """Decode a program's output; None: JSON without `output`."""
     value = msgspec.json.decode(output)
     return value if is_object(value) and isinstance(value.get("output"), str) else None
 
@@ -97,7 +97,7 @@ async def _run(path: str, words: tuple[str, ...], given: bytes, more: dict[str, 
         )
         code = await process.wait()
     finally:
-        with suppress(ProcessLookupError):  # also what it started and left behind
+        with suppress(ProcessLookupError):  # also its leftover child processes
             os.killpg(process.pid, signal.SIGKILL)
     if code:
         text = (errors or output).decode(errors="replace").strip()
@@ -117,7 +117,7 @@ async def _read(stream: asyncio.StreamReader) -> bytes:
 
 
 async def _write(stream: asyncio.StreamWriter, given: bytes) -> None:
-    with suppress(BrokenPipeError, ConnectionResetError):  # a program need not read what it is given
+    with suppress(BrokenPipeError, ConnectionResetError):  # a program need not read its input
         stream.write(given)
         await stream.drain()
         stream.close()

@@ -1,4 +1,4 @@
-"""One extension at work: a thread with a loop of its own, so that one that blocks keeps no other from working."""
+"""Runs one extension in a thread with its own event loop, so that a blocking one does not stop others."""
 
 import asyncio
 import inspect
@@ -29,11 +29,11 @@ from codeloop.extend.host.python.program import ProgramFailed, ProgramTool
 
 _THREADS = 32
 _BENEATH = ("codeloop/extend/", "/asyncio/", "/concurrent/futures/", "importlib")
-"""Where frames of a trace lie that say nothing to who wrote the extension."""
+"""Paths of traceback frames that are irrelevant to the extension's author."""
 
 
 class EndRefused(Exception):
-    """An extension asked for the end of the process, which it does not get."""
+    """An extension tried to end the process, which is prevented."""
 
 
 class _Running(Struct):
@@ -42,7 +42,7 @@ class _Running(Struct):
 
 
 class Worker:
-    """See the module. Its public methods are called from the thread that reads what the host is told."""
+    """The worker of one extension. Its public methods are called from the reading thread."""
 
     def __init__(self, channel: HostChannel, extension: LoadedExtension, place: CallOrigin) -> None:
         self._channel = channel
@@ -51,18 +51,18 @@ class Worker:
         self._loaded = LoadedFunctions()
         self._running: dict[int, _Running] = {}
         self._following: asyncio.Task[None] | None = None
-        """Hands on the events that came last, after all earlier ones."""
+        """The task that delivers the last events, after all earlier ones."""
         self._loop = asyncio.new_event_loop()
         self._loop.set_default_executor(ThreadPoolExecutor(_THREADS, thread_name_prefix=extension.name))
         Thread(target=self._loop.run_forever, name=extension.name, daemon=True).start()
 
     @property
     def follows(self) -> bool:
-        """Return whether it wants to hear of events."""
+        """Return whether it follows events."""
         return "event" in self._loaded.hooks
 
     def load(self, number: int) -> None:
-        """Import it, and answer with what it offers."""
+        """Import it, and answer with its offer."""
         self._loop.call_soon_threadsafe(self._start, number, None, self._load())
 
     def call(self, message: CallTool) -> None:
@@ -74,15 +74,15 @@ class Worker:
         self._loop.call_soon_threadsafe(self._call, message, tool)
 
     def ask(self, message: AskHook) -> None:
-        """Ask the hooks of a name, one after the other, and answer."""
+        """Call the hooks of a name in order, and answer."""
         self._loop.call_soon_threadsafe(self._ask, message)
 
     def cancel(self, number: int) -> None:
-        """End the work on a request: its task, and by `abort` what runs in a thread."""
+        """Cancel a request: its task, and by `abort` what runs in a thread."""
         self._loop.call_soon_threadsafe(self._cancel, number)
 
     def follow(self, events: tuple[msgspec.Raw, ...], done: Callable[[], None]) -> None:
-        """Hand events to those who follow, in their order; `done` hears when that is over."""
+        """Deliver events to followers in order; then call `done`."""
         self._loop.call_soon_threadsafe(self._follow, events, done)
 
     async def _load(self) -> ExtensionOffer:
@@ -150,7 +150,7 @@ class Worker:
 
 
 async def _contain(work: Awaitable[Any]) -> Any:
-    """Await `work` and return its value. An extension that ends the process would end the others with it."""
+    """Await `work` and return its value, preventing an exit of the process, which would end other extensions."""
     try:
         return await work
     except (SystemExit, KeyboardInterrupt) as error:
@@ -176,7 +176,7 @@ def _words(error: BaseException) -> str:
 
 
 def _trace(error: BaseException) -> str:
-    """Return where in the extension's own code it happened."""
+    """Return the traceback within the extension's own code."""
     summary = traceback.TracebackException.from_exception(error)
     for each in (summary, summary.__cause__, summary.__context__):
         if each is not None:

@@ -1,1 +1,1 @@
-"""What is known of servers without one being started: definitions, listings, the last failures."""
+"""Data on servers that needs none to be started: definitions, cached listings, last failures."""

@@ -1,4 +1,4 @@
-"""What is configured of an MCP server: the `mcp` table of the reference's files, with keys of ours beside it."""
+"""Definitions of MCP servers: the `mcp` table of the reference's configuration, with further keys of ours."""
 
 import hashlib
 from collections.abc import Mapping
@@ -18,15 +18,15 @@ _OTHERS = {
     "serverUrl": "`url`",
     "httpUrl": "`url`",
 }
-"""Keys of other programs' entries, and what stands for them here."""
+"""Keys of other programs' entries -> our keys."""
 _CONTAINERS = frozenset(("docker", "podman", "nerdctl"))
-"""Programs that run others in containers, by a service that no sandbox lets them reach."""
+"""Container programs, whose service is unreachable from a sandbox."""
 Protocol = Literal["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"]
 Timeout = Annotated[int, msgspec.Meta(ge=1, le=86_400_000)]
 
 
 class OAuthSettings(Wire):
-    """How to sign in when a server asks for it. Left out: found out and registered by itself."""
+    """How to sign in when a server requires it. Omitted values are discovered and registered automatically."""
 
     client_id: str = msgspec.field(default="", name="clientId")
     client_secret: str = ""
@@ -54,7 +54,7 @@ class LocalDefinition(Wire, tag_field="type", tag="local"):
 
     @property
     def is_boxed(self) -> bool | ProgramSandboxConfig:
-        """Whether it runs in a sandbox, or in which; left out: but for what talks to a container's own program."""
+        """Whether it runs in a sandbox, or in which; by default all but container programs do."""
         if self.sandbox is None:
             return Path(self.command[0]).name not in _CONTAINERS
         return self.sandbox
@@ -87,7 +87,7 @@ class ServerDefinition(Struct, frozen=True):
 
     @property
     def digest(self) -> str:
-        """The hash of everything that decides what the server is: its program or address, and what it is given."""
+        """The hash of everything that defines the server: its program or address, and its inputs."""
         match self.how:
             case LocalDefinition(command=command, cwd=cwd, environment=environment):
                 what: JSON = {"command": command, "cwd": cwd, "environment": environment, **_describe_sandbox(self.how)}
@@ -105,7 +105,7 @@ class ServerDefinition(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The entry as a person may see it, a value a line: of variables and headers a hash, so that a change shows."""
+        """The entry for display, a value a line, with hashes of variables and headers, so that a change shows."""
         match self.how:
             case LocalDefinition(command=command, cwd=cwd, environment=environment):
                 lines = ["command:", *(f"  {word}" for word in command), *([f"cwd: {cwd}"] if cwd else [])]
@@ -130,7 +130,7 @@ def _hash_values(kind: str, values: Mapping[str, str]) -> list[str]:
 
 
 def definition_of(name: str, entry: object, scope: str = "") -> ServerDefinition:
-    """Read one entry. Never fails: what is wrong with it is its `problem`."""
+    """Parse one entry. Never fails: an error becomes its `problem`."""
     if isinstance(entry, dict) and entry.keys() <= {"enabled"}:
         is_off = entry == {"enabled": False}
         return ServerDefinition(name, None, scope, "" if is_off else "it has neither a command nor a url")
@@ -156,5 +156,5 @@ def _find_mistake(entry: object) -> str:
 
 
 def definitions_of(mcp: Mapping[str, object], scopes: Mapping[str, str]) -> dict[str, ServerDefinition]:
-    """Return the configured servers by name. `scopes`: the project of those that a project brought."""
+    """Return the configured servers by name. `scopes`: the project of those defined by a project."""
     return {name: definition_of(name, entry, scopes.get(name, "")) for name, entry in mcp.items()}

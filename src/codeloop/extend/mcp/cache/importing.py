@@ -1,4 +1,4 @@
-"""Server entries from elsewhere: other programs' files, and what a user pastes. Only reads; runs nothing of it."""
+"""Imports server entries from other programs' files and pasted snippets. Reads only; runs nothing."""
 
 import re
 import shlex
@@ -132,7 +132,7 @@ def is_json(text: str) -> bool:
 
 
 def servers_of_json(text: str, name: str = "") -> list[FoundServer]:
-    """Return the servers of a snippet: a whole file, its table of servers, or one entry, which `name` is for.
+    """Return the servers of a snippet: a whole file, its table of servers, or one entry, to be named `name`.
 
     Raises UsageProblem.
     """
@@ -151,7 +151,7 @@ def servers_of_json(text: str, name: str = "") -> list[FoundServer]:
 
 
 def _entries(value: JSON, name: str) -> Iterator[tuple[str, JSON]]:
-    """Yield the entries below whatever tables are around them."""
+    """Yield the entries inside any surrounding tables."""
     if isinstance(value.get("command"), str | list) or isinstance(value.get("url"), str):
         if not name:
             raise UsageProblem("That entry has no name. Say one first: codeloop mcp add NAME '{...}'")
@@ -166,7 +166,7 @@ def _entries(value: JSON, name: str) -> Iterator[tuple[str, JSON]]:
 
 
 def words_of(name: str, what: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """Return the words of a command line and the variables that stand before it. Raises UsageProblem."""
+    """Split a command line into its words and the variables before it. Raises UsageProblem."""
     words = [*what]
     if not words or name in _STARTERS or "://" in name:
         line = shlex.join([name, *words])
@@ -204,7 +204,7 @@ def _suggest_name(name: str, words: Sequence[str]) -> str:
 
 
 def resolve_paths(entry: JSON, directory: Path) -> JSON:
-    """Return an entry whose command names the files of a directory by their whole paths, since it may run elsewhere."""
+    """Make a command's paths to files of a directory absolute, since it may run elsewhere."""
     words = entry.get("command")
     if not isinstance(words, list):
         return entry
@@ -217,7 +217,7 @@ def _whole(word: str, at: int, directory: Path) -> str:
 
 
 def check_values(name: str, entry: JSON) -> None:
-    """Raise UsageProblem where a value is still what a README has instead of a secret."""
+    """Raise UsageProblem where a value is still a README's placeholder for a secret."""
     for kind, mark in (("environment", "="), ("headers", ": ")):
         values: dict[str, str] = entry.get(kind, {})
         for key, value in values.items():

@@ -1,4 +1,4 @@
-"""Why servers did not work when they were last tried: remembered on disk for a list that starts none."""
+"""Why servers failed when last tried: stored on disk for listings that start none."""
 
 import time
 from contextlib import suppress
@@ -21,7 +21,7 @@ class LastFailure(Wire):
 
     @property
     def words(self) -> str:
-        """The reason; with the time, where trying again may help."""
+        """The reason, with the time if a retry may help."""
         if self.state != "failed":
             return self.reason
         return f"{self.reason} ({time.strftime('%Y-%m-%d %H:%M', time.localtime(self.at))}; the next call tries again)"
@@ -34,13 +34,13 @@ class LastFailures:
         self._folder = folder
 
     def get(self, digest: str) -> LastFailure | None:
-        """Return why a definition's server did not work when it was last tried; None: it did, or nobody tried."""
+        """Return why a definition's server failed when last tried; None: it worked, or was not tried."""
         with suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):
             return msgspec.json.decode(read_start(self._file(digest), MCP_FILE.value), type=LastFailure)
         return None
 
     def put(self, digest: str, failure: LastFailure | None) -> None:
-        """Remember a failure; None: it works. Where the disk does not take it, nothing is lost but the reason."""
+        """Store a failure; None: it works. Write errors are ignored."""
         with suppress(OSError):
             if failure is None:
                 self._file(digest).unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""What a server offers, as it said last: remembered on disk, so that requests can name tools that nobody started."""
+"""Cached listings of servers' offers, so that requests can name tools of servers not started."""
 
 import hashlib
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from codeloop.schema.wire import JSON, Wire
 
 
 class ListedTool(Wire):
-    """One tool. `schema` is of its arguments; `read_only` is what it says of itself, which allows nothing."""
+    """One tool. `schema` is of its arguments; `read_only`: its own claim, which allows nothing."""
 
     name: str
     description: str = ""
@@ -43,7 +43,7 @@ class PromptArgument(Wire):
 
 
 class ListedPrompt(Wire):
-    """A prompt that a person can call by name."""
+    """A prompt that the user can call by name."""
 
     name: str
     description: str = ""
@@ -67,12 +67,12 @@ class Listing(Wire):
 
     @property
     def instructions_line(self) -> str:
-        """The beginning of the server's instructions, on one line, as the model reads it."""
+        """The start of the server's instructions, on one line, for the model."""
         return one_line(self.instructions, MCP_SAID.value)
 
     @property
     def text(self) -> str:
-        """What the model could come to read of the server, one value a line."""
+        """All text of the server that the model may see, one value a line."""
         lines = [*([f"instructions {self.instructions_line}"] if self.instructions_line else []), *_lines(self.tools)]
         return "\n".join(lines) + "\n" if lines else ""
 
@@ -93,7 +93,7 @@ def _lines(tools: list[ListedTool]) -> Iterator[str]:
 
 
 def has_more(before: Listing, after: Listing) -> bool:
-    """Return whether a model would read something of `after` that it did not of `before`: new tools, other words."""
+    """Return whether `after` has text for the model that `before` lacked: new tools, changed descriptions."""
     known = {tool.name: tool for tool in before.tools}
     return after.instructions_line not in {"", before.instructions_line} or any(
         known.get(tool.name) != tool for tool in after.tools
@@ -112,19 +112,19 @@ class Listings:
         self._folder = folder
 
     def get(self, digest: str) -> Listing | None:
-        """Return the stored listing of a definition's server, of its last look that was agreed to."""
+        """Return the stored listing of a definition's server, the last that the user agreed to."""
         with suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):
             return msgspec.json.decode(read_start(self._file(digest), MCP_FILE.value), type=Listing)
         return None
 
     def put(self, digest: str, listing: Listing) -> None:
-        """Remember a listing; where the disk does not take it, the server is asked again next time."""
+        """Store a listing; if writing fails, the server is asked again next time."""
         with suppress(OSError):
             make_private(self._folder)
             write_atomically(self._file(digest), msgspec.json.encode(listing))
 
     def forget(self, digest: str) -> None:
-        """Drop what is remembered of a definition."""
+        """Remove the listing of a definition."""
         with suppress(OSError):
             self._file(digest).unlink(missing_ok=True)
 

@@ -1,4 +1,4 @@
-"""The configured servers of a project and their tools, as last seen: no server is started, no package is loaded."""
+"""The table of a project's configured servers and their cached tools; starts no server, imports no package."""
 
 import hashlib
 import re
@@ -22,7 +22,7 @@ _HASH = 6
 
 
 def plain(name: str) -> str:
-    """Return a name with `_` for everything that services do not take in names of tools."""
+    """Replace characters that services reject in tool names by `_`."""
     return _OTHER.sub("_", name)
 
 
@@ -41,13 +41,13 @@ def tool_names(pairs: Iterable[tuple[str, str]], taken: Collection[str]) -> dict
 FOLDER = "mcp"
 _PREFIX = re.compile(r"^mcp_+(?=.)")
 _JOINTS = frozenset("_./:-")
-"""What stands between a server's name and its tool's; other programs have other signs for it."""
+"""Separators between a server's name and its tool's in other programs."""
 
 
 class McpProject(Struct, frozen=True):
-    """Where the servers of a project live: its work tree, our folders, that of their logs, and whether it is trusted.
+    """The project of the servers: its work tree, our folders, their logs' folder, and its trust.
 
-    `tell` hears the name of a server whose state or tools have changed, `warn` what the user is to know.
+    `tell` gets the name of a server whose state or tools changed, `warn` a line for the user.
     """
 
     workspace: Workspace
@@ -59,12 +59,12 @@ class McpProject(Struct, frozen=True):
 
     @property
     def listings(self) -> Listings:
-        """What servers offered when they were last looked at."""
+        """The cached listings."""
         return Listings(self.paths.state / FOLDER)
 
     @property
     def failures(self) -> LastFailures:
-        """Why servers did not work when they were last tried."""
+        """The last failures."""
         return LastFailures(self.paths.state / FOLDER)
 
     @property
@@ -73,12 +73,12 @@ class McpProject(Struct, frozen=True):
         return self.paths.state / FOLDER / "known.json"
 
     def own_folder(self, definition: ServerDefinition) -> Path:
-        """Return the folder that is a server's own: for one of the user's, in which it starts, that of all projects."""
+        """Return a server's own folder: for a user's server, shared by all projects, its working directory."""
         above = self.logs.with_name("servers") if definition.scope else self.paths.data / "servers"
         return above / plain(definition.name)
 
     def log(self, server: str) -> Path:
-        """Return where a server's log is."""
+        """Return a server's log file."""
         return self.logs / f"{plain(server)}.log"
 
 
@@ -92,7 +92,7 @@ class ServerTool(Struct, frozen=True):
 
 
 class RunningServers(Protocol):
-    """The servers once one of them was needed: see `servers.py`."""
+    """The running servers: see `mcp_servers.py`."""
 
     @property
     def is_busy(self) -> bool:
@@ -101,7 +101,7 @@ class RunningServers(Protocol):
 
     @property
     def listings(self) -> Mapping[str, Listing]:
-        """What they offer, as far as it is known."""
+        """Their known listings."""
         ...
 
     async def close(self) -> None:
@@ -110,7 +110,7 @@ class RunningServers(Protocol):
 
 
 class McpTable:
-    """See the module. A part of the work tree: closing that ends what was started."""
+    """The servers of a project. A part of the work tree, whose closing ends started servers."""
 
     def __init__(
         self,
@@ -128,38 +128,38 @@ class McpTable:
 
     @cached_property
     def remembered(self) -> dict[str, Listing]:
-        """What the usable servers offered last, by name; those that nobody has looked at are left out."""
+        """The cached listings of usable servers, by name; unknown servers are left out."""
         listings = self.project.listings
         found = {name: listings.get(each.listing_key) for name, each in self.definitions.items() if each.is_enabled}
         return {name: listing for name, listing in found.items() if listing is not None}
 
     @property
     def listings(self) -> Mapping[str, Listing]:
-        """What servers offer, as far as it is known now."""
+        """The currently known listings."""
         return self._running.listings if self._running is not None else self.remembered
 
     @property
     def unknown(self) -> list[str]:
-        """The usable servers that nobody has looked at."""
+        """The usable servers without a listing."""
         known = self.listings
         return [name for name, each in self.definitions.items() if each.is_enabled and name not in known]
 
     def offer(self) -> dict[str, ServerTool]:
-        """Return the tools as they are known now; `has_other_tools` compares with them."""
+        """Return the currently known tools; `has_other_tools` compares with them."""
         self._offered = dict(self.listings)
         return self.tools(self._offered)
 
     @property
     def has_other_tools(self) -> bool:
-        """Whether a server whose tools were offered has others now; one that was only found since then does not count.
+        """Whether a server's offered tools changed; servers found since then do not count.
 
-        Requests keep their beginning that way, which services remember.
+        That way requests keep their cached prefix.
         """
         now = self.listings
         return any(name in now and now[name].tools != before.tools for name, before in self._offered.items())
 
     def servers_meant(self, tool: str) -> dict[str, str]:
-        """Return the usable servers that a tool's name begins with, each with the name that it would have there."""
+        """Return the usable servers whose prefix a tool's name has, each with the rest of the name."""
         words = _PREFIX.sub("", tool)
         found: dict[str, str] = {}
         for name, each in self.definitions.items():
@@ -171,7 +171,7 @@ class McpTable:
 
     @property
     def running(self) -> Any:
-        """The servers themselves, McpServers; what they need is loaded when they are first asked for."""
+        """The McpServers, imported at first use."""
         if self._running is None:
             self._running = self._start(self)
         return self._running
@@ -182,7 +182,7 @@ class McpTable:
         return self._running is not None and self._running.is_busy
 
     async def close(self) -> None:
-        """End what was started."""
+        """End started servers."""
         if self._running is not None:
             await self._running.close()
 

@@ -1,1 +1,1 @@
-"""Signing in at remote servers by OAuth: what is stored, how it is used and renewed, how a person does it."""
+"""OAuth sign-in at remote servers: storage, use and renewal of tokens, and the user's flow."""

@@ -1,4 +1,4 @@
-"""The redirect that ends a sign-in in the browser: a listener on this machine, and what a person pastes instead."""
+"""The redirect that ends a browser sign-in: a local listener, or the address that the user pastes."""
 
 import asyncio
 import html
@@ -20,7 +20,7 @@ _LOOPBACK = frozenset(("127.0.0.1", "localhost", "::1"))
 
 
 class RedirectTarget(Struct, frozen=True):
-    """Where the browser is led back to. `port` and `path`: where we listen for it; 0 for any free port."""
+    """The redirect's target. `port` and `path`: where we listen; 0 for any free port."""
 
     port: int
     path: str
@@ -40,7 +40,7 @@ def redirect_of(settings: OAuthSettings) -> RedirectTarget:
 class CallbackServer:
     """Listens on this machine alone for the redirect that brings the code. `answer` is its query.
 
-    Only the redirect that bears `state` counts: any page in the browser can send others here.
+    Only the redirect with `state` counts: any page in the browser can send others here.
     """
 
     def __init__(self, redirect: RedirectTarget) -> None:
@@ -93,16 +93,16 @@ class CallbackServer:
 
 
 class AuthorizationCode(Struct, frozen=True):
-    """What a redirect brings. `issuer`: who says to have sent it, None for nobody."""
+    """The code of a redirect. `issuer`: its claimed issuer, if any."""
 
     code: str
     issuer: str | None = None
 
 
 def parse_redirect(text: str, state: str | None = None) -> AuthorizationCode:
-    """Read a redirect's query, its whole address, or the code alone. Raises CodeloopError when it is of no use.
+    """Parse a redirect's query, its whole address, or the code alone. Raises CodeloopError when it is unusable.
 
-    `state`: what it must bear if it bears any; None for whatever.
+    `state`: must equal its state, if it has one; None: not checked.
     """
     text = text.strip()
     query = parse_qs(urlsplit(text).query if "?" in text else text)
@@ -119,7 +119,7 @@ def parse_redirect(text: str, state: str | None = None) -> AuthorizationCode:
 
 
 async def open_browser(url: str) -> bool:
-    """Open an address in the person's browser; False where there is none, as over SSH and without a screen."""
+    """Open an address in the user's browser; False where there is none (over SSH, without a display)."""
     is_remote = any(os.environ.get(name) for name in ("SSH_CONNECTION", "SSH_TTY", "SSH_CLIENT"))
     has_screen = sys.platform == "darwin" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
     if not os.environ.get("BROWSER") and (is_remote or not has_screen):

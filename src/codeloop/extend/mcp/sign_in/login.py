@@ -1,4 +1,4 @@
-"""A person signs in at a server: found out where, registered there, with a code that comes back by a redirect."""
+"""The sign-in flow at a server: discovery, registration, and a code returned by a redirect."""
 
 import asyncio
 import re
@@ -37,16 +37,16 @@ Paste = Callable[[], Awaitable[str]]
 
 
 class SignInImpossible(CodeloopError):
-    """A server is none that one signs in at by OAuth."""
+    """The server has no OAuth sign-in."""
 
 
 async def sign_in(
     definition: ServerDefinition, sign_ins: SignIns, show: Show, paste: Paste | None, challenge: str | None = None
 ) -> str:
-    """Have a person sign in, and store what comes of it. Returns what was done, in words.
+    """Let the user sign in, and store the tokens. Returns a description.
 
-    `show` is given the address to open; `paste` waits for what a person pastes: the address that the browser was led
-    to, or its code. `challenge`: what the server refused a request with, None: not known.
+    `show` gets the address to open; `paste` waits for the user's paste: the address of the redirect or its code.
+    `challenge`: the server's challenge to a refused request, if known.
     Raises CodeloopError: SignInImpossible, RegistrationNeeded.
     """
     how = definition.how
@@ -66,7 +66,7 @@ async def sign_in(
 
 
 class _UserChannel:
-    """Is shown the address, and wait_for_code the code by the redirect or by pasting."""
+    """Shows the address, and waits for the code by redirect or paste."""
 
     def __init__(self, callback: CallbackServer, show: Show, paste: Paste | None) -> None:
         self.callback = callback
@@ -94,7 +94,7 @@ class _UserChannel:
 
 
 class _Flow:
-    """One sign-in. It is the storage that the package's flow asks, too."""
+    """One sign-in. Also the storage of the package's flow."""
 
     def __init__(
         self, how: RemoteDefinition, settings: OAuthSettings, person: _UserChannel, scope: str, challenge: str | None
@@ -172,7 +172,7 @@ class _Flow:
 
 
 def _force_refusal(provider: "OAuthClientProvider", challenge: str | None) -> "httpx2.Auth":
-    """Return a provider that begins even where the greeting passes: some servers refuse only what comes after it."""
+    """Return a provider that starts even if the greeting succeeds: some servers refuse only later requests."""
     import httpx2
 
     class Refused(httpx2.Auth):
@@ -224,7 +224,7 @@ def _failure(name: str, error: BaseException) -> CodeloopError:
 
 
 def _plain(text: str) -> str:
-    """Return an error's words with what a provider says in JSON as words, too."""
+    """Return an error's text, with a provider's JSON error as plain text."""
     found = _JSON.search(text)
     if found is None:
         return text.rstrip(". ")
@@ -237,7 +237,7 @@ def _plain(text: str) -> str:
 
 
 class BackgroundSignIn:
-    """Begins at once to `run`, which is given how to show an address and how to wait for a code."""
+    """Starts `run` at once, passing it functions to show an address and to wait for a code."""
 
     def __init__(self, run: Callable[[Show, Paste], Awaitable[None]]) -> None:
         self._address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -247,23 +247,23 @@ class BackgroundSignIn:
 
     @property
     def is_over(self) -> bool:
-        """Return whether it has ended, one way or the other."""
+        """Return whether it has ended."""
         return self._task.done()
 
     async def address(self) -> str:
-        """Wait for the address to open. Raises what the sign-in failed with."""
+        """Wait for the address to open. Raises the sign-in's error."""
         await asyncio.wait({self._address, self._task}, return_when=asyncio.FIRST_COMPLETED)
         if not self._address.done():
             await self.wait()
         return self._address.result()
 
     def paste(self, code: str) -> None:
-        """Take the code that a person brings, or the address that bears it. Raises CodeloopError: it is neither."""
+        """Accept the user's code, or the address with it. Raises CodeloopError: it is neither."""
         parse_redirect(code)
         self._codes.put_nowait(code)
 
     async def wait(self) -> None:
-        """Wait for the end. Raises what the sign-in failed with."""
+        """Wait for the end. Raises the sign-in's error."""
         await asyncio.wait({self._task})
         if self._task.cancelled():
             raise CodeloopError("The sign-in was given up.")
@@ -280,6 +280,6 @@ class BackgroundSignIn:
 
 
 def _retrieve_error(task: "asyncio.Future[None]") -> None:
-    """Take the error of a sign-in for which nobody waits any more: asyncio would print its traceback."""
+    """Retrieve the error of an abandoned sign-in, since asyncio would log it."""
     if not task.cancelled():
         task.exception()

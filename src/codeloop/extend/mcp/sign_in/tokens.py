@@ -1,4 +1,4 @@
-"""Tokens of remote servers: stored in a file of mode 0600, sent to their own server alone, renewed by one process."""
+"""Tokens of remote servers: stored with mode 0600, sent to their own server only, renewed by one process."""
 
 import asyncio
 import os
@@ -23,13 +23,13 @@ from codeloop.schema.wire import JSON, Wire, replace
 if TYPE_CHECKING:
     import httpx2
 
-_EARLY = 30.0  # seconds: a token that ends so soon is renewed first
+_EARLY = 30.0  # seconds: a token that expires sooner is renewed first
 
 
 class ServerSignIn(Wire):
-    """What was given for one server. `expires`: seconds since 1970, 0 for unknown; `client`: our registration.
+    """The tokens of one server. `expires`: seconds since 1970, 0 for unknown; `client`: our registration.
 
-    `wanted`: the scopes that a call lacked, for the next sign-in.
+    `wanted`: missing scopes, for the next sign-in.
     """
 
     url: str
@@ -45,11 +45,11 @@ class ServerSignIn(Wire):
 
     @property
     def is_over(self) -> bool:
-        """Return whether the token has ended, or is about to."""
+        """Return whether the token has expired, or is about to."""
         return bool(self.expires) and time.time() > self.expires - _EARLY
 
     def renew(self, answer: JSON) -> "ServerSignIn":
-        """Return it with what a token endpoint gave; what that leaves out stays."""
+        """Return a copy updated from a token endpoint's answer."""
         seconds = answer.get("expires_in")
         return msgspec.structs.replace(
             self,
@@ -88,7 +88,7 @@ class SignIns:
 
     @asynccontextmanager
     async def renewing(self) -> AsyncGenerator[None]:
-        """Hold what lets only one process renew a token. Raises CodeloopError."""
+        """Hold the lock for renewing a token. Raises CodeloopError."""
         held = lock(self._lock("renew"), MCP_START.seconds)
         try:
             make_private(self._file.parent)
@@ -159,7 +159,7 @@ def make_auth(definition: ServerDefinition, sign_ins: SignIns) -> "httpx2.Auth |
 
 
 def _check(answer: "httpx2.Response", sign_ins: SignIns, name: str, entry: ServerSignIn | None) -> None:
-    """Raise SignInNeeded for an answer that wants one; what scopes it lacked are kept for it."""
+    """Raise SignInNeeded for an answer that requires one; missing scopes are stored for it."""
     from mcp.client.auth.utils import extract_field_from_www_auth, union_scopes
 
     challenge = answer.headers.get("www-authenticate", "")
@@ -194,9 +194,9 @@ def _renewal(entry: ServerSignIn) -> "httpx2.Request":
 async def _store_renewal(
     sign_ins: SignIns, name: str, entry: ServerSignIn, answer: "httpx2.Response"
 ) -> ServerSignIn | None:
-    """Store what the endpoint gave; what it refuses for good is forgotten.
+    """Store the endpoint's answer; a permanently refused sign-in is removed.
 
-    Raises CodeloopError when it says neither: the sign-in may still be good.
+    Raises CodeloopError for other answers: the sign-in may still be valid.
     """
     host = urlsplit(entry.token_endpoint).netloc
     if answer.status_code == _OK:
@@ -216,7 +216,7 @@ async def _store_renewal(
 
 
 async def sign_out(definition: ServerDefinition, sign_ins: SignIns) -> str | None:
-    """Forget a sign-in, and have its provider end it where that can be asked for. Returns what was done, in words.
+    """Remove a sign-in, and revoke it at its provider if supported. Returns a description.
 
     None: there was no sign-in. Raises CodeloopError when the file can't be written.
     """
@@ -229,7 +229,7 @@ async def sign_out(definition: ServerDefinition, sign_ins: SignIns) -> str | Non
     if entry is None or not entry.revocation_endpoint:
         return f"Signed out at {name}."
     token = {"token": entry.refresh, "token_type_hint": "refresh_token"} if entry.refresh else {"token": entry.access}
-    token["client_secret"] = ""  # of a client without one it is empty; servers of the package `mcp` want to see it
+    token["client_secret"] = ""  # empty for a client without one; servers of the package `mcp` require it
     async with http_client({}, httpx2.Auth(), lambda _status: None) as client:
         try:
             answer = await client.send(_to_provider(entry.revocation_endpoint, token, entry))

@@ -1,1 +1,1 @@
-"""What models and prompts get of servers: tools, the search among them, resources, prompts."""
+"""Servers' tools, tool search, resources and prompts, as offered to models and users."""

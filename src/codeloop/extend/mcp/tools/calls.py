@@ -1,4 +1,4 @@
-"""A call of a server's tool: permission, the request, and the answer converted to our results."""
+"""Calls a server's tool: permission, the request, and conversion of the answer."""
 
 import base64
 import binascii
@@ -47,7 +47,7 @@ def result_of(given: JSON, title: str, metadata: JSON, ctx: ToolContext) -> Tool
 
 
 def contents(blocks: list[JSON], ctx: ToolContext) -> tuple[list[str], list[FilePart]]:
-    """Return the texts and the attachments of content blocks; what is attached or saved leaves a line of text."""
+    """Return the texts and the attachments of content blocks; attached or saved data leaves a line of text."""
     texts: list[str] = []
     files: list[FilePart] = []
     for block in blocks:
@@ -110,7 +110,7 @@ def _attach(data: str, mime: str, uri: str, ctx: ToolContext, texts: list[str], 
 
 
 _NO_CHANNEL = "server-initiated request"
-"""In what servers say that can't ask in the version of the protocol that is spoken: such requests are gone from it."""
+"""Parts of servers' errors about requests that the current protocol version no longer has."""
 _NAMES = 400  # characters of the names of new tools
 
 
@@ -141,7 +141,7 @@ async def call_tool(table: McpTable, tool: ServerTool, given: JSON, ctx: ToolCon
 
 
 async def _tell_of_new_tools(table: McpTable, server: McpServer, before: list[str], ctx: ToolContext) -> None:
-    """Have the user agree to tools that came with a call, and tell the model their names."""
+    """Ask the user to agree to tools added during a call, and tell the model their names."""
     try:
         await server.settle(ctx)
     except (Denied, Rejected):

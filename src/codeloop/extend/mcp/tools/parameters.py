@@ -1,4 +1,4 @@
-"""What the tools of servers, and those that find and read, take and are described by."""
+"""Parameters of the tools that search, call and read servers, and tool descriptions."""
 
 from typing import Annotated, Any
 
@@ -32,7 +32,7 @@ def describe_tool(tool: ServerTool) -> str:
 
 
 def join_names(names: list[str]) -> str:
-    """Return names as a list of bounded length; those that are left out are counted."""
+    """Join names up to a bounded length, with a count of the rest."""
     shown: list[str] = []
     left = MCP_NAMED.value
     for index, name in enumerate(map(inert, names)):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def prompts_of(table: McpTable) -> dict[str, Command]:
-    """Return the prompts of the servers that are remembered, by their names as commands."""
+    """Return the cached prompts of servers, by their command names."""
     return {
         f"{server}:{each.name}": Command(
             name=f"{server}:{each.name}",
@@ -45,7 +45,7 @@ def _describe(prompt: ListedPrompt) -> str:
 async def prompt_text(table: McpTable, command: str, typed: str, ctx: ToolContext) -> str:
     """Get a prompt from a server with the arguments typed after its name. Raises ToolFailure, Denied, Rejected.
 
-    Words are given in the order of the arguments, `name=value` to the one of that name; the last one takes the rest.
+    Words are assigned in order, `name=value` by name; the last argument takes the rest.
     """
     name, listed = find_prompt(table, command)
     given = arguments_of(listed, words(typed))
@@ -70,7 +70,7 @@ def find_prompt(table: McpTable, command: str) -> tuple[str, ListedPrompt]:
 
 
 def arguments_of(prompt: ListedPrompt, typed: list[str]) -> dict[str, str]:
-    """Return the arguments that words give to a prompt."""
+    """Parse typed words into a prompt's arguments."""
     names = [each.name for each in prompt.arguments]
     given: dict[str, str] = {}
     plain: list[str] = []
@@ -99,11 +99,11 @@ async def _get_prompt(prompt: str, given: dict[str, str], client: "Client", _hea
 
 
 _MOST = 100
-"""Values that a server may give at once, as the protocol has it."""
+"""The protocol's maximum of values in one answer."""
 
 
 async def argument_values(table: McpTable, asked: CompleteMcpPrompt) -> McpPromptCompletion:
-    """Return the values of the argument that is typed; none where the server has none, or does not say in time."""
+    """Return completions of the argument being typed; none if the server has none, or is late."""
     try:
         name, prompt = find_prompt(table, asked.command)
     except LookupError:
@@ -128,7 +128,7 @@ async def argument_values(table: McpTable, asked: CompleteMcpPrompt) -> McpPromp
 
 
 def _find_typed_argument(prompt: ListedPrompt, typed: str) -> tuple[str, int]:
-    """Return the argument that is typed at the end, "" where there is none, and where its value begins."""
+    """Return the argument being typed at the end ("" for none), and the start of its value."""
     names = [each.name for each in prompt.arguments]
     spans = word_spans(typed)
     if typed.count('"') % 2:  # a quote that is open keeps its words together
@@ -159,7 +159,7 @@ def _plain(value: str) -> str:
 
 
 def _quote(value: str) -> str:
-    """Return a value as it is typed; "": it can't be, or it holds what a person would not see."""
+    """Quote a value for typing; "": impossible, or it contains invisible characters."""
     if inert(value) != value or "\n" in value or ('"' in value and "'" in value):
         return ""
     if not re.search(r"""[\s"']""", value):

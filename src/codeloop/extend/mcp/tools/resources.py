@@ -1,4 +1,4 @@
-"""Resources of servers: listed and read by the model, and mentioned in prompts as `@server:uri`."""
+"""Servers' resources: listed and read by the model, and mentioned in prompts as `@server:uri`."""
 
 from functools import partial
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""The one tool that finds and calls the tools of servers which are too many to be named in every request."""
+"""The tool that finds and calls servers' tools when they are too many to be named in every request."""
 
 import asyncio
 import re
@@ -26,11 +26,11 @@ _IDLE = frozenset(
 )
 """Words of a query that say nothing about a tool."""
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+|[^\W\d_a-zA-Z]+")
-_STEM = 4  # letters that begin both of two words that are forms of one
+_STEM = 4  # the common prefix length of two forms of one word
 
 
 async def search(table: McpTable, params: McpParams, ctx: ToolContext) -> ToolResult:
-    """Find tools, or call one. A server that nobody has looked at yet is started for it."""
+    """Find tools, or call one. Servers without a listing are started for it."""
     servers: McpServers = table.running
     if params.tool:
         found = await _resolve(table, params.tool, ctx)
@@ -51,7 +51,7 @@ async def search(table: McpTable, params: McpParams, ctx: ToolContext) -> ToolRe
 
 
 def _lines(tools: list[ServerTool], *, is_rest: bool) -> list[str]:
-    """Return the list of tools that are only named, as one text; none for no tools."""
+    """Return the text listing tools by name only; empty for no tools."""
     lines = [f"- {tool.name}: {one_line(describe_tool(tool), _LINE)}" for tool in tools[: MCP_LINES.value]]
     if more := len(tools) - len(lines):
         lines.append(f"and {more} more: give `server`, or other words as `query`.")
@@ -60,12 +60,12 @@ def _lines(tools: list[ServerTool], *, is_rest: bool) -> list[str]:
 
 
 async def find_and_call(table: McpTable, name: str, given: JSON, ctx: ToolContext) -> ToolResult:
-    """Call a tool that was not known when the request was made. Raises ToolFailure, Denied, Rejected."""
+    """Call a tool that was unknown when the request was made. Raises ToolFailure, Denied, Rejected."""
     return await call_tool(table, await _resolve(table, name, ctx), given, ctx)
 
 
 async def _resolve(table: McpTable, name: str, ctx: ToolContext) -> ServerTool:
-    """Return a tool by its name; the servers that the name begins with are asked first where it is not known."""
+    """Return a tool by its name; if unknown, the servers with its prefix are asked first."""
     servers: McpServers = table.running
     tools = table.tools(servers.listings)
     problems: list[str] = []
@@ -90,7 +90,7 @@ async def _resolve(table: McpTable, name: str, ctx: ToolContext) -> ServerTool:
 
 
 async def _run_call(table: McpTable, found: ServerTool, given: JSON, ctx: ToolContext) -> ToolResult:
-    """Call a tool, which extensions see as any other call."""
+    """Call a tool, with extensions' hooks."""
 
     async def run(arguments: JSON, context: ToolContext) -> ToolResult:
         return await call_tool(table, found, arguments, context)
@@ -101,14 +101,14 @@ async def _run_call(table: McpTable, found: ServerTool, given: JSON, ctx: ToolCo
 
 
 async def _look(servers: McpServers, query: str, ctx: ToolContext) -> list[str]:
-    """Start the servers that nobody has looked at: those that are named, else all. Returns what went wrong."""
+    """Start the servers without a listing: the named ones, else all. Returns the errors."""
     unknown = [each for each in servers.by_name.values() if each.listing is None and each.status.state != "disabled"]
     named_ones = [server for server in unknown if server.name.casefold() in query.casefold()]
     return await _connect(named_ones or unknown, ctx)
 
 
 async def _connect(wanted: list[McpServer], ctx: ToolContext) -> list[str]:
-    """Start servers side by side; one that has just failed is only reported. Returns what went wrong."""
+    """Start servers concurrently; a recently failed one is only reported. Returns the errors."""
     needs = [need for server in wanted for need in await server.needs()]
     if needs:
         await ctx.ask(*needs)
@@ -138,7 +138,7 @@ def _words(text: str) -> list[str]:
 
 
 def _score(tool: ServerTool, words: list[str]) -> tuple[int, int]:
-    """Return how many words of a query a tool has, and how well it has them: in its name rather than beside it."""
+    """Return how many words of a query a tool matches, and a score that prefers matches in its name."""
     properties: JSON = tool.listed.schema.get("properties") or {}
     name = _words(f"{tool.server} {tool.listed.name} {tool.listed.title}")
     about = _words(f"{tool.listed.description} {' '.join(properties)}")
@@ -149,7 +149,7 @@ def _score(tool: ServerTool, words: list[str]) -> tuple[int, int]:
 
 
 def _is_same(word: str, other: str) -> bool:
-    """Return whether two words are one, in whatever form: `file` and `files`, `create` and `creating`."""
+    """Return whether two words are forms of one: `file` and `files`, `create` and `creating`."""
     if word == other:
         return True
     short, long = sorted((word, other), key=len)

@@ -1,4 +1,4 @@
-"""Tools of servers as tools of ours: offered directly while they are few, else found and called through one tool."""
+"""Servers' tools as our tools: offered directly while few, else through a search tool."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -20,13 +20,13 @@ RESOURCE = "mcp_resource"
 OWN = frozenset((SEARCH, RESOURCE))
 _FOLDER = Path(__file__).parent
 _TOKEN = 4
-"""Bytes of JSON that count as one token."""
+"""Bytes of JSON per token."""
 _WINDOW = 100_000
-"""The window of a model of which none is known."""
+"""The assumed window of a model with an unknown one."""
 
 
 def tools_of(table: McpTable) -> tuple[Tool, ...]:
-    """Return the tools of every server that is known, and those that find, call and read."""
+    """Return the tools of every known server, and those that search, call and read."""
     if not any(each.is_enabled for each in table.definitions.values()):
         return ()
     found = [_tool(table, tool) for tool in table.offer().values()]
@@ -56,7 +56,7 @@ def fit_of(table: McpTable, share: int | None) -> Fit:
 
 
 def _with_instructions(table: McpTable, firsts: dict[str, str], server: str, spec: ToolSpec) -> ToolSpec:
-    """Return the first tool of a server with what the server says of them all."""
+    """Return the first tool of a server, with the server's instructions added."""
     said = table.listings[server].instructions_line if firsts.get(server) == spec.name else ""
     return (
         replace(spec, description=f"{spec.description}\n\nAbout the tools of {inert(server)}: {said}") if said else spec
@@ -64,7 +64,7 @@ def _with_instructions(table: McpTable, firsts: dict[str, str], server: str, spe
 
 
 def find_of(table: McpTable) -> Find:
-    """Return a lookup for names that begin with a server's prefix: a tool that asks the server when it is called."""
+    """Return a lookup of names with a server's prefix, giving a tool that asks the server when called."""
 
     def find(name: str) -> Tool | None:
         if not table.servers_meant(name):
@@ -108,7 +108,7 @@ def _search(table: McpTable) -> Tool:
 
 
 def _about(table: McpTable) -> list[str]:
-    """Return a line for each server that says something of its tools, bounded in all."""
+    """Return a line for each server with instructions, bounded in total."""
     lines: list[str] = []
     left = MCP_ABOUT.value
     for name, listing in table.listings.items():

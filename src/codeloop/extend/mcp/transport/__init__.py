@@ -1,1 +1,1 @@
-"""Reaching a server: its program or address, the connection, its errors. Here the package `mcp` is used."""
+"""Transports to servers: programs and addresses, connections, errors. Uses the package `mcp`."""

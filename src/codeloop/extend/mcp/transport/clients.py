@@ -1,4 +1,4 @@
-"""The ways to reach a server, the order in which they are tried, and their message streams. Uses the package `mcp`."""
+"""The transports to a server, the order of trying them, and their message streams. Uses the package `mcp`."""
 
 import asyncio
 import logging
@@ -44,7 +44,7 @@ _SHOWN = 500  # bytes of a line that is no message
 
 
 def quiet() -> None:
-    """Keep what the package logs out of our terminal: what matters comes as an error or is in the server's log."""
+    """Keep the package's logging off our terminal: errors are raised, or in the server's log."""
     for name in ("mcp", "client", "httpx2", "httpcore2"):
         logger = logging.getLogger(name)
         logger.propagate = False
@@ -56,7 +56,7 @@ def quiet() -> None:
 async def over_stdio(
     process: ServerProcess, log: ProgramLog, ended: Callable[[str], None]
 ) -> "AsyncGenerator[TransportStreams]":
-    """Speak with a program that runs; it is ended at the exit. `ended` hears why when it stops by itself."""
+    """Speak with a running program, ended at the exit. `ended` gets the reason when it stops by itself."""
     import anyio
     from mcp.shared.message import SessionMessage
     from mcp_types import jsonrpc_message_adapter
@@ -89,7 +89,7 @@ async def over_stdio(
             async for message in from_session:
                 text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
                 await process.write(text.encode())
-        except OSError:  # it reads no more: its end, or its silence, is what is told
+        except OSError:  # it stopped reading: its end or its silence is reported
             pass
 
     tasks = [asyncio.create_task(read()), asyncio.create_task(write())]
@@ -121,7 +121,7 @@ def over_http(url: str, client: "httpx2.AsyncClient") -> "Transport":
 
 
 def over_sse(url: str, client: "httpx2.AsyncClient") -> "Transport":
-    """Speak the older transport: one stream of events, messages posted beside it. Closes the client."""
+    """Speak the older transport: an event stream, and posted messages. Closes the client."""
     from mcp.client.sse import sse_client
 
     def reuse_client(headers: Any = None, timeout: Any = None, auth: Any = None) -> "httpx2.AsyncClient":
@@ -133,13 +133,13 @@ def over_sse(url: str, client: "httpx2.AsyncClient") -> "Transport":
 
 @asynccontextmanager
 async def offer_version(transport: "Transport", version: str) -> "AsyncGenerator[TransportStreams]":
-    """Speak over a transport, and greet with this version of the protocol: the package offers the latest alone."""
+    """Use a transport, offering this protocol version: the package itself offers only the latest."""
     async with transport as (read_stream, write_stream):
         yield read_stream, _Greeting(write_stream, version)
 
 
 class _Greeting:
-    """A stream of outgoing messages, of which the greeting names a version."""
+    """A stream of outgoing messages that sets the version in the greeting."""
 
     def __init__(self, stream: "WriteStream[SessionMessage]", version: str) -> None:
         self._stream = stream
@@ -165,13 +165,13 @@ class _Greeting:
 
 
 _OLD = frozenset((400, 404, 405, 406))
-"""What servers of the older HTTP transport answer to a message of the newer one."""
+"""Statuses with which servers of the older HTTP transport answer the newer one."""
 _HANDSHAKE = ("2024", "2025")
-"""How the versions begin that greet with `initialize`."""
+"""Prefixes of the versions that start with `initialize`."""
 
 
 class ServerDependencies(Struct, frozen=True):
-    """What servers are started for and with: the project, what programs see of our environment, who starts them.
+    """The dependencies of starting servers: the project, the programs' environment, the starter.
 
     `own_folder` returns the folder of a server. `sign_in` signs the requests to a remote one.
     """
@@ -184,7 +184,7 @@ class ServerDependencies(Struct, frozen=True):
 
 
 class ServerTarget(Struct, frozen=True):
-    """A server to connect to. `known`: what it offered last; `callbacks`: the client's, for what the server asks."""
+    """A server to connect to. `known`: its cached listing; `callbacks`: for the server's requests."""
 
     definition: ServerDefinition
     how: LocalDefinition | RemoteDefinition
@@ -198,7 +198,7 @@ class ServerTarget(Struct, frozen=True):
 
 
 async def connect(target: ServerTarget, dependencies: ServerDependencies) -> tuple[ServerConnection, Listing]:
-    """Return an open connection and what the server offers.
+    """Return an open connection and the server's listing.
 
     Raises the error that prevents it, an exception group perhaps; TimeoutError.
     """
@@ -226,7 +226,7 @@ async def connect(target: ServerTarget, dependencies: ServerDependencies) -> tup
 
 
 def _may_be_older(connection: ServerConnection) -> bool:
-    """Return whether the server may only know another way."""
+    """Return whether the server may only support another transport."""
     if connection.transport == "stdio":
         return bool(connection.ended)
     return connection.transport == "sse" or connection.status in _OLD
@@ -256,7 +256,7 @@ async def _local(
     mode: str,
     connection: ServerConnection,
 ) -> "AsyncGenerator[Client]":
-    """Start a program and greet it. The package is imported while the program starts."""
+    """Start a program and initialise it. The package is imported meanwhile."""
     find_terms = terms_for_project if target.definition.scope else spec_for_user_server
     terms = find_terms(how, dependencies.project, dependencies.environment, dependencies.own_folder(target.definition))
     process = await start_server(dependencies.boxes, terms, target.log)
@@ -303,7 +303,7 @@ def _client(transport: "Transport", target: ServerTarget, mode: str) -> "Client"
 
 
 def _import() -> "type[Client]":
-    """Import the package: half a second, in a thread, so that nothing waits that need not."""
+    """Import the package in a thread, since it takes half a second."""
     from mcp import Client
 
     quiet()

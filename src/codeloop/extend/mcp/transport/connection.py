@@ -1,4 +1,4 @@
-"""An open connection to a server: one task owns it from beginning to end, any task may call through it."""
+"""An open connection to a server: one task owns it, any task may call through it."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 _LEVEL = "info"
 _GREETED = ("2024", "2025")
-"""How the versions begin in which servers tell of everything by themselves, and of resources that are subscribed to."""
+"""Prefixes of the versions in which servers send all notifications unasked."""
 
 
 class ChangeStream:
-    """Runs as long as a connection. Newer servers tell of changes on a stream that we hold open for that."""
+    """Runs as long as a connection. Newer servers report changes on a stream that we keep open."""
 
     def __init__(self, client: "Client") -> None:
         self._client = client
@@ -49,7 +49,7 @@ class ChangeStream:
             self._more.set()
 
     async def run(self) -> None:
-        """Ask for the log, and hold the stream of changes until cancelled. A server that refuses is left in peace."""
+        """Request the log, and hold the stream of changes until cancelled. A refusal is ignored."""
         from mcp import MCPError
         from mcp.client.subscriptions import SubscriptionLost
 
@@ -76,7 +76,7 @@ class ChangeStream:
             return
 
     async def _follow(self, stream: "Subscription") -> None:
-        """Wait for the end of a stream, or until more has to be asked for than it was opened for."""
+        """Wait for the end of a stream, or until it must be reopened for more subscriptions."""
         waiting, ending = asyncio.create_task(self._more.wait()), asyncio.create_task(_to_the_end(stream))
         try:
             await asyncio.wait({waiting, ending}, return_when=asyncio.FIRST_COMPLETED)
@@ -95,7 +95,7 @@ class ChangeStream:
 
 
 async def _to_the_end(stream: "Subscription") -> None:
-    """Take the events, of which the connection's handler has heard, so that none waits. Raises SubscriptionLost."""
+    """Drain the events, which the connection's handler already got. Raises SubscriptionLost."""
     async for _ in stream:
         pass
 
@@ -105,7 +105,7 @@ Entering = Callable[["ServerConnection"], "AbstractAsyncContextManager[Client]"]
 
 
 class ServerConnection:
-    """See the module. `ended` says why it is over, once it is; `fatal`: the error that ended it.
+    """A connection. `ended`: why it ended, once it has; `fatal`: the error that ended it.
 
     `status`: the latest answer's, over HTTP. `seconds`: how long listing what it offers may take.
     """
@@ -124,9 +124,9 @@ class ServerConnection:
         self._closing = asyncio.Event()
 
     async def open(self, seconds: float) -> Listing | None:
-        """Start or reach the server and return what it offers; None: it ended, `fatal` and `ended` say why.
+        """Start or reach the server and return its listing; None: it ended, `fatal` and `ended` say why.
 
-        Raises TimeoutError; what was begun is ended then, as when the caller is cancelled.
+        Raises TimeoutError, after cleaning up, as on cancellation.
         """
         opened: asyncio.Future[Listing] = asyncio.get_running_loop().create_future()
         self._owner = asyncio.create_task(self._own(opened))
@@ -157,7 +157,7 @@ class ServerConnection:
             await asyncio.wait({self._owner}, timeout=most)
 
     def end(self, why: str) -> None:
-        """Take up that the server is gone."""
+        """Mark the server as gone."""
         if not self._closing.is_set():
             self.ended = why
             self._closing.set()
@@ -171,11 +171,11 @@ class ServerConnection:
     async def request(
         self, make: "Callable[[Client, Progress], Awaitable[Any]]", most: float, progress: Progress
     ) -> JSON:
-        """Make one request and return its result as JSON. Ends after `most` seconds without a sign of progress.
+        """Make one request and return its result as JSON. Ends after `most` seconds without progress.
 
-        Signs of progress do not keep it open for ever (`MCP_CALL_LONGEST`).
+        Progress extends it at most to `MCP_CALL_LONGEST`.
 
-        Raises what it fails with, TimeoutError, or CodeloopError when the connection ends meanwhile.
+        Raises the request's error, TimeoutError, or CodeloopError when the connection ends meanwhile.
         """
         client, owner = self._client, self._owner
         if client is None or owner is None:
@@ -211,7 +211,7 @@ class ServerConnection:
         return work.result()
 
     async def watch(self, uri: str) -> None:
-        """Hear of changes of a resource from now on. Raises what a request raises."""
+        """Subscribe to changes of a resource. Raises what a request raises."""
         if self._changes is not None:
             async with asyncio.timeout(self._seconds):
                 await self._changes.watch(uri)
@@ -234,7 +234,7 @@ class ServerConnection:
                     is_listed = True
                 finally:
                     if not is_listed:
-                        self._closing.set()  # that its program ends from now on is no cause
+                        self._closing.set()  # its program's end from now on is not the cause
                 self._client, self._changes = client, ChangeStream(client)
                 opened.set_result(listing)
                 listening = asyncio.create_task(self._changes.run())
@@ -247,12 +247,12 @@ class ServerConnection:
                 self._client = self._changes = None
 
     def _note_loss(self) -> None:
-        """Take up that the owner has ended, as it may by itself."""
+        """Handle the end of the owner task, as it may end by itself."""
         self._note_end()
         self.end("the connection was lost")
 
     def _note_end(self) -> None:
-        """Take up why the owner has ended, if it has."""
+        """Record why the owner task ended, if it has."""
         owner = self._owner
         if owner is not None and owner.done() and not owner.cancelled():
             self.fatal = owner.exception()

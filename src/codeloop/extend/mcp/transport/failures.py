@@ -1,4 +1,4 @@
-"""What went wrong with a server, in one line for a person or a model."""
+"""Errors of servers, described in one line for the user or the model."""
 
 import sys
 from typing import TYPE_CHECKING, cast
@@ -21,9 +21,9 @@ class ProgramEnded(CodeloopError):
 
 
 class SignInNeeded(CodeloopError):
-    """The server wants somebody to sign in. `can_sign_in`: by OAuth, and not by a header that is configured.
+    """The server requires a sign-in. `can_sign_in`: by OAuth, not by a configured header.
 
-    `challenge`: the header `WWW-Authenticate` that it refused with, which says where and for what.
+    `challenge`: the header `WWW-Authenticate` of the refusal.
     """
 
     def __init__(self, message: str, *, can_sign_in: bool = False, challenge: str = "") -> None:
@@ -37,7 +37,7 @@ class RegistrationNeeded(CodeloopError):
 
 
 def leaves(error: BaseException) -> list[BaseException]:
-    """Return the errors inside a group, however deep; an error itself if it is none."""
+    """Return the errors inside a group at any depth; a plain error itself."""
     if not isinstance(error, BaseExceptionGroup):
         return [error]
     inside = cast("BaseExceptionGroup[BaseException]", error).exceptions
@@ -45,7 +45,7 @@ def leaves(error: BaseException) -> list[BaseException]:
 
 
 def cause(error: BaseException | None) -> BaseException | None:
-    """Return the one error that says most: of a group, one of ours, else the first."""
+    """Return the most informative error of a group: one of ours, else the first."""
     if error is None:
         return None
     found = leaves(error)
@@ -54,7 +54,7 @@ def cause(error: BaseException | None) -> BaseException | None:
 
 
 def words_of(error: BaseException | None) -> str:
-    """Return an error in words."""
+    """Return an error as text."""
     found = cause(error)
     match found:
         case None:
@@ -87,14 +87,14 @@ def _unreachable(error: Exception) -> str:
 
 
 def refusal(challenge: str) -> "httpx2.Response":
-    """Return the response that refused with this header, as the package reads it."""
+    """Return a refusing response with this header, for the package."""
     import httpx2
 
     return httpx2.Response(401, headers={"WWW-Authenticate": challenge} if challenge else {})
 
 
 def request_errors() -> tuple[type[Exception], ...]:
-    """Return the exceptions of a failed request. Imports the package `mcp`, which is loaded when a request was made."""
+    """Return the exception types of failed requests. Imports the package `mcp`, loaded by then."""
     import anyio
     import httpx2
     from mcp import MCPError

@@ -1,4 +1,4 @@
-"""Asking a server what it offers: page by page, and again when it says that its lists have changed."""
+"""Fetches a server's listing: page by page, and again when it reports changed lists."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -24,7 +24,7 @@ _SPOKEN = {
 
 
 async def fetch_listing(client: "Client", transport: str) -> Listing:
-    """Return everything that a server offers. A list that it advertises and does not give is left out.
+    """Return everything that a server offers. A list that it advertises but does not provide is left out.
 
     Raises what a request raises, and CodeloopError when it gives none of them.
     """
@@ -66,7 +66,7 @@ async def _nothing() -> list[JSON]:
 async def _pages(ask: Callable[..., Awaitable[Any]], name: str, refused: dict[str, Exception]) -> list[JSON]:
     """Return the rows of all pages of one list; an error goes into `refused`, with the rows of earlier pages kept.
 
-    Raises what ends the connection. Tools are what a server is for: of them only a missing handler is forgiven.
+    Raises what ends the connection. For the list of tools only a missing handler is tolerated.
     """
     from mcp import MCPError
     from mcp_types import METHOD_NOT_FOUND
@@ -121,28 +121,28 @@ def _prompt(given: JSON) -> ListedPrompt:
 
 
 class LatestListing:
-    """See the module. `found`: the latest answer; `ask` asks for one, and `changed` is called after each.
+    """Keeps a listing current. `found`: the latest; `ask` fetches one, and `changed` is called after each.
 
-    A server may report any number of changes: it is asked once for all of some seconds.
+    Changes within some seconds are fetched together.
     """
 
     def __init__(self, changed: Callable[[], None]) -> None:
         self.found: Listing | None = None
         self.ask: Callable[[], Awaitable[Listing]] | None = None
         self.is_awaited = False
-        """Somebody waits for the answer, who takes it up."""
+        """A caller waits for the answer and handles it."""
         self._changed = changed
         self._asking: asyncio.Task[None] | None = None
         self._is_stale = False
 
     def note_change(self) -> None:
-        """Ask again soon."""
+        """Schedule a new fetch."""
         self._is_stale = True
         if self._asking is None or self._asking.done():
             self._asking = asyncio.create_task(self._ask_again())
 
     async def settle(self) -> None:
-        """Wait for the answer if one is due."""
+        """Wait for a pending fetch."""
         if self._asking is not None and not self._asking.done():
             self.is_awaited = True
             try:
@@ -154,6 +154,6 @@ class LatestListing:
         while self._is_stale and self.ask is not None:
             await asyncio.sleep(MCP_CHANGES.seconds)
             self._is_stale = False
-            with suppress(*request_errors()):  # what it offered before stays, as far as anybody knows
+            with suppress(*request_errors()):  # the earlier listing stays valid, as far as known
                 self.found = await self.ask()
                 self._changed()

@@ -42,7 +42,7 @@ def http_client(
 
 
 def _by_host() -> "httpx2.AsyncBaseTransport":
-    """Return a transport that reaches each host directly or through the proxy that the environment names for it."""
+    """Return a transport that reaches each host directly or through the environment's proxy for it."""
     import httpx2
 
     ways: dict[tuple[str | None, bool], httpx2.AsyncHTTPTransport] = {}
@@ -71,7 +71,7 @@ def _by_host() -> "httpx2.AsyncBaseTransport":
 
 
 def _limit_size(response: "httpx2.Response") -> None:
-    """Read no more of an answer than the limit; events of a stream are bounded one by one."""
+    """Limit the size of a response; in event streams, of each event."""
     import httpx2
 
     stream = response.stream
@@ -96,11 +96,11 @@ def _limit_size(response: "httpx2.Response") -> None:
 
 CALLBACK_PATH = "/mcp/oauth/callback"
 CALLBACK_PORT = 19876
-"""Where a client that somebody registered by hand is called back, unless its settings name another port."""
+"""The default redirect of a manually registered client."""
 
 
 def how_to_register(name: str) -> str:
-    """Return the advice about a server that registers no clients by itself."""
+    """Return the advice for a server without automatic client registration."""
     return (
         f"its provider registers no clients by itself. Register codeloop there, with the redirect address "
         f'http://127.0.0.1:{CALLBACK_PORT}{CALLBACK_PATH}, and set `"oauth": {{"clientId": "..."}}` in mcp.{name}'
@@ -108,9 +108,9 @@ def how_to_register(name: str) -> str:
 
 
 async def check_registration(name: str, how: RemoteDefinition, refused: SignInNeeded) -> None:
-    """Look up the provider of a server that wants a sign-in. Raises RegistrationNeeded when nobody could sign in.
+    """Look up the provider of a server that requires a sign-in. Raises RegistrationNeeded when none is possible.
 
-    What can't be found out counts as possible: signing in says more.
+    If in doubt it counts as possible: the sign-in itself reports errors.
     """
     if how.oauth is False or (how.oauth and how.oauth.client_id):
         return

@@ -1,4 +1,4 @@
-"""A local server's program: where and how it is started, and its streams. It ends with us, with all it started."""
+"""A local server's program: how it is started, and its streams. It ends with us, with its children."""
 
 import asyncio
 import os
@@ -37,7 +37,7 @@ class ServerProject(Struct, frozen=True):
 class LaunchSpec(Struct, frozen=True):
     """How a program is started: `words`, of which the first is its path, in a folder, with its whole environment.
 
-    `profile`: what it may do in its sandbox; None: it gets none.
+    `profile`: of its sandbox; None: no sandbox.
     """
 
     words: tuple[str, ...]
@@ -49,7 +49,7 @@ class LaunchSpec(Struct, frozen=True):
 def spec_for_user_server(
     how: LocalDefinition, project: ServerProject, environment: Mapping[str, str], own: Path
 ) -> LaunchSpec:
-    """Return how a server of the user's own configuration is started: in a folder of its own, `own`.
+    """Return how a user's server is started: in its own folder, `own`.
 
     Interpreters and package runners take options and code from the folder that they start in, and from those above it.
     A project's is that folder only where the definition says so and the project is trusted. Raises CodeloopError.
@@ -107,7 +107,7 @@ def _is_inside(folder: Path, project_folders: Sequence[Path]) -> bool:
 
 
 def _from_project(word: str, directory: Path) -> str:
-    """Return a word of a command; one that begins with a dot, as paths of the project do, as an absolute path."""
+    """Return a word of a command; a relative path starting with a dot becomes absolute."""
     return os.path.normpath(directory / word) if word in _HERE or word.startswith(("./", "../")) else word
 
 
@@ -152,7 +152,7 @@ class ServerProcess:
 
     @property
     def code(self) -> int | None:
-        """Its exit code (negative: the signal); None while it runs."""
+        """The exit code (negative: the signal); None while it runs."""
         return self._process.exited.result() if self._process.exited.done() else None
 
     async def wait_briefly(self, seconds: float) -> None:

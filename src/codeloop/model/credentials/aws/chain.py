@@ -1,4 +1,4 @@
-"""Amazon's row in the table of credentials that are no key."""
+"""Amazon's CloudChain."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING

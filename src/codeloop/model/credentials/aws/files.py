@@ -13,7 +13,7 @@ Section = dict[str, str]
 
 
 class AwsFiles(Struct, frozen=True):
-    """What both files say. A profile's values of the credentials file count before those of the other."""
+    """The contents of both files. A profile's values in the credentials file take precedence."""
 
     profiles: dict[str, Section]
     sessions: dict[str, Section]
@@ -27,7 +27,7 @@ def home_of(environment: Mapping[str, str]) -> Path | None:
 
 
 def profile_of(environment: Mapping[str, str]) -> str:
-    """Return the name of the profile that counts."""
+    """Return the name of the active profile."""
     return environment.get("AWS_PROFILE") or environment.get("AWS_DEFAULT_PROFILE") or "default"
 
 

@@ -1,4 +1,4 @@
-"""Where Amazon's credentials are, and which region they are for. Sends nothing."""
+"""Locates Amazon's credentials and their region. Sends nothing."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,7 +18,7 @@ _HYPERVISOR = (Path("/sys/devices/virtual/dmi/id/sys_vendor"), Path("/sys/class/
 
 
 def find(environment: Mapping[str, str]) -> str:
-    """Return where the credentials come from, in words; empty when there are none."""
+    """Return a description of the credentials' source; empty without any."""
     is_named = bool(environment.get("AWS_PROFILE"))
     if environment.get("AWS_ACCESS_KEY_ID") and environment.get("AWS_SECRET_ACCESS_KEY") and not is_named:
         return "AWS_ACCESS_KEY_ID"

@@ -1,4 +1,4 @@
-"""Signs requests to Amazon's services with keys that are kept until shortly before they expire."""
+"""Signs requests to Amazon's services with keys cached until shortly before they expire."""
 
 import asyncio
 import time
@@ -12,7 +12,7 @@ from codeloop.schema.bounds.cloud import CLOUD_EARLY
 
 
 class AwsSigner:
-    """Signs for one service in one region, both read from its address where they stand there."""
+    """Signs for one service in one region, both taken from its address if possible."""
 
     def __init__(self, environment: Mapping[str, str], url: str) -> None:
         host = urlsplit(url).hostname or ""

@@ -1,4 +1,4 @@
-"""Where the keys come from, one source after the other, in the order in which Amazon's own tools look."""
+"""The sources of keys, tried in the order of Amazon's own tools."""
 
 import asyncio
 import re
@@ -25,11 +25,11 @@ TASK = "http://169.254.170.2"
 TASK_HOSTS = frozenset({"169.254.170.2", "169.254.170.23", "fd00:ec2::23"})
 """Where containers of Amazon's may ask for credentials without encryption, beside the loopback address."""
 _TEXT = re.compile(r"<(AccessKeyId|SecretAccessKey|SessionToken|Expiration|Message)>([^<]*)</\1>")
-"""What is read of the token service's answers, which are XML."""
+"""Patterns for the token service's XML answers."""
 
 
 async def fetch_keys(environment: Mapping[str, str], region: str) -> AwsKeys:
-    """Return keys of the first source that has some. Raises `ModelUnavailable`, which says what to do."""
+    """Return keys from the first source that has some. Raises `ModelUnavailable`, which says what to do."""
     files = await asyncio.to_thread(read_files, environment)
     if not environment.get("AWS_PROFILE") and (keys := _variables(environment)) is not None:
         return keys

@@ -1,4 +1,4 @@
-"""Google's row in the table of credentials that are no key."""
+"""Google's CloudChain."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING

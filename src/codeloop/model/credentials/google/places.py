@@ -1,4 +1,4 @@
-"""Where Google's application default credentials are, and what they say of project and location. Sends nothing."""
+"""Locates Google's application default credentials, with project and location. Sends nothing."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,7 +19,7 @@ _PRODUCT = Path("/sys/class/dmi/id/product_name")
 
 
 def find_file(environment: Mapping[str, str]) -> Path | None:
-    """Return the file of the credentials: the one that is named, else the one that gcloud writes; None without one."""
+    """Return the credentials file: the configured one, else gcloud's; None without one."""
     if named := environment.get("GOOGLE_APPLICATION_CREDENTIALS", "").strip():
         return Path(named).expanduser()
     folder = environment.get("CLOUDSDK_CONFIG", "")
@@ -41,7 +41,7 @@ def has_metadata_service(environment: Mapping[str, str]) -> bool:
 
 
 def find(environment: Mapping[str, str]) -> str:
-    """Return where the credentials come from, in words; empty when there are none."""
+    """Return a description of the credentials' source; empty without any."""
     if (file := find_file(environment)) is not None:
         return str(file)
     return "the metadata service of this machine" if has_metadata_service(environment) else ""

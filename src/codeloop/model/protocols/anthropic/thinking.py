@@ -1,4 +1,4 @@
-"""When earlier thinking can go back to the service, and when it has to be left out. Pure."""
+"""Decides whether earlier thinking can be sent back to the service. Pure."""
 
 import re
 
@@ -11,7 +11,7 @@ REFUSED = re.compile(
     r"|expected [`'\"]?(?:thinking|redacted_thinking)|thinking.{0,80}must (?:match|remain|be passed back)",
     re.IGNORECASE | re.DOTALL,
 )
-"""What the service says of a thinking block that is not, byte for byte, what it once sent."""
+"""The service's error for a thinking block that differs from what it sent."""
 
 
 def is_refused(error: MessageError | None) -> bool:

@@ -17,7 +17,7 @@ def parameters_of(schema: JSON) -> JSON | None:
     """Return the schema of an object in Gemini's subset; None for one without properties, which is refused.
 
     References are put in place of what they name, unions become `anyOf` or `nullable`, a constant a list of one value.
-    What the subset can't say is left out: it is checked when a call comes.
+    What the subset can't express is left out: it is checked when a call comes.
     """
     converted = _Converter(schema).convert(plain_root(schema), (), 0)
     return converted if converted.get("properties") else None
