@@ -1,1 +1,1 @@
-"""Composition: App, Project, Runs."""
+"""Composition of the program: App (process), Project (directory), Runs (turns), and the handlers."""

@@ -1,4 +1,4 @@
-"""Everything that one process serves: projects by directory, opened when first asked for, closed when idle."""
+"""The projects of one process, by directory: opened at first use, closed when idle."""
 
 import asyncio
 import os
@@ -158,7 +158,7 @@ class App:
         self._watchers.append(is_watched)
 
     def look_at_followers(self) -> None:
-        """Have the files of those projects watched whose events somebody follows. Call when that has changed."""
+        """Watch the files of projects with followers. Call when followers have changed."""
         for project in self.projects:
             is_wanted = self._is_watched(project)
             if is_wanted != (project in self._watched):
@@ -169,7 +169,7 @@ class App:
         return any(is_watched(project.settings.place.directory) for is_watched in self._watchers)
 
     async def tidy(self) -> None:
-        """Close what nobody has asked for in a while, and what has finished its last turn."""
+        """Close projects unused for a while, and replaced ones that have finished their turns."""
         oldest = time.monotonic() - self.idle
         for project in {project for project in self._projects.values() if self._used.get(project, 0) <= oldest}:
             if not project.is_busy and not self._is_watched(project):
@@ -182,7 +182,7 @@ class App:
             await self.tidy()
 
     async def _make_room(self) -> None:
-        """Close the project that was asked for the longest time ago, of those that can be, when there are too many."""
+        """Close the least recently used project that can be closed, when there are too many."""
         while len(set(self._projects.values())) >= PROJECTS.value:
             free = [
                 project

@@ -1,4 +1,4 @@
-"""Files and resources that a prompt mentions: what a tool would have to ask for is asked for here too."""
+"""Checks permission for the files and resources that a prompt mentions, as a tool would."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,7 +26,7 @@ async def check_mentions(
 ) -> list[PartInput]:
     """Return the parts of a prompt; for a mentioned file that may not be read, a line that says so stands there.
 
-    A mention has a `source`: its place in the text. A file that a person attached by itself needs no question.
+    A mention has a `source`: its range in the text. A file attached by the user needs no question.
     """
     found: list[PartInput] = []
     for part in parts:

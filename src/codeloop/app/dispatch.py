@@ -1,4 +1,4 @@
-"""Which module carries out which operation; it is imported by the first request for one of its operations."""
+"""Dispatches operations to handlers, whose modules are imported at the first request."""
 
 import errno
 from functools import partial
@@ -184,7 +184,7 @@ ANSWERS: dict[str, Any] = {
     operation.CAPABILITIES.id: ExperimentalCapabilities(background_subagents=False),
     operation.CONSOLE.id: ConsoleState(console_managed_providers=[], switchable_org_count=0),
 }
-"""What is answered everywhere and always: there is no such thing here."""
+"""Operations with a constant answer."""
 
 DISK = {
     errno.ENOSPC: "There is no space on the disk",
@@ -192,11 +192,11 @@ DISK = {
     errno.EIO: "The disk failed",
     errno.EROFS: "The disk can only be read",
 }
-"""Errors that are the disk's, and not ours: what is said of them."""
+"""Errors of the disk -> their explanation."""
 
 
 def serve_extensions(project: Project) -> None:
-    """Carry out what the extensions of a project ask for from now on."""
+    """Start serving the operations that a project's extensions request."""
     hosts = project.workspace.made("ExtensionHosts")
     if hosts is not None and not hosts.operations.done():
         hosts.operations.set_result(partial(_for_extensions, project))

@@ -1,4 +1,4 @@
-"""What is asked of the process: operations of its own, and those of a project, which it finds first."""
+"""Dispatches a process's requests: its own operations, and those of a project, which it finds first."""
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path

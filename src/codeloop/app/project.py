@@ -1,4 +1,4 @@
-"""One directory that is worked in: its configuration, store, tools and turns, put together."""
+"""An open project: the configuration, store, tools and turns of one directory."""
 
 import asyncio
 import logging
@@ -215,7 +215,7 @@ class Project:
         return self._parts[make]
 
     def in_background(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do something beside everything else, at most until the project is closed."""
+        """Run background work, at most until the project is closed."""
         task = asyncio.create_task(work)
 
         async def end() -> None:
@@ -242,7 +242,7 @@ class Project:
         return bool(self._requests or turns or self.workspace.is_busy)
 
     def refresh(self) -> bool:
-        """Look whether the configuration has changed; return whether this project is no longer what it says.
+        """Check for a changed configuration; return whether this project must be reopened.
 
         Rules count at once, also for a turn that runs; everything else when the project is opened again. With a file
         that can't be used, everything stays as it is, and followers are told what is wrong with it.

@@ -1,4 +1,4 @@
-"""What a prompt brings along becomes parts of its message: text as it is, text files as a read that has been done."""
+"""Converts a prompt's attachments to parts of its message: text files become completed reads."""
 
 import base64
 import os

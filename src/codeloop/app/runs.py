@@ -1,4 +1,4 @@
-"""The turns that run in this process: at most one task a session."""
+"""The running turns of this process: at most one task for each session."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
@@ -44,7 +44,7 @@ class Rounds(Protocol):
 
 
 class SessionRun(Struct, weakref=True):
-    """What goes on in one session, in this process.
+    """The activity of one session in this process.
 
     `idle`, `running` once a prompt has woken it, `stopping` from an abort until what there was is stored, `restoring`
     while undo puts its files back. Beside that prompts are prepared before they are stored, and titles are made.

@@ -1,4 +1,4 @@
-"""What a project is opened with: what the process was started with, and the configuration that it read."""
+"""The settings of a project: the process's start parameters, and the merged configuration."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -30,7 +30,7 @@ from codeloop.tool.open_buffers import SaveBuffer
 
 
 class Startup(Struct, frozen=True, kw_only=True):
-    """What a process was started with. `trust`: treat the directory as trusted this once."""
+    """The start parameters of a process. `trust`: treat the directory as trusted this once."""
 
     directory: Path
     environment: Mapping[str, str] = struct_field(default_factory=lambda: dict(os.environ))

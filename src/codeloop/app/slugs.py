@@ -1,4 +1,4 @@
-"""Two words for a session, so that people can tell sessions apart."""
+"""Makes two-word names that distinguish sessions."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""The tools of a project, in the order in which models are told of them."""
+"""Builds the tools of a project, in the order in which models see them."""
 
 import os
 from collections import deque

@@ -1,1 +1,1 @@
-"""The Client protocol and its local implementation."""
+"""Clients of a project: in this process or over HTTP, and code shared by all user interfaces."""

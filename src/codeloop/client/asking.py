@@ -1,4 +1,4 @@
-"""Who asks a person something: which tool, for which subagent."""
+"""Finds which tool and subagent ask a question."""
 
 from contextlib import suppress
 

@@ -1,4 +1,4 @@
-"""What every client can do: two methods, so that two implementations can't drift apart."""
+"""The Client protocol: two methods, so that its implementations can't drift apart."""
 
 from collections.abc import AsyncIterator
 from typing import Protocol

@@ -1,4 +1,4 @@
-"""How a program reaches a server: with the credential that is known for it; and files that go along with a prompt."""
+"""Connects to a server with its known credential, and packs files sent with prompts."""
 
 import base64
 import mimetypes

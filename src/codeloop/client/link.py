@@ -1,4 +1,4 @@
-"""Whether a server answers: a person hears once that it went away, when it is tried again, and that it is back."""
+"""The state of the connection to a server, reported to the user: lost, retrying, back."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""What a prompt mentions with `@`: files, subagents and resources of MCP servers, made into parts of the prompt."""
+"""Finds a prompt's `@` mentions of files, subagents and MCP resources, and converts them to parts."""
 
 import mimetypes
 import os

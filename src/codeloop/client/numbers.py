@@ -1,4 +1,4 @@
-"""Durations, counts, costs, times, widths and how commands ended, as people read them."""
+"""Formats durations, counts, costs, times and exit codes for display."""
 
 import signal
 import unicodedata

@@ -1,4 +1,4 @@
-"""The file of a recording: checked before a model is asked, and never left incomplete under its name."""
+"""The file of a recording: checked before the first request, and renamed only when complete."""
 
 import fcntl
 import os

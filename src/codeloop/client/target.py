@@ -1,4 +1,4 @@
-"""What a user interface works with: a project in this process, or a directory of a server."""
+"""The target of a user interface: a project in this process, or a directory of a server."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Undo and redo of a session's last turn, and what they did to the files in words."""
+"""Undo and redo of a session's last turn, with a report on the files."""
 
 from collections.abc import Callable, Sequence
 

@@ -1,4 +1,4 @@
-"""The whole site as one ASGI application: routes, streams, and what stands before them."""
+"""The ASGI application: routes, event streams, and the guard in front of them."""
 
 from collections.abc import Sequence
 from pathlib import Path

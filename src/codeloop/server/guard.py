@@ -1,4 +1,4 @@
-"""What stands before every route: who may ask. Nothing of a body is read before the answer is yes."""
+"""The guard before every route: checks who may send a request, before its body is read."""
 
 import base64
 import binascii
@@ -49,7 +49,7 @@ Headers = list[tuple[bytes, bytes]]
 
 
 class AccessPolicy(Struct, frozen=True, kw_only=True):
-    """Who is let in. `names` are the hosts that a request may be for; `origins` other web pages that may ask.
+    """The access policy. `names`: the accepted Host names; `origins`: other web pages that may send requests.
 
     `literals`: any IP address is a good host too, for a server that other machines reach. `password` None: nobody
     needs a credential. `pages`: paths that anybody may read, the files of a web page.
@@ -65,7 +65,7 @@ class AccessPolicy(Struct, frozen=True, kw_only=True):
 
 
 class Refused(Exception):
-    """A request that is not let in. `message` goes to the client, None: an empty body."""
+    """A refused request. `message` goes to the client; None: an empty body."""
 
     def __init__(self, status: HTTPStatus, why: str, message: str | None = None, **headers: str) -> None:
         super().__init__(why)
@@ -111,7 +111,7 @@ class Guard:
         self._expected = _encode(f"{door.username}:{door.password}") if door.password is not None else None
 
     def end(self) -> None:
-        """Keep nobody waiting any longer."""
+        """End all waiting requests."""
         self._attempts.end()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

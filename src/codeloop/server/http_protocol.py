@@ -1,4 +1,4 @@
-"""HTTP with bounds on what uvicorn leaves open: the size of a request's head, and the time that it may take."""
+"""uvicorn's HTTP protocol with further limits: the size of a request's head, and its duration."""
 
 import asyncio
 from http import HTTPStatus

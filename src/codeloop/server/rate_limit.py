@@ -1,4 +1,4 @@
-"""Wrong passwords: whoever tries many waits for each."""
+"""Rate limit of wrong passwords, by address."""
 
 import asyncio
 import time
@@ -19,7 +19,7 @@ class _Tries:
 
 
 class Attempts:
-    """Remembers, by address, how many wrong passwords came lately."""
+    """Counts recent wrong passwords by address."""
 
     def __init__(self) -> None:
         self._tries: OrderedDict[str, _Tries] = OrderedDict()
@@ -45,7 +45,7 @@ class Attempts:
         return True
 
     def end(self) -> None:
-        """Let nobody wait any longer."""
+        """End all waits."""
         self._is_over.set()
 
     def _recent(self, address: str) -> _Tries:

@@ -1,4 +1,4 @@
-"""A request becomes the arguments of an operation; what does not fit is named by its place."""
+"""Parses requests into operations' arguments; an error names the wrong field."""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""What an operation gave, or why it was refused, becomes a response in the contract's shapes."""
+"""Converts operations' results and errors to responses in the contract's shapes."""
 
 import logging
 import re

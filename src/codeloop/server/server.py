@@ -1,4 +1,4 @@
-"""Listening: binds the socket, runs the site on it, and ends in order."""
+"""The running server: binds the socket, serves the site, and shuts down in order."""
 
 import asyncio
 import contextlib
@@ -45,7 +45,7 @@ class Unprotected(CodeloopError):
 
 
 class ListenOptions(Struct, frozen=True, kw_only=True):
-    """Where and for whom a server listens. Port 0: a free one. `password` None: nobody needs one.
+    """The address and access of a server. Port 0: a free one. `password` None: none needed.
 
     `is_port_free`: another port will do when that one is taken. `origins`: web pages from there may ask too, as
     `guard.origin_of` gives them. `pages`: a folder whose files are offered at `/`, the browser UI.

@@ -1,1 +1,1 @@
-"""What is looked at without changing anything: what a rule decides, and whether everything here works."""
+"""Read-only examination: what the rules decide about a call, and the checks of `codeloop doctor`."""

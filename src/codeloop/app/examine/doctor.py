@@ -1,4 +1,4 @@
-"""Whether everything works here, looked at without changing anything: what `codeloop doctor` prints."""
+"""Runs the checks of `codeloop doctor`, which change nothing."""
 
 import asyncio
 

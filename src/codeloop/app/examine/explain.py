@@ -1,4 +1,4 @@
-"""What would be decided about a call, found out by the tools themselves, which are stopped before they do anything."""
+"""Explains what would be decided about a call, by running the tools up to their permission questions."""
 
 import tempfile
 from collections.abc import AsyncGenerator
@@ -30,7 +30,7 @@ NEW = "ses_new"
 
 
 class ExplainedNeed(Wire):
-    """A need and what would become of it: the rule, where that is written, and what an "always" would remember."""
+    """A need and its verdict: the rule, where it is written, and what an "always" would remember."""
 
     permission: str
     patterns: list[str]
@@ -58,7 +58,7 @@ class Explanation(Wire):
 
 
 class Situation(Struct, frozen=True):
-    """In what a call is made: a new session, or like the one that is given, under its own profile or another."""
+    """The situation of a call: a new session, or one like the given, under its own profile or another."""
 
     agent: str
     session_id: str | None = None
@@ -102,7 +102,7 @@ async def explain(project: Project, situation: Situation, tool: str, arguments: 
 
 
 class _Explained(Exception):
-    """The tool has said what it needs for itself; next it would act."""
+    """The tool has stated all its needs; next it would act."""
 
 
 class _DryRun(CallContext):

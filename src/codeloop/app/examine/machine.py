@@ -1,4 +1,4 @@
-"""Whether this machine has what codeloop needs: programs, a terminal, a sandbox, room on the disk, proxies."""
+"""Checks of the machine: programs, terminal, sandbox, disk space, proxies."""
 
 import asyncio
 import os

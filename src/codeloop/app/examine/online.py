@@ -1,4 +1,4 @@
-"""What `codeloop doctor --online` tries: one short request to the model, and a start of each MCP server."""
+"""Checks of `codeloop doctor --online`: a short request to the model, and a start of each MCP server."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Whether what is configured here can work: the configuration itself, model and key, servers, extensions."""
+"""Checks of the setup: configuration, model and key, servers, extensions."""
 
 from collections.abc import Iterator
 from itertools import chain

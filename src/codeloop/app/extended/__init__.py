@@ -1,1 +1,1 @@
-"""What people add to a project, put in place: the tools of MCP servers, the tools and hooks of extensions."""
+"""Connects a project with its extensions: MCP servers' tools, extensions' tools and hooks."""

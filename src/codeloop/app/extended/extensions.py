@@ -1,4 +1,4 @@
-"""The extensions of a project: their hosts started as its configuration allows, their tools and hooks put in place."""
+"""The extensions of a project: starts their hosts as configured, and installs their tools and hooks."""
 
 import os
 import sys
@@ -35,7 +35,7 @@ FOLDER = "extensions"
 
 
 class ExtendedProject(HookedProject, Protocol):
-    """What of a project, `app.project.Project`, its extensions need."""
+    """The part of `app.project.Project` that extensions need."""
 
     @property
     def providers(self) -> Providers:
@@ -52,7 +52,7 @@ class ExtendedProject(HookedProject, Protocol):
         ...
 
     def in_background(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do something beside everything else, at most until it is closed."""
+        """Run background work, at most until it is closed."""
         ...
 
 
@@ -133,7 +133,7 @@ def code_of(file: Path, home: Path) -> list[Path]:
 
 
 def take_extensions(project: ExtendedProject) -> None:
-    """Put what extensions are known to offer in place of what they offered before, from the next request on."""
+    """Replace the extensions' offered tools and hooks by the currently known ones, from the next request on."""
     hosts = project.shared(hosts_of)
     tools, taken = hosts.tools(), project.shared(_keep_replaced_tools)
     origins = {tool: each.name for each in hosts.extensions for tool in tool_names_of(hosts.offers, each)}
@@ -177,7 +177,7 @@ async def _ask_about_config(project: ExtendedProject, hooks: Hooks, answer: Path
 
 
 def begin(project: ExtendedProject) -> None:
-    """Begin with the extensions of a project, which was opened just now."""
+    """Start the extensions of a newly opened project."""
     if isinstance(hooks := project.engine.hooks.runner, Hooks):
         hooks.timings = HookTimings(project.settings.home / FOLDER)
         project.engine.workspace.adopt(hooks.timings)

@@ -1,4 +1,4 @@
-"""What the extensions of a project are asked by, with what the rows of `hooks` need of it."""
+"""Builds the hooks of a project: its extensions' handlers, and the rows of `hooks`."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol, TypeVar
@@ -17,7 +17,7 @@ PROGRAMS = "programs"
 
 
 class HookedProject(Protocol):
-    """What of a project, `app.project.Project`, its hooks need."""
+    """The part of `app.project.Project` that hooks need."""
 
     @property
     def settings(self) -> ProjectSettings:

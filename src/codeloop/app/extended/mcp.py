@@ -18,7 +18,7 @@ from codeloop.tool.truncate import truncate
 from codeloop.workspace.workspace import Workspace
 
 _TAKEN = frozenset((*BUILTIN, *OWN, "batch", "skill", "websearch", "codesearch", "invalid"))
-"""Names that no server's tool can have, beside those that our rules are about."""
+"""Reserved names for servers' tools, besides those in our rules."""
 
 
 def table_of(

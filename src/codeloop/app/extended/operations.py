@@ -1,7 +1,7 @@
-"""Operations of the API that extensions ask for, carried out as those of any client, but none that leads them out.
+"""Runs API operations that extensions request, except those that would escape their sandbox.
 
-What a person does by a client needs no question: a file attached, a shell line, an answer. An extension in a sandbox
-is no person, so it gets nothing by the API that its sandbox keeps from it.
+A user's actions through a client need no permission: attaching files, shell lines, answers. A sandboxed extension is
+no user, so the API must not give it what its sandbox forbids.
 """
 
 from collections.abc import Sequence

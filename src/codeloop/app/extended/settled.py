@@ -1,4 +1,4 @@
-"""A project with what its extensions change of the configuration: waited for when it is opened, or before a turn."""
+"""Opens a project with its extensions' changes of the configuration, waiting for them at opening or before a turn."""
 
 from codeloop.app.dispatch import serve_extensions
 from codeloop.app.project import Project, keep_warnings, open_project

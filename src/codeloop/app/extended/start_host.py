@@ -1,4 +1,4 @@
-"""A host's program, started: outside of the sandbox of commands, or in it."""
+"""Starts the program of an extension host, in its own sandbox or in the commands'."""
 
 import asyncio
 from collections.abc import Callable, Mapping

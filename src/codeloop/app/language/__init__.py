@@ -1,1 +1,1 @@
-"""What follows an edit in a project: formatters and language servers, put together when the first file is edited."""
+"""Formatters and language servers of a project, set up when the first file is edited."""

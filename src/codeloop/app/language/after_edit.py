@@ -1,4 +1,4 @@
-"""What follows an edit in a project: its formatters, put together when the first file is edited."""
+"""Builds a project's AfterEdit: its formatters and diagnostics, set up at the first edit."""
 
 from collections.abc import Sequence
 from pathlib import Path

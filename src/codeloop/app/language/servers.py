@@ -1,4 +1,4 @@
-"""The language servers of a project: found and started as its configuration and its trust allow."""
+"""The language servers of a project: chosen and started by its configuration and trust."""
 
 import asyncio
 import os

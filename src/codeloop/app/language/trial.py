@@ -1,4 +1,4 @@
-"""Starts each language server that was found, to see whether it can be: a program may be there and not run."""
+"""Test-starts each found language server, since an installed program may not run."""
 
 import asyncio
 from collections.abc import Sequence

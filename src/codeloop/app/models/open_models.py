@@ -1,4 +1,4 @@
-"""Models as the loop opens them: each once, so that what an adapter remembers of a session's requests is kept."""
+"""Opens models for the loop, each once, so that adapters keep their per-session caches."""
 
 from collections.abc import Callable
 from typing import Protocol

@@ -1,1 +1,1 @@
-"""A session as a file that a person reads."""
+"""Exports of sessions: HTML, Markdown, trajectories."""

@@ -1,4 +1,4 @@
-"""What a session asks, as a form that the other side's person fills in, and what was filled in as an answer. Pure.
+"""Converts a session's questions to MCP forms, and filled-in forms to answers. Pure.
 
 A form never asks for a secret: it goes through a program that we don't know, and may end up before its model.
 """

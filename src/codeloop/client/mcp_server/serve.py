@@ -1,4 +1,4 @@
-"""The protocol's side of `codeloop mcp serve`: calls come in, reports go out, what a session asks is put to the client.
+"""The protocol side of `codeloop mcp serve`: handles calls, returns reports, passes questions to the client.
 
 Older versions of the protocol ask in a request of ours; the newest one gets a result that says what is asked, and
 calls again with the answer.

@@ -1,4 +1,4 @@
-"""What `codeloop mcp serve` offers: four tools, their parameters, and the report that each returns."""
+"""The four tools of `codeloop mcp serve`: their parameters, and the report that each returns."""
 
 from collections.abc import Callable
 from typing import Annotated, Any, Literal, get_args

@@ -1,4 +1,4 @@
-"""The sessions that were prompted through this server: what each is doing, what it asks, what it came to."""
+"""The sessions prompted through this server: state, open questions, and results."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -1,1 +1,1 @@
-"""What slash commands are called, and what they answer in every terminal."""
+"""Slash commands shared by all terminals: their names and their answers."""

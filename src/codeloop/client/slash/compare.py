@@ -1,4 +1,4 @@
-"""The same prompt on several models, each in a work tree of its own, and what came of it side by side."""
+"""Runs a prompt on several models, each in its own work tree, and compares the results."""
 
 import asyncio
 import time

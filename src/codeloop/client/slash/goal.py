@@ -1,4 +1,4 @@
-"""What stands behind `/goal`, and how a goal's end is told, in every terminal."""
+"""Parses the arguments of `/goal`, and describes a reached goal."""
 
 import shlex
 

@@ -1,4 +1,4 @@
-"""What a session costs, what fills its window, and which rules count, as lines of text for any terminal."""
+"""Formats reports as lines of text: cost, context, permissions, memory."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Which session waits for the user next: among all that this process or server can answer for."""
+"""Finds the next session that waits for the user, in this process or server."""
 
 from collections.abc import Collection
 

@@ -1,4 +1,4 @@
-"""Work trees as every user interface asks for them, and the words for them: what was merged, what would be lost."""
+"""The `/worktree` command for all user interfaces: its actions, and texts about merges and losses."""
 
 from codeloop.client.client import Client
 from codeloop.client.numbers import when

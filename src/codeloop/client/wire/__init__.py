@@ -1,1 +1,1 @@
-"""What an HTTP client sends and is answered: one origin, its connections, and its refusals."""
+"""The HTTP client's transport: one origin, its connections, and its errors."""

@@ -1,4 +1,4 @@
-"""A server's refusal becomes the exception that the same call raises in this process."""
+"""Converts a server's error response to the exception that a local call would raise."""
 
 from typing import Any, cast, get_args
 

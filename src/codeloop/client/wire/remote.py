@@ -1,4 +1,4 @@
-"""One server: its address, the credential that goes there and nowhere else, and the connections that are kept."""
+"""One server: its address, its credential, and kept connections."""
 
 from base64 import b64encode
 from collections.abc import AsyncGenerator, Callable, Mapping

@@ -1,4 +1,4 @@
-"""Our stdin and stdout as lines of a protocol: nothing else that is printed can get between them.
+"""A line protocol over stdin and stdout, undisturbed by other output.
 
 Both are read and written by threads that nobody waits for, so that neither a silent client nor one that reads nothing
 keeps the process from ending.

@@ -1,4 +1,4 @@
-"""Packs the data of models.dev into a catalog file; the file's layout is described in `codeloop.model.catalog.catalog`."""
+"""Packs the data of models.dev into a catalog file; the layout is in `codeloop.model.catalog.catalog`."""
 
 import zlib
 from collections.abc import Iterator

@@ -1,1 +1,1 @@
-"""What the server does for pages in a browser: their files, and how a browser signs in."""
+"""The browser UI's files, and sign-in of browsers."""

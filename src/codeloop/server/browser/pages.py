@@ -1,4 +1,4 @@
-"""The routes of the browser UI: its files, which need no credential, and the two by which a browser signs in."""
+"""The routes of the browser UI: its files, which need no credential, and two for signing in."""
 
 import gzip
 import mimetypes

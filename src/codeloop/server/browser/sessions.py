@@ -1,4 +1,4 @@
-"""How a browser signs in: one-time links, and the signed sessions that they are exchanged for."""
+"""Sign-in of browsers: one-time links, and the signed sessions that they are exchanged for."""
 
 import hmac
 import secrets
@@ -12,7 +12,7 @@ from codeloop.schema.bounds.browser import BROWSER_LINK, BROWSER_LINKS, BROWSER_
 
 
 class BrowserSession(Struct, frozen=True):
-    """What a browser gets: `cookie` (which no script reads) and `key`, which the page sends with each request.
+    """A browser's session: `cookie` (HttpOnly) and `key`, which the page sends with each request.
 
     Cookies of one host are sent to every port of it, so a cookie alone lets nobody in; a key alone neither.
     """

@@ -1,4 +1,4 @@
-"""Where a client stands in the events: what the `id:` lines of a stream say, and what a client sends to go on."""
+"""Cursors of event streams: the `id:` of events, which a client sends to resume."""
 
 import re
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The hub: follows every open store once, and hands each event, serialised once, to all who read it."""
+"""The hub: follows every open store once, and passes each event, serialised once, to all readers."""
 
 import asyncio
 import logging
@@ -30,7 +30,7 @@ log = logging.getLogger("codeloop.server")
 
 _encode = msgspec.json.Encoder().encode
 _TURN = 500
-"""Events handed out before others have their turn."""
+"""How many events are passed on before other tasks run."""
 
 
 class Source:
@@ -98,11 +98,11 @@ class Hub:
 
     @property
     def is_full(self) -> bool:
-        """Return whether nobody more is taken in."""
+        """Return whether no more readers are accepted."""
         return self._is_closed or len(self._readers) >= SERVER_STREAMS.value
 
     def enter(self, reader: Reader, position: Position | None, *, is_lost: bool = False) -> None:
-        """Take a reader in; from now on nothing passes it by.
+        """Add a reader, which gets all events from now on.
 
         `position`: what it has seen; None: it begins with now. `is_lost`: it has seen something, nobody knows what.
         Raises StoreError.
@@ -137,7 +137,7 @@ class Hub:
                 task.cancel()
 
     async def close(self) -> None:
-        """End every stream, and take nobody more in."""
+        """End every stream, and accept no more readers."""
         self._is_closed = True
         for reader in list(self._readers):
             self.leave(reader)

@@ -1,4 +1,4 @@
-"""A reader: one client's stream, and what waits to be written to it."""
+"""A reader: one client's stream, and its queue."""
 
 import asyncio
 from collections import deque
@@ -22,7 +22,7 @@ class Reader:
         self.project = project
         self._beat = beat
         self.at: Position = {}
-        """What it has seen when it becomes live."""
+        """Its position when it becomes live."""
         self.is_live = False
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._frames: deque[bytes] = deque()

@@ -1,4 +1,4 @@
-"""The errors of the document: what a refused request is answered with."""
+"""The error responses of the OpenAPI document."""
 
 from codeloop.schema.limits import SERVER_BODY
 from codeloop.server.openapi.schemas import Schema, reference

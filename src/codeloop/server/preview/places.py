@@ -1,4 +1,4 @@
-"""Files, terminals and waiting questions of the preview."""
+"""Handlers of the preview: files, terminals and waiting questions."""
 
 import asyncio
 import mimetypes

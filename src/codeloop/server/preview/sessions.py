@@ -1,4 +1,4 @@
-"""Sessions of the preview: listed, made, prompted, taken back."""
+"""Handlers of the preview: sessions (list, create, prompt, revert)."""
 
 import asyncio
 import base64

@@ -1,4 +1,4 @@
-"""What a user says of a project (its name, icon and commands), and where its further work trees are; by its folder."""
+"""A project's details set by the user (name, icon, commands), and the folder of its further work trees."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A server of the person's own: asked for its models, and put into their configuration."""
+"""The user's own model server: lists its models, and adds it to the configuration."""
 
 import asyncio
 import re

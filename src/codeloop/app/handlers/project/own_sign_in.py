@@ -1,4 +1,4 @@
-"""Signing in without a plugin: a key, what a cloud's address is made of, or a code typed on the service's page."""
+"""Sign-in without a plugin: a key, a cloud's settings, or a code typed on the service's page."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping

@@ -1,4 +1,4 @@
-"""Questions that wait for an answer."""
+"""Handlers of permission questions, rules and grants."""
 
 from codeloop.app.handlers import handles
 from codeloop.app.project import Project
@@ -76,7 +76,7 @@ async def in_force(project: Project, args: PermissionQuery) -> PermissionsInForc
 
 @handles(operation.PERMISSION_REVOKE)
 async def revoke(project: Project, args: RevokeGrant) -> bool:
-    """Take an "always" back. Raises OperationError when there is none of that id."""
+    """Revoke an "always" grant. Raises OperationError when there is none of that id."""
     if all(grant.id != args.grant_id for grant in project.store.permissions.grants()):
         raise OperationError("NotFoundError", f"Nothing is always allowed under {args.grant_id}.")
     project.store.permissions.revoke([args.grant_id])

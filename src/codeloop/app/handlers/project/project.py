@@ -1,4 +1,4 @@
-"""Where a project is, and which others there are."""
+"""Handlers of projects: the current one, and all known ones."""
 
 import asyncio
 from contextlib import closing, suppress

@@ -1,4 +1,4 @@
-"""What the model asks a person."""
+"""Handlers of the model's questions to the user."""
 
 from codeloop.app.handlers import handles
 from codeloop.app.project import Project

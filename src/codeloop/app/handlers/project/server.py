@@ -1,4 +1,4 @@
-"""What a client asks of the process, not of one project."""
+"""Handlers of the process: health, and reloading directories."""
 
 from pathlib import Path
 

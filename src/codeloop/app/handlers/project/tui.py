@@ -1,4 +1,4 @@
-"""What a client has an attached terminal UI do."""
+"""Handlers that control an attached terminal UI."""
 
 from collections.abc import Awaitable, Callable
 

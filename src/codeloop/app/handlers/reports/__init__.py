@@ -1,1 +1,1 @@
-"""What clients ask about a session as a whole."""
+"""Handlers of reports on sessions: context, cost, search, statistics."""

@@ -1,4 +1,4 @@
-"""What fills the window of a session's model, by part."""
+"""Reports what fills a session's context window, by part."""
 
 import re
 from collections.abc import Iterator

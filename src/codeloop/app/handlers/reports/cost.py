@@ -1,4 +1,4 @@
-"""What one session has used, its subagents with it."""
+"""Reports the usage of one session with its subagents."""
 
 import asyncio
 from collections import defaultdict

@@ -1,4 +1,4 @@
-"""Where the sessions of all projects are stored, and which of them are a project's own."""
+"""Locates the session databases of all projects."""
 
 from pathlib import Path
 

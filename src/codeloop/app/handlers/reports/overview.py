@@ -1,4 +1,4 @@
-"""How the sessions of all projects on this machine stand."""
+"""Reports the states of the sessions of all projects on this machine."""
 
 import asyncio
 from contextlib import closing, suppress

@@ -1,4 +1,4 @@
-"""A session as it may be shown to others: what its reader sees, without secrets."""
+"""Prepares a session for sharing: what its reader sees, without secrets."""
 
 import asyncio
 import re
@@ -85,7 +85,7 @@ def _visible(project: Project, session: Session) -> list[MessageWithParts]:
 
 
 class _Cleaner:
-    """Takes out of sessions what is nobody's business. `home`: the home directory, "" for none."""
+    """Removes private data from sessions. `home`: the home directory, "" for none."""
 
     def __init__(self, hider: SecretHider, home: str) -> None:
         self._hider = hider

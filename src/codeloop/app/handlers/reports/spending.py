@@ -1,4 +1,4 @@
-"""The budgets of the configuration: what was spent of each, and which one bounds a turn."""
+"""The configured budgets: what was spent of each, and which one limits a turn."""
 
 import asyncio
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Stopping what all processes of this user work on: servers, terminals and runs, of every project."""
+"""Stops the turns of all processes of this user: servers, terminals and runs, of every project."""
 
 import asyncio
 import time

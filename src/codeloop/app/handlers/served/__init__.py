@@ -1,4 +1,4 @@
-"""Handlers of what only clients of a server ask for, and which module carries out which operation."""
+"""Handlers that only a server's clients use, and the table of their modules."""
 
 from codeloop.schema import server_operation as operation
 from codeloop.schema.operation import AnyOperation

@@ -1,4 +1,4 @@
-"""How a project is shown, and repositories that are made for projects."""
+"""Handlers that change a project's details, and create its repository."""
 
 import asyncio
 

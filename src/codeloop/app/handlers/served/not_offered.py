@@ -1,4 +1,4 @@
-"""What the contract asks of a server and this one does not do, each with the reason; what is always the same."""
+"""Operations of the contract that this server refuses, each with the reason, or answers with a constant."""
 
 from typing import NoReturn
 

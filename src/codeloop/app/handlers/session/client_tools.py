@@ -1,4 +1,4 @@
-"""Tools that a client brings along: it offers them to a session, and carries out what the model calls."""
+"""Handlers of clients' tools: offering them to a session, and answering calls."""
 
 from codeloop.app.handlers import handles
 from codeloop.app.project import Project

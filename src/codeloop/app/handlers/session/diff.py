@@ -1,4 +1,4 @@
-"""What a session changed in files."""
+"""Handler of a session's file changes."""
 
 from collections.abc import Sequence
 

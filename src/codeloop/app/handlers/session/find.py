@@ -1,4 +1,4 @@
-"""Finding a text in one session: in prompts, answers, thinking, and what tools were given and gave."""
+"""Finds a text in one session: in prompts, answers, thinking, and tools' inputs and outputs."""
 
 import asyncio
 import re

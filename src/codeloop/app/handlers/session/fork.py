@@ -1,4 +1,4 @@
-"""Copies of sessions: the same messages under new ids, in a session of their own."""
+"""Forks sessions: copies messages under new ids into a new session."""
 
 import re
 from collections.abc import Callable, Sequence

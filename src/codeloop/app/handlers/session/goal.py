@@ -1,4 +1,4 @@
-"""A prompt that has a goal: the rounds of its turn, and what clients are told at its end."""
+"""Prompts with a goal: the rounds of the turn, and the outcome for clients."""
 
 from codeloop.agent.answer.goal.rounds import GoalRounds, check_goal, describe_goal
 from codeloop.app.project import Project

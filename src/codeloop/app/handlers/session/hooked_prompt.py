@@ -1,4 +1,4 @@
-"""Prompts and commands as extensions leave them, and sessions that begin and end. Loaded only when one wants to."""
+"""Runs extensions' hooks on prompts, commands, and sessions' start and end. Imported only if there are such hooks."""
 
 import asyncio
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Sessions from files: our own export and the reference's, read with care, stored whole or not at all."""
+"""Imports sessions from files (our export and the reference's): validated, and stored completely or not at all."""
 
 import re
 from collections.abc import Sequence

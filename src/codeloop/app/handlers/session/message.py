@@ -1,4 +1,4 @@
-"""Messages and parts: pages, and changes by hand, which a running turn allows for waiting prompts alone."""
+"""Handlers of messages and parts: pages, and edits, which during a turn only queued prompts allow."""
 
 import base64
 import binascii

@@ -1,4 +1,4 @@
-"""Prompts: what a person says becomes a stored message, and the session's turn is woken."""
+"""Handlers of prompts: store the message, and wake the session's turn."""
 
 import asyncio
 import re

@@ -1,4 +1,4 @@
-"""Undo and redo: takes a session and the files that its agent changed back to a message, and forward again."""
+"""Undo and redo: moves a session and its agent's file changes back to a message, and forward again."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
@@ -37,7 +37,7 @@ from codeloop.workspace.snapshot.tree_diff import TreeChange, lookup, overlaid
 
 
 class _Plan(Struct, frozen=True):
-    """What a move in the conversation means for the files. `snapshot`: the tree from before the first undo."""
+    """The file changes for a move in the conversation. `snapshot`: the tree from before the first undo."""
 
     snapshot: str
     moves: tuple[Restoration, ...]

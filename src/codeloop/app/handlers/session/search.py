@@ -1,4 +1,4 @@
-"""Searching what was said: newest sessions first, in slices, so that nothing else waits for it."""
+"""Searches all sessions, newest first, in slices that do not block the loop."""
 
 import asyncio
 import time

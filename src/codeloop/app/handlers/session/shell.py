@@ -1,4 +1,4 @@
-"""A command line that a person runs: a message of theirs and a call of the tool bash, so that the model sees both."""
+"""The user's own shell commands: stored as a message and a call of the tool bash, so that the model sees both."""
 
 import asyncio
 
@@ -66,7 +66,7 @@ async def shell(project: Project, args: RunShell) -> MessageWithParts:
 
 
 class _OwnContext(CallContext):
-    """What a command touches that a person runs: they need nobody's permission."""
+    """The context of a user's own command, which needs no permission."""
 
     async def ask(self, *_needs: Need) -> bool:
         """Return that nobody was asked: it is their own command."""

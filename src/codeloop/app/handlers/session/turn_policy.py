@@ -1,4 +1,4 @@
-"""What bounds a turn: the limits of its prompt, of its agent and of the configuration."""
+"""The limits of a turn: from its prompt, its agent and the configuration."""
 
 from collections.abc import Iterable
 from contextlib import suppress

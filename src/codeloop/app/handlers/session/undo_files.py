@@ -1,4 +1,4 @@
-"""Undo and redo of single files: what a turn did to them is taken back or done again; the conversation stays."""
+"""Undo and redo of a turn's changes to single files; the conversation stays."""
 
 import os
 from collections.abc import Mapping, Sequence

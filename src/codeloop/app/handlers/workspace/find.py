@@ -1,4 +1,4 @@
-"""Searches: what is in files, and what they are called."""
+"""Handlers of searches in files and for file names."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""What git says of the work tree."""
+"""Handlers of version control: branches, changed files, diffs."""
 
 import asyncio
 

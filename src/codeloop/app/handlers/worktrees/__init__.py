@@ -1,1 +1,1 @@
-"""Handlers of further work trees: made, looked at, merged, removed; and the reference's other name for them: copies."""
+"""Handlers of further work trees (the reference also calls them copies): create, inspect, merge, remove."""

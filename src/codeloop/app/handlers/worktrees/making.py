@@ -1,4 +1,4 @@
-"""Work trees made, listed and named."""
+"""Creates, lists and names work trees."""
 
 import asyncio
 import os

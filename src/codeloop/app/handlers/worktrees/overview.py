@@ -1,4 +1,4 @@
-"""What there is of work trees, and what they changed."""
+"""Overviews of work trees, and their changes."""
 
 import asyncio
 from typing import Literal

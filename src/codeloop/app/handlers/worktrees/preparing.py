@@ -1,4 +1,4 @@
-"""What a new work tree gets besides tracked files: ignored files by rule, submodules, trust, and set-up commands."""
+"""Prepares a new work tree: copies ignored files by rule, submodules, trust, and runs set-up commands."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""Work trees removed, set back and merged, so that nothing that is in one is lost."""
+"""Removes, resets and merges work trees without losing their contents."""
 
 import asyncio
 import shutil
