@@ -83,9 +83,9 @@ async def open_project(
 
 async def _spawn(engine: Engine, call: ToolPart, task: Subtask, report: Callable[[JSON], None]) -> SubtaskResult:
     """Run a subagent; what that takes is loaded with the first."""
-    from codeloop.agent.subagent.spawn import spawn
+    from codeloop.agent.subagent.spawn import run_subagent
 
-    return await spawn(engine, call, task, report)
+    return await run_subagent(engine, call, task, report)
 
 
 async def _prune_scratch(scratch: Path) -> None:

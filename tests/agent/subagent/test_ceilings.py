@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from codeloop.agent.subagent.ceilings import WITHIN, Ceiling, with_ceilings
-from codeloop.agent.subagent.spawn import spawn
+from codeloop.agent.subagent.spawn import run_subagent
 from codeloop.app.handlers.session.fork import fork
 from codeloop.app.handlers.session.session import update
 from codeloop.model.testing.script import ScriptedAnswer
@@ -105,7 +105,7 @@ async def test_the_agent_that_called_holds_whatever_the_session_becomes(tmp_path
         store.append(updated(replace(store.session(it.session_id), agent="plan", model=model)))
         await it.prompt(agent="plan")
         planned = next(e.info for e in it.view().entries if isinstance(e.info, AssistantMessage))
-        done = await spawn(it.project.engine, call_of(it, planned.id), task(), lambda _: None)
+        done = await run_subagent(it.project.engine, call_of(it, planned.id), task(), lambda _: None)
         child = store.session(done.session_id)
         edit = Need(permission="edit", patterns=("src/a.py",))
         assert verdict(it, child, edit) == 2
@@ -113,7 +113,7 @@ async def test_the_agent_that_called_holds_whatever_the_session_becomes(tmp_path
         assert verdict(it, child, edit) == 2
         built = replace(planned, id=new_id("msg"), agent="build")
         store.append(message_updated(built))
-        resumed = await spawn(it.project.engine, call_of(it, built.id), task(child.id), lambda _: None)
+        resumed = await run_subagent(it.project.engine, call_of(it, built.id), task(child.id), lambda _: None)
         assert resumed.session_id == child.id
         assert verdict(it, store.session(child.id), edit) == 0
 

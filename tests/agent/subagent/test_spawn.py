@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.agent.subagent.spawn import spawn
+from codeloop.agent.subagent.spawn import run_subagent
 from codeloop.model.chat import ModelInfo, Prices
 from codeloop.model.testing.script import Count, ScriptedAnswer
 from codeloop.schema.api.session_inputs import Prompt, TextPartInput
@@ -52,7 +52,7 @@ def child_calls(it: Rig) -> list[ToolPart]:
 async def test_a_task_is_done_in_a_child_session_and_its_last_words_come_back(tmp_path: Path) -> None:
     async with rig(tmp_path, [calls(call("glob", pattern="*")), FOUND], info=INFO) as it:
         with_model(it)
-        done = await spawn(it.project.engine, parent_call(it), TASK, lambda _: None)
+        done = await run_subagent(it.project.engine, parent_call(it), TASK, lambda _: None)
         (child,) = children(it)
         assert (done.session_id, done.text) == (child.id, "Found it in a.py.")
         assert child.title == "look around (@general subagent)"
@@ -68,10 +68,12 @@ async def test_the_files_that_a_child_changed_are_named_with_its_last_words(tmp_
     async with rig(tmp_path, [calls(*made), FOUND, FOUND], info=INFO) as it:
         (it.work / "a.py").write_text("x\n")
         with_model(it)
-        done = await spawn(it.project.engine, parent_call(it), TASK, lambda _: None)
+        done = await run_subagent(it.project.engine, parent_call(it), TASK, lambda _: None)
         assert done.text == "Found it in a.py.\n\nFiles changed: a.py, sub/b.py, sub/c.py"
         again = replace(TASK, session_id=done.session_id)
-        assert (await spawn(it.project.engine, parent_call(it), again, lambda _: None)).text == "Found it in a.py."
+        assert (
+            await run_subagent(it.project.engine, parent_call(it), again, lambda _: None)
+        ).text == "Found it in a.py."
 
 
 async def test_what_a_child_costs_is_added_to_its_parent(tmp_path: Path) -> None:
@@ -98,7 +100,7 @@ async def test_a_child_is_denied_what_its_parents_session_is_denied(tmp_path: Pa
         one = it.project.store.session(it.session_id)
         denial = PermissionRule(permission="bash", pattern="*", action="deny")
         it.project.store.append(updated(replace(one, permission=[denial])))
-        await spawn(it.project.engine, parent_call(it), TASK, lambda _: None)
+        await run_subagent(it.project.engine, parent_call(it), TASK, lambda _: None)
         denied, allowed = child_calls(it)
         assert "Permission denied" in result(denied)
         assert isinstance(allowed.state, ToolStateCompleted)
@@ -110,7 +112,7 @@ async def test_a_child_is_denied_what_its_parents_agent_is_denied(tmp_path: Path
     settings = {"build": {"permission": {"bash": {"touch *": "deny"}}}}
     async with rig(tmp_path, script, info=INFO, agent=settings) as it:
         with_model(it)
-        await spawn(it.project.engine, parent_call(it), TASK, lambda _: None)
+        await run_subagent(it.project.engine, parent_call(it), TASK, lambda _: None)
         assert "Permission denied" in result(child_calls(it)[0])
         assert not (it.work / "x").exists()
 
@@ -119,12 +121,12 @@ async def test_a_child_that_is_taken_up_again_is_bound_by_what_its_parent_is_den
     script = [FOUND, calls(call("bash", command="touch x")), DONE]
     async with rig(tmp_path, script, info=INFO) as it:
         with_model(it)
-        first = await spawn(it.project.engine, parent_call(it), TASK, lambda _: None)
+        first = await run_subagent(it.project.engine, parent_call(it), TASK, lambda _: None)
         one = it.project.store.session(it.session_id)
         denial = PermissionRule(permission="bash", pattern="*", action="deny")
         it.project.store.append(updated(replace(one, permission=[denial])))
         again = Subtask(agent="general", description="d", prompt="More.", session_id=first.session_id)
-        second = await spawn(it.project.engine, parent_call(it), again, lambda _: None)
+        second = await run_subagent(it.project.engine, parent_call(it), again, lambda _: None)
         assert second.session_id == first.session_id
         assert len(children(it)) == 1
         assert not (it.work / "x").exists()
@@ -144,7 +146,7 @@ async def test_a_task_that_can_not_be_started_says_why(tmp_path: Path, task: Sub
     async with rig(tmp_path, [], info=INFO) as it:
         with_model(it)
         with pytest.raises(ToolFailure, match=words):
-            await spawn(it.project.engine, parent_call(it), task, lambda _: None)
+            await run_subagent(it.project.engine, parent_call(it), task, lambda _: None)
         assert children(it) == []
 
 

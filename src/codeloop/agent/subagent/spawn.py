@@ -31,7 +31,7 @@ from codeloop.tool.tool import Subtask, SubtaskResult, ToolFailure
 NO_NESTING = PermissionRule(permission="task", pattern="*", action="deny")
 
 
-async def spawn(engine: Engine, call: ToolPart, task: Subtask, report: Callable[[JSON], None]) -> SubtaskResult:
+async def run_subagent(engine: Engine, call: ToolPart, task: Subtask, report: Callable[[JSON], None]) -> SubtaskResult:
     """Run an agent on a task in a child session until it stops; its cost is added to the parent's.
 
     Its messages stay in its session, whatever happens to the call that waits for it.
