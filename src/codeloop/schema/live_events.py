@@ -1,4 +1,4 @@
-"""Live events: what clients are told and nothing stores. Those of a session, of a directory, of the server."""
+"""Live events, which are sent to clients and never stored: of a session, a directory, the server."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""Permissions as data: rules, what a tool needs, and the question that a person is asked."""
+"""Permissions as data: rules, tools' needs, and the questions to the user."""
 
 from pathlib import Path
 from typing import Literal, get_args

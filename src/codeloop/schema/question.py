@@ -1,4 +1,4 @@
-"""Questions that the model asks a person, and what every client sees of them."""
+"""The model's questions to the user, as clients see them."""
 
 import re
 

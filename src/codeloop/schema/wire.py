@@ -1,4 +1,4 @@
-"""The one Struct that everything on the wire, on disk and in an event derives from."""
+"""The base Struct of everything on the wire, on disk and in events."""
 
 from typing import Annotated, Any, dataclass_transform
 

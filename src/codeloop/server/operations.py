@@ -1,4 +1,4 @@
-"""All operations that a server answers, and those that it answers with something else than JSON."""
+"""The table of all operations of a server, and those answered with something other than JSON."""
 
 from codeloop.schema.operation import OPERATIONS, AnyOperation
 from codeloop.schema.server_operation import SERVER_OPERATIONS, VCS_DIFF_RAW

@@ -1,4 +1,4 @@
-"""A row of the table of language servers: data, in `servers.json`."""
+"""A row of the table of language servers in `servers.json`."""
 
 from pathlib import Path
 from typing import Any, Literal

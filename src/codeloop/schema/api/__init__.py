@@ -1,1 +1,1 @@
-"""What the operations take and return, beyond what is stored."""
+"""Arguments and results of operations, besides stored types."""

@@ -1,4 +1,4 @@
-"""A goal that a prompt is to reach, and how far it came."""
+"""The goal of a prompt, and its outcome."""
 
 from typing import Literal
 

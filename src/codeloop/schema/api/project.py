@@ -1,4 +1,4 @@
-"""The project that a client works in: where it is, what git says of it, what of its surroundings is known."""
+"""Types of projects: locations, status, MCP and language servers, memory."""
 
 from typing import Any, Literal
 

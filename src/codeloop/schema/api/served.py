@@ -1,4 +1,4 @@
-"""What only clients of a server ask for: patches, global settings, sessions of all projects, and the like."""
+"""Types of operations that only a server's clients use: patches, global settings, all sessions."""
 
 from typing import Any, Literal
 

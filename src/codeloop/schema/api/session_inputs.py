@@ -1,4 +1,4 @@
-"""What is said to a session: prompts, commands, answers to questions; and how a turn ended."""
+"""Inputs of a session: prompts, commands, answers to questions; and the end of a turn."""
 
 from collections.abc import Sequence
 from typing import Annotated, Literal

@@ -1,4 +1,4 @@
-"""What clients ask about one session: where a text stands in it, what fills the window of its model."""
+"""Reports on sessions: found texts, context, cost, permissions, states."""
 
 from typing import Annotated, Literal
 

@@ -1,4 +1,4 @@
-"""What is asked of stored sessions, and the answers: lists, pages, copies, searches, sums, imports."""
+"""Requests on stored sessions, and their results: lists, pages, forks, searches, statistics, imports."""
 
 from base64 import b64encode
 from typing import Annotated, Any, Literal

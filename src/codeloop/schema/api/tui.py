@@ -1,4 +1,4 @@
-"""What a client sends to an attached terminal UI."""
+"""Messages from clients to an attached terminal UI."""
 
 from typing import Literal
 

@@ -1,1 +1,1 @@
-"""More rows of the table in `limits.py`, a module for each room that few runs load."""
+"""Further limits, a module for each room that few runs import; see `limits.py`."""

@@ -1,4 +1,4 @@
-"""What bounds runs that no person follows: programs that send messages, schedules, jobs of hosts, benchmarks."""
+"""Limits of unattended runs: schedules, CI jobs, benchmarks, programs that send messages."""
 
 from codeloop.kit.limit import Limit
 

@@ -1,4 +1,4 @@
-"""Bounds of how browsers sign in."""
+"""Limits of browsers' sign-in."""
 
 from codeloop.kit.limit import Limit
 

@@ -1,4 +1,4 @@
-"""Bounds of the credentials of clouds, and of what services of models say of their limits."""
+"""Limits of cloud credentials, and of model services' rate-limit waits."""
 
 from codeloop.kit.limit import Limit
 

@@ -1,4 +1,4 @@
-"""What bounds `codeloop doctor`."""
+"""Limits of `codeloop doctor`."""
 
 from codeloop.kit.limit import Limit
 

@@ -1,4 +1,4 @@
-"""What bounds the work with an editor."""
+"""Limits of the work with an editor."""
 
 from codeloop.kit.limit import Limit
 

@@ -1,4 +1,4 @@
-"""What bounds extensions, their processes and tools of clients."""
+"""Limits of extensions, their processes, and clients' tools."""
 
 from codeloop.kit.limit import Limit
 

@@ -1,4 +1,4 @@
-"""What bounds formatters, watching and language servers."""
+"""Limits of formatters, file watching and language servers."""
 
 from codeloop.kit.limit import Limit
 

@@ -1,4 +1,4 @@
-"""What bounds the programs that look at a project for us."""
+"""Limits of the programs that inspect a project for us."""
 
 from codeloop.kit.limit import Limit
 

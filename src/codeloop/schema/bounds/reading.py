@@ -1,4 +1,4 @@
-"""What bounds outlines and searches."""
+"""Limits of outlines and searches."""
 
 from codeloop.kit.limit import Limit
 

@@ -1,4 +1,4 @@
-"""What bounds sandboxed commands and what they leave."""
+"""Limits of sandboxed commands and the files that they leave."""
 
 from codeloop.kit.limit import Limit
 

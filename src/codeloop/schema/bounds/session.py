@@ -1,4 +1,4 @@
-"""What bounds sessions."""
+"""Limits of sessions."""
 
 from codeloop.kit.limit import Limit
 

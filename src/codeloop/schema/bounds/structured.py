@@ -1,4 +1,4 @@
-"""What bounds answers as JSON of a given schema."""
+"""Limits of answers as JSON of a given schema."""
 
 from codeloop.kit.limit import Limit
 

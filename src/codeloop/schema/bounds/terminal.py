@@ -1,4 +1,4 @@
-"""What bounds the terminals of clients."""
+"""Limits of clients' terminals."""
 
 from codeloop.kit.limit import Limit
 

@@ -1,4 +1,4 @@
-"""What bounds the terminal UI."""
+"""Limits of the terminal UI."""
 
 from codeloop.kit.limit import Limit
 

@@ -1,4 +1,4 @@
-"""The rounds of a goal: each time the model stops, the checks run; it is sent back to work until they pass.
+"""Rounds of work on a goal: each time the model stops, the checks run; until they pass, it must continue.
 
 What the model says counts for nothing. A check counts when codeloop has run it after the last edit, it exits with 0,
 the files that it consists of are as they were, and it runs as many tests as before the work began.
@@ -34,7 +34,7 @@ _COMMAND = 200  # characters of one that a message names
 _NAMED = 20
 """Changed files that a message names."""
 _GOES_ON = frozenset(("done", "length"))
-"""Ends of the model's work after which it is sent on."""
+"""Reasons of a stop after which the model must continue."""
 FIRST_RUN = "The checks run once before the work begins, so that it is known how many tests there are."
 NO_CHECK = "no check was run"
 WORDS = """<system-reminder>Work until this goal is reached; nobody is there to take over what you leave.
@@ -50,7 +50,7 @@ NOT_YET = (
 
 
 def describe_goal(goal: Goal) -> str:
-    """Return what the model is told of a goal beside the user's words."""
+    """Return the instructions about a goal that are added to the user's prompt."""
     commands = ", ".join(f"`{command}`" for command in goal.checks)
     they = "it" if len(goal.checks) == 1 else "they all"
     how = BY_CHECKS.format(commands=commands, they=they) if goal.checks else BY_JUDGE
@@ -61,7 +61,7 @@ def describe_goal(goal: Goal) -> str:
 
 
 def check_goal(goal: Goal, root: Path) -> str:
-    """Return why a goal can't be worked for; "": it can."""
+    """Return why a goal can't be accepted; "": it can."""
     if len(goal.checks) > GOAL_CHECKS.value:
         return f"A goal has at most {GOAL_CHECKS.value} checks: put several into one command."
     if any(not check.strip() or "\0" in check for check in goal.checks):
@@ -74,14 +74,14 @@ def check_goal(goal: Goal, root: Path) -> str:
 
 
 class ChecksLook(Struct, frozen=True):
-    """What a look at the checks found: what each gave, and what is missing, a phrase each."""
+    """The outcome of one run of the checks: each result, and what is missing, a phrase each."""
 
     checks: list[GoalCheck]
     left: list[str]
 
 
 class GoalRounds:
-    """The goal of one turn. `end` is what came of it, once it is over."""
+    """The goal of one turn. `end` is its outcome, once it is over."""
 
     def __init__(self, goal: Goal, words: str) -> None:
         """`words`: the goal as the user put it."""
@@ -96,7 +96,7 @@ class GoalRounds:
         self._last = ChecksLook([], ["its checks did not run after the last edit"])
 
     async def begin(self, engine: Engine, session_id: str) -> None:
-        """Note the files that the checks consist of, and their results before the work begins."""
+        """Record the checks' files and results before the work begins."""
         entries = engine.store.context_view(session_id).entries
         self._began = entries[-1].info.time.created if entries else 0
         self._files = await self._hash(engine)
@@ -107,14 +107,14 @@ class GoalRounds:
             self._before[str(part.state.input["command"])] = _results_of(part)
 
     def bound(self, engine: Engine, session_id: str) -> Engine:
-        """Return the engine of the next round: what is left of the steps that all rounds may take together."""
+        """Return the engine of the next round, limited to the steps that all rounds have left."""
         if engine.policy.steps is None:
             return engine
         left = max(engine.policy.steps - self._count_steps(engine, session_id), 0)
         return replace(engine, policy=replace(engine.policy, steps=left))
 
     async def end_round(self, engine: Engine, session_id: str, stop: Stop) -> Stop | None:
-        """Run the checks after the model has ended; return how the turn ends. None: it is sent on."""
+        """Run the checks after the model stopped; return how the turn ends. None: it continues."""
         self._rounds += 1
         await _end_background(engine, session_id)
         self._last = await self._look(engine, session_id)
@@ -128,14 +128,14 @@ class GoalRounds:
         return None
 
     def give_up(self, reason: str) -> GoalEnd:
-        """Return how far the goal came when the turn was ended from outside."""
+        """Return the outcome of the goal when the turn was ended from outside."""
         if self.end is None:
             self._finish("not_done", reason)
         assert self.end is not None
         return self.end
 
     def _find_end(self, engine: Engine, session_id: str, stop: Stop) -> str:
-        """Return why the work ends though the goal is not reached; "": it goes on."""
+        """Return why the work ends without reaching the goal; "": it continues."""
         if stop.reason not in _GOES_ON:
             return stop.message or f"The turn ended ({stop.reason})."
         most = self.goal.rounds or GOAL_ROUNDS.value
@@ -236,7 +236,7 @@ class GoalRounds:
 
 
 def _is_plain(command: str) -> bool:
-    """Return whether the exit code of a line is that of its check."""
+    """Return whether a line's exit code is its check's."""
     return is_check(command) and not any(each in command for each in ("||", ";", "|", "&", "\n", "`", "$("))
 
 

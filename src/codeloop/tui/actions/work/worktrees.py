@@ -24,7 +24,7 @@ from codeloop.tui.widgets.request_panel.request_diff import diff_rows
 
 _OPTION = re.compile(r"""(-m|--model|--check)[ =]+("[^"]*"|'[^']*'|\S+)\s*""")
 _SHORT = 6
-"""Lines that are said below the conversation; more are shown over the whole screen."""
+"""The most lines shown below the conversation; longer answers fill the screen."""
 
 
 async def open_worktree(ui: Ui, words: str) -> None:
