@@ -1,4 +1,4 @@
-"""What the editor holds of files and has not saved: asked for, and saved by it, before the agent looks at a file."""
+"""Has the editor save its unsaved buffers before the agent reads a file."""
 
 import asyncio
 import logging

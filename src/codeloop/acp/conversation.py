@@ -1,4 +1,4 @@
-"""What is said and done in a session, as the updates that an editor shows: each text and each change of a call once."""
+"""Converts a session's events to the updates that an editor shows, each text and call change once."""
 
 from collections.abc import Callable
 
@@ -18,7 +18,7 @@ class ShownConversation:
         self._update = update
         self._directory = directory
         self._users: set[str] = set()
-        """Ids of the messages that a person wrote."""
+        """Ids of the messages that the user wrote."""
         self._sent: dict[str, int] = {}
         """How much of a part's text was sent, in characters."""
         self._thoughts: set[str] = set()

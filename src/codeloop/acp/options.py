@@ -1,4 +1,4 @@
-"""What can be chosen in a session: agent, model, effort, profile; as the protocol's modes and options."""
+"""The choices of a session (agent, model, effort, profile) as the protocol's modes and options."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""What a client sends: the parameters of the protocol's methods. Unknown fields are skipped, `_meta` among them."""
+"""The parameters of the protocol's methods. Unknown fields are skipped, `_meta` among them."""
 
 from typing import Annotated, Any, TypeVar
 

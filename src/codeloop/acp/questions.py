@@ -1,4 +1,4 @@
-"""What a session asks, put to the editor's user: permissions with command and diff, and the model's questions."""
+"""Passes a session's questions to the editor's user: permissions with command and diff, and the model's."""
 
 import asyncio
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""Tool calls as an editor shows them: title, kind, status, diffs, output, the files they are about. Pure."""
+"""Formats tool calls for editors: title, kind, status, diffs, output, files. Pure."""
 
 import re
 from collections.abc import Iterator

@@ -150,7 +150,7 @@ def _describe_left_out(part: FilePart, reason: str) -> TextPart:
 
 
 def read_text(path: Path) -> str:
-    """Return a file that a person attached, as text. Raises OperationError when it is missing, too large or no text."""
+    """Return a file that the user attached, as text. Raises OperationError when it is missing, too large or no text."""
     try:
         return _read(path, ATTACHED_FILE.value).decode()
     except UnicodeDecodeError:

@@ -1,1 +1,1 @@
-"""What runs codeloop without a person at it, by starting `codeloop` as a program."""
+"""Unattended runs, which start `codeloop` as a program: CI, schedules, benchmarks, fleets."""

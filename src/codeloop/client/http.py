@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 HEARTBEAT = "x-codeloop-heartbeat"
 ENDLESS = frozenset({PROMPT.id, COMMAND.id, SUMMARIZE.id, SESSION_SHELL.id, SESSION_INIT.id, TOOL_ASK.id})
-"""Operations that are answered when a turn ends or a person answers: it may take days."""
+"""Operations that are answered when a turn ends or the user answers: it may take days."""
 
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 

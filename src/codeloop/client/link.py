@@ -18,7 +18,7 @@ class ServerLost(CodeloopError):
 
 
 class Link:
-    """The state of the connections to one server. `heard` is called with what a person should know of it."""
+    """The state of the connections to one server. `heard` is called with what the user should know of it."""
 
     def __init__(self) -> None:
         self.heard: Callable[[str], object] = lambda _: None

@@ -18,7 +18,7 @@ def refuse_directory(directory: str) -> Client:
 
 
 class Target(Struct, frozen=True):
-    """An open project or server; `directory` is absolute, `notes` are for the person.
+    """An open project or server; `directory` is absolute, `notes` are for the user.
 
     `client_of`: returns the client for a session of another directory. `attachment`: makes a file of this machine a
     part of a prompt; raises UsageProblem. `client_at`: returns the client of another directory of the same project.

@@ -165,7 +165,7 @@ def _find_named_file(config_file: Path | None, environment: Mapping[str, str]) -
 
 
 def _read_given(place: ProjectRoot, config_file: Path | None, environment: Mapping[str, str]) -> Iterator[Layer]:
-    """Read what the person who started the program names: a file, and texts in the environment."""
+    """Read what the user who started the program names: a file, and texts in the environment."""
     named = _find_named_file(config_file, environment)
     if named:
         file = place.directory / named

@@ -59,7 +59,7 @@ def git_call(
 ) -> GitCall:
     """Return how git is called on a git directory: it seeks no other, and runs, fetches and writes nothing.
 
-    No variable leads it elsewhere. `own_settings`: the person's own configuration is read as well. `program`: its path;
+    No variable leads it elsewhere. `own_settings`: the user's own configuration is read as well. `program`: its path;
     left out, git is the one on the PATH, never one in the folder that it runs in.
     """
     kept = {name: value for name, value in environment.items() if not name.startswith("GIT_")}

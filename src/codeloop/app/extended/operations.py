@@ -50,7 +50,7 @@ _LEADING_OUT = frozenset(
         operation.TUI_PUBLISH.id,
     )
 )
-"""What runs a program outside of every sandbox, answers in a person's name, or changes the rules."""
+"""What runs a program outside of every sandbox, answers in the user's name, or changes the rules."""
 _OWN = '{} leads out of the sandbox of extensions. For those that need it: "sandbox": {{"extensions": false}}.'
 
 

@@ -41,7 +41,7 @@ def sign_ins_of(project: SigningProject) -> PluginSignIns:
 
 
 def take_sign_ins(project: SigningProject, hosts: ExtensionHosts) -> None:
-    """Sign in with the plugins that are known now. Those that come with the project get no credential of the person."""
+    """Sign in with the plugins that are known now. Those that come with the project get no credential of the user."""
     plugins: list[SignInPlugin] = []
     for each in hosts.extensions:
         auth = hosts.offers[each.name].auth if each.name in hosts.offers else None

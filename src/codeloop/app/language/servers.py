@@ -68,7 +68,7 @@ def log_of(settings: ProjectSettings, name: str) -> ProgramLog:
 
 
 def restart_file(settings: ProjectSettings, name: str) -> Path:
-    """Return the file whose time says when a person last wanted a server to be started anew."""
+    """Return the file whose time says when the user last wanted a server to be started anew."""
     return settings.home / "lsp" / f"{Path(name).name}.restart"
 
 

@@ -10,7 +10,7 @@ from codeloop.schema.wire import JSON
 
 
 async def choose_small(project: Project, provider_id: str) -> None:
-    """Have extensions choose the small model of a provider, once. The person's own choice counts more.
+    """Have extensions choose the small model of a provider, once. The user's own choice counts more.
 
     Raises HookRefused: one that decides about it could not.
     """

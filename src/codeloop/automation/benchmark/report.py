@@ -1,4 +1,4 @@
-"""What a benchmark came to: sums for each agent and model, as JSON and as one page that needs nothing else."""
+"""Reports of a benchmark: sums for each agent and model, as JSON and as a self-contained page."""
 
 import html
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Does each task with each agent and model, in a copy of its own, and checks what came of it."""
+"""Runs each task with each agent and model, in a separate copy, and checks the result."""
 
 import asyncio
 import os

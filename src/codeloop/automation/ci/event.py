@@ -1,4 +1,4 @@
-"""What has happened on the host, read from what it hands to a job; and what is to be done about it. Pure."""
+"""Parses the event that a host passes to a job, and decides what to do. Pure."""
 
 import re
 from collections.abc import Mapping

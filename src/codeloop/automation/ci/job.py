@@ -1,4 +1,4 @@
-"""What the work on one event needs, and what tasks and reviews share."""
+"""The context of a job on one event, shared by tasks and reviews."""
 
 import re
 import secrets

@@ -1,4 +1,4 @@
-"""The one comment of a thread: what it says, and the record in it of what was done, which a later run reads."""
+"""The single comment of a thread: its text, and the embedded record that a later run reads."""
 
 import re
 from collections.abc import Sequence

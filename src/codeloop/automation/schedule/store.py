@@ -1,4 +1,4 @@
-"""What is scheduled, in one file of the user's data folder, and what came of each run."""
+"""The store of schedules and their runs' results, in one file of the user's data folder."""
 
 import shutil
 from collections.abc import Callable

@@ -180,7 +180,7 @@ def _below(folder: Path) -> Iterator[Path]:
 def _take_named(reading: _Reading, paths: Paths, directory: Path, file: Path, data: bytes) -> None:
     """Take the files of the work tree that a configuration file names, as the text of a value and as instructions.
 
-    A file elsewhere is the person's own: nobody else can change it, and its name is in what was trusted.
+    A file elsewhere is the user's own: nobody else can change it, and its name is in what was trusted.
     """
     try:
         values = parse(data.decode("utf-8-sig"), depth=CONFIG_DEPTH.value).value

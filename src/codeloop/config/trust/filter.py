@@ -100,7 +100,7 @@ def _is_inside(path: str) -> bool:
 
 
 def _model(key: str) -> Callable[[Any, JSON], Any]:
-    """Let a project propose a model where the person chose none. Its providers are ignored, so it can't be its own."""
+    """Let a project propose a model where the user chose none. Its providers are ignored, so it can't be its own."""
 
     def accept(value: Any, merged: JSON) -> Any:
         is_plain = isinstance(value, str) and _MODEL.fullmatch(value) is not None

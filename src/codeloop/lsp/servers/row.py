@@ -19,7 +19,7 @@ class ServerRow(Struct, frozen=True, forbid_unknown_fields=True):
     that don't hold the server in older versions, the npm package with the least major version (`typescript@7`).
     `stands_for`: of those of one kind only one serves a file. `runs_project_code`: it executes what is in the project,
     so that wants trust. `initialization`: `{npm:FOLDER:FILE}` in it is the nearest such folder of an npm package.
-    `install`: with what and which packages; `by`: what a person has to do.
+    `install`: with what and which packages; `by`: what the user has to do.
     `settle`, `repeats`, `asked`: see ServerSetup.
     `warnings`: they are told like errors. `shared`: one process serves all roots of a project: it is told of them as
     folders, or needs none; else each root has its own. `sandbox`: as configured.

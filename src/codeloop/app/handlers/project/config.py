@@ -124,7 +124,7 @@ def _write(settings: ProjectSettings, startup: Startup, file: Path, change: JSON
         layer = Layer("project", str(file), file.parent, parse(text, depth=CONFIG_DEPTH.value), is_project=True)
         find_settings(startup, (layer,))
         replace_file(Replacement(file, before, text.encode()))
-        if settings.trusted:  # it is the person's own change
+        if settings.trusted:  # it is the user's own change
             amend(settings.paths, settings.place.root, settings.place.directory, file)
     except NotPlain as error:
         raise OperationError("BadRequest", f"{file} is not changed: {error}. Edit {file} by hand.") from error

@@ -32,7 +32,7 @@ async def models(_project: Project, args: ServerAddress) -> ServerModels:
 
 @handles(operation.PROVIDER_ADD)
 async def add(project: Project, args: AddProvider) -> bool:
-    """Put a server into the person's own configuration, and store its key; it counts from the next request on.
+    """Put a server into the user's own configuration, and store its key; it counts from the next request on.
 
     Raises OperationError: an address, a name, models or a key that can't be, a provider that is there, a file that
     can't be written.

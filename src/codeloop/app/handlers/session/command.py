@@ -65,7 +65,7 @@ async def list_commands(project: Project, _args: NoArguments) -> list[Command]:
 
 
 def _commands_by_name(project: Project) -> dict[str, Command]:
-    """Return the commands by name; those of the person and the project stand before prompts of MCP servers."""
+    """Return the commands by name; those of the user and the project stand before prompts of MCP servers."""
     table = project.workspace.part(McpTable)
     prompts = prompts_of(table) if table is not None else {}
     return {**prompts, **commands_of(project.settings.config, project.settings.skills)}

@@ -51,7 +51,7 @@ class BegunSessions:
 async def run_prompt_hooks(
     project: Project, message: UserMessage, parts: Sequence[Part]
 ) -> tuple[UserMessage, list[Part]]:
-    """Return a person's prompt as extensions leave it. Raises OperationError: one of them refuses it."""
+    """Return the user's prompt as extensions leave it. Raises OperationError: one of them refuses it."""
     hooks, given = project.engine.hooks, list(parts)
     if not isinstance(hooks, ExtensionHooks):
         return message, given

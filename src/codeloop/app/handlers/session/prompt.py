@@ -172,7 +172,7 @@ def agent_of(project: Project, session: Session, named: str | None) -> Agent:
 def user_message(
     project: Project, session_id: str, agent: str, model: ModelRef, message_id: str | None = None
 ) -> UserMessage:
-    """Return a message of the person's, to be stored behind all that the session holds."""
+    """Return a message of the user's, to be stored behind all that the session holds."""
     created = next_created(project.store.context_view(session_id), now_ms())
     return UserMessage(
         id=message_id or new_id("msg"),

@@ -41,7 +41,7 @@ TOLD = "The user ran the following command themselves; the result below is what 
 async def shell(project: Project, args: RunShell) -> MessageWithParts:
     """Run a command line in the session's shell and return the answer that holds it; the model is not asked.
 
-    It is the person's own command, so no permission is asked and undo leaves alone what it changed.
+    It is the user's own command, so no permission is asked and undo leaves alone what it changed.
     Raises OperationError: no such session or agent, a command or an id that can't be used; SessionBusyError while a
     turn runs.
     """
@@ -109,7 +109,7 @@ class _Command:
             context.close()
 
     def _begin(self) -> tuple[AssistantMessage, ToolPart]:
-        """Store the person's message and the answer with the running call, in one transaction."""
+        """Store the user's message and the answer with the running call, in one transaction."""
         store, message = self._project.store, self._message
         told = TextPart(
             id=new_id("prt"), session_id=message.session_id, message_id=message.id, text=TOLD, synthetic=True

@@ -1,1 +1,1 @@
-"""What `codeloop ci` asks of a host: GitHub, GitLab, and git alone."""
+"""The hosts of `codeloop ci`: GitHub, GitLab, and plain git."""

@@ -1,4 +1,4 @@
-"""What every host can be asked, and what is known of its threads."""
+"""The interface of a host, and the types of its threads."""
 
 from collections.abc import Sequence
 from typing import Protocol
