@@ -1,4 +1,4 @@
-"""Works on a fleet's jobs on this machine: so many at once, each in a clone and a process of its own."""
+"""Works on a fleet's jobs: so many at once by each driver, each in a clone of its own."""
 
 import shutil
 import threading
@@ -6,10 +6,12 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from codeloop.automation.fleet.attempt import INTERRUPTED, JobAttempt, Stopped, end_program, read_result
+from codeloop.automation.fleet.attempt import INTERRUPTED, JobAttempt, read_result
+from codeloop.automation.fleet.driver import Driver, DriverLost, JobTask, Stopped
 from codeloop.automation.fleet.ledger import Ledger, LedgerRow
+from codeloop.automation.fleet.local import end_program
 from codeloop.kit.small_files import lock
-from codeloop.schema.bounds.automation import FLEET_LOOK
+from codeloop.schema.bounds.automation import FLEET_LOOK, FLEET_LOST, FLEET_LOST_WAIT
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
 
@@ -20,21 +22,31 @@ Tell = Callable[[LedgerRow, JSON], object]
 class Coordinator:
     """See the module. One works on a fleet at a time; one that takes its place first ends what that one left."""
 
-    def __init__(self, folder: Path, flags: Sequence[str], tell: Tell) -> None:
+    def __init__(self, folder: Path, flags: Sequence[str], drivers: Sequence[Driver], tell: Tell) -> None:
         """Open the fleet in `folder`; `flags`: of `codeloop run`."""
         self._folder = folder
         self._flags = flags
+        self._drivers = drivers
         self._tell = tell
         self._ledger = Ledger(folder / "fleet.db")
         self._is_stopping = False
+        self.lost: dict[str, str] = {}
+        """Drivers that were given up, and why."""
 
     def work(self, at_once: int) -> None:
-        """Do all jobs that wait, until none is left or the fleet is stopped. Raises CodeloopError: another one does."""
+        """Do all jobs that wait, `at_once` by each driver, until none is left or the fleet is stopped.
+
+        Raises CodeloopError: another coordinator works on it.
+        """
         try:
             with lock(self._folder / "lock", 0):
                 self._ledger.set_stopping(on=False)
                 self._recover()
-                workers = [threading.Thread(target=self._work, daemon=True) for _ in range(at_once)]
+                workers = [
+                    threading.Thread(target=self._work, args=(driver,), daemon=True)
+                    for _ in range(at_once)
+                    for driver in self._drivers
+                ]
                 for worker in workers:
                     worker.start()
                 while any(worker.is_alive() for worker in workers):
@@ -54,31 +66,49 @@ class Coordinator:
         for orphan in self._ledger.list_orphans():
             if orphan.child:
                 end_program(orphan.child, orphan.child_started)
+            for driver in self._drivers:
+                driver.end_left(orphan.job_id, orphan.attempt)
             self._ledger.give_back(orphan.job_id)
         shutil.rmtree(self._folder / "attempts", ignore_errors=True)
 
-    def _work(self) -> None:
-        while not self._is_stopping and (row := self._ledger.claim()) is not None:
-            self._do(row)
+    def _work(self, driver: Driver) -> None:
+        failures = 0
+        while not self._is_stopping and driver.name not in self.lost and (row := self._ledger.claim()) is not None:
+            reason = self._do(row, driver)
+            failures = failures + 1 if reason else 0
+            if failures == FLEET_LOST.value:
+                self.lost[driver.name] = reason
+            elif failures:
+                self._rest(FLEET_LOST_WAIT.seconds * 2**failures)
 
-    def _do(self, row: LedgerRow) -> None:
-        attempt = JobAttempt(self._folder, row.job, row.attempt, self._flags, lambda: self._is_stopping)
+    def _rest(self, seconds: float) -> None:
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline and not self._is_stopping:
+            time.sleep(FLEET_LOOK.seconds)
+
+    def _do(self, row: LedgerRow, driver: Driver) -> str:
+        """Do one job; returns why its driver was lost, or ""."""
+        task = JobTask(row.job, row.attempt, self._folder / "attempts" / f"{row.job.id}.{row.attempt}", self._flags)
+        attempt = JobAttempt(self._folder, driver, task)
         try:
-            result = attempt.run(lambda child: self._ledger.note_child(row.job.id, row.attempt, child))
-        except Stopped:
+            result = attempt.run(
+                lambda child: self._ledger.note_child(row.job.id, row.attempt, child), lambda: self._is_stopping
+            )
+        except (Stopped, DriverLost) as error:
             attempt.discard()
             self._ledger.give_back(row.job.id)
-            return
+            return str(error) if isinstance(error, DriverLost) else ""
         except (CodeloopError, OSError) as error:
             result = {"reason": "error", "exitCode": 1, "message": str(error)}
             attempt.discard()
         if result.get("exitCode") == INTERRUPTED:  # by a user, who stops everything
             self._is_stopping = True
             self._ledger.give_back(row.job.id)
-            return
+            return ""
         state = "failed" if result.get("exitCode") else "done"
         if self._ledger.finish(row.job.id, row.attempt, state, result):
             self._tell(row, result)
+        return ""
 
 
 def retry_jobs(folder: Path, ids: Sequence[str]) -> int:

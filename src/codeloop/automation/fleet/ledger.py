@@ -40,6 +40,7 @@ class Orphan(Struct, frozen=True):
     """A program that works for a coordinator which has ended: its process id, and when it started."""
 
     job_id: str
+    attempt: int
     child: int
     child_started: str
 
@@ -102,9 +103,9 @@ class Ledger:
         """Return the jobs that a coordinator works on which has ended."""
         with self._change() as database:
             rows = database.execute(
-                "SELECT id, child, child_started, owner, owner_started FROM job WHERE state = 'running'"
+                "SELECT id, attempt, child, child_started, owner, owner_started FROM job WHERE state = 'running'"
             ).fetchall()
-        return [Orphan(*row[:3]) for row in rows if not lives(row[3], row[4])]
+        return [Orphan(*row[:4]) for row in rows if not lives(row[4], row[5])]
 
     def give_back(self, job_id: str) -> None:
         """Let a job whose coordinator has ended wait again."""

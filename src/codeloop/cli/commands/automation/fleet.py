@@ -12,6 +12,7 @@ import click
 from codeloop.automation.fleet.coordinator import Coordinator, retry_jobs
 from codeloop.automation.fleet.jobs import read_jobs
 from codeloop.automation.fleet.ledger import Ledger, LedgerRow
+from codeloop.automation.fleet.local import LocalDriver
 from codeloop.automation.fleet.page import describe, render_page, sum_up
 from codeloop.cli import options
 from codeloop.cli.options import AGENT, AUTO, FILE, MODEL, PROFILE, TRUST
@@ -53,7 +54,7 @@ def run(jobs: Path, name: str | None, at_once: int, **flags: object) -> None:
     folder = _folder(name or jobs.stem)
     ledger = Ledger(folder / "fleet.db")
     ledger.add(table)
-    coordinator = Coordinator(folder, _to_flags(flags), _tell)
+    coordinator = Coordinator(folder, _to_flags(flags), [LocalDriver()], _tell)
 
     def end(_number: int, _frame: FrameType | None) -> None:
         coordinator.stop()

@@ -1,0 +1,34 @@
+"""git for a fleet's jobs, without hooks, monitors, signatures and questions."""
+
+import os
+import subprocess
+
+from codeloop.kit.processes import which, with_absolute_path
+from codeloop.schema.bounds.automation import FLEET_GIT
+from codeloop.schema.errors import CodeloopError
+
+_GIT = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "commit.gpgSign=false")
+
+
+def run_git(repository: str, *arguments: str) -> str:
+    """Run one command and return what it prints. `repository`: what an error names. Raises CodeloopError."""
+    environment = with_absolute_path({**os.environ, "GIT_TERMINAL_PROMPT": "0", "GIT_LFS_SKIP_SMUDGE": "1"})
+    program = which("git", environment["PATH"])
+    if program is None:
+        raise CodeloopError("git was not found on the PATH. Install it, then try again.")
+    try:
+        done = subprocess.run(
+            [program, *_GIT, *arguments],
+            cwd="/",
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=FLEET_GIT.seconds,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise CodeloopError(f"git {arguments[0]} took longer than {FLEET_GIT.seconds:g} s.") from None
+    if done.returncode:
+        words = done.stderr.decode("utf-8", "replace").strip()
+        raise CodeloopError(f"git failed for {repository}: {words}")
+    return done.stdout.decode("utf-8", "replace")

@@ -1,0 +1,76 @@
+"""The driver for this machine: each agent is a program in a session of its own."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+import msgspec
+
+from codeloop.automation.fleet.driver import RESULT_KEYS, JobTask, Stopped
+from codeloop.kit.processes import lives, with_absolute_path
+from codeloop.schema.bounds.automation import FLEET_END, FLEET_LOOK
+from codeloop.schema.wire import JSON
+
+PROGRAM = (sys.executable, "-P", "-m", "codeloop")
+
+
+class LocalDriver:
+    """See the module."""
+
+    name = "here"
+
+    def run(self, task: JobTask, note_child: Callable[[int], None], is_stopping: Callable[[], bool]) -> JSON:
+        """See Driver."""
+        with (task.folder / "run.jsonl").open("w+b") as output, (task.folder / "log").open("wb") as log:
+            child = subprocess.Popen(
+                [*PROGRAM, *task.to_arguments(str(task.tree))],
+                cwd="/",
+                env=with_absolute_path(os.environ),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=log,
+                start_new_session=True,
+            )
+            try:
+                note_child(child.pid)
+                while child.poll() is None:
+                    if is_stopping():
+                        raise Stopped("The fleet was stopped.")
+                    time.sleep(FLEET_LOOK.seconds)
+            finally:
+                end_program(child.pid)
+                child.wait()
+            output.seek(0)
+            lines = output.read().splitlines()
+        try:
+            last: JSON = msgspec.json.decode(lines[-1])
+        except (IndexError, msgspec.DecodeError):
+            return {"reason": "error", "exitCode": child.returncode or 1, "message": "It ended without a result."}
+        return {key: last[key] for key in RESULT_KEYS if key in last}
+
+    def end_left(self, job_id: str, attempt: int) -> None:
+        """Do nothing: its one process is known by its id."""
+
+
+def end_program(pid: int, started: str = "") -> None:
+    """End a program that leads its own session, with all of it: asked first, then killed."""
+    if not lives(pid, started):
+        return
+    deadline = time.monotonic() + FLEET_END.seconds
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGTERM)
+        while time.monotonic() < deadline and lives(pid, started) and not _is_over(pid):
+            time.sleep(FLEET_LOOK.seconds / 4)
+        os.killpg(pid, signal.SIGKILL)
+
+
+def _is_over(pid: int) -> bool:
+    """Return whether a child has ended that nobody has collected yet; it stays to be collected."""
+    try:
+        return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+    except ChildProcessError:
+        return False
