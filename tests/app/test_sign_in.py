@@ -135,7 +135,7 @@ async def test_what_the_service_refuses_is_an_error_of_the_service(tmp_path: Pat
 async def test_a_key_that_a_method_makes_is_stored_as_one(tmp_path: Path) -> None:
     async with acme(tmp_path) as world:
         assert (await world.sign_ins.authorize("acme", 1, {})).url == ""
-        assert world.credentials.entries()["acme"].key == "key-of-acme"
+        assert world.credentials.secrets() == {"key-of-acme"}
 
 
 async def test_a_sign_in_that_fails_says_why(tmp_path: Path) -> None:

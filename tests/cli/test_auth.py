@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import select
 import stat
 import subprocess
@@ -12,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import codeloop
+from tests.cli.program import Desk, codeloop, serving, steps
+from tests.support.answers import Answer
 
 KEY = "sk-acme-0123456789wxyz"
 
@@ -135,3 +137,40 @@ def test_in_a_terminal_the_key_is_asked_for_and_not_echoed(tmp_path: Path) -> No
     assert child.returncode == 0, shown
     assert KEY.encode() not in shown
     assert stored(tmp_path)["openai"]["key"] == KEY
+
+
+@pytest.mark.slow
+def test_a_key_in_the_keyring_is_listed_used_and_removed_there(tmp_path: Path) -> None:
+    ring = tmp_path / "ring.json"
+    backend = {"PYTHON_KEYRING_BACKEND": "tests.support.file_keyring.FileKeyring", "FILE_KEYRING": str(ring)}
+    desk = Desk(tmp_path, {**backend, "PYTHONPATH": str(Path(__file__).parents[2])})
+    with serving(steps(Answer(text="Done.")), key=KEY) as server:
+        desk.use(server, options={"apiKey": ""})
+        done = desk.run("auth", "login", "local", "--keyring", "--base-url", server.url, stdin=KEY)
+        assert "in the system's keyring" in done.stdout, done.stderr
+        listed = desk.run("auth", "list").stdout
+        assert re.search(r"local +in the keyring +http://127.0.0.1:\d+ +the system's keyring", listed)
+        assert desk.run("run", "hi").stdout == "Done.\n"
+    assert KEY in ring.read_text()
+    for folder in ("data", "config"):
+        assert not any(KEY.encode() in path.read_bytes() for path in (desk.home / folder).rglob("*") if path.is_file())
+    assert "Removed the key for local from the system's keyring." in desk.run("auth", "logout", "local").stdout
+    assert ring.read_text() == "{}"
+
+
+@pytest.mark.slow
+def test_the_keyring_is_imported_only_for_a_key_that_is_there(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, {"PYTHONPATH": str(tmp_path)})
+    stored = desk.home / "data" / "auth.json"
+    stored.parent.mkdir(parents=True)
+    stored.write_text('{"openai": {"type": "keyring", "origin": "https://api.openai.com"}}')
+    (tmp_path / "keyring.py").write_text(f"open({str(tmp_path / 'imported')!r}, 'w'); raise ImportError")
+    with serving(steps(Answer(text="Done."))) as server:
+        desk.use(server)
+        assert desk.run("run", "hi").stdout == "Done.\n"
+    assert "openai" in desk.run("auth", "list").stdout
+    assert not (tmp_path / "imported").exists()
+    done = desk.run("auth", "login", "openai", "--keyring", stdin=KEY)
+    assert done.returncode == 3
+    assert "`keyring` is not installed where codeloop is" in done.stderr
+    assert (tmp_path / "imported").exists()

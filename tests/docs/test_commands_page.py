@@ -39,7 +39,7 @@ def shown(name: str) -> set[str]:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_options_of_a_command_are_those_that_it_has(name: str) -> None:
     options = [each for each in COMMANDS[name].params if isinstance(each, click.Option)]
-    assert shown(name) == {spelling for option in options for spelling in option.opts}
+    assert shown(name) == {spelling for option in options for spelling in (*option.opts, *option.secondary_opts)}
 
 
 def test_every_row_is_a_command() -> None:

@@ -12,7 +12,7 @@ from codeloop.model.catalog.vendors import LocalServer
 from codeloop.model.chat import ModelInfo
 from codeloop.model.credentials.chains import chain_of
 from codeloop.model.credentials.environment import environment_key
-from codeloop.model.credentials.store import Credentials
+from codeloop.model.credentials.store import Credentials, KeyringKey
 from codeloop.model.errors import ModelUnavailable
 from codeloop.model.provider import Provider, Written, has_device_sign_in, resolve_url
 from codeloop.model.wire.endpoint import KEY_HEADERS
@@ -63,7 +63,9 @@ class ProviderHints(Struct, frozen=True):
                 f"Set {held[0]} to another key and start codeloop again{other}.",
             )
         if self._is_stored():
-            return f"the stored key ({self.credentials.path})", f"Replace it: `codeloop auth login {name}`."
+            is_there = isinstance(self.credentials.entries()[name], KeyringKey)
+            where = "the key in the system's keyring" if is_there else f"the stored key ({self.credentials.path})"
+            return where, f"Replace it: `codeloop auth login {name}`."
         if has_device_sign_in(self.provider, self.credentials):
             return f"a sign-in ({self.credentials.path})", f"Sign in again: `codeloop auth login {name}`."
         if (chain := chain_of(name)) is not None and (place := chain.find(self.environment)):

@@ -15,7 +15,7 @@ from codeloop.model.catalog.vendors import BASE_URLS, SETTINGS, LocalServer
 from codeloop.model.chat import ModelInfo
 from codeloop.model.credentials.chains import chain_of
 from codeloop.model.credentials.environment import environment_key, holds_key
-from codeloop.model.credentials.store import Credentials
+from codeloop.model.credentials.store import Credentials, KeyringKey
 from codeloop.model.errors import ModelUnavailable, NoKey
 from codeloop.model.origin import bare_url, origin
 from codeloop.net.origin import is_loopback
@@ -172,11 +172,14 @@ def endpoint_of(
     origin(url)
     headers = _strings(provider.id, provider.config.options.get("headers"))
     key, signer = None, None
+    named = KEY_HEADERS & {name.lower() for name in headers}
     if provider.has_key_helper and not provider.configured_key:
         signer = _key_helper(provider, service)
     else:
         key = _key(provider, url, credentials, environment)
-    if key is None and signer is None and not KEY_HEADERS & {name.lower() for name in headers}:
+    if isinstance(key, KeyringKey):
+        signer, key = None if named else _keyring_signer(provider, key, credentials, service), None
+    if key is None and signer is None and not named:
         chain = chain_of(provider.id)
         if chain is not None and chain.find(environment):
             signer = chain.open_signer(environment, url)
@@ -212,6 +215,13 @@ def _device_signer(provider: Provider, credentials: Credentials) -> "Signer | No
     return None if sign_in is None else DeviceSigner(sign_in, provider.id, credentials)
 
 
+def _keyring_signer(provider: Provider, key: KeyringKey, credentials: Credentials, service: Service | None) -> "Signer":
+    from codeloop.model.credentials.system_keyring import KeyringSigner
+
+    headers_of = partial(_headers_of, service.protocol if service else "")
+    return KeyringSigner(provider.id, key.origin, headers_of, credentials.remember)
+
+
 def _key_helper(provider: Provider, service: Service | None) -> "Signer":
     from codeloop.model.credentials.key_helper import KeyHelper, command_of
 
@@ -221,8 +231,10 @@ def _key_helper(provider: Provider, service: Service | None) -> "Signer":
     return KeyHelper(provider.id, command, partial(_headers_of, protocol), ttl)
 
 
-def _key(provider: Provider, url: str, credentials: Credentials, environment: Mapping[str, str]) -> str | None:
-    """Return the configured key, else the environment's, else a stored one."""
+def _key(
+    provider: Provider, url: str, credentials: Credentials, environment: Mapping[str, str]
+) -> str | KeyringKey | None:
+    """Return the configured key, else the environment's, else a stored one or that the keyring has it."""
     if provider.configured_key:
         return provider.configured_key
     found = environment_key(provider.env, environment)

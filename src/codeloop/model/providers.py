@@ -292,7 +292,7 @@ class Providers:
     def child_environment(self) -> dict[str, str]:
         """Return the environment for child processes, without providers' variables and known keys."""
         try:
-            stored = {entry.key for entry in self.credentials.entries().values()}
+            stored = self.credentials.secrets()
         except ModelUnavailable:
             stored = set[str]()
         configured = {str(row.options.get("apiKey") or "") for row in self._config.provider.values()}

@@ -129,7 +129,7 @@ async def test_a_key_is_entered_and_tried_at_once(tmp_path: Path) -> None:
             await pilot.press(*"sk-right", "enter")
             await until(lambda: app.results, 20)
             assert app.results[0].provider_id == "acme"
-            assert project.providers.credentials.entries()["acme"].key == "sk-right"
+            assert project.providers.credentials.secrets() == {"sk-right"}
             assert await client.call(SESSION_LIST, ListSessions()) == []
 
 

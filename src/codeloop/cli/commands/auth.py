@@ -10,13 +10,15 @@ from codeloop.cli.group import Group
 from codeloop.cli.output.style import columns
 from codeloop.cli.target.project import open_providers
 from codeloop.model.credentials.environment import environment_key
-from codeloop.model.credentials.store import is_key, mask_key
+from codeloop.model.credentials.store import ApiKey, KeyringKey, StoredKey, is_key, mask_key
 from codeloop.model.errors import ModelUnavailable, UnknownModel, UnspokenProtocol
 from codeloop.model.origin import origin
 from codeloop.model.provider import Provider, address_of, key_headers, resolve_url, why_no_key
 from codeloop.model.providers import NO_KEY, Providers, is_signed_in
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.limits import KEY_LENGTH
+
+_KEYRING = "the system's keyring"
 
 
 @click.group(cls=Group)
@@ -28,10 +30,15 @@ def auth() -> None:
 @click.argument("provider", required=False)
 @click.option("--key-stdin", is_flag=True, help="Read the key from stdin (its first line).")
 @click.option("--base-url", help="Address the key is for. [default: the provider's own]")
-def login(provider: str | None, *, key_stdin: bool, base_url: str | None) -> None:
+@click.option(
+    "--keyring/--no-keyring",
+    default=None,
+    help="Keep the key in the system's keyring, or in a file. [default: where the old one is; else a file]",
+)
+def login(provider: str | None, *, key_stdin: bool, base_url: str | None, keyring: bool | None) -> None:
     """Store an API key for PROVIDER, or sign in there with a plugin that offers it.
 
-    A key is only ever sent to the address it is stored for.
+    A key is only ever sent to the address it is stored for. The keyring needs the Python package `keyring`.
     """
     settings, providers = open_providers()
     interactive = sys.stdin.isatty() and not key_stdin
@@ -39,7 +46,7 @@ def login(provider: str | None, *, key_stdin: bool, base_url: str | None) -> Non
         if not interactive:
             raise UsageProblem("Name the provider: codeloop auth login PROVIDER --key-stdin")
         provider = str(click.prompt("Provider (such as anthropic, openai, openrouter)", err=True)).strip()
-    if not key_stdin and base_url is None and (interactive or settings.extensions):
+    if not key_stdin and base_url is None and not keyring and (interactive or settings.extensions):
         from codeloop.cli.commands.access.sign_in import sign_in
 
         if sign_in(provider):
@@ -53,8 +60,9 @@ def login(provider: str | None, *, key_stdin: bool, base_url: str | None) -> Non
     if not is_key(key):
         raise UsageProblem("That is not a valid key: a key is one word of ASCII characters. Nothing was stored.")
     untried = _try_key(providers, provider, url, key) if interactive else "the key came from stdin"
-    stored = providers.credentials.put(provider, key, url)
-    click.echo(f"Stored the key {mask_key(key)} for {provider} at {stored.origin} in {providers.credentials.path}.")
+    stored = providers.credentials.put(provider, key, url, in_keyring=keyring)
+    where = _where(providers, stored)
+    click.echo(f"Stored the key {mask_key(key)} for {provider} at {stored.origin} in {where}.")
     if untried:
         why = f"It was stored, not tried ({untried})"
         click.echo(f"{why}: `codeloop doctor --online` tries the key of the model in use.")
@@ -85,7 +93,8 @@ def list_keys() -> None:
     for provider_id, entry in sorted(stored.items()):
         place = entry.origin or _home(providers, provider_id)
         note = _note(providers, known[provider_id], stored.keys()) if provider_id in known else "unknown provider"
-        rows.append((provider_id, mask_key(entry.key), place, str(providers.credentials.path), note))
+        shown = mask_key(entry.key) if isinstance(entry, ApiKey) else "in the keyring"
+        rows.append((provider_id, shown, place, _where(providers, entry), note))
     if not rows:
         click.echo("No key is stored or set. Store one: `codeloop auth login PROVIDER`.")
         return
@@ -100,10 +109,13 @@ def list_keys() -> None:
 def logout(provider: str) -> None:
     """Remove the stored key of PROVIDER."""
     credentials = open_providers()[1].credentials
+    before = credentials.entries().get(provider)
     if not credentials.remove(provider):
         known = ", ".join(sorted(credentials.entries())) or "none"
         raise UnknownModel(f"No key for `{provider}` is stored in {credentials.path} (stored: {known}).")
-    click.echo(f"Removed the key for {provider} from {credentials.path}.")
+    click.echo(
+        f"Removed the key for {provider} from {_KEYRING if isinstance(before, KeyringKey) else credentials.path}."
+    )
 
 
 def _try_key(providers: Providers, provider: str, url: str, key: str) -> str:
@@ -147,6 +159,10 @@ def _note(providers: Providers, provider: Provider, stored: AbstractSet[str]) ->
     """Return why a key can't be used, if so."""
     why = providers.why_not(provider, stored)
     return "" if why == NO_KEY else why
+
+
+def _where(providers: Providers, entry: StoredKey) -> str:
+    return _KEYRING if isinstance(entry, KeyringKey) else str(providers.credentials.path)
 
 
 def _home(providers: Providers, provider: str) -> str:

@@ -1,7 +1,7 @@
 """Cloud credentials: found in a cloud's own files and variables, and turned into headers for each request."""
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 
 class Signer(Protocol):
@@ -13,6 +13,13 @@ class Signer(Protocol):
         Raises `ModelUnavailable`, whose message says what to do: no credentials, or a sign-in that has run out.
         """
         ...
+
+
+@runtime_checkable
+class KeySigner(Signer, Protocol):
+    """Authorises requests with a key, empty while it is not known."""
+
+    key: str
 
 
 class CloudChain(NamedTuple):

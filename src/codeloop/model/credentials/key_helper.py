@@ -33,7 +33,8 @@ class KeyHelper:
         self._command = [*command]
         self._headers_of = headers_of
         self._ttl = ttl
-        self._key = ""
+        self.key = ""
+        """What was printed last."""
         self._until = 0.0
         self._running = asyncio.Lock()
 
@@ -42,9 +43,9 @@ class KeyHelper:
         del url, headers, body
         async with self._running:  # requests at once wait for one run
             if time.monotonic() >= self._until:
-                self._key = await self._run()
+                self.key = await self._run()
                 self._until = time.monotonic() + self._ttl
-            return self._headers_of(self._key)
+            return self._headers_of(self.key)
 
     async def _run(self) -> str:
         try:

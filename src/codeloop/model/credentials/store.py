@@ -2,7 +2,8 @@
 
 The file is `{provider: {"type": "api", "key": ..., "origin": ...}}`. Entries without an origin (as the reference writes
 them) belong to the provider's origin in the catalog. Entries of the type `oauth` are what plugins that sign in gave;
-only they read them. Entries of other types are kept as they are.
+only they read them. Entries of the type `keyring` say that the key is in the keyring of the system, and for which
+origin. Entries of other types are kept as they are.
 """
 
 import os
@@ -31,6 +32,15 @@ class ApiKey(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type", 
         return f"ApiKey(key={mask_key(self.key)!r}, origin={self.origin!r})"
 
 
+class KeyringKey(msgspec.Struct, frozen=True, tag_field="type", tag="keyring"):
+    """An entry whose key is in the keyring of the system."""
+
+    origin: str
+
+
+StoredKey = ApiKey | KeyringKey
+
+
 def is_key(text: str) -> bool:
     """Return whether a text can be a key: one word of printable ASCII characters, of bounded length."""
     return 0 < len(text) <= KEY_LENGTH.value and text.isascii() and text.isprintable() and " " not in text
@@ -42,21 +52,34 @@ def mask_key(key: str) -> str:
 
 
 class Credentials:
-    """The keys of one file, read when first asked for."""
+    """The keys of one file, read when first asked for, and of the keyring of the system where the file says so."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._read_keys: set[str] = set()
+        """The keys that this process has read from the keyring."""
 
-    def entries(self) -> dict[str, ApiKey]:
-        """Return all keys by provider. Raises `ModelUnavailable` when the file can't be read or is broken."""
-        found: dict[str, ApiKey] = {}
+    def entries(self) -> dict[str, StoredKey]:
+        """Return all entries by provider; the keyring is not asked.
+
+        Raises `ModelUnavailable` when the file can't be read or is broken.
+        """
+        found: dict[str, StoredKey] = {}
         for provider, raw in self._read().items():
             with suppress(msgspec.ValidationError):
-                found[provider] = msgspec.json.decode(raw, type=ApiKey)
+                found[provider] = msgspec.json.decode(raw, type=StoredKey)
         return found
 
-    def key(self, provider: str, url: str, homes: Sequence[str] = ()) -> str | None:
-        """Return the provider's key for requests to `url`, or None when none is stored.
+    def secrets(self) -> set[str]:
+        """Return the keys of the file, and those that this process has read from the keyring. Raises as `entries`."""
+        return self._read_keys | {entry.key for entry in self.entries().values() if isinstance(entry, ApiKey)}
+
+    def remember(self, key: str) -> None:
+        """Take a key that was read from the keyring for a secret from now on."""
+        self._read_keys.add(key)
+
+    def key(self, provider: str, url: str, homes: Sequence[str] = ()) -> str | KeyringKey | None:
+        """Return the provider's key for requests to `url`, where the keyring has it, or None when none is stored.
 
         `homes` are the provider's base URLs in the catalog: a key for one of them is for all of them, and entries
         without an origin belong to them.
@@ -74,14 +97,28 @@ class Credentials:
                 f"If you trust {wanted}, run `codeloop auth login {provider} --base-url {url}`; "
                 f"else correct the provider's `baseURL`."
             )
-        return entry.key
+        return entry.key if isinstance(entry, ApiKey) else entry
 
-    def put(self, provider: str, key: str, url: str) -> ApiKey:
+    def put(self, provider: str, key: str, url: str, *, in_keyring: bool | None = None) -> StoredKey:
         """Store a key for the origin of `url` in place of the provider's old one.
 
+        `in_keyring`: in the keyring of the system, or in the file; None: where the old one is.
         Raises `CodeloopError` when the file is broken or can't be written; then it keeps its old bytes.
+        `ModelUnavailable`: the keyring can't be used.
         """
-        entry = ApiKey(key=key, origin=origin(url))
+        place = origin(url)
+        before = self.entries().get(provider)
+        if in_keyring or (in_keyring is None and isinstance(before, KeyringKey)):
+            from codeloop.model.credentials.system_keyring import store_key
+
+            store_key(provider, place, key)
+            self.remember(key)
+            entry = KeyringKey(place)
+        else:
+            entry = ApiKey(key=key, origin=place)
+        if before != entry:
+            with suppress(ModelUnavailable):  # a keyring that can't be used keeps nobody from storing a key elsewhere
+                self._clear_keyring(provider)
         self._change(lambda entries: {**entries, provider: msgspec.Raw(msgspec.json.encode(entry))})
         return entry
 
@@ -97,13 +134,16 @@ class Credentials:
         """Store the result of a plugin's sign-in, replacing the provider's old entry. Raises as `put` does."""
         before = self.find_sign_in(provider) or {}
         own = {"plugin": before["plugin"]} if "plugin" in before else {}  # renewed by the one that made it
+        with suppress(ModelUnavailable):
+            self._clear_keyring(provider)
         stored = msgspec.Raw(msgspec.json.encode({**own, **entry, "type": "oauth"}))
         self._change(lambda entries: {**entries, provider: stored})
 
     def remove(self, provider: str) -> bool:
-        """Remove the provider's entry; return whether it existed. Raises as `put` does."""
+        """Remove the provider's entry, its key in the keyring too; return whether it existed. Raises as `put` does."""
         if provider not in self._read():
             return False
+        self._clear_keyring(provider)
         self._change(lambda entries: {name: raw for name, raw in entries.items() if name != provider})
         return True
 
@@ -121,6 +161,14 @@ class Credentials:
             return bool(self.path.stat().st_mode & 0o077)
         except OSError:
             return False
+
+    def _clear_keyring(self, provider: str) -> None:
+        """Remove a provider's key from the keyring if it is there. Raises `ModelUnavailable`: it can't be used."""
+        entry = self.entries().get(provider)
+        if isinstance(entry, KeyringKey):
+            from codeloop.model.credentials.system_keyring import remove_key
+
+            remove_key(provider, entry.origin)
 
     def _read(self) -> dict[str, msgspec.Raw]:
         try:

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from codeloop.model.chat import ModelInfo
+from codeloop.model.credentials.cloud_chain import KeySigner
 from codeloop.model.origin import bare_url, likely_base
 from codeloop.model.wire.endpoint import KEY_HEADERS, Endpoint
 from codeloop.model.wire.error_patterns import (
@@ -186,7 +187,9 @@ class ServiceErrors(Struct, frozen=True):
         """Remove the key, which some services repeat in their errors."""
         query = parse_qsl(urlsplit(self.endpoint.base_url).query)
         asked = (value for _, value in query)
-        for secret in (self.endpoint.key, *self.endpoint.headers.values(), *self.info.headers.values(), *asked):
+        signer = self.endpoint.signer
+        signed = signer.key if isinstance(signer, KeySigner) else None
+        for secret in (self.endpoint.key, signed, *self.endpoint.headers.values(), *self.info.headers.values(), *asked):
             if secret and len(secret) >= 6:
                 text = text.replace(secret, "[hidden]")
                 text = text.replace(secret.removeprefix("Bearer "), "[hidden]")

@@ -70,7 +70,7 @@ def _list_secrets(project: Project) -> set[str]:
         if _SECRET_NAME.search(name) or (name not in shown and holds_key(name))
     }
     with suppress(ModelUnavailable):  # a broken file of keys: what is in it can't be known
-        found |= {entry.key for entry in project.providers.credentials.entries().values()}
+        found |= project.providers.credentials.secrets()
     return found | {str(row.options.get("apiKey") or "") for row in project.settings.config.provider.values()}
 
 

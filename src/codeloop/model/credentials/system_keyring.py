@@ -1,0 +1,142 @@
+"""Keys in the keyring of the system, by the Python package `keyring`, which is imported only where a key there is used.
+
+An entry's service is `codeloop`, its user name `PROVIDER ORIGIN`: a key only comes back for its own origin.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from codeloop.model.errors import ModelUnavailable
+from codeloop.schema.limits import KEY_HELPER
+
+_SERVICE = "codeloop"
+_MISSING = """the Python package `keyring` is not installed where codeloop is.
+Install it there (`pip install keyring`), or keep the key in a file: `codeloop auth login {provider} --no-keyring`"""
+_NONE = """the package `keyring` finds none that it can use here.
+`keyring diagnose` says more. To keep the key in a file: `codeloop auth login {provider} --no-keyring`"""
+_LOCKED = "it is locked ({error}). Unlock it, and try again"
+
+
+class KeyringSigner:
+    """Signs requests with a key of the keyring, read at the first one. `headers_of` makes the headers that carry it.
+
+    `remember` is called with the key when it was read.
+    """
+
+    def __init__(
+        self, provider: str, origin: str, headers_of: Callable[[str], dict[str, str]], remember: Callable[[str], None]
+    ) -> None:
+        self._provider = provider
+        self._origin = origin
+        self._headers_of = headers_of
+        self._remember = remember
+        self.key = ""
+        """Empty until it was read."""
+        self._reading = asyncio.Lock()
+
+    async def sign(self, url: str, headers: Mapping[str, str], body: bytes) -> dict[str, str]:
+        """Return the headers with the key. Raises `ModelUnavailable` as `read_key` does, or when nothing answers."""
+        del url, headers, body
+        async with self._reading:  # the user is asked once to unlock it
+            if not self.key:
+                try:
+                    async with asyncio.timeout(KEY_HELPER.seconds):
+                        self.key = await _read_in_thread(self._provider, self._origin)
+                except TimeoutError:
+                    raise ModelUnavailable(
+                        f"The system's keyring, which has the key of {self._provider}, did not answer within "
+                        f"{KEY_HELPER.seconds:g} s. Unlock it, and try again."
+                    ) from None
+                self._remember(self.key)
+            return self._headers_of(self.key)
+
+
+def read_key(provider: str, origin: str) -> str:
+    """Return a provider's key for an origin. Blocks: the system may ask the user to unlock the keyring.
+
+    Raises `ModelUnavailable`: the keyring can't be used, or has no such key.
+    """
+    with _open_keyring(provider) as keyring:
+        key = keyring.get_password(_SERVICE, f"{provider} {origin}")
+    if not key:
+        raise ModelUnavailable(
+            f"The system's keyring has no key of {provider} for {origin}. "
+            f"Store it again: `codeloop auth login {provider} --keyring`."
+        )
+    return str(key)
+
+
+def store_key(provider: str, origin: str, key: str) -> None:
+    """Store a provider's key for an origin in place of the old one. Blocks as `read_key` does.
+
+    Raises `ModelUnavailable`: the keyring can't be used, or does not keep what it is given.
+    """
+    with _open_keyring(provider) as keyring:
+        keyring.set_password(_SERVICE, f"{provider} {origin}", key)
+    if read_key(provider, origin) != key:
+        raise ModelUnavailable("The system's keyring gives back another key than the one that was stored.")
+
+
+def remove_key(provider: str, origin: str) -> None:
+    """Remove a provider's key for an origin; nothing happens if there is none. Blocks as `read_key` does.
+
+    Raises `ModelUnavailable`: the keyring can't be used.
+    """
+    with _open_keyring(provider) as keyring:
+        if keyring.get_password(_SERVICE, f"{provider} {origin}") is not None:
+            keyring.delete_password(_SERVICE, f"{provider} {origin}")
+
+
+@contextmanager
+def _open_keyring(provider: str) -> Generator[Any]:
+    """Give the backend that the package `keyring` chooses, and put its errors into words."""
+
+    def refuse(why: str) -> ModelUnavailable:
+        return ModelUnavailable(f"The system's keyring can't be used for the key of {provider}: {why}.")
+
+    try:
+        import keyring
+        from keyring.backends.fail import Keyring as NoBackend
+        from keyring.errors import KeyringError, KeyringLocked, NoKeyringError
+    except ImportError:
+        raise refuse(_MISSING.format(provider=provider)) from None
+    try:
+        backend = keyring.get_keyring()
+        if isinstance(backend, NoBackend):
+            raise NoKeyringError
+        yield backend
+    except NoKeyringError:
+        raise refuse(_NONE.format(provider=provider)) from None
+    except KeyringLocked as error:
+        raise refuse(_LOCKED.format(error=error)) from error
+    except (KeyringError, ImportError, AttributeError, OSError, RuntimeError, ValueError) as error:
+        raise refuse(f"{type(error).__name__}: {error}") from error  # backends let errors of their own through
+
+
+async def _read_in_thread(provider: str, origin: str) -> str:
+    """Read a key in a thread that does not keep the process from ending: a dialog may stay open for ever."""
+    loop = asyncio.get_running_loop()
+    answer: asyncio.Future[str] = loop.create_future()
+
+    def settle(key: str, error: ModelUnavailable | None) -> None:
+        if answer.done():
+            return
+        if error is None:
+            answer.set_result(key)
+        else:
+            answer.set_exception(error)
+
+    def read() -> None:
+        key, failed = "", None
+        try:
+            key = read_key(provider, origin)
+        except ModelUnavailable as error:
+            failed = error
+        with suppress(RuntimeError):  # the loop is closed: nobody is waiting
+            loop.call_soon_threadsafe(settle, key, failed)
+
+    threading.Thread(target=read, name="keyring", daemon=True).start()
+    return await answer
