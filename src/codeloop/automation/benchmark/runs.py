@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from codeloop.automation.benchmark.agents import CODELOOP, NOTHING, SOLUTION, BenchAgent, Used
 from codeloop.automation.benchmark.tasks import NamedTask
+from codeloop.automation.git_program import git_command
 from codeloop.kit.processes import with_absolute_path
 from codeloop.schema.bounds.automation import BENCH_CHECK, BENCH_CLONE, BENCH_KEPT
 
@@ -115,8 +116,8 @@ async def _run(
         line = agent.line(task.prompt, model) if agent.name != NOTHING else ["true"]
     ended = await _start(line, work, task.timeout or plan.seconds)
     seconds = time.monotonic() - start
-    await _start(["git", "add", "-A"], work, BENCH_CHECK.seconds)
-    diff = await _start(["git", "diff", "--cached", "HEAD"], work, BENCH_CHECK.seconds)
+    await _start(git_command("add", "-A"), work, BENCH_CHECK.seconds)
+    diff = await _start(git_command("diff", "--no-ext-diff", "--cached", "HEAD"), work, BENCH_CHECK.seconds)
     if task.files:
         shutil.copytree(named.folder / task.files, work, dirs_exist_ok=True)
     check = await _start(["/bin/sh", "-c", task.check], work, BENCH_CHECK.seconds)
@@ -149,15 +150,15 @@ async def _prepare(named: NamedTask, work: Path) -> str:
     address = str((named.folder / task.repository).resolve()) if named.is_local else task.repository
     if named.is_local and not task.revision:
         await asyncio.to_thread(shutil.copytree, address, work, symlinks=True)
-        steps = [] if (work / ".git").exists() else [["git", "init", "-q"]]
+        steps: list[Sequence[str]] = [] if (work / ".git").exists() else [git_command("init", "-q")]
     else:
-        cloned = await _start(["git", "clone", "-q", address, str(work)], work.parent, BENCH_CLONE.seconds)
+        cloned = await _start(git_command("clone", "-q", address, str(work)), work.parent, BENCH_CLONE.seconds)
         if cloned.code:
             return f"{address} can't be cloned: {cloned.output.strip()}"
-        steps = [["git", "checkout", "-q", task.revision]] if task.revision else []
-    steps += [["/bin/sh", "-c", task.setup]] if task.setup else []
-    who = ["git", "-c", "user.name=bench", "-c", "user.email=bench@localhost", "-c", "core.hooksPath=/dev/null"]
-    steps += [["git", "add", "-A"], [*who, "commit", "-q", "--allow-empty", "--no-gpg-sign", "-m", "The task"]]
+        steps = [git_command("checkout", "-q", task.revision)] if task.revision else []
+    steps += [("/bin/sh", "-c", task.setup)] if task.setup else []
+    who = ("-c", "user.name=bench", "-c", "user.email=bench@localhost")
+    steps += [git_command("add", "-A"), git_command(*who, "commit", "-q", "--allow-empty", "-m", "The task")]
     for step in steps:
         ended = await _start(step, work, BENCH_CLONE.seconds)
         if ended.code:

@@ -16,7 +16,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from codeloop.automation.ci.hosts.host import Author
-from codeloop.kit.processes import which
+from codeloop.automation.git_program import git_command
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.bounds.automation import CI_GIT, CI_RETRY, CI_TRIES
 from codeloop.schema.errors import CodeloopError, UsageProblem
@@ -24,8 +24,7 @@ from codeloop.schema.errors import CodeloopError, UsageProblem
 TRAILER = "Codeloop-Request"
 """The line of a commit's message that says which request it carries out."""
 _OPTIONS = (
-    *("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "core.attributesFile=/dev/null"),
-    *("-c", "protocol.ext.allow=never", "-c", "safe.directory=*", "-c", "gc.auto=0", "-c", "advice.detachedHead=false"),
+    *("-c", "safe.directory=*", "-c", "gc.auto=0", "-c", "advice.detachedHead=false"),
     *("-c", "core.quotePath=false", "-c", "core.autocrlf=false", "--no-pager", "--literal-pathspecs"),
 )
 _PASSED = re.compile(
@@ -189,11 +188,8 @@ class JobRepository:
             return None
 
     async def _run(self, *arguments: str, stdin: str = "", more: Mapping[str, str] | None = None) -> str:
-        program = which("git", os.environ.get("PATH"))
-        if program is None:
-            raise UsageProblem("git is not installed.")
         process = await asyncio.create_subprocess_exec(
-            *(program, *_OPTIONS, *arguments),
+            *git_command(*_OPTIONS, *arguments),
             cwd="/",
             env={**_git_environment(), **(more or {})},
             stdin=asyncio.subprocess.PIPE,

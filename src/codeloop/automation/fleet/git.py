@@ -3,22 +3,18 @@
 import os
 import subprocess
 
-from codeloop.kit.processes import which, with_absolute_path
+from codeloop.automation.git_program import git_command
+from codeloop.kit.processes import with_absolute_path
 from codeloop.schema.bounds.automation import FLEET_GIT
 from codeloop.schema.errors import CodeloopError
-
-_GIT = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "commit.gpgSign=false")
 
 
 def run_git(repository: str, *arguments: str) -> str:
     """Run one command and return what it prints. `repository`: what an error names. Raises CodeloopError."""
     environment = with_absolute_path({**os.environ, "GIT_TERMINAL_PROMPT": "0", "GIT_LFS_SKIP_SMUDGE": "1"})
-    program = which("git", environment["PATH"])
-    if program is None:
-        raise CodeloopError("git was not found on the PATH. Install it, then try again.")
     try:
         done = subprocess.run(
-            [program, *_GIT, *arguments],
+            git_command(*arguments, path=environment["PATH"]),
             cwd="/",
             env=environment,
             stdin=subprocess.DEVNULL,
