@@ -5,6 +5,7 @@ import os
 import time
 from collections.abc import Awaitable, Callable
 from math import isinf
+from ssl import SSLContext
 from typing import Protocol, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
@@ -98,8 +99,12 @@ class HttpResponse:
 class OriginClient:
     """A client of one origin. Redirects are not followed; proxies come from the environment."""
 
-    def __init__(self, base_url: str, connect: float, first_byte: float) -> None:
-        """Connect to nothing yet. `connect` and `first_byte`: how many seconds each may take."""
+    def __init__(self, base_url: str, connect: float, first_byte: float, tls: SSLContext | None = None) -> None:
+        """Connect to nothing yet. `connect` and `first_byte`: how many seconds each may take.
+
+        `tls`: of a service with its own authority or client certificate, which is reached without a proxy.
+        """
+        self._tls = tls
         self._base_url = base_url
         self._connect_seconds = connect
         self._first_byte = first_byte
@@ -120,7 +125,8 @@ class OriginClient:
         check_reach(self._base.hostname or "")
         host = self._base.hostname or ""
         # No proxy knows this machine's own servers, whatever NO_PROXY forgets.
-        if not is_local_name(host) and (proxy := proxy_for(self._base.scheme, host, self._port, os.environ)):
+        is_direct = self._tls is not None or is_local_name(host)
+        if not is_direct and (proxy := proxy_for(self._base.scheme, host, self._port, os.environ)):
             self._proxy = self._proxy or ProxyClient(proxy, self._connect_seconds, self._first_byte)
             source = await self._proxy.request(method, self._base_url + path, headers, body)
             return HttpResponse(self, source, source.status, source.headers)
@@ -163,7 +169,7 @@ class OriginClient:
 
     async def _connect(self) -> Connection:
         try:
-            tls = service_tls_context() if self._base.scheme == "https" else None
+            tls = (self._tls or service_tls_context()) if self._base.scheme == "https" else None
         except CodeloopError as error:
             raise NetworkError("certificate", str(error)) from None
         opening = Connection.open(self._base.hostname or "", self._port, tls)

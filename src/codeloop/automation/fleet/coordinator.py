@@ -94,6 +94,7 @@ class Coordinator:
             result = attempt.run(
                 lambda child: self._ledger.note_child(row.job.id, row.attempt, child), lambda: self._is_stopping
             )
+            driver.forget(row.job.id)
         except (Stopped, DriverLost) as error:
             attempt.discard()
             self._ledger.give_back(row.job.id)

@@ -69,3 +69,7 @@ class Driver(Protocol):
     def end_left(self, job_id: str, attempt: int) -> None:
         """End what an attempt left whose coordinator was killed; its process on this machine has been ended."""
         ...
+
+    def forget(self, job_id: str) -> None:
+        """Remove what is left elsewhere of a job whose result is stored here, if anything is. Raises DriverLost."""
+        ...

@@ -128,6 +128,13 @@ class Ledger:
             return [_row(row) for row in found.fetchall()]
 
     @property
+    def identity(self) -> str:
+        """What no other fleet has, also not one of the same name on another machine: 16 hexadecimal digits."""
+        with self._change() as database:
+            database.execute("INSERT OR IGNORE INTO fleet VALUES ('identity', ?)", (os.urandom(8).hex(),))
+            return database.execute("SELECT value FROM fleet WHERE name = 'identity'").fetchone()[0]
+
+    @property
     def is_stopping(self) -> bool:
         """Whether the fleet is to stop."""
         with self._change() as database:

@@ -55,6 +55,9 @@ class LocalDriver:
     def end_left(self, job_id: str, attempt: int) -> None:
         """Do nothing: its one process is known by its id."""
 
+    def forget(self, job_id: str) -> None:
+        """Do nothing: nothing is left elsewhere."""
+
 
 def end_program(pid: int, started: str = "") -> None:
     """End a program that leads its own session, with all of it: asked first, then killed."""

@@ -8,8 +8,10 @@ from pathlib import Path
 from types import FrameType
 
 import click
+import msgspec
 
 from codeloop.automation.fleet.coordinator import Coordinator, retry_jobs
+from codeloop.automation.fleet.driver import Driver
 from codeloop.automation.fleet.jobs import read_jobs
 from codeloop.automation.fleet.ledger import Ledger, LedgerRow
 from codeloop.automation.fleet.local import LocalDriver
@@ -38,12 +40,13 @@ def fleet() -> None:
 @click.option("--at-once", type=click.IntRange(1, 1_000), default=4, show_default=True, help="Jobs at the same time.")
 @click.option("--max-cost", type=click.FloatRange(min=0), metavar="DOLLARS", help="What each job may cost.")
 @click.option("--timeout", type=click.FloatRange(min=1), metavar="SECONDS", help="What each job may take.")
+@click.option("--pods", type=FILE, metavar="FILE", help="Run each job in a pod of Kubernetes, as FILE describes.")
 @MODEL
 @AGENT
 @PROFILE
 @AUTO
 @TRUST
-def run(jobs: Path, name: str | None, at_once: int, **flags: object) -> None:
+def run(jobs: Path, name: str | None, at_once: int, pods: Path | None, **flags: object) -> None:
     """Do what is left of a table of jobs.
 
     JOBS is JSON, JSON Lines, CSV or YAML. What was done before is not done again.
@@ -54,7 +57,8 @@ def run(jobs: Path, name: str | None, at_once: int, **flags: object) -> None:
     folder = _folder(name or jobs.stem)
     ledger = Ledger(folder / "fleet.db")
     ledger.add(table)
-    coordinator = Coordinator(folder, _to_flags(flags), [LocalDriver()], _tell)
+    driver = _open_cluster(pods, ledger.identity, flags) if pods is not None else LocalDriver()
+    coordinator = Coordinator(folder, _to_flags(flags), [driver], _tell)
 
     def end(_number: int, _frame: FrameType | None) -> None:
         coordinator.stop()
@@ -67,6 +71,23 @@ def run(jobs: Path, name: str | None, at_once: int, **flags: object) -> None:
         f"{sums['done']} done, {sums['failed']} failed, {sums['waiting']} waiting · ${sums['cost']:.4f}", err=True
     )
     sys.exit(130 if sums["waiting"] else 1 if sums["failed"] else 0)
+
+
+@fleet.command(hidden=True)
+def work() -> None:
+    """Do the job that the variable CODELOOP_FLEET_JOB holds, as a pod does."""
+    from codeloop.automation.fleet.kubernetes.work import VARIABLE, do_order
+
+    ended: list[int] = []
+
+    def end(number: int, _frame: FrameType | None) -> None:
+        ended.append(number)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, end)
+    result = do_order(os.environ.pop(VARIABLE, ""), lambda: bool(ended))
+    click.echo(msgspec.json.encode(result))
+    sys.exit(int(result.get("exitCode") or 0))
 
 
 @fleet.command()
@@ -149,6 +170,17 @@ def _show_fleets(*, as_json: bool) -> None:
         click.echo("There are no fleets. `codeloop fleet run JOBS` starts one.", err=True)
     for name, sums in found.items() if not as_json else ():
         click.echo(f"{name}  {sums['done']} of {sums['jobs']} done, {sums['failed']} failed · ${sums['cost']:.4f}")
+
+
+def _open_cluster(file: Path, identity: str, flags: dict[str, object]) -> Driver:
+    from codeloop.automation.fleet.kubernetes.access import find_access
+    from codeloop.automation.fleet.kubernetes.driver import KubernetesDriver
+    from codeloop.automation.fleet.kubernetes.manifest import read_settings
+
+    settings = read_settings(file)
+    access = find_access(os.environ, settings.context, settings.namespace)
+    seconds = flags.get("timeout")
+    return KubernetesDriver(access, identity, settings, seconds if isinstance(seconds, float) else None)
 
 
 def _to_flags(flags: dict[str, object]) -> list[str]:

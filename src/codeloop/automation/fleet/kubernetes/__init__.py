@@ -1,0 +1,1 @@
+"""Does the jobs of a fleet as Jobs of a Kubernetes cluster."""

@@ -1,0 +1,207 @@
+"""The requests to the Kubernetes API that a fleet makes: Jobs are created, read, watched and deleted, logs are read."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import suppress
+from typing import Any
+from urllib.parse import urlencode
+
+import msgspec
+
+from codeloop.automation.fleet.kubernetes.access import ClusterAccess
+from codeloop.net.client import HttpResponse, OriginClient
+from codeloop.net.http1 import NetworkError
+from codeloop.schema.bounds.automation import (
+    FLEET_API_ANSWER,
+    FLEET_API_RESPONSE,
+    FLEET_API_RETRY,
+    FLEET_API_RETRY_MOST,
+    FLEET_API_TRIES,
+    FLEET_API_WATCH,
+)
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.wire import JSON
+
+_PAGE = 500  # Jobs of one answer
+_AT_ONCE = 32  # requests, so that a thousand jobs that end together are not refused
+_LOG_LINES = 50  # the result is the last line of the program, but warnings of others may follow it
+_ADVICE = {
+    401: "The cluster does not know the token or certificate: renew it in the kubeconfig.",
+    403: "The account needs the verbs get, list, watch, create and delete on jobs, list on pods, get on pods/log.",
+}
+
+
+class ApiProblem(CodeloopError):
+    """The API refuses a request, or can't be reached (`status` 0)."""
+
+    def __init__(self, message: str, status: int = 0) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class KubernetesApi:
+    """The API of one cluster, for one namespace. To be used on one event loop."""
+
+    def __init__(self, access: ClusterAccess) -> None:
+        self._access = access
+        self._jobs = f"/apis/batch/v1/namespaces/{access.namespace}/jobs"
+        self._pods = f"/api/v1/namespaces/{access.namespace}/pods"
+        self._at_once = asyncio.Semaphore(_AT_ONCE)
+        self._http = OriginClient(access.url, FLEET_API_ANSWER.seconds, FLEET_API_ANSWER.seconds, access.tls)
+
+    async def create_job(self, manifest: JSON) -> JSON | None:
+        """Create a Job and return it; None: there is one of this name. Raises ApiProblem."""
+        try:
+            return await self._send("POST", self._jobs, manifest)
+        except ApiProblem as problem:
+            if problem.status == 409:
+                return None
+            raise
+
+    async def read_job(self, name: str) -> JSON | None:
+        """Return a Job; None: there is none. Raises ApiProblem."""
+        try:
+            return await self._send("GET", f"{self._jobs}/{name}")
+        except ApiProblem as problem:
+            if problem.status == 404:
+                return None
+            raise
+
+    async def delete_job(self, name: str) -> None:
+        """Delete a Job with its pods, if there is one. Raises ApiProblem."""
+        options = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"}
+        try:
+            await self._send("DELETE", f"{self._jobs}/{name}", options)
+        except ApiProblem as problem:
+            if problem.status != 404:
+                raise
+
+    async def list_jobs(self, selector: str) -> tuple[list[JSON], str]:
+        """Return the Jobs with these labels, and the version from which on they can be watched. Raises ApiProblem."""
+        while True:
+            try:
+                return await self._list_pages(selector)
+            except ApiProblem as problem:
+                if problem.status != 410:  # the list became too old between two of its pages
+                    raise
+
+    async def watch_jobs(self, selector: str, version: str) -> AsyncGenerator[JSON]:
+        """Yield each change after a version, until the API ends the answer. Raises ApiProblem."""
+        seconds = int(FLEET_API_WATCH.seconds)
+        query = {"labelSelector": selector, "watch": "true", "resourceVersion": version}
+        query |= {"allowWatchBookmarks": "true", "timeoutSeconds": str(seconds)}
+        response = await self._open("GET", self._jobs, query)
+        rest = b""
+        try:
+            while data := await response.read(seconds + FLEET_API_ANSWER.seconds):
+                *lines, rest = (rest + data).split(b"\n")
+                for line in lines:
+                    event: JSON = msgspec.json.decode(line)
+                    if event["type"] == "ERROR":
+                        raise _to_problem(int(event["object"].get("code") or 500), event["object"])
+                    yield event
+        except NetworkError as error:
+            raise ApiProblem(f"The watch was cut ({error.kind}).") from None
+        except msgspec.DecodeError:
+            raise ApiProblem("The API sent a change that is no JSON.") from None
+        finally:
+            response.close()
+
+    async def read_log(self, job: str) -> list[str] | None:
+        """Return the last lines that a Job's pod wrote; None: it has no pod any more. Raises ApiProblem."""
+        pods = await self._send("GET", self._pods, query={"labelSelector": f"job-name={job}"})
+        if not pods["items"]:
+            return None
+        newest = max(pods["items"], key=lambda pod: str(pod["metadata"].get("creationTimestamp") or ""))
+        path = f"{self._pods}/{newest['metadata']['name']}/log"
+        query = {"container": "codeloop", "tailLines": str(_LOG_LINES)}
+        try:
+            data = await self._fetch("GET", path, None, query)
+        except ApiProblem as problem:
+            if problem.status in {400, 404}:  # its container has never started, or the pod has just gone
+                return []
+            raise
+        return data.decode("utf-8", "replace").splitlines()
+
+    async def aclose(self) -> None:
+        """Drop the connections."""
+        await self._http.aclose()
+
+    async def _list_pages(self, selector: str) -> tuple[list[JSON], str]:
+        query = {"labelSelector": selector, "limit": str(_PAGE)}
+        found: list[JSON] = []
+        while True:
+            page = await self._send("GET", self._jobs, query=query)
+            found += page["items"]
+            if not page["metadata"].get("continue"):
+                return found, page["metadata"]["resourceVersion"]
+            query["continue"] = page["metadata"]["continue"]
+
+    async def _send(
+        self, method: str, path: str, body: JSON | None = None, query: Mapping[str, str] | None = None
+    ) -> JSON:
+        try:
+            return msgspec.json.decode(await self._fetch(method, path, body, query), type=dict[str, Any])
+        except msgspec.DecodeError:
+            raise ApiProblem(
+                f"{self._access.url} answered with something that is no object. Is it a cluster?"
+            ) from None
+
+    async def _fetch(self, method: str, path: str, body: JSON | None, query: Mapping[str, str] | None) -> bytes:
+        """Return the answer's body. Tried again when the API is away or busy: a name makes each request repeatable."""
+        wait = FLEET_API_RETRY.seconds
+        for attempt in range(FLEET_API_TRIES.value):
+            try:
+                async with self._at_once:
+                    return await _read_whole(await self._open(method, path, query, body))
+            except ApiProblem as problem:
+                is_last = attempt + 1 == FLEET_API_TRIES.value
+                if is_last or (problem.status not in {0, 429} and problem.status < 500):
+                    raise
+            await asyncio.sleep(wait)
+            wait = min(wait * 2, FLEET_API_RETRY_MOST.seconds)
+        raise AssertionError
+
+    async def _open(
+        self, method: str, path: str, query: Mapping[str, str] | None, body: JSON | None = None
+    ) -> HttpResponse:
+        headers = {"accept": "application/json"}
+        if token := self._access.read_token():
+            headers["authorization"] = f"Bearer {token}"
+        if body is not None:
+            headers["content-type"] = "application/json"
+        content = msgspec.json.encode(body) if body is not None else b""
+        address = f"{path}?{urlencode(query)}" if query else path
+        try:
+            response = await self._http.request(method, address, headers, content)
+        except NetworkError as error:
+            raise ApiProblem(f"{self._access.url} can't be reached ({error.kind}). {error}".strip()) from None
+        if response.status < 300:
+            return response
+        try:
+            said = await response.read_some(FLEET_API_RESPONSE.value, FLEET_API_ANSWER.seconds)
+        finally:
+            response.close()
+        answer: JSON = {}
+        with suppress(msgspec.DecodeError):
+            answer = msgspec.json.decode(said, type=dict[str, Any])
+        raise _to_problem(response.status, answer)
+
+
+async def _read_whole(response: HttpResponse) -> bytes:
+    pieces = bytearray()
+    try:
+        while data := await response.read(FLEET_API_ANSWER.seconds):
+            pieces += data
+            if len(pieces) > FLEET_API_RESPONSE.value:
+                raise ApiProblem(f"An answer is longer than {FLEET_API_RESPONSE.value:,} bytes.", 413)
+    except NetworkError as error:
+        raise ApiProblem(f"An answer was cut ({error.kind}).") from None
+    finally:
+        response.close()
+    return bytes(pieces)
+
+
+def _to_problem(status: int, answer: JSON) -> ApiProblem:
+    words = f"The Kubernetes API answered {status}: {answer.get('message') or 'no reason given'}"
+    return ApiProblem(f"{words}. {_ADVICE[status]}" if status in _ADVICE else words, status)

@@ -1,0 +1,148 @@
+"""The driver for a cluster: each job is one Job, created once, followed to its end, deleted once its result is here."""
+
+import base64
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+
+from codeloop.automation.fleet.driver import RESULT_KEYS, DriverLost, JobTask, Stopped
+from codeloop.automation.fleet.git import run_git
+from codeloop.automation.fleet.kubernetes.access import ClusterAccess
+from codeloop.automation.fleet.kubernetes.api import ApiProblem, KubernetesApi
+from codeloop.automation.fleet.kubernetes.manifest import PodOrder, PodSettings, make_manifest, make_name
+from codeloop.automation.fleet.kubernetes.watcher import JobWatcher
+from codeloop.schema.bounds.automation import FLEET_LOOK, FLEET_POD_CHECK, FLEET_POD_STOP
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.wire import JSON
+
+_INTERRUPTED = 130
+_RETRY = "`codeloop fleet retry` lets it be done again."
+
+
+class KubernetesDriver:
+    """See the module. `fleet`: the fleet's identity, which no other fleet of the cluster has."""
+
+    name = "kubernetes"
+
+    def __init__(self, access: ClusterAccess, fleet: str, settings: PodSettings, seconds: float | None) -> None:
+        """Watch the fleet's Jobs. `seconds`: what the agent of each may take."""
+        self._fleet = fleet
+        self._seconds = seconds
+        self._settings = settings
+        self._api = KubernetesApi(access)
+        self._watcher = JobWatcher(self._api, fleet)
+
+    def run(self, task: JobTask, note_child: Callable[[int], None], is_stopping: Callable[[], bool]) -> JSON:
+        """See Driver. A Job that an earlier coordinator has left is followed, in place of a second one."""
+        del note_child  # no process of this machine
+        base = run_git(task.job.repository, "-C", str(task.tree), "rev-parse", "HEAD").strip()
+        order = PodOrder(task.job, task.flags, base, self._settings.push)
+        manifest = make_manifest(self._fleet, order, self._settings, self._seconds)
+        name = make_name(self._fleet, task.job.id)
+        try:
+            result = self._follow(name, manifest, is_stopping)
+        except Stopped:
+            until = time.monotonic() + FLEET_POD_STOP.seconds
+            with suppress(ApiProblem, Stopped):
+                self._watcher.call(self._api.delete_job(name), lambda: time.monotonic() > until)
+            raise
+        except ApiProblem as problem:
+            raise _to_failure(problem) from None
+        try:
+            _take_commits(task, result)
+        except CodeloopError:
+            self.forget(task.job.id)  # another try would find the same
+            raise
+        return {key: result[key] for key in RESULT_KEYS if key in result}
+
+    def forget(self, job_id: str) -> None:
+        """See Driver. A Job that stayed would be taken for the new one, when the job is to be done again."""
+        try:
+            self._watcher.call(self._api.delete_job(make_name(self._fleet, job_id)), lambda: False)
+        except ApiProblem as problem:
+            raise DriverLost(str(problem)) from None
+
+    def end_left(self, job_id: str, attempt: int) -> None:
+        """Do nothing: the Job goes on, and the next attempt follows it."""
+
+    def close(self) -> None:
+        """End the watch and drop the connections; the Jobs stay as they are."""
+        self._watcher.close()
+
+    def _follow(self, name: str, manifest: JSON, is_stopping: Callable[[], bool]) -> JSON:
+        """Create the Job, wait for its end, and return what its pod says."""
+        uid = self._create(name, manifest, is_stopping)
+        check = time.monotonic() + FLEET_POD_CHECK.seconds
+        while not is_stopping():
+            job, is_gone = self._watcher.find(uid), self._watcher.is_gone(uid)
+            if time.monotonic() > check:
+                check = time.monotonic() + FLEET_POD_CHECK.seconds
+                job = self._watcher.call(self._api.read_job(name), is_stopping)
+                is_gone = job is None or job["metadata"]["uid"] != uid
+            if is_gone:
+                return _fail("Somebody deleted the job in the cluster.")
+            if job is not None and (end := _find_end(job)) is not None:
+                return _read_result(self._watcher.call(self._api.read_log(name), is_stopping), end)
+            time.sleep(FLEET_LOOK.seconds)
+        raise Stopped("The fleet was stopped.")
+
+    def _create(self, name: str, manifest: JSON, is_stopping: Callable[[], bool]) -> str:
+        """Return the uid of the Job: a new one's, or that of the one that is there."""
+        while not is_stopping():
+            job = self._watcher.call(self._api.create_job(manifest), is_stopping)
+            job = job or self._watcher.call(self._api.read_job(name), is_stopping)
+            if job is not None and not job["metadata"].get("deletionTimestamp"):
+                return job["metadata"]["uid"]
+            time.sleep(FLEET_LOOK.seconds)  # an earlier one is being deleted
+        raise Stopped("The fleet was stopped.")
+
+
+def _find_end(job: JSON) -> Mapping[str, str] | None:
+    """Return the condition by which a Job has ended; None: it runs."""
+    for condition in job.get("status", {}).get("conditions") or ():
+        if condition["type"] in {"Complete", "Failed"} and condition["status"] == "True":
+            return condition
+    return None
+
+
+def _read_result(log: Sequence[str] | None, end: Mapping[str, str]) -> JSON:
+    """Return the result that a pod wrote as its last line of JSON; how its Job ended, where it wrote none."""
+    for line in reversed(log or ()):
+        with suppress(msgspec.DecodeError):
+            result: JSON = msgspec.json.decode(line, type=dict[str, Any])
+            if isinstance(result.get("exitCode"), int) and "reason" in result:
+                return result if result["exitCode"] != _INTERRUPTED else _fail("The pod was told to end too early.")
+    reason = f"{end.get('reason') or end['type']}: {end.get('message') or 'no reason given'}"
+    if end.get("reason") == "DeadlineExceeded":
+        return _fail(f"The job took too long ({reason}).")
+    last = f" It last wrote: {log[-1]}" if log else ""
+    return _fail(f"The pod ended without a result ({reason}).{last}")
+
+
+def _fail(message: str) -> JSON:
+    return {"reason": "error", "exitCode": 1, "message": f"{message} {_RETRY}"}
+
+
+def _to_failure(problem: ApiProblem) -> CodeloopError:
+    """Return what an API's answer means for a job: it waits again where the API was away, else it has failed."""
+    return problem if 400 <= problem.status < 500 else DriverLost(str(problem))
+
+
+def _take_commits(task: JobTask, result: JSON) -> None:
+    """Bring the commits of the pod into the clone: those that it pushed, or the bundle that its log has."""
+    if result.get("commit") in {None, result.get("base")}:
+        return
+    branch = f"codeloop/{task.job.id}"
+    source = "origin"
+    if bundle := result.get("bundle"):
+        file = task.folder / "bundle"
+        file.write_bytes(base64.b64decode(str(bundle)))
+        source = str(file)
+    git = (task.job.repository, "-C", str(task.tree))
+    run_git(*git, "fetch", "--quiet", "--no-tags", source, f"refs/heads/{branch}")
+    run_git(*git, "reset", "--quiet", "--hard", "FETCH_HEAD")
+    if run_git(*git, "rev-parse", "HEAD").strip() != result["commit"]:
+        raise CodeloopError(f"The branch {branch} of {task.job.repository} was moved since the job pushed it.")

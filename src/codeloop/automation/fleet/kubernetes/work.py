@@ -1,0 +1,53 @@
+"""What a pod does: one job in a clone of its own. The result is one line of JSON on stdout, so the pod's log has it."""
+
+import base64
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from codeloop.automation.fleet.attempt import INTERRUPTED, JobAttempt
+from codeloop.automation.fleet.driver import JobTask, Stopped
+from codeloop.automation.fleet.git import run_git
+from codeloop.automation.fleet.kubernetes.manifest import VARIABLE, PodOrder
+from codeloop.automation.fleet.local import LocalDriver
+from codeloop.schema.bounds.automation import FLEET_BUNDLE
+from codeloop.schema.errors import CodeloopError, UsageProblem
+from codeloop.schema.wire import JSON
+
+
+def do_order(text: str, is_stopping: Callable[[], bool]) -> JSON:
+    """Do what an order in JSON says, and return its result with the commits. Raises UsageProblem: it is no order."""
+    try:
+        order = msgspec.json.decode(text, type=PodOrder)
+    except msgspec.DecodeError as error:
+        raise UsageProblem(f"{VARIABLE} does not hold a job: {error}. `codeloop fleet run` sets it.") from error
+    with tempfile.TemporaryDirectory(prefix="codeloop-fleet-", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        task = JobTask(order.job, 1, folder / "attempt", order.flags)
+        attempt = JobAttempt(folder, LocalDriver(), task, order.base)
+        try:
+            result = attempt.run(lambda _child: None, is_stopping)
+            result["base"] = order.base
+            if result.get("commit", order.base) != order.base:
+                _hand_over(folder / "jobs" / order.job.id / "work", order, result)
+        except Stopped:
+            return {"reason": "error", "exitCode": INTERRUPTED, "message": "It was told to end."}
+        except (CodeloopError, OSError) as error:
+            return {"reason": "error", "exitCode": 1, "message": str(error)}
+    result.pop("diff", None)  # made again from the commits
+    return result
+
+
+def _hand_over(tree: Path, order: PodOrder, result: JSON) -> None:
+    """Push the branch of what was done, or put its commits into the result."""
+    branch, git = f"codeloop/{order.job.id}", (order.job.repository, "-C", str(tree))
+    if order.push:
+        run_git(*git, "push", "--quiet", "--force", "origin", f"HEAD:refs/heads/{branch}")
+        return
+    file = tree.parent / "bundle"
+    run_git(*git, "bundle", "create", "--quiet", str(file), f"refs/heads/{branch}", f"^{order.base}")
+    if file.stat().st_size > FLEET_BUNDLE.value:
+        raise CodeloopError(f"The changes are larger than {FLEET_BUNDLE.value:,} bytes. Run the fleet with --push.")
+    result["bundle"] = base64.b64encode(file.read_bytes()).decode()
