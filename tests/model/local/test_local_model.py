@@ -19,9 +19,9 @@ from codeloop.model.chat import (
 )
 from codeloop.model.local.context import LocalContext, reader_of
 from codeloop.model.local.model import LocalModel
-from codeloop.model.testing.script import ScriptedAnswer
+from codeloop.model.testing.script import Count, ScriptedAnswer, ScriptedCall
 from codeloop.model.testing.scripted import ScriptedModel
-from codeloop.schema.errors import APIError, ContextOverflowError
+from codeloop.schema.errors import APIError, ContextOverflowError, OverflowData
 from codeloop.schema.wire import JSON
 from tests.model.local_server import http
 from tests.support.models import ask
@@ -118,7 +118,15 @@ def test_a_server_under_another_name_is_known_by_its_port() -> None:
     assert reader_of("mine", "http://127.0.0.1:9999/v1") is None
 
 
-def local(loaded: int, known: int = 0) -> tuple[LocalModel, list[str]]:
+@pytest.mark.parametrize(
+    ("name", "server"),
+    [("llamacpp", "llama.cpp"), ("my-llama-cpp", "llama.cpp"), ("lm-studio", "lmstudio"), ("vLLM-coder", "vllm")],
+)
+def test_a_server_is_known_by_the_users_own_name_for_it(name: str, server: str) -> None:
+    assert reader_of(name, "http://127.0.0.1:9999/v1") is reader_of(server, "")
+
+
+def local(loaded: int, known: int = 0, *answers: ScriptedAnswer) -> tuple[LocalModel, list[str]]:
     asked: list[str] = []
 
     async def read(url: str, model: str) -> LocalContext:
@@ -126,7 +134,7 @@ def local(loaded: int, known: int = 0) -> tuple[LocalModel, list[str]]:
         return LocalContext(loaded, 40_960, "Do this.")
 
     info = ModelInfo(provider_id="ollama", id="qwen3", name="Qwen", limits=Limits(context=known))
-    inner: ChatModel = ScriptedModel([ScriptedAnswer(text="one"), ScriptedAnswer(text="two")], info=info)
+    inner: ChatModel = ScriptedModel(answers or [ScriptedAnswer(text="one"), ScriptedAnswer(text="two")], info=info)
     return LocalModel(inner, read, "http://h/v1"), asked
 
 
@@ -161,3 +169,37 @@ async def test_without_an_answer_the_model_is_asked_all_the_same() -> None:
     assert (await ask(model, tools=TOOLS)).text == "two"
     assert len(asked) == 2
     assert model.info.limits.context == 0
+
+
+FILLED = Count(input=16_000, output=383)
+CUT_CALL = ScriptedCall("write", '{"filePath": "a', complete=False)
+
+
+async def test_an_answer_that_fills_the_context_ends_with_the_remedy() -> None:
+    model, _ = local(16_384, 0, ScriptedAnswer(text="one", finish="length", tokens=FILLED))
+    got = await ask(model, tools=TOOLS)
+    assert got.text == "one"
+    assert isinstance(got.end.error, APIError)
+    assert not got.end.error.data.is_retryable
+    assert "16,000" in got.message
+    assert got.message.endswith("Do this.")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        ScriptedAnswer(text="one", finish="length", tokens=Count(input=1_000, output=383)),
+        ScriptedAnswer(calls=(CUT_CALL,), finish="length", tokens=FILLED),
+    ],
+    ids=["the output limit", "a cut call"],
+)
+async def test_another_end_at_a_limit_is_left_as_it_is(answer: ScriptedAnswer) -> None:
+    model, _ = local(16_384, 0, answer)
+    got = await ask(model, tools=TOOLS)
+    assert (got.end.reason, got.end.error) == ("length", None)
+
+
+async def test_a_request_that_the_server_finds_too_long_ends_with_the_remedy() -> None:
+    error = ContextOverflowError(data=OverflowData(message="It is too long."))
+    model, _ = local(16_384, 0, ScriptedAnswer(error=error))
+    assert (await ask(model, tools=TOOLS)).message == "It is too long. Do this."

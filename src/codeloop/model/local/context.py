@@ -87,8 +87,17 @@ PORTS = {11434: "ollama", 1234: "lmstudio"}
 
 
 def reader_of(provider_id: str, url: str) -> Reader | None:
-    """Return the reader for a provider's local server; None: unknown server."""
-    return READERS.get(provider_id) or READERS.get(PORTS.get(urlsplit(url).port or 0, ""))
+    """Return the reader for a provider's local server; None: unknown server.
+
+    A name of the user's own tells as well, such as `llamacpp`, `lm-studio` or `vllm-coder`.
+    """
+    named = _letters(provider_id)
+    by_name = next((read for name, read in READERS.items() if _letters(name) in named), None)
+    return by_name or READERS.get(PORTS.get(urlsplit(url).port or 0, ""))
+
+
+def _letters(name: str) -> str:
+    return "".join(filter(str.isalnum, name.lower()))
 
 
 def _root(url: str) -> str:

@@ -5,7 +5,7 @@ from contextlib import aclosing
 
 import msgspec
 
-from codeloop.model.chat import ChatModel, Finished, ImagePiece, ModelEvent, ModelInfo, ModelRequest
+from codeloop.model.chat import CallStarted, ChatModel, Finished, ImagePiece, ModelEvent, ModelInfo, ModelRequest
 from codeloop.model.local.context import LocalContext, Reader
 from codeloop.schema.errors import APIError, APIErrorData, ContextOverflowError, MessageError, OverflowData
 from codeloop.schema.wire import replace
@@ -13,6 +13,8 @@ from codeloop.schema.wire import replace
 BYTES_PER_TOKEN = 4
 LEAST_ANSWER = 1_024
 """Tokens that an answer needs beside the request."""
+FULL = 8
+"""Tokens that a server may leave unused of a context that it calls full."""
 
 
 class LocalModel:
@@ -43,14 +45,34 @@ class LocalModel:
         if refusal is not None:
             yield Finished("error", error=refusal)
             return
+        has_calls = False
         async with aclosing(self._model.stream(request)) as events:
             async for event in events:
-                yield event
+                has_calls = has_calls or isinstance(event, CallStarted)
+                yield self._explain(event, has_calls) if isinstance(event, Finished) else event
 
     def _take_context(self) -> None:
         loaded, known = self._context.loaded, self._info.limits.context
         if loaded and (not known or loaded < known):
             self._info = replace(self._info, limits=replace(self._info.limits, context=loaded))
+
+    def _explain(self, end: Finished, has_calls: bool) -> Finished:
+        """Return the end of an answer, with how to give the model more context where it had too little.
+
+        An estimate lets a request pass that the server finds too long, or that leaves no room for an answer. A cut tool
+        call is left to the loop, which lets the model write a shorter one.
+        """
+        loaded, remedy = self._context.loaded, self._context.remedy
+        if isinstance(end.error, ContextOverflowError):
+            message = f"{end.error.data.message} {remedy}".rstrip()
+            return replace(end, error=ContextOverflowError(data=replace(end.error.data, message=message)))
+        if end.reason != "length" or has_calls or not loaded or end.tokens.all < loaded - FULL:
+            return end
+        message = (
+            f"The request ({end.tokens.context:,} tokens) and the answer filled the context of {loaded:,} tokens that "
+            f"{self._info.ref} is loaded with. Make room with /compact. {remedy}"
+        )
+        return replace(end, reason="error", error=_context_error(message))
 
     def _refuse(self, request: ModelRequest) -> MessageError | None:
         """Return why a request does not fit; compaction helps against a long conversation only."""
@@ -64,7 +86,7 @@ class LocalModel:
                 f"{self._info.ref} is loaded with a context of {loaded:,} tokens; instructions and tools alone need "
                 f"about {fixed:,}, and the server would cut them silently. {self._context.remedy}"
             )
-            return APIError(data=APIErrorData(message=message, is_retryable=False, metadata={"kind": "context"}))
+            return _context_error(message)
         whole = fixed + sum(estimate_tokens(_without_images(turn)) for turn in request.turns)
         if whole <= room:
             return None
@@ -78,6 +100,10 @@ class LocalModel:
 def estimate_tokens(value: object) -> int:
     """Return about how many tokens a value is as JSON."""
     return len(msgspec.json.encode(value)) // BYTES_PER_TOKEN
+
+
+def _context_error(message: str) -> APIError:
+    return APIError(data=APIErrorData(message=message, is_retryable=False, metadata={"kind": "context"}))
 
 
 def _without_images(turn: object) -> object:
