@@ -30,6 +30,8 @@ class Coordinator:
         self._tell = tell
         self._ledger = Ledger(folder / "fleet.db")
         self._is_stopping = False
+        self._claims = threading.Lock()
+        self._running = 0
         self.lost: dict[str, str] = {}
         """Drivers that were given up, and why."""
 
@@ -73,8 +75,20 @@ class Coordinator:
 
     def _work(self, driver: Driver) -> None:
         failures = 0
-        while not self._is_stopping and driver.name not in self.lost and (row := self._ledger.claim()) is not None:
-            reason = self._do(row, driver)
+        while not self._is_stopping and driver.name not in self.lost:
+            with self._claims:
+                row = self._ledger.claim()
+                if row is None and not self._running:
+                    return
+                self._running += row is not None
+            if row is None:  # one that runs may be given back
+                time.sleep(FLEET_LOOK.seconds)
+                continue
+            try:
+                reason = self._do(row, driver)
+            finally:
+                with self._claims:
+                    self._running -= 1
             failures = failures + 1 if reason else 0
             if failures == FLEET_LOST.value:
                 self.lost[driver.name] = reason

@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 
@@ -11,11 +12,12 @@ import click
 import msgspec
 
 from codeloop.automation.fleet.coordinator import Coordinator, retry_jobs
-from codeloop.automation.fleet.driver import Driver
+from codeloop.automation.fleet.driver import Driver, Stopped
 from codeloop.automation.fleet.jobs import read_jobs
 from codeloop.automation.fleet.ledger import Ledger, LedgerRow
 from codeloop.automation.fleet.local import LocalDriver
 from codeloop.automation.fleet.page import describe, render_page, sum_up
+from codeloop.automation.fleet.ssh.driver import SshDriver, SshSettings
 from codeloop.cli import options
 from codeloop.cli.options import AGENT, AUTO, FILE, MODEL, PROFILE, TRUST
 from codeloop.cli.output.style import columns, print_json
@@ -37,7 +39,11 @@ def fleet() -> None:
 @fleet.command()
 @click.argument("jobs", type=FILE)
 @click.option("--name", metavar="NAME", help="The fleet. [default: the name of JOBS]")
-@click.option("--at-once", type=click.IntRange(1, 1_000), default=4, show_default=True, help="Jobs at the same time.")
+@click.option("--on", "places", multiple=True, metavar="PLACE", help="`here`, or `ssh:[USER@]HOST[:PORT]`; repeatable.")
+@click.option("--at-once", type=click.IntRange(1, 1_000), default=4, show_default=True, help="Jobs at once in a place.")
+@click.option("--env", "variables", multiple=True, metavar="NAME", help="Give hosts this variable; repeatable.")
+@click.option("--ssh", "program", default="ssh", metavar="COMMAND", help="What starts ssh, such as `ssh -F FILE`.")
+@click.option("--codeloop", "remote", default="codeloop", metavar="COMMAND", help="What starts codeloop on hosts.")
 @click.option("--max-cost", type=click.FloatRange(min=0), metavar="DOLLARS", help="What each job may cost.")
 @click.option("--timeout", type=click.FloatRange(min=1), metavar="SECONDS", help="What each job may take.")
 @click.option("--pods", type=FILE, metavar="FILE", help="Run each job in a pod of Kubernetes, as FILE describes.")
@@ -46,7 +52,9 @@ def fleet() -> None:
 @PROFILE
 @AUTO
 @TRUST
-def run(jobs: Path, name: str | None, at_once: int, pods: Path | None, **flags: object) -> None:
+def run(
+    jobs: Path, name: str | None, at_once: int, places: tuple[str, ...], pods: Path | None, **flags: object
+) -> None:
     """Do what is left of a table of jobs.
 
     JOBS is JSON, JSON Lines, CSV or YAML. What was done before is not done again.
@@ -54,11 +62,15 @@ def run(jobs: Path, name: str | None, at_once: int, pods: Path | None, **flags: 
     Exit codes: 0 all are done, 1 some have failed, 130 stopped.
     """
     table = read_jobs(jobs)
+    if pods is not None and places:
+        raise UsageProblem("Jobs run either in the pods of --pods or on the places of --on. Leave one of them out.")
+    drivers = _make_drivers(places or ("here",), flags)
     folder = _folder(name or jobs.stem)
     ledger = Ledger(folder / "fleet.db")
     ledger.add(table)
-    driver = _open_cluster(pods, ledger.identity, flags) if pods is not None else LocalDriver()
-    coordinator = Coordinator(folder, _to_flags(flags), [driver], _tell)
+    if pods is not None:
+        drivers = [_open_cluster(pods, ledger.identity, flags)]
+    coordinator = Coordinator(folder, _to_flags(flags), drivers, _tell)
 
     def end(_number: int, _frame: FrameType | None) -> None:
         coordinator.stop()
@@ -66,6 +78,8 @@ def run(jobs: Path, name: str | None, at_once: int, pods: Path | None, **flags: 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, end)
     coordinator.work(at_once)
+    for reason in coordinator.lost.values():
+        click.echo(f"Jobs wait: {reason}", err=True)
     sums = sum_up(ledger.rows())
     click.echo(
         f"{sums['done']} done, {sums['failed']} failed, {sums['waiting']} waiting · ${sums['cost']:.4f}", err=True
@@ -88,6 +102,27 @@ def work() -> None:
     result = do_order(os.environ.pop(VARIABLE, ""), lambda: bool(ended))
     click.echo(msgspec.json.encode(result))
     sys.exit(int(result.get("exitCode") or 0))
+
+
+@fleet.command(hidden=True)
+def worker() -> None:
+    """Do one job of another machine's fleet.
+
+    `fleet run --on ssh:HOST` starts it on the host.
+    """
+    from codeloop.automation.fleet.ssh.worker import Lease, work
+
+    lease = Lease(sys.stdin.fileno())
+
+    def end(_number: int, _frame: FrameType | None) -> None:
+        lease.give_up()
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, end)
+    try:
+        work(find_paths(os.environ).data / "fleet-worker", lease, sys.stdout.buffer)
+    except Stopped:
+        sys.exit(130)
 
 
 @fleet.command()
@@ -155,6 +190,25 @@ def retry(name: str, jobs: tuple[str, ...]) -> None:
     Those named, else all; `fleet run` does them.
     """
     click.echo(f"{retry_jobs(_find(name), jobs)} to be done again: codeloop fleet run", err=True)
+
+
+def _make_drivers(places: Sequence[str], flags: dict[str, object]) -> list[Driver]:
+    """Return a driver for each place; what is meant for them is taken out of the flags."""
+    names = msgspec.convert(flags.pop("variables"), tuple[str, ...])
+    if missing := [name for name in names if name not in os.environ]:
+        raise UsageProblem(f"{missing[0]} is not set. Set it, or leave out `--env {missing[0]}`.")
+    environment = {name: os.environ[name] for name in names}
+    settings = SshSettings(str(flags.pop("program")), str(flags.pop("remote")), environment)
+    drivers: list[Driver] = []
+    for place in dict.fromkeys(places):
+        kind, _, rest = place.partition(":")
+        if place == "here":
+            drivers.append(LocalDriver())
+        elif kind == "ssh":
+            drivers.append(SshDriver(rest, settings))
+        else:
+            raise UsageProblem(f"`--on {place}` is no place for jobs. Write `here` or `ssh:[USER@]HOST[:PORT]`.")
+    return drivers
 
 
 def _tell(row: LedgerRow, result: JSON) -> None:

@@ -1,0 +1,168 @@
+"""The driver for a host that `ssh` reaches: `codeloop fleet worker` runs there as long as the connection holds."""
+
+import os
+import re
+import select
+import shlex
+import subprocess
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import IO
+
+import msgspec
+from msgspec import Struct
+
+from codeloop.automation.fleet.attempt import INTERRUPTED
+from codeloop.automation.fleet.driver import RESULT_KEYS, DriverLost, JobTask, Stopped
+from codeloop.automation.fleet.git import run_git
+from codeloop.automation.fleet.local import end_program
+from codeloop.automation.fleet.ssh.messages import Order, Reply
+from codeloop.kit.processes import which, with_absolute_path
+from codeloop.schema.bounds.automation import FLEET_BEAT, FLEET_CONNECT, FLEET_HOST_END, FLEET_LOOK, FLEET_REPLY
+from codeloop.schema.errors import CodeloopError, UsageProblem
+from codeloop.schema.wire import JSON
+
+_HOST = re.compile(r"((?:[\w.-]+@)?(?:\w[\w.-]*|\[[0-9A-Fa-f:.]+\]))(?::(\d{1,5}))?")
+_CHUNK = 65_536  # bytes
+_TAIL = 300  # characters of what ssh said last
+
+
+class SshSettings(Struct, frozen=True):
+    """What all hosts have: `program` starts ssh, `codeloop` starts codeloop there (both as in a shell).
+
+    `environment`: variables that the agents get, sent on stdin, where no list of processes shows them.
+    """
+
+    program: str
+    codeloop: str
+    environment: Mapping[str, str]
+
+
+class SshDriver:
+    """See the module. `place`: `[USER@]HOST[:PORT]`."""
+
+    def __init__(self, place: str, settings: SshSettings) -> None:
+        """Take a host. Raises UsageProblem: it is none, or there is no ssh."""
+        found = _HOST.fullmatch(place)
+        if found is None:
+            raise UsageProblem(f"`--on ssh:{place}` names no host. Write `--on ssh:USER@HOST` or `--on ssh:HOST:PORT`.")
+        self.name = f"ssh:{place}"
+        program, *options = shlex.split(settings.program) or [""]
+        path = program if program.startswith("/") else which(program, with_absolute_path(os.environ)["PATH"])
+        if path is None:
+            raise UsageProblem(f"{program} was not found on the PATH. Install it, or name another with --ssh.")
+        kept = ("BatchMode=yes", f"ConnectTimeout={FLEET_CONNECT.seconds:.0f}")
+        kept += ("ServerAliveInterval=5", "ServerAliveCountMax=3")
+        port = ("-p", found[2]) if found[2] else ()
+        self._command = [path, *options, "-T", *(word for each in kept for word in ("-o", each)), *port]
+        self._command += ["--", found[1].replace("[", "").replace("]", ""), f"exec {settings.codeloop} fleet worker"]
+        self._environment = dict(settings.environment)
+
+    def run(self, task: JobTask, note_child: Callable[[int], None], is_stopping: Callable[[], bool]) -> JSON:
+        """See Driver."""
+        bundle = task.folder / "sent"
+        repository, base = task.job.repository, self._git(task, "rev-parse", "HEAD").strip()
+        if Path(repository).is_absolute() or repository.startswith("file:"):
+            self._git(task, "bundle", "create", "--quiet", str(bundle), f"refs/heads/codeloop/{task.job.id}")
+        size = bundle.stat().st_size if bundle.exists() else 0
+        order = msgspec.json.encode(Order(task.job, base, task.flags, self._environment, size))
+        answer = task.folder / "answer"
+        with (task.folder / "log").open("wb") as log, answer.open("wb") as output:
+            child = subprocess.Popen(
+                self._command,
+                cwd="/",
+                env=with_absolute_path(os.environ),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                start_new_session=True,
+            )
+            assert child.stdin is not None
+            assert child.stdout is not None
+            ended = threading.Event()
+            sender = threading.Thread(target=_send, args=(child.stdin, order, bundle, ended), daemon=True)
+            try:
+                note_child(child.pid)
+                sender.start()
+                _receive(child.stdout, output, is_stopping)
+            finally:
+                ended.set()  # the worker sees the end of its stdin, ends what it started, then itself
+                with suppress(subprocess.TimeoutExpired):
+                    child.wait(FLEET_HOST_END.seconds)
+                end_program(child.pid)
+                child.wait()
+                child.stdout.close()
+        result = self._take(task, answer, child.returncode)
+        bundle.unlink(missing_ok=True)
+        answer.unlink()
+        return {key: result[key] for key in RESULT_KEYS if key in result}
+
+    def forget(self, job_id: str) -> None:
+        """Do nothing: a worker removes what it made before it ends."""
+
+    def end_left(self, job_id: str, attempt: int) -> None:
+        """Do nothing: with the connection, which has ended, the worker ends by itself."""
+
+    def _take(self, task: JobTask, answer: Path, code: int) -> JSON:
+        """Return the result that came back, with its commits in the clone."""
+        with answer.open("rb") as read:
+            for line in read:
+                with suppress(msgspec.DecodeError):
+                    reply = msgspec.json.decode(line, type=Reply)
+                    break
+            else:
+                raise DriverLost(f"{self.name} gave no result: {_describe(code, task.folder / 'log')}")
+            data = read.read()
+        if len(data) != reply.size or reply.result.get("exitCode") == INTERRUPTED:
+            raise DriverLost(f"{self.name} was interrupted.")
+        if data:
+            bundle = task.folder / "received"
+            bundle.write_bytes(data)
+            self._git(task, "fetch", "--quiet", "--no-tags", str(bundle), f"refs/heads/codeloop/{task.job.id}")
+            self._git(task, "reset", "--quiet", "--hard", "FETCH_HEAD")
+            bundle.unlink()
+        return reply.result
+
+    def _git(self, task: JobTask, *arguments: str) -> str:
+        return run_git(task.job.repository, "-C", str(task.tree), *arguments)
+
+
+def _send(stdin: IO[bytes], order: bytes, bundle: Path, ended: threading.Event) -> None:
+    """Send the order and its bundle; then, until the job has ended, what keeps the worker at it."""
+    with suppress(OSError), stdin:
+        stdin.write(order + b"\n")
+        if bundle.exists():
+            with bundle.open("rb") as read:
+                while not ended.is_set() and (chunk := read.read(_CHUNK)):
+                    stdin.write(chunk)
+        stdin.flush()
+        while not ended.wait(FLEET_BEAT.seconds):
+            stdin.write(b".")
+            stdin.flush()
+
+
+def _receive(stdout: IO[bytes], output: IO[bytes], is_stopping: Callable[[], bool]) -> None:
+    """Store what the worker says until it has ended. Raises Stopped; CodeloopError: it says too much."""
+    size = 0
+    while True:
+        if is_stopping():
+            raise Stopped("The fleet was stopped.")
+        if not select.select([stdout], [], [], FLEET_LOOK.seconds)[0]:
+            continue
+        chunk = os.read(stdout.fileno(), _CHUNK)
+        size += len(chunk)
+        if size > FLEET_REPLY.value:
+            raise CodeloopError(f"The job's changes are larger than {FLEET_REPLY.value:,} bytes.")
+        if not chunk:
+            return
+        output.write(chunk)
+
+
+def _describe(code: int, log: Path) -> str:
+    """Say why ssh ended without a result, and what to do."""
+    words = " ".join(log.read_bytes()[-_CHUNK:].decode("utf-8", "replace").split())[-_TAIL:]
+    if code == 127:
+        return f"codeloop was not found there. Say how to start it with --codeloop. {words}"
+    return words or f"ssh ended with {code}."
