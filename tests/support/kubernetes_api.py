@@ -21,6 +21,8 @@ NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 LABEL = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 QUANTITY = re.compile(r"[0-9]+(\.[0-9]+)?(m|[kMGTPE]i?)?")
 JOBS = "/apis/batch/v1/namespaces/work/jobs"
+MISSING = "registry.example/missing:1"
+"""An image that can't be pulled."""
 PODS = "/api/v1/namespaces/work/pods"
 
 
@@ -282,6 +284,8 @@ class KubernetesServer:
 
     def _run(self, name: str, job: dict[str, Any]) -> None:
         container = job["spec"]["template"]["spec"]["containers"][0]
+        if container["image"] == MISSING:
+            return
         environment = {**self.environment, **{row["name"]: row["value"] for row in container.get("env", ())}}
         for source in container.get("envFrom", ()):
             environment |= self.secrets[source["secretRef"]["name"]]
@@ -315,8 +319,8 @@ class KubernetesServer:
     def _delete(self, name: str) -> dict[str, Any]:
         with self.changed:
             job = self._find(name)
-            process = self._processes.pop(name)
-            threading.Thread(target=_kill, args=(process,)).start()
+            if (process := self._processes.pop(name, None)) is not None:
+                threading.Thread(target=_kill, args=(process,)).start()
             (self._folder / f"{name}.log").unlink(missing_ok=True)
             del self.jobs[name]
             self._record("DELETED", {**job, "metadata": dict(job["metadata"])})
@@ -373,6 +377,10 @@ class KubernetesServer:
     def _pods(self, selector: str) -> dict[str, Any]:
         key, _, name = selector.partition("=")
         assert key == "job-name"
+        if name in self.jobs and name not in self._processes:
+            waiting = {"reason": "ImagePullBackOff", "message": f'Back-off pulling image "{MISSING}"'}
+            status = {"phase": "Pending", "containerStatuses": [{"name": "codeloop", "state": {"waiting": waiting}}]}
+            return {"kind": "PodList", "items": [{"metadata": {"name": f"{name}-x7k2p"}, "status": status}]}
         is_there = (self._folder / f"{name}.log").exists()
         return {"kind": "PodList", "items": [{"metadata": {"name": f"{name}-x7k2p"}}] if is_there else []}
 

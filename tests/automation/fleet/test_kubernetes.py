@@ -24,7 +24,7 @@ from codeloop.automation.fleet.kubernetes.manifest import PodOrder, PodSettings,
 from codeloop.schema.errors import CodeloopError
 from tests.automation.fleet.test_fleet import DONE, repository, status, write_table
 from tests.cli.program import KEY, Desk, bash, serving, steps
-from tests.support.kubernetes_api import KubernetesServer
+from tests.support.kubernetes_api import MISSING, KubernetesServer
 
 TOKEN = "cluster-token"
 WORK = [sys.executable, "-P", "-c", "from codeloop.cli.main import main; main()", "fleet", "work"]
@@ -46,7 +46,7 @@ class Cluster:
     """A desk that runs its fleets in pods: their home is another one, and their key comes from the Secret alone."""
 
     def __init__(self, folder: Path, model_url: str) -> None:
-        self.desk = Desk(folder)
+        self.desk = Desk(folder, limits={"automation.FLEET_POD_CHECK": 1_000, "automation.FLEET_POD_START": 1_000})
         pod = Desk(folder / "pod-home")
         pod.folder.mkdir()
         models = {"m": {"cost": {"input": 1.0, "output": 2.0}, "limit": {"context": 200_000, "output": 8_000}}}
@@ -200,6 +200,16 @@ def test_what_fails_says_why_and_can_be_done_again(tmp_path: Path) -> None:
         made.desk.run("fleet", "retry", "jobs")
         assert made.run(write_table(made.desk, jobs_of(source, 3))).returncode == 1
         assert "renew it in the kubeconfig" in messages(made.desk)["j2"]
+        made.pods.write_text(json.dumps({**made.settings, "image": MISSING}))
+        made.api.token = TOKEN
+        made.desk.run("fleet", "retry", "jobs", "j1")
+        assert made.run(table).returncode == 1
+        assert "can't start (ImagePullBackOff: Back-off pulling image" in messages(made.desk)["j1"]
+        assert made.api.jobs == {}
+        made.pods.write_text(json.dumps({**made.settings, "command": ["sleep", "60"]}))
+        made.desk.run("fleet", "retry", "jobs", "j1")
+        assert made.run(table, "--timeout", "1").returncode == 1
+        assert "The job took too long (DeadlineExceeded" in messages(made.desk)["j1"]
         made.pods.write_text('{"image": "x", "colour": 1}')
         assert "does not describe pods" in made.run(table).stderr
 

@@ -49,7 +49,9 @@ FLEET_API_RETRY = Limit("fleet.api_retry", 500, "ms", "before the second try; do
 FLEET_API_RETRY_MOST = Limit("fleet.api_retry_most", 15_000, "ms", "the longest wait between two of those tries")
 FLEET_API_WATCH = Limit("fleet.api_watch", 300_000, "ms", "Jobs are watched by one request; then by the next one")
 FLEET_API_RESPONSE = Limit("fleet.api_response", 64 * 1024 * 1024, "bytes", "a longer answer of that API is an error")
-FLEET_POD_CHECK = Limit("fleet.pod_check", 120_000, "ms", "a Job is asked for by name, in case a change was missed")
+FLEET_POD_CHECK = Limit(
+    "fleet.pod_check", 120_000, "ms", "a Job and its pod are looked at, in case a change was missed"
+)
 FLEET_POD_START = Limit("fleet.pod_start", 600_000, "ms", "beyond --timeout, for a pod's start, clone and commit")
 FLEET_POD_TIME = Limit("fleet.pod_time", 86_400_000, "ms", "a Job may take, unless --timeout says otherwise")
 FLEET_POD_STOP = Limit("fleet.pod_stop", 4_000, "ms", "deleting the Job of a fleet that is stopped; then it stays")

@@ -25,6 +25,7 @@ from codeloop.schema.wire import JSON
 _PAGE = 500  # Jobs of one answer
 _AT_ONCE = 32  # requests, so that a thousand jobs that end together are not refused
 _LOG_LINES = 50  # the result is the last line of the program, but warnings of others may follow it
+_NO_START = {"ImagePullBackOff", "InvalidImageName", "CreateContainerConfigError", "CreateContainerError"}
 _ADVICE = {
     401: "The cluster does not know the token or certificate: renew it in the kubeconfig.",
     403: "The account needs the verbs get, list, watch, create and delete on jobs, list on pods, get on pods/log.",
@@ -109,11 +110,9 @@ class KubernetesApi:
 
     async def read_log(self, job: str) -> list[str] | None:
         """Return the last lines that a Job's pod wrote; None: it has no pod any more. Raises ApiProblem."""
-        pods = await self._send("GET", self._pods, query={"labelSelector": f"job-name={job}"})
-        if not pods["items"]:
+        if (pod := await self._find_pod(job)) is None:
             return None
-        newest = max(pods["items"], key=lambda pod: str(pod["metadata"].get("creationTimestamp") or ""))
-        path = f"{self._pods}/{newest['metadata']['name']}/log"
+        path = f"{self._pods}/{pod['metadata']['name']}/log"
         query = {"container": "codeloop", "tailLines": str(_LOG_LINES)}
         try:
             data = await self._fetch("GET", path, None, query)
@@ -123,9 +122,23 @@ class KubernetesApi:
             raise
         return data.decode("utf-8", "replace").splitlines()
 
+    async def find_start_problem(self, job: str) -> str:
+        """Return why a Job's pod will never start by itself, "" when nothing says so. Raises ApiProblem."""
+        pod = await self._find_pod(job) or {}
+        for container in pod.get("status", {}).get("containerStatuses") or ():
+            waiting: JSON = container.get("state", {}).get("waiting") or {}
+            if waiting.get("reason") in _NO_START:
+                return f"{waiting['reason']}: {waiting.get('message') or 'no reason given'}"
+        return ""
+
     async def aclose(self) -> None:
         """Drop the connections."""
         await self._http.aclose()
+
+    async def _find_pod(self, job: str) -> JSON | None:
+        """Return the newest pod of a Job."""
+        pods = await self._send("GET", self._pods, query={"labelSelector": f"job-name={job}"})
+        return max(pods["items"], key=lambda pod: str(pod["metadata"].get("creationTimestamp") or ""), default=None)
 
     async def _list_pages(self, selector: str) -> tuple[list[JSON], str]:
         query = {"labelSelector": selector, "limit": str(_PAGE)}

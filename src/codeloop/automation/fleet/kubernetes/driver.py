@@ -82,6 +82,8 @@ class KubernetesDriver:
                 check = time.monotonic() + FLEET_POD_CHECK.seconds
                 job = self._watcher.call(self._api.read_job(name), is_stopping)
                 is_gone = job is None or job["metadata"]["uid"] != uid
+                if problem := self._watcher.call(self._api.find_start_problem(name), is_stopping):
+                    return _fail(f"The pod can't start ({problem}).")
             if is_gone:
                 return _fail("Somebody deleted the job in the cluster.")
             if job is not None and (end := _find_end(job)) is not None:
