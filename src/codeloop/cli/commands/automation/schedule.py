@@ -47,7 +47,10 @@ def schedule() -> None:
 @click.option("--max-steps", type=click.IntRange(min=1), default=SCHEDULE_STEPS.value, show_default=True)
 @click.option("--timeout", type=click.FloatRange(min=1), default=SCHEDULE_TIME.seconds, show_default=True)
 def add(when: str, prompt: tuple[str, ...], name: str | None, directory: Path | None, **flags: object) -> None:
-    """Run PROMPT in this directory at the times of WHEN, as cron writes them: "0 7 * * 1-5"."""
+    """Run PROMPT at the times of WHEN.
+
+    WHEN is written as for cron: "0 7 * * 1-5". PROMPT runs in this directory.
+    """
     text, times = " ".join(prompt).strip(), parse_cron(when)
     folder = (directory or Path.cwd()).resolve()
     if not text:
@@ -83,7 +86,10 @@ def add(when: str, prompt: tuple[str, ...], name: str | None, directory: Path | 
 @schedule.command("list")
 @JSON
 def list_schedules(*, as_json: bool) -> None:
-    """List what is scheduled, when it runs next, and how its last run ended."""
+    """List what is scheduled.
+
+    With when it runs next, and how its last run ended.
+    """
     store = _store()
     found = store.list_all()
     if as_json:
@@ -106,7 +112,10 @@ def list_schedules(*, as_json: bool) -> None:
 @click.argument("schedule_id", metavar="ID")
 @JSON
 def show(schedule_id: str, *, as_json: bool) -> None:
-    """Show one, its last answer, and the sessions of its runs."""
+    """Show one, with its last answer.
+
+    And the sessions of its runs.
+    """
     store = _store()
     found = store.find(schedule_id)
     if as_json:
