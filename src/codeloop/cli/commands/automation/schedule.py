@@ -114,7 +114,7 @@ def list_schedules(*, as_json: bool) -> None:
 def show(schedule_id: str, *, as_json: bool) -> None:
     """Show one, with its last answer.
 
-    And the sessions of its runs.
+    The sessions of its runs are listed, too.
     """
     store = _store()
     found = store.find(schedule_id)
