@@ -37,6 +37,7 @@ def test_a_key_is_stored_and_used(tmp_path: Path, name: str) -> None:
         missing = desk.run("run", "--model", model, "hello")
         assert missing.returncode == 3
         assert f"codeloop auth login {provider}" in missing.stderr
+        assert not {"AZURE_RESOURCE_NAME", "AWS_REGION"} & set(missing.stderr.split())  # neither is a key
         wrong = desk.run("auth", "login", provider, "--base-url", url, "--key-stdin", stdin="sk-wrong-0123456789abc")
         assert wrong.returncode == 0, wrong.stderr
         refused = desk.run("run", "--model", model, "hello")
@@ -74,9 +75,8 @@ def metadata(token: str) -> Generator[str]:
 @pytest.mark.parametrize("model", ["google-vertex/gemini-3.8-flash", "google-vertex/claude-opus-5-5@default"])
 def test_vertex_uses_the_credentials_of_the_machine(tmp_path: Path, model: str) -> None:
     desk = Desk(tmp_path)
-    publisher = "anthropic" if "claude" in model else "google"
     with serving([Answer(text="Hello.")], key="ya29.metadata") as server, metadata("ya29.metadata") as host:
-        url = f"{server.url}/projects/p/locations/global/publishers/{publisher}"
+        url = f"{server.url}/projects/p/locations/global/publishers/google"  # of Claude it is another
         desk.configure(provider={"google-vertex": {"options": {"baseURL": url}}})
         done = desk.run("run", "--model", model, "hello", GCE_METADATA_HOST=host)
     assert (done.returncode, done.stdout.strip()) == (0, "Hello."), done.stderr
@@ -112,3 +112,14 @@ def test_bedrock_signs_with_the_keys_of_a_profile(tmp_path: Path) -> None:
         signed = server.requests[0].headers["authorization"]
     assert signed.startswith("AWS4-HMAC-SHA256 Credential=AKIA1/")
     assert "/eu-west-1/bedrock/aws4_request" in signed
+
+
+def test_bedrock_is_asked_at_the_address_of_the_variable_of_aws(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    with serving([Answer(text="Hello.")], key=KEY) as server:
+        desk.environment["AWS_ENDPOINT_URL_BEDROCK_RUNTIME"] = server.url.removesuffix("/v1")
+        stored = desk.run("auth", "login", "amazon-bedrock", "--key-stdin", stdin=KEY)
+        assert stored.returncode == 0, stored.stderr
+        assert f"http://127.0.0.1:{server.port}" in desk.run("auth", "list").stdout
+        done = desk.run("run", "--model", "amazon-bedrock/us.anthropic.claude-opus-5-5", "hello")
+    assert (done.returncode, done.stdout.strip()) == (0, "Hello."), done.stderr

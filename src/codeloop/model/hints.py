@@ -14,7 +14,7 @@ from codeloop.model.credentials.chains import chain_of
 from codeloop.model.credentials.environment import environment_key
 from codeloop.model.credentials.store import Credentials, KeyringKey
 from codeloop.model.errors import ModelUnavailable
-from codeloop.model.provider import Provider, Written, has_device_sign_in, resolve_url
+from codeloop.model.provider import Provider, Written, has_device_sign_in, how_to_get_key, resolve_url
 from codeloop.model.wire.endpoint import KEY_HEADERS
 from codeloop.net.origin import is_loopback
 
@@ -35,7 +35,7 @@ class ProviderHints(Struct, frozen=True):
         """Return the source of the used key and how to change it, or how to set one; never the key."""
         if (found := self._origin()) is not None:
             return f"It comes from {found[0]}. {found[1]}{self._empty()}"
-        return f"There is no key for it.{self._empty() or ' ' + how_to_set(self.provider)}"
+        return f"There is no key for it.{self._empty() or ' ' + how_to_get_key(self.provider)}"
 
     def account(self) -> str:
         """Return the source of the used key as a sentence; empty without a key."""
@@ -117,9 +117,3 @@ class ProviderHints(Struct, frozen=True):
             return self.provider.id in self.credentials.entries()
         except ModelUnavailable:
             return False
-
-
-def how_to_set(provider: Provider) -> str:
-    """Return how a key of the provider is set."""
-    login = f"run `codeloop auth login {provider.id}`"
-    return f"Set {' or '.join(provider.env)}, or {login}." if provider.env else f"{login.capitalize()}."

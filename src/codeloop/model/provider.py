@@ -165,7 +165,7 @@ def endpoint_of(
     from codeloop.model.wire.endpoint import KEY_HEADERS, Endpoint
 
     environment = settings_of(provider, environment)
-    template = service.url if service and service.url and not provider.configured_url else provider.url
+    template = _template_of(provider, service)
     url = resolve_url(template, environment)
     if url is None:
         raise ModelUnavailable(_no_address(provider, template, environment))
@@ -196,6 +196,19 @@ def endpoint_of(
         first_byte=_seconds(provider.id, "timeout", options.get("timeout"), MODEL_FIRST_BYTE.seconds),
         idle=_seconds(provider.id, "chunkTimeout", options.get("chunkTimeout"), MODEL_IDLE.seconds),
     )
+
+
+def _template_of(provider: Provider, service: Service | None) -> str:
+    """Return the address of a service, perhaps with `${NAME}` in it.
+
+    A configured one of Vertex AI ends with a publisher, in the place of which comes that of the model.
+    """
+    if service is None or not service.url:
+        return provider.url
+    if not provider.configured_url:
+        return service.url
+    before, publishers, _ = provider.url.rpartition("/publishers/")
+    return f"{before}{publishers}{service.url.rpartition('/')[2]}" if publishers else provider.url
 
 
 def has_device_sign_in(provider: Provider, credentials: Credentials) -> bool:
@@ -245,10 +258,17 @@ def _key(
 
 
 def _no_key(provider: Provider) -> str:
+    missing = "There is no key" if chain_of(provider.id) is None else "There are no credentials"
+    return f"{missing} for {provider.name}. {how_to_get_key(provider)}"
+
+
+def how_to_get_key(provider: Provider) -> str:
+    """Return how to give a provider its key or credentials, as a sentence."""
     if (chain := chain_of(provider.id)) is not None:
-        return f"There are no credentials for {provider.name}. {chain.advice}"
+        return chain.advice
+    login = f"`codeloop auth login {provider.id}`"
     names = " or ".join(name for name in provider.env if holds_key(name)) or " and ".join(provider.env)
-    return f"There is no key for {provider.name}. Set {names}, or run `codeloop auth login {provider.id}`."
+    return f"Set {names}, or run {login}." if names else f"Run {login}."
 
 
 def _no_address(provider: Provider, url: str, environment: Mapping[str, str]) -> str:

@@ -13,7 +13,7 @@ from codeloop.model.credentials.environment import environment_key
 from codeloop.model.credentials.store import ApiKey, KeyringKey, StoredKey, is_key, mask_key
 from codeloop.model.errors import ModelUnavailable, UnknownModel, UnspokenProtocol
 from codeloop.model.origin import origin
-from codeloop.model.provider import Provider, address_of, key_headers, resolve_url, why_no_key
+from codeloop.model.provider import Provider, address_of, key_headers, resolve_url, settings_of, why_no_key
 from codeloop.model.providers import NO_KEY, Providers, is_signed_in
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.limits import KEY_LENGTH
@@ -78,7 +78,7 @@ def list_keys() -> None:
     rows: list[tuple[str, ...]] = []
     stored = providers.credentials.entries()
     for provider in providers.every():
-        place, note = _place(provider.url), _note(providers, provider, stored.keys())
+        place, note = _place(provider, provider.url), _note(providers, provider, stored.keys())
         if provider.configured_key:
             found = settings.loaded.describe_origin(("provider", provider.id, "options", "apiKey"))
             rows.append(
@@ -167,13 +167,14 @@ def _where(providers: Providers, entry: StoredKey) -> str:
 
 def _home(providers: Providers, provider: str) -> str:
     try:
-        return _place(providers.provider(provider).home)
+        row = providers.provider(provider)
     except UnknownModel:
         return "unknown address"
+    return _place(row, row.home)
 
 
-def _place(url: str) -> str:
-    resolved = resolve_url(url, os.environ)
+def _place(provider: Provider, url: str) -> str:
+    resolved = resolve_url(url, settings_of(provider, os.environ))
     return origin(resolved) if resolved else "unknown address"
 
 

@@ -8,7 +8,7 @@ from codeloop.model.chat import ModelInfo
 
 BASE_URLS: dict[str, str] = {
     "aihubmix": "https://aihubmix.com/v1",
-    "amazon-bedrock": "https://bedrock-runtime.${AWS_REGION}.amazonaws.com",
+    "amazon-bedrock": "${AWS_ENDPOINT_URL_BEDROCK_RUNTIME}",
     "anthropic": "https://api.anthropic.com/v1",
     "cerebras": "https://api.cerebras.ai/v1",
     "deepinfra": "https://api.deepinfra.com/v1/openai",

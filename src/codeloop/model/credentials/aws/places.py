@@ -10,8 +10,9 @@ CONTAINER = ("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIAL
 SIGN_INS = ("sso_session", "sso_start_url", "login_session")
 PROFILE_SOURCES = ("aws_access_key_id", "role_arn", "credential_process", *SIGN_INS)
 ADVICE = (
-    "Set AWS_BEARER_TOKEN_BEDROCK to an API key of Bedrock, or run `aws configure` (or `aws configure sso`, then "
-    "`aws sso login`), or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
+    "Set AWS_BEARER_TOKEN_BEDROCK to an API key of Bedrock, or store one: `codeloop auth login amazon-bedrock`. Or "
+    "run `aws configure` (or `aws configure sso`, then `aws sso login`), or set AWS_ACCESS_KEY_ID and "
+    "AWS_SECRET_ACCESS_KEY."
 )
 _HYPERVISOR = (Path("/sys/devices/virtual/dmi/id/sys_vendor"), Path("/sys/class/dmi/id/sys_vendor"))
 """On an instance of Amazon's the vendor is "Amazon EC2"."""
@@ -47,11 +48,13 @@ def is_instance(environment: Mapping[str, str]) -> bool:
 
 
 def settings(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the region: of the variables, else of the profile, else the default one."""
+    """Return region and address of Bedrock: of the variables, else of the profile's region, else of the default one."""
     region = environment.get("AWS_REGION") or environment.get("AWS_DEFAULT_REGION")
     if not region:
         region = read_files(environment).profiles.get(profile_of(environment), {}).get("region")
-    return {"AWS_REGION": region or DEFAULT_REGION}
+    region = region or DEFAULT_REGION
+    url = environment.get("AWS_ENDPOINT_URL_BEDROCK_RUNTIME") or f"https://{host_of('bedrock-runtime', region)}"
+    return {"AWS_REGION": region, "AWS_ENDPOINT_URL_BEDROCK_RUNTIME": url}
 
 
 def host_of(service: str, region: str) -> str:

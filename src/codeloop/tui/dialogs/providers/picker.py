@@ -11,6 +11,7 @@ from codeloop.schema.api.providers import (
     ProviderAuthMethod,
     ProviderDetails,
     ProviderId,
+    ProviderSource,
     SetAuth,
     StartSignIn,
 )
@@ -36,6 +37,8 @@ from codeloop.tui.dialogs.providers.trial import try_model
 
 LOCAL, KEYED, KNOWN, OTHERS = "On this machine", "With a key", "Often used", "All others"
 _OFTEN = ("anthropic", "openai", "google", "openrouter", "deepseek", "mistral", "groq", "xai", "github-copilot")
+_ENTERED_HERE: frozenset[ProviderSource] = frozenset({"config", "api"})
+"""Sources of a provider's key that leave room for a key that is stored: before that, a variable would be used."""
 AGAIN = "Choose it once more to use it all the same."
 _ALSO = "other custom address base url openai compatible"
 """Search words that find the entry of the user's own server."""
@@ -104,9 +107,18 @@ class ProviderPicker(Picker[ModelRef]):
                 self.reload()
         elif model.provider_id in self._failed:  # chosen once more: the user knows better
             self.dismiss(model)
-        elif await self._try(model) is not None:
+        elif (error := await self._try(model)) is None:
+            return
+        elif isinstance(error, ProviderAuthError) and self._can_enter(model):
+            if await self._enter(model):
+                self.reload()
+        else:
             self._failed.add(model.provider_id)
             self.notify(AGAIN, timeout=15, markup=False)
+
+    def _can_enter(self, model: ModelRef) -> bool:
+        """Return whether a new key would take the place of one that was refused."""
+        return self._provider(model).source in _ENTERED_HERE and model.provider_id in self._methods
 
     async def _add(self) -> None:
         """Add a server of the user's own, and try it."""
