@@ -40,6 +40,7 @@ NOT_BY_SHAPE = {
     "part.update": "the ids in the body must be those of the path",
     "permission.respond": "the question must be open",
     "provider.add": "the address must be one, and a model named",
+    "provider.oauth.authorize": "a method must be one that there is",
     "provider.models": "a server must answer at the address",
     "pty.connect": "answers WebSockets only",
     "pty.update": "a title may be too long",

@@ -231,3 +231,12 @@ async def test_openrouter_is_signed_in_at_on_its_page_which_leads_back_with_a_co
     assert urlsafe_b64encode(sha256(verifier.encode()).digest()).rstrip(b"=").decode() == challenge
     held = stored(tmp_path)["openrouter"]
     assert held == {"type": "api", "key": "sk-or-v1-0123456789", "origin": "https://openrouter.ai"}
+
+
+async def test_the_key_of_a_provider_that_only_the_configuration_names_is_stored(tmp_path: Path) -> None:
+    async with opened(tmp_path, {"mine": {"baseURL": "http://127.0.0.1:9/v1"}}) as client:
+        for inputs in ({"key": "sk-mine"}, {"key": "sk-mine", "resourceName": "another's"}, {}):
+            done = await client.call(PROVIDER_AUTHORIZE, StartSignIn(provider_id="mine", method=0, inputs=inputs))
+            assert (done.url, done.method) == ("", "auto")
+        with pytest.raises(OperationError, match="mine has 1 methods"):
+            await client.call(PROVIDER_AUTHORIZE, StartSignIn(provider_id="mine", method=1))

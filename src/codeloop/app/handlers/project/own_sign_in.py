@@ -106,10 +106,11 @@ class OwnSignIns:
     async def _store(self, provider: Provider, inputs: Mapping[str, str]) -> None:
         """Put settings into the user's own configuration, and store the key for the address that comes of them."""
         project, key = self._project, inputs.get(_KEY, "").strip()
-        given = {name: value.strip() for name, value in inputs.items() if name in ASKED_SETTINGS[provider.id]}
+        asked = ASKED_SETTINGS.get(provider.id, {})
+        given = {name: value.strip() for name, value in inputs.items() if name in asked}
         if key and not is_key(key):
             raise OperationError("BadRequest", "That is no key: it must be one word of plain characters.")
-        names = {option: row.variable for option, row in ASKED_SETTINGS[provider.id].items()}
+        names = {option: row.variable for option, row in asked.items()}
         said = {names[option]: value for option, value in given.items() if value}
         url = resolve_url(provider.url, settings_of(provider, {**project.settings.environment, **said}))
         if url is None:
