@@ -37,7 +37,6 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "setup": ("auth login", "doctor"),
     "show": ("session show",),
     "start": ("run", "serve"),
-    "status": ("doctor",),
     "tui": (),
     "usage": ("stats",),
     "version": ("--version",),
