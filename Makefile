@@ -32,7 +32,7 @@ quick: $(READY)  ## run the tests of what has changed since the branch left main
 test: $(READY)  ## run the tests, but for those of the gates (make check)
 	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not slow and not e2e and not interop and not lsp and not registries" --ignore tests/faults --ignore tests/test_house.py --ignore $(ESCAPES) $(ARGS)
 
-slow: $(READY)  ## run the tests that take more than a quarter of a second of a core each
+slow: $(READY)  ## run the tests that take more than 0.15 s of a core each
 	@$(BIN)/pytest -n $(WORKERS) -m "slow and not e2e and not interop and not lsp and not registries" --ignore tests/faults $(ARGS)
 
 everyday: $(READY)  ## install, build, test and commit in sandboxed sessions, from the registries that can be reached

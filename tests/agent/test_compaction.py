@@ -128,6 +128,7 @@ async def test_without_compaction_a_full_context_is_just_sent(tmp_path: Path) ->
         assert words(answer.parts) == "Done."
 
 
+@pytest.mark.slow
 async def test_the_steps_of_a_turn_count_across_a_summary(tmp_path: Path) -> None:
     answers = [
         ScriptedAnswer(calls=(ScriptedCall("bash", {"command": f"echo {n}"}),), tokens=FULL if n % 3 == 2 else Count())

@@ -148,6 +148,7 @@ def test_what_came_before_a_finished_turn_does_not_count(
     assert next_move(view(*before, *turn), Policy(steps=steps)) == next_move(view(*turn), Policy(steps=steps))
 
 
+@pytest.mark.slow
 @given(entries=ENTRIES)
 def test_settling_leads_to_a_move_that_is_not_settling(entries: list[Entry]) -> None:
     move = next_move(view(*entries), Policy())

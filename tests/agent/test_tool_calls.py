@@ -176,6 +176,7 @@ async def test_a_rejection_with_words_is_told_to_the_model(tmp_path: Path) -> No
         assert len(it.model.requests) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("reply", "is_run"), [("once", True), ("always", True), ("reject", False)])
 async def test_another_process_may_answer(tmp_path: Path, reply: str, *, is_run: bool) -> None:
     async with rig(tmp_path, [calls(call("bash", command="touch x")), DONE], permission={"bash": "ask"}) as it:
@@ -277,6 +278,7 @@ async def test_calls_of_a_try_that_was_given_up_are_closed_too(tmp_path: Path) -
         assert [type(part.state) for part in it.calls()] == [ToolStateError]
 
 
+@pytest.mark.slow
 async def test_long_output_is_cut_and_the_whole_is_kept_in_a_file(tmp_path: Path) -> None:
     async with rig(tmp_path, [calls(call("bash", command="seq 1 50000")), DONE]) as it:
         await it.prompt()

@@ -52,6 +52,7 @@ async def answered(project: Project) -> None:
     await until(lambda: project.settings.answer is not None and project.settings.answer.exists())
 
 
+@pytest.mark.slow
 async def test_what_extensions_change_counts_once_it_is_known_and_is_asked_once(tmp_path: Path) -> None:
     log = written(tmp_path, {"bash": {"git push *": "deny"}})
     start = startup(tmp_path / "home", tmp_path / "work", model="local/m")

@@ -117,6 +117,7 @@ async def follow(event, ctx):
 """
 
 
+@pytest.mark.slow
 async def test_a_plugin_hears_of_events_and_one_that_hangs_is_left_behind(tmp_path: Path) -> None:
     own(tmp_path, "plugin/follower.py", FOLLOWER)
     async with rig(tmp_path, [DONE, DONE], **OPEN) as it:

@@ -225,6 +225,7 @@ async def test_a_session_of_an_unknown_parent_or_agent_is_refused(tmp_path: Path
         assert (await refused(it.client.call(SESSION_CREATE, CreateSession(agent="x")))).kind == "NotFoundError"
 
 
+@pytest.mark.slow
 async def test_questions_are_listed_and_answered_once(tmp_path: Path) -> None:
     async with rig(tmp_path, [calls(call("bash", command="echo")), DONE], permission={"bash": "ask"}) as it:
         await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="go")]))
@@ -236,6 +237,7 @@ async def test_questions_are_listed_and_answered_once(tmp_path: Path) -> None:
         await until(lambda: not it.project.runs.is_running(it.session_id))
 
 
+@pytest.mark.slow
 async def test_an_edited_always_is_never_wider_than_what_was_offered_without_it_being_seen(tmp_path: Path) -> None:
     script = [calls(call("bash", command="touch a b"), call("bash", command="touch c")), DONE]
     async with rig(tmp_path, script, permission={"bash": "ask"}) as it:

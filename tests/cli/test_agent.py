@@ -64,6 +64,7 @@ def test_create_refuses_names_that_are_none(tmp_path: Path, name: str) -> None:
     assert not list(tmp_path.rglob("*.md"))
 
 
+@pytest.mark.slow
 def test_run_command_expands_its_words(tmp_path: Path) -> None:
     write(tmp_path, "home/config/command/hi.md", "Greet $1 and $2: !`echo from the shell`")
     done = codeloop(tmp_path, "run", "--replay", replay(tmp_path), "--command", "hi", "Ann B", "Bob", "Cy")

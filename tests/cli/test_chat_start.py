@@ -16,6 +16,7 @@ def last_prompt(body: dict[str, list[dict[str, str]]]) -> str:
     return [message["content"] for message in body["messages"] if message["role"] == "user"][-1]
 
 
+@pytest.mark.slow
 def test_in_a_terminal_a_conversation_begins_here_and_can_be_resumed(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with serving(steps(DONE)) as server:
@@ -65,6 +66,7 @@ def test_words_are_the_first_prompt(tmp_path: Path, words: tuple[str, ...]) -> N
         assert last_prompt(server.requests[0].json) == "fix the bug"
 
 
+@pytest.mark.slow
 def test_a_turn_that_is_left_is_stopped_and_said_to_be(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with serving(steps(bash("sleep 60"), DONE)) as server:

@@ -37,6 +37,7 @@ def test_what_works_is_ok_and_nothing_is_sent(desk: Desk) -> None:
         assert "answered" in tried["key"]["text"]
 
 
+@pytest.mark.slow
 def test_what_does_not_work_is_a_problem_with_what_to_do(desk: Desk) -> None:
     desk.configure(
         mcp={"gone": {"type": "local", "command": ["no-such-program"]}},
@@ -51,6 +52,7 @@ def test_what_does_not_work_is_a_problem_with_what_to_do(desk: Desk) -> None:
     assert found["git"]["state"] == "warning"
 
 
+@pytest.mark.slow
 def test_a_wrong_configuration_is_named_by_file_and_line(desk: Desk) -> None:
     path = desk.home / "config" / "codeloop.json"
     path.parent.mkdir(parents=True)
@@ -60,6 +62,7 @@ def test_a_wrong_configuration_is_named_by_file_and_line(desk: Desk) -> None:
     assert str(path) in found["files"]["text"]
 
 
+@pytest.mark.slow
 def test_a_key_that_is_refused_is_found_online(desk: Desk) -> None:
     with serving([Answer(status=401)]) as server:
         desk.use(server)
@@ -67,6 +70,7 @@ def test_a_key_that_is_refused_is_found_online(desk: Desk) -> None:
         assert (code, found["key"]["state"]) == (1, "problem")
 
 
+@pytest.mark.slow
 def test_the_page_has_a_line_for_each_and_the_sum(desk: Desk) -> None:
     shown = desk.run("doctor").stdout
     assert "\nmodel\n  PROBLEM model" in shown

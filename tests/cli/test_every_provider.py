@@ -72,6 +72,7 @@ def metadata(token: str) -> Generator[str]:
         thread.join()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["google-vertex/gemini-3.8-flash", "google-vertex/claude-opus-5-5@default"])
 def test_vertex_uses_the_credentials_of_the_machine(tmp_path: Path, model: str) -> None:
     desk = Desk(tmp_path)

@@ -180,6 +180,7 @@ def test_a_plugin_chooses_the_small_model_where_the_person_did_not(tmp_path: Pat
     assert titles == [(chosen or "local/tiny").partition("/")[2]]
 
 
+@pytest.mark.slow
 def test_a_tool_that_a_rule_denies_is_not_offered_to_a_subagent_of_an_allowed_one(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     project(desk, tool__weather=WEATHER)

@@ -58,6 +58,7 @@ def decides(**specific: Any) -> str:
     return json.dumps({"hookSpecificOutput": specific})
 
 
+@pytest.mark.slow
 def test_an_address_is_asked_as_a_command_is(tmp_path: Path) -> None:
     """Its answer decides; what it can't say is a failure that stops nothing; a redirect leads nowhere."""
     desk = Desk(tmp_path)
@@ -96,6 +97,7 @@ def test_an_address_is_asked_as_a_command_is(tmp_path: Path) -> None:
         assert said in done.stderr
 
 
+@pytest.mark.slow
 def test_a_projects_address_is_asked_once_it_is_trusted_and_not_another_one(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with listening({}) as (url, heard), serving([DONE]) as server:
@@ -190,6 +192,7 @@ def test_rows_say_what_is_wrong_with_them(tmp_path: Path) -> None:
 STOPS = shlex.quote(json.dumps({"continue": False, "stopReason": "enough for today", "suppressOutput": True}))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("event", ["PreToolUse", "PostToolUse", "PermissionRequest"])
 def test_a_call_can_end_the_turn(tmp_path: Path, event: str) -> None:
     """The call after it is not made, the model is not asked again, and the person reads why."""
@@ -219,6 +222,7 @@ def test_a_prompt_can_be_kept_from_the_model(tmp_path: Path, event: str) -> None
         assert not server.requests
 
 
+@pytest.mark.slow
 def test_a_hook_that_ends_the_turn_counts_more_than_one_that_sends_the_model_on(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with serving([DONE]) as server:
@@ -258,6 +262,7 @@ def test_scripts_read_the_transcript_of_the_session(tmp_path: Path) -> None:
     assert not path.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not is_sandboxed(), reason="no sandbox can be had here")
 def test_a_projects_script_reads_the_transcript_of_its_session_alone(tmp_path: Path) -> None:
     desk = Desk(tmp_path)

@@ -149,6 +149,7 @@ def test_a_hook_that_fails_is_named_and_passed_over_unless_it_is_a_policy(tmp_pa
                 assert "PreToolUse hook `echo broken >&2; exit 3` failed" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_hook_that_takes_too_long_is_ended_with_what_it_started(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with serving(steps(bash("echo hi"), DONE)) as server:

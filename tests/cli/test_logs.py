@@ -33,6 +33,7 @@ def test_a_failed_request_is_found_again_by_its_id(desk: Desk) -> None:
     assert desk.run("debug", "logs", "--session", "ses_nobody").stdout == ""
 
 
+@pytest.mark.slow
 def test_a_failed_tool_is_a_warning_and_the_level_is_chosen(desk: Desk) -> None:
     failing = Answer(calls=(Call("read", '{"filePath": "none.py"}'),))
     with serving(steps(failing, Answer(text="Done."))) as server:

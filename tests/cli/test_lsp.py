@@ -77,6 +77,7 @@ def test_a_server_runs_in_the_sandbox(tmp_path: Path) -> None:
     assert "a.x:1: bad1 is not good" in outputs(done.stdout, "write")[1]
 
 
+@pytest.mark.slow
 def test_an_error_in_a_file_that_may_not_be_read_is_told_without_its_words(tmp_path: Path) -> None:
     desk = trusted(tmp_path)
     (desk.work / "a.x").write_text("total\n")
@@ -102,6 +103,7 @@ def test_a_run_that_edits_nothing_of_the_kind_starts_nothing(tmp_path: Path) -> 
     assert started(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_switched_off_nothing_starts(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     (desk.work / "first.x").touch()
@@ -155,6 +157,7 @@ def test_no_server_outlives_a_program_that_is_killed(tmp_path: Path) -> None:
         assert not lives(pid)
 
 
+@pytest.mark.slow
 def test_the_list_starts_what_it_found_and_says_why_one_can_not_be_started(tmp_path: Path) -> None:
     desk = trusted(tmp_path)
     programs = desk.work / "node_modules" / ".bin"

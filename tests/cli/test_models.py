@@ -70,6 +70,7 @@ def test_models_of_the_configuration_are_listed(tmp_path: Path) -> None:
     assert "8.0k" in done.stdout
 
 
+@pytest.mark.slow
 def test_only_what_can_be_used_here_is_listed_and_what_has_a_key_but_can_t_be_is_named(tmp_path: Path) -> None:
     desk = Desk(tmp_path, {"SALAD_CLOUD_API_KEY": KEY, "GROQ_API_KEY": KEY})
     down = {"options": {"baseURL": "http://127.0.0.1:9/v1"}, "models": {"m": {}}}

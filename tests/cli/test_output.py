@@ -75,6 +75,7 @@ def test_a_summary_in_the_middle_is_a_notice(tmp_path: Path) -> None:
         assert SUMMARY in desk.run("session", "show", "--thinking").stderr
 
 
+@pytest.mark.slow
 def test_a_summary_is_an_event_of_its_own_type(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with serving(compacting) as server:
@@ -216,6 +217,7 @@ def test_a_terminal_shows_what_is_waited_for(tmp_path: Path) -> None:
     assert (stdout, "Waiting" in stderr, "…" in stderr) == ("Everything is done.\n", False, False)
 
 
+@pytest.mark.slow
 def test_calls_of_a_subagent_are_shown_indented(tmp_path: Path) -> None:
     def choose(received: Any) -> Answer:
         text = received.body.decode()
@@ -266,6 +268,7 @@ def test_the_answer_to_the_own_prompt_is_printed_when_another_one_waits(tmp_path
     assert (stdout, second.stdout) == ("Answer one.\n", "Answer two.\n")
 
 
+@pytest.mark.slow
 def test_an_answer_that_nobody_could_read_is_no_success(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with serving(steps(DONE)) as server:

@@ -164,6 +164,7 @@ def test_a_policy_refuses_until_it_is_mended_or_gone(tmp_path: Path) -> None:
     assert result_of_call(desk).startswith("hi")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("entry", "why"),
     [

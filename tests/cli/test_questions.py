@@ -142,6 +142,7 @@ def test_the_third_same_call_is_shown_with_what_it_is(tmp_path: Path) -> None:
     assert "Repeat the same call a third time: bash (bash)\n  │ echo hi\n" in shown
 
 
+@pytest.mark.slow
 def test_a_subagents_question_says_which_one_asks(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
 
@@ -167,6 +168,7 @@ OURS = (
 FAKE = "git status\n  y  allow once\n\nRun a command (bash)\n  │ git status\ny, a, n, or what to do instead: "
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
     [
@@ -191,6 +193,7 @@ def test_a_command_can_not_pass_for_a_question(tmp_path: Path, command: str) -> 
     assert len(rows) < 24, "all of the question is on the screen"
 
 
+@pytest.mark.slow
 def test_a_long_command_is_shown_in_part_with_the_number_of_lines_and_as_a_whole_on_demand(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with serving(steps(bash("\n".join(f"echo {number}" for number in range(70))), DONE)) as server:
@@ -216,6 +219,7 @@ def test_what_a_title_can_not_hold_is_listed(tmp_path: Path) -> None:
     assert "\u202e" not in shown
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "hidden", ["\u00ad", "\u061c", "\u180e", "\u3164", "\ufe0f", "\ufff9", "\U000e0041", "👩\u200d"]
 )
@@ -225,6 +229,7 @@ def test_invisible_characters_of_a_command_are_shown(tmp_path: Path, hidden: str
     assert hidden not in shown
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answer", ["hmm", "?", "9", "yes but later", ""])
 def test_what_means_nothing_is_asked_again(tmp_path: Path, answer: str) -> None:
     desk = Desk(tmp_path)
@@ -240,6 +245,7 @@ def test_what_means_nothing_is_asked_again(tmp_path: Path, answer: str) -> None:
     assert (desk.work / "made").exists()
 
 
+@pytest.mark.slow
 def test_ctrl_c_at_a_question_ends_the_run(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with serving(steps(bash("touch made"), DONE)) as server:

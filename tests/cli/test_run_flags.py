@@ -36,6 +36,7 @@ def test_model_agent_title_and_config_are_taken(tmp_path: Path) -> None:
     assert (row["title"], row["agent"], row["model"]["id"]) == ("Verse", "poet", "other")
 
 
+@pytest.mark.slow
 def test_dir_is_where_the_tools_work(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     (desk.work / "inner").mkdir()
@@ -90,6 +91,7 @@ def test_thinking_is_shown_only_when_asked_for(tmp_path: Path) -> None:
     assert shown.stdout == "Hello.\n"
 
 
+@pytest.mark.slow
 def test_files_reach_the_model_as_text_and_as_images(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     (desk.work / "näme %20#.txt").write_text("the words\n")
@@ -119,6 +121,7 @@ def test_a_file_that_can_not_be_sent_is_an_error_and_no_session_is_left(tmp_path
     assert desk.run("session", "list", "--json").stdout.strip() == "[]"
 
 
+@pytest.mark.slow
 def test_what_was_recorded_is_replayed_without_the_server(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     (desk.work / "a.txt").write_text("one\n")

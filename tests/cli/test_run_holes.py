@@ -54,16 +54,19 @@ def survives(tmp_path: Path, line: str, rules: dict[str, str], *flags: str) -> N
     assert not (desk.work / "made").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", NOT_ALLOWED)
 def test_what_is_not_certain_does_not_run_under_a_rule_that_allows_some_commands(tmp_path: Path, line: str) -> None:
     survives(tmp_path, line, ALLOWED)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", NOT_DENIED)
 def test_what_could_be_denied_is_denied_with_auto_too(tmp_path: Path, line: str) -> None:
     survives(tmp_path, line, DENIED, "--auto")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "line", ["git -C . push", "git --no-pager push", "git -c a.b=c push", "git --git-dir=.git push"]
 )

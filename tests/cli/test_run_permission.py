@@ -61,6 +61,7 @@ def test_no_ends_the_turn_with_5(tmp_path: Path, answer: str) -> None:
         assert desk.run("run", "-c", "go on").returncode == 0
 
 
+@pytest.mark.slow
 def test_an_unread_answer_and_an_empty_line_ask_again(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with serving(steps(bash("echo one >> log"), DONE)) as server:
@@ -91,6 +92,7 @@ def test_without_a_terminal_it_is_refused_told_and_5(tmp_path: Path) -> None:
     assert not (desk.work / "log").exists()
 
 
+@pytest.mark.slow
 def test_auto_allows_what_is_asked_and_not_what_is_denied(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     answers = (bash("echo one >> log"), call("write", call_id="w", filePath="no.txt", content="x"), DONE)
@@ -132,6 +134,7 @@ def test_env_files_links_and_neighbours_are_asked_about_by_their_real_name(tmp_p
     assert str(tmp_path / "outside") in done.stderr
 
 
+@pytest.mark.slow
 def test_what_is_typed_before_a_question_is_shown_does_not_answer_it(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with serving(steps(bash("echo one >> log", "c1"), bash("echo two >> log", "c2"), DONE)) as server:
@@ -186,6 +189,7 @@ def test_the_model_can_not_lift_its_own_rules_nor_read_what_another_directory_pr
     assert not (desk.work / ".codeloop").exists()
 
 
+@pytest.mark.slow
 def test_our_own_folders_are_no_part_of_a_work_tree_that_they_were_put_into(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     inside = desk.work / "state"

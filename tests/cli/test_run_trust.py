@@ -51,6 +51,7 @@ def cloned(folder: Path, evil: str) -> Desk:
     return desk
 
 
+@pytest.mark.slow
 def test_headless_it_is_ignored_with_one_warning_line(tmp_path: Path) -> None:
     with serving([DONE]) as evil, serving(steps(bash("echo one >> log"), DONE)) as server:
         desk = cloned(tmp_path, evil.url)
@@ -104,6 +105,7 @@ def test_trust_once_by_a_flag_and_for_good_by_the_command(tmp_path: Path) -> Non
     assert (desk.work / "log").read_text() == "one\n" * 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("answer", "times"), [("y", 1), ("n", 2)])
 def test_in_a_terminal_it_is_asked(tmp_path: Path, answer: str, times: int) -> None:
     with serving([DONE]) as server:
@@ -137,6 +139,7 @@ def test_an_answer_that_means_nothing_trusts_nothing_and_is_asked_again(tmp_path
         assert str(desk.work.resolve()) in desk.run("trust", "--list").stdout
 
 
+@pytest.mark.slow
 def test_the_warning_is_inert(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     (desk.work / "codeloop.json").write_text(json.dumps({"mcp": {"a\x1b]52;c;x\x07\u202e": {"type": "local"}}}))

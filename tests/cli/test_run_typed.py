@@ -63,6 +63,7 @@ def test_what_can_not_be_done_is_refused_before_anything_is_sent(tmp_path: Path,
     assert "ses_" not in desk.run("session", "list").stdout
 
 
+@pytest.mark.slow
 def test_a_recording_is_replaced_only_when_that_is_asked_for(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     tape = desk.work / "tape.jsonl"
@@ -135,6 +136,7 @@ def test_a_replay_says_what_of_the_recording_does_not_fit(tmp_path: Path) -> Non
     assert "The recording t.jsonl ends here" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_recording_that_can_not_be_written_to_its_end_gets_no_name(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with serving(steps(bash("ln -sf /dev/full t.jsonl.part"), HELLO)) as server:

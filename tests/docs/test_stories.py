@@ -33,7 +33,7 @@ LONG = {
     ),
     *(f"docs/{name}.md" for name in ("models", "permissions", "reliability", "server", "sessions", "tui")),
 }
-"""Pages that take more than a quarter of a second of a core."""
+"""Pages that take more than 0.15 s of a core."""
 KEYLESS = {"README.md", "docs/getting-started.md", "docs/models.md"}
 """Pages that begin without a key, since they tell how to get one in."""
 PORT = "4096"

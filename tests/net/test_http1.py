@@ -12,6 +12,7 @@ from codeloop.net.http1 import ChunkedBody, NetworkError
 from codeloop.schema.limits import MODEL_INFLATED
 
 
+@pytest.mark.slow
 @given(st.lists(st.binary(min_size=1, max_size=40), max_size=8), st.sampled_from([b"", b"x-a: b\r\n"]), st.data())
 def test_chunks_may_be_split_anywhere(chunks: list[bytes], trailer: bytes, data: st.DataObject) -> None:
     raw = b"".join(b"%X;name=value\r\n%b\r\n" % (len(chunk), chunk) for chunk in chunks) + b"0\r\n" + trailer + b"\r\n"

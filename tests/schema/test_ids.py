@@ -34,6 +34,7 @@ def test_ids_sort_by_creation_and_sessions_the_other_way_round() -> None:
     assert sessions == sorted(sessions, reverse=True)
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_ids_are_all_different() -> None:
     made = {new_id("evt") for _ in range(100_000)}
     assert len(made) == 100_000

@@ -72,6 +72,7 @@ async def refusal(it: Served, route: str, **query: str) -> httpx2.Response:
     return await asyncio.wait_for(it.http.get(route, params=query), 30)
 
 
+@pytest.mark.slow
 async def test_no_route_reads_what_is_outside_of_the_work_tree(tmp_path: Path) -> None:
     outside(tmp_path)
     async with served(tmp_path) as it:
@@ -267,6 +268,7 @@ async def test_outside_a_repository_there_is_no_version_control(tmp_path: Path) 
         assert await ask(it, "/file/status") == []
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up in /proc")
 async def test_the_server_answers_others_while_a_search_runs(tmp_path: Path) -> None:
     write(tmp_path / "work", {"large.txt": "line of text\n" * 2_000_000})

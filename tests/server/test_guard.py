@@ -71,6 +71,7 @@ async def every_route(it: Served, *lines: str) -> dict[str, Answered]:
     return answers
 
 
+@pytest.mark.slow
 async def test_every_route_needs_the_credential_before_its_body_is_read(tmp_path: Path) -> None:
     async with guarded(tmp_path) as it:
         answers = await every_route(it)
@@ -79,6 +80,7 @@ async def test_every_route_needs_the_credential_before_its_body_is_read(tmp_path
     assert {a.headers["www-authenticate"] for a in answers.values()} == {'Basic realm="Secure Area"'}
 
 
+@pytest.mark.slow
 async def test_every_route_refuses_a_foreign_page_even_with_the_credential(tmp_path: Path) -> None:
     async with guarded(tmp_path, CONFIGURED) as it:
         answers = await every_route(it, "origin: https://evil.example", basic())

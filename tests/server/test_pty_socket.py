@@ -222,6 +222,7 @@ async def test_a_slow_client_is_dropped_and_holds_nobody_up(tmp_path: Path) -> N
             assert await slow.end() == 1013
 
 
+@pytest.mark.slow
 async def test_a_flood_does_not_keep_other_requests_waiting(tmp_path: Path) -> None:
     async with served(tmp_path) as it:
         pty_id = await opened(it, "yes")

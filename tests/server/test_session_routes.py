@@ -169,6 +169,7 @@ async def test_a_command_line_of_a_person(tmp_path: Path) -> None:
         assert it.model.requests == []
 
 
+@pytest.mark.slow
 async def test_a_busy_session_refuses_what_would_change_it(tmp_path: Path) -> None:
     async with served(tmp_path, [WAIT, DONE]) as it:
         session = await it.session()

@@ -65,6 +65,7 @@ async def test_a_first_prompt_gets_its_title_by_an_event(tmp_path: Path) -> None
         assert "Look at the tests" in [each["info"]["title"] for each in of(heard.events, "session.updated")]
 
 
+@pytest.mark.slow
 async def test_four_steps_with_tools(tmp_path: Path) -> None:
     edit = call("edit", filePath="calc.py", oldString="a - b", newString="a + b")
     slow = "echo one; sleep 0.25; echo two"
@@ -143,6 +144,7 @@ async def test_an_edit_that_is_allowed_once(tmp_path: Path) -> None:
         assert await it.get("/permission") == []
 
 
+@pytest.mark.slow
 async def test_always_settles_what_else_it_covers(tmp_path: Path) -> None:
     made = [call("bash", f"c{n}", command=f"echo {n}") for n in range(3)]
     again = calls(call("bash", command="echo again"))

@@ -227,6 +227,7 @@ def test_a_full_database_says_what_to_do_and_keeps_what_was_stored(path: Path) -
     assert is_sound(path)
 
 
+@pytest.mark.slow
 def test_a_file_that_can_not_grow_loses_nothing_that_was_acknowledged(path: Path) -> None:
     Store(path).close()
 

@@ -24,6 +24,7 @@ def reminders(it: Rig) -> list[str]:
     return [str((part.metadata or {})[REMINDER]) for part in parts if REMINDER in (part.metadata or {})]
 
 
+@pytest.mark.slow
 async def test_a_call_that_came_as_text_is_run_and_leaves_the_text(tmp_path: Path) -> None:
     written = 'I look.\n<tool_call>\n{"name": "bash", "arguments": {"command": "echo seen"}}\n</tool_call>'
     async with rig(tmp_path, [ScriptedAnswer(text=written), DONE]) as it:
@@ -61,6 +62,7 @@ async def test_where_nobody_is_there_the_model_is_told_once_what_is_left(tmp_pat
     assert not words or all(part in words[0] for part in ("mend the parser", "the last check failed (sh test.sh)"))
 
 
+@pytest.mark.slow
 async def test_the_third_equal_result_is_told_and_the_eighth_ends_the_turn(tmp_path: Path) -> None:
     steps = [calls(call("bash", command=f"echo {'ab'[n % 2]}")) for n in range(20)]
     async with rig(tmp_path, steps) as it:
@@ -138,6 +140,7 @@ def test_what_only_looks_is_no_check(command: str) -> None:
     assert not is_check(command)
 
 
+@pytest.mark.slow
 async def test_the_checks_of_a_turn_say_whether_files_changed_after_them(tmp_path: Path) -> None:
     steps = [FAILS, calls(call("write", filePath="a.txt", content="x")), FAILS]
     async with rig(tmp_path, [*steps, DONE]) as it:

@@ -63,6 +63,7 @@ def telling(log: Path, text: str) -> list[dict[str, Any]]:
     return keeping(log, "compact", f"echo {shlex.quote(text)}")
 
 
+@pytest.mark.slow
 async def test_a_session_begins_anew_with_the_summary_of_it(tmp_path: Path) -> None:
     """By itself the turn goes on with what hooks say; by hand the next prompt carries it."""
     log = tmp_path / "log"

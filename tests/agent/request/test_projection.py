@@ -118,6 +118,7 @@ def test_every_call_is_paired_and_no_turn_is_empty(entries: list[Entry], info: M
     assert len(made) == len(stored), "no call is lost"
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(25))
 @given(entries=st.lists(st.one_of(ASKED, DONE), max_size=6), more=st.lists(st.one_of(ASKED, DONE, OPEN), max_size=3))
 def test_a_longer_conversation_only_adds_turns(entries: list[Entry], more: list[Entry]) -> None:

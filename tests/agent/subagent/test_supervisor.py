@@ -91,6 +91,7 @@ async def test_a_person_can_cancel_a_task_in_the_background(tmp_path: Path) -> N
         assert not it.project.engine.tasks.any_running
 
 
+@pytest.mark.slow
 async def test_a_child_that_a_person_aborts_is_an_error_for_its_parent_which_goes_on(tmp_path: Path) -> None:
     script = [calls(call("task", description="d", prompt="p", subagent_type="general")), SLOW, DONE]
     async with rig(tmp_path, script, info=INFO) as it:

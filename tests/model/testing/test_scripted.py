@@ -61,6 +61,7 @@ async def test_text_reasoning_and_calls_come_in_order_and_in_pieces() -> None:
     assert (end.reason, end.tokens.input, end.tokens.cache.read) == ("tool-calls", 7, 2)
 
 
+@pytest.mark.slow
 @given(st.text(), st.integers(1, 50))
 def test_cutting_into_pieces_loses_no_character(text: str, deltas: int) -> None:
     answer = ScriptedAnswer(text=text, calls=(ScriptedCall("t", {"a": text}),), deltas=deltas)

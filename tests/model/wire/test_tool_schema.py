@@ -92,6 +92,7 @@ KINDS = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(KINDS)
 def test_whatever_the_schema_nothing_refused_is_left_and_the_result_is_stable(inner: JSON) -> None:
     schema: JSON = {"type": "object", "properties": {"inner": inner}}

@@ -180,6 +180,7 @@ async def test_a_client_that_reads_nothing_is_dropped_and_nobody_else_notices(tm
         slow_writer.close()
 
 
+@pytest.mark.slow
 async def test_a_client_that_takes_nothing_of_a_replay_is_given_up(tmp_path: Path) -> None:
     async with served(tmp_path) as it:
         it.server.hub.patience = 0.1

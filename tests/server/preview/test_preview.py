@@ -29,6 +29,7 @@ async def test_every_row_has_a_handler_and_every_handler_a_row(tmp_path: Path) -
         assert set(load_handlers()) == {row.id for row in PREVIEW_OPERATIONS}
 
 
+@pytest.mark.slow
 async def test_a_session_is_made_prompted_and_read(tmp_path: Path) -> None:
     async with served(tmp_path, [RUN, DONE], permission={"bash": "allow"}) as it:
         session = (await it.post("/api/session", {"agent": "build", "location": {"directory": str(it.work)}}))["data"]
@@ -64,6 +65,7 @@ async def test_pages_follow_one_another_in_both_directions_and_orders(tmp_path: 
         assert (await it.get("/api/session", 400, cursor="x"))["_tag"] == "InvalidCursorError"
 
 
+@pytest.mark.slow
 async def test_permissions_and_questions_are_answered(tmp_path: Path) -> None:
     async with served(tmp_path, [RUN, DONE], permission={"bash": "ask"}) as it:
         session = await it.session()

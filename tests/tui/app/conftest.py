@@ -1,4 +1,4 @@
-"""Conversations over HTTP, which take more than a quarter of a second of a core each, are left to `make slow`."""
+"""Conversations over HTTP, which take more than 0.15 s of a core each, are left to `make slow`."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -35,6 +35,7 @@ async def test_the_editor_outside_is_opened_after_the_leader(tmp_path: Path, mon
         await ui.until(lambda: asked == ["editor_open"])
 
 
+@pytest.mark.slow
 async def test_subagents_are_gone_through_and_left_by_key(tmp_path: Path) -> None:
     async with rig(tmp_path, [ScriptedAnswer(text="Yes.")]) as desk, played(desk, tmp_path / "state") as ui:
         await ui.type("go", "enter")

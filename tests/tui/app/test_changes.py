@@ -53,6 +53,7 @@ async def test_a_redo_that_is_typed_brings_back_the_prompt_that_is_still_undone(
         assert not ui.ui.tab.prompt.entry.text
 
 
+@pytest.mark.slow
 async def test_the_sidebar_hears_what_becomes_of_a_server_and_says_why(tmp_path: Path) -> None:
     client = StoredClient()
     client.answers["mcp.status"] = {"tracker": {"status": "disabled", "state": "configured"}}

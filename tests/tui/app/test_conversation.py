@@ -18,6 +18,7 @@ from tests.tui.app.played import played
 __all__ = ["both_clients"]
 
 
+@pytest.mark.slow
 async def test_a_prompt_is_answered_and_the_session_goes_on(tmp_path: Path) -> None:
     answers = [ScriptedAnswer(text="A **first** answer."), ScriptedAnswer(text="The second one.")]
     async with rig(tmp_path, answers) as desk, played(desk, tmp_path / "state") as ui:
@@ -125,6 +126,7 @@ async def test_a_session_is_renamed_in_a_dialog(tmp_path: Path) -> None:
         await ui.until(lambda: ui.ui.session.title == "parser work")
 
 
+@pytest.mark.slow
 async def test_what_is_typed_before_a_question_was_seen_stays_in_the_prompt(tmp_path: Path) -> None:
     answers = [calls(call("write", filePath="new.txt", content="one\n")), ScriptedAnswer(text="Written.")]
     async with rig(tmp_path, answers, permission={"edit": "ask"}) as desk, played(desk, tmp_path / "state") as ui:
@@ -139,6 +141,7 @@ async def test_what_is_typed_before_a_question_was_seen_stays_in_the_prompt(tmp_
         assert not (desk.work / "new.txt").exists()
 
 
+@pytest.mark.slow
 async def test_a_turn_is_stopped_with_the_key_pressed_twice(tmp_path: Path) -> None:
     slow = ScriptedAnswer(text="word " * 400, deltas=400, delay_ms=20)
     async with rig(tmp_path, [slow]) as desk, played(desk, tmp_path / "state") as ui:
@@ -169,12 +172,14 @@ async def test_two_sessions_work_at_once_in_two_tabs(tmp_path: Path) -> None:
         assert closed.render_lines(Region(0, 0, 20, 3)), "a frame that began before can be finished"
 
 
+@pytest.mark.slow
 async def test_a_first_prompt_from_the_command_line_is_sent(tmp_path: Path) -> None:
     answers = [ScriptedAnswer(text="At your service.")]
     async with rig(tmp_path, answers) as desk, played(desk, tmp_path / "state", prompt="hello") as ui:
         await ui.sees("hello", "At your service.")
 
 
+@pytest.mark.slow
 async def test_leaving_while_a_turn_runs_asks_for_the_key_again(tmp_path: Path) -> None:
     slow = ScriptedAnswer(text="word " * 400, deltas=400, delay_ms=20)
     async with rig(tmp_path, [slow]) as desk, played(desk, tmp_path / "state") as ui:
@@ -186,6 +191,7 @@ async def test_leaving_while_a_turn_runs_asks_for_the_key_again(tmp_path: Path) 
         assert ui.ui.return_code == 0
 
 
+@pytest.mark.slow
 async def test_a_key_that_was_to_stop_a_turn_does_not_leave_when_the_turn_has_just_ended(tmp_path: Path) -> None:
     async with rig(tmp_path, [ScriptedAnswer(text="Done.")]) as desk, played(desk, tmp_path / "state") as ui:
         await ui.type("go on", "enter")
@@ -213,6 +219,7 @@ async def test_a_profile_is_chosen_from_a_list(tmp_path: Path) -> None:
         await ui.sees("From the next call on, profile plan holds")
 
 
+@pytest.mark.slow
 async def test_what_is_selected_with_the_mouse_is_copied(tmp_path: Path) -> None:
     async with (
         rig(tmp_path, [ScriptedAnswer(text="An answer of words.")]) as desk,

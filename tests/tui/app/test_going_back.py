@@ -40,6 +40,7 @@ async def test_escape_twice_in_an_empty_prompt_goes_back_to_one(tmp_path: Path) 
         assert session.revert is not None
 
 
+@pytest.mark.slow
 async def test_a_key_goes_through_the_profiles_but_the_boldest(tmp_path: Path) -> None:
     async with rig(tmp_path, [ScriptedAnswer(text="Hello.")]) as desk, played(desk, tmp_path / "state") as ui:
         seen = list[str]()

@@ -4,11 +4,14 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from codeloop.schema.errors import UsageProblem
 from tests.support.project import rig
 from tests.tui.app.played import played
 
 
+@pytest.mark.slow
 async def test_what_ends_after_the_screen_is_gone_is_silent(tmp_path: Path) -> None:
     failures: list[dict[str, Any]] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: failures.append(context))

@@ -35,6 +35,7 @@ def fill(desk: Rig, count: int) -> None:
         desk.project.store.append(message_updated(info), part_updated(text))
 
 
+@pytest.mark.slow
 async def test_the_first_message_of_a_long_session_is_there_before_those_between(tmp_path: Path) -> None:
     async with rig(tmp_path, []) as desk:
         fill(desk, MESSAGES)

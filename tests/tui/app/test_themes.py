@@ -10,6 +10,7 @@ from tests.support.project import rig
 from tests.tui.app.played import played
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["system", "monochrome"])
 async def test_a_theme_of_the_terminals_colours_is_used_from_the_start(tmp_path: Path, name: str) -> None:
     settings = tmp_path / "tui.json"

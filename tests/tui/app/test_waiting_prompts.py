@@ -73,6 +73,7 @@ async def test_what_was_typed_for_a_new_session_is_back_after_a_crash(tmp_path: 
             assert ui.ui.tab.prompt.store.drafts.load("new") is None
 
 
+@pytest.mark.slow
 async def test_a_prompt_that_could_not_be_stored_is_not_lost_even_if_nothing_can_be_written(tmp_path: Path) -> None:
     async with rig(tmp_path, []) as desk, played(desk, tmp_path / "state") as ui:
         call_of, goes_on = desk.client.call, asyncio.Event()

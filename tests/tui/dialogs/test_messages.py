@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from bench.large import fill
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_requests import ListMessages
@@ -10,6 +12,7 @@ from codeloop.tui.dialogs.parts.messages import read_messages
 from tests.support.project import rig
 
 
+@pytest.mark.slow
 async def test_a_long_session_is_read_in_pages_whole_and_in_its_order(tmp_path: Path) -> None:
     async with rig(tmp_path, [ScriptedAnswer(text="Done.")]) as it:
         await it.prompt()

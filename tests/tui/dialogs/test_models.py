@@ -95,6 +95,7 @@ async def test_an_agent_is_chosen(tmp_path: Path) -> None:
         assert app.results == ["plan"]
 
 
+@pytest.mark.slow
 async def test_the_theme_under_the_cursor_is_shown_and_the_first_one_comes_back() -> None:
     app, seen = Stage(), list[str]()
     async with staged(app) as pilot:
@@ -215,6 +216,7 @@ async def test_the_palette_runs_what_can_be_run_and_help_lists_all_keys() -> Non
         assert app.results == ["session.new", None]
 
 
+@pytest.mark.slow
 async def test_trust_is_only_given_by_a_key_that_came_after_the_question() -> None:
     app = Stage()
     about = "\n".join(["opencode.json", *(f"+  line {number}" for number in range(50))])

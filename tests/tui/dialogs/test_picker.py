@@ -63,6 +63,7 @@ class Table:
         )
 
 
+@pytest.mark.slow
 async def test_each_key_does_what_it_says() -> None:
     table, app = Table(), Stage()
     async with staged(app) as pilot:
@@ -92,6 +93,7 @@ async def test_a_closed_one_is_not_held_by_the_app() -> None:
         await until(lambda: picker not in app.theme_changed_signal._subscriptions)
 
 
+@pytest.mark.slow
 async def test_what_is_typed_filters_and_finds_more() -> None:
     table, app = Table(), Stage()
     async with staged(app) as pilot:
@@ -122,6 +124,7 @@ async def test_a_click_chooses() -> None:
         assert app.results == [1]
 
 
+@pytest.mark.slow
 async def test_what_can_not_be_loaded_says_why_and_is_tried_again() -> None:
     table, app = Table(), Stage()
     table.problem = "The server is away."
@@ -133,6 +136,7 @@ async def test_what_can_not_be_loaded_says_why_and_is_tried_again() -> None:
         await app.sees("There is nothing here yet.")
 
 
+@pytest.mark.slow
 async def test_where_there_is_room_the_row_has_a_preview() -> None:
     table, app = Table(), Stage()
     async with staged(app, (140, 45)) as pilot:
@@ -145,6 +149,7 @@ async def test_where_there_is_room_the_row_has_a_preview() -> None:
         assert "Fix the parser" in app.shown()
 
 
+@pytest.mark.slow
 async def test_only_rows_that_are_seen_are_made() -> None:
     table, app = Table(), Stage()
     table.picks = [Pick(number, f"Thing {number}") for number in range(10_000)]

@@ -98,6 +98,7 @@ async def test_a_fork_stands_below_what_it_was_made_from(tmp_path: Path) -> None
         assert app.results == [below.id]
 
 
+@pytest.mark.slow
 async def test_which_session_waits_for_an_answer_is_told(tmp_path: Path) -> None:
     app = Stage()
     script = [calls(call("bash", command="touch x"))]

@@ -8,6 +8,7 @@ from codeloop.tui.dialogs.trust import TrustScreen
 from tests.tui.stored.play import stored
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(40, 12), (30, 10), (80, 24)])
 async def test_its_keys_are_in_sight_and_its_text_can_be_reached(tmp_path: Path, size: tuple[int, int]) -> None:
     about = "".join(f"line {number}\n" for number in range(40))

@@ -43,6 +43,7 @@ line = st.text(st.sampled_from("ab {}()=\t.é"), max_size=12)
 ending = st.sampled_from(["\n", "\r\n"])
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_no_other_byte_changes(data: st.DataObject) -> None:
     lines: list[Any] = data.draw(st.lists(st.tuples(line, ending), min_size=1, max_size=12))

@@ -136,6 +136,7 @@ async def test_two_processes_of_one_project_have_layers_of_their_own(caches: Att
     assert (await caches.run(f"cat {place}/a")).output == "first\n"
 
 
+@pytest.mark.slow
 async def test_two_policies_of_one_process_share_one_layer(caches: Attacked) -> None:
     if caches.backend == "landlock":
         pytest.skip("nothing is layered")
@@ -146,6 +147,7 @@ async def test_two_policies_of_one_process_share_one_layer(caches: Attacked) -> 
     assert (await caches.run(f"cat {place}/a")).output == "second\n"
 
 
+@pytest.mark.slow
 async def test_a_private_folder_is_removed_when_it_is_old_or_large_and_nobody_has_it(caches: Attacked) -> None:
     scratch, private = caches.place.scratch, caches.place.private
     await caches.run(f"head -c 2000000 /dev/zero > {caches.home}/.npm/large; mkdir -p ~/.m/n; chmod 0 ~/.m/n")

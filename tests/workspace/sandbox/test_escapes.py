@@ -160,6 +160,7 @@ LANDLOCK = {
 """What Landlock alone does not keep a command from: files that are put back after it, names and modes."""
 
 
+@pytest.mark.slow
 async def test_none_of_many_ways_out_leads_anywhere(it: Attacked) -> None:
     (it.root / "try.py").write_text(f"SECRET = {SECRET!r}\n{TRY}")
     (it.root / "README").write_text("one")
@@ -196,6 +197,7 @@ async def test_a_link_that_comes_after_the_grant_leads_nowhere(it: Attacked, tar
     assert (it.home / ".bashrc").read_text() == "kept"
 
 
+@pytest.mark.slow
 async def test_hooks_of_nested_repositories_and_submodules_stay_as_they_were(it: Attacked) -> None:
     inner = it.root / "vendor/inner"
     inner.mkdir(parents=True)

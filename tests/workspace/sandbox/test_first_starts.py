@@ -35,6 +35,7 @@ async def test_commands_that_start_at_once_where_there_is_no_sandbox_yet_all_run
             (it.root / str(number)).unlink()
 
 
+@pytest.mark.slow
 async def test_a_sandbox_is_not_ended_for_others_while_a_command_is_about_to_start_in_it(it: Attacked) -> None:
     config = SandboxConfig(network="off")
     async with it.shells.sandboxes.use(it.shells.policy(it.place, config)) as sandbox:

@@ -74,6 +74,7 @@ async def test_hooks_lie_wherever_settings_say_and_no_command_makes_or_changes_o
         assert not (it.home / "planted").exists(), tree
 
 
+@pytest.mark.slow
 async def test_a_program_that_a_setting_names_is_not_made_by_a_command(it: Attacked, evil: Path) -> None:
     git(it, it.root, "config", "alias.st", "!./tools/status --short")
     git(it, it.root, "config", "filter.x.clean", "tools/clean %f")
@@ -92,6 +93,7 @@ async def test_a_setting_of_a_new_repository_that_runs_a_program_at_the_next_cle
     assert "auto = 5" in settings
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_below", [True, False])
 async def test_lines_for_a_rebase_of_the_user_run_nothing_more(it: Attacked, evil: Path, *, is_below: bool) -> None:
     tree = it.root / "inner" if is_below else it.home.parent / "tree"
@@ -115,6 +117,7 @@ async def test_lines_for_a_rebase_of_the_user_run_nothing_more(it: Attacked, evi
     assert not (it.home / "planted").exists()
 
 
+@pytest.mark.slow
 async def test_a_link_in_a_repository_below_leads_the_users_git_nowhere(it: Attacked, evil: Path) -> None:
     git(it, it.root, "init", "-q", "inner")
     inner = it.root / "inner"
@@ -125,6 +128,7 @@ async def test_a_link_in_a_repository_below_leads_the_users_git_nowhere(it: Atta
     assert not (it.home / "HEAD").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [2, 400])
 async def test_no_heap_of_repositories_hides_one_from_what_is_looked_at(
     it: Attacked, evil: Path, monkeypatch: pytest.MonkeyPatch, most: int

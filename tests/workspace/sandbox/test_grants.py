@@ -34,6 +34,7 @@ def notes(it: Attacked) -> Path:
     return folder
 
 
+@pytest.mark.slow
 async def test_the_files_beside_a_new_one_stay_as_they_were(it: Attacked, notes: Path) -> None:
     attack = "cd {}; echo x > b; rm -f b; mv b z; mv a b; echo x > more/c; rm -rf more; ln -sf /etc/passwd b; mv more m"
     new = notes / "new"
@@ -41,6 +42,7 @@ async def test_the_files_beside_a_new_one_stay_as_they_were(it: Attacked, notes:
     assert [(notes / name).read_text() for name in ("a", "b", "more/c", "new/file")] == [*["before\n"] * 3, "x\n"]
 
 
+@pytest.mark.slow
 async def test_a_project_beside_a_new_file_stays_writable(it: Attacked) -> None:
     place = it.place.environment
     it.shells._policies.clear()
@@ -55,6 +57,7 @@ async def test_a_project_beside_a_new_file_stays_writable(it: Attacked) -> None:
     assert "x = y" not in (it.root / ".git/config").read_text()
 
 
+@pytest.mark.slow
 async def test_a_granted_file_that_can_only_be_written_is_told(it: Attacked) -> None:
     bashrc = it.home / ".bashrc"
     before = bashrc.stat().st_mtime_ns
@@ -70,6 +73,7 @@ async def test_a_granted_file_that_can_only_be_written_is_told(it: Attacked) -> 
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["echo A=2 >> .env", "echo A=2 > .e && mv .e .env", "rm .env; echo A=2 > .env"])
 async def test_a_secret_that_was_granted_is_written_by_that_command_alone(it: Attacked, command: str) -> None:
     secret = it.root / ".env"
@@ -85,6 +89,7 @@ async def test_a_secret_that_was_granted_is_written_by_that_command_alone(it: At
         assert any(".env" in note for note in outcome.notes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["codeloop.json", ".codeloop/codeloop.json", ".git/config", ".git/hooks/pre-commit"])
 @pytest.mark.parametrize("is_there", [True, False])
 async def test_a_protected_file_that_was_granted_is_written(it: Attacked, name: str, is_there: bool) -> None:

@@ -101,6 +101,7 @@ async def test_no_secret_of_a_home_is_read_wherever_it_lies(it: Attacked) -> Non
     assert not any(note.endswith("put back") for note in outcome.notes)
 
 
+@pytest.mark.slow
 async def test_settings_without_a_token_are_read(it: Attacked) -> None:
     for name, text in PLAIN.items():
         put(it.home, name, text)
@@ -108,6 +109,7 @@ async def test_settings_without_a_token_are_read(it: Attacked) -> None:
     assert outcome.output == "".join(PLAIN.values()) + "plain words\n"
 
 
+@pytest.mark.slow
 async def test_settings_that_are_links_are_read_where_they_lead(it: Attacked) -> None:
     put(it.home, "dotfiles/gitconfig", "[user]\n\tname = linked\n")
     (it.home / ".gitconfig").symlink_to("dotfiles/gitconfig")
@@ -121,6 +123,7 @@ async def test_settings_that_are_links_are_read_where_they_lead(it: Attacked) ->
     assert SECRET not in outcome.output
 
 
+@pytest.mark.slow
 async def test_what_the_user_names_is_read_and_what_is_missing_is_said(it: Attacked) -> None:
     named = put(it.home, "shared/notes", "words\n")
     outcome = await run(it, f"cat {named}", SandboxConfig())
@@ -135,6 +138,7 @@ async def test_what_the_user_names_is_read_and_what_is_missing_is_said(it: Attac
     assert named.read_text() == "words\n"
 
 
+@pytest.mark.slow
 async def test_a_file_of_the_home_that_was_allowed_is_read_by_that_command(it: Attacked) -> None:
     named = put(it.home, "other/.env")
     assert (await it.run(f"cat {named}", SandboxGrants(readable=(named,)))).output == SECRET
@@ -151,6 +155,7 @@ async def test_what_tools_leave_in_the_home_is_private_and_is_there_for_the_next
     assert sorted(it.home.iterdir()) == before
 
 
+@pytest.mark.slow
 async def test_a_link_in_the_private_home_leads_nowhere_when_the_next_sandbox_is_made(it: Attacked) -> None:
     if it.backend == "landlock":
         pytest.skip("Landlock can't put another folder in the place of the home")
@@ -193,6 +198,7 @@ async def test_a_virtual_environment_anywhere_is_whole(it: Attacked, tmp_path: P
         assert SECRET not in (await run(it, f"cat '{folder.parent}/.env'", SandboxConfig(), {"PATH": path})).output
 
 
+@pytest.mark.slow
 async def test_what_links_of_the_path_lead_to_is_there(it: Attacked) -> None:
     tool = put(it.home, "opt/tool-1.2/bin/tool", '#!/bin/sh\ncat "$(dirname "$(readlink -f "$0")")/../lib/words"\n')
     tool.chmod(0o755)

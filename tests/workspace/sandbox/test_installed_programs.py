@@ -34,6 +34,7 @@ def install(prefix: Path) -> Path:
     return prefix / "bin"
 
 
+@pytest.mark.slow
 async def test_a_program_of_the_path_sees_what_it_was_installed_with(it: Attacked, tmp_path: Path) -> None:
     outcome = await on_path(it, install(tmp_path / "installed")).run("greet; echo x > ../installed/lib/new")
     assert outcome.output.startswith("hello\n"), outcome.output
@@ -47,6 +48,7 @@ async def test_a_project_may_change_the_environment_in_it_that_is_active(it: Att
     assert (outcome.code, outcome.output) == (0, "hello\n")
 
 
+@pytest.mark.slow
 async def test_the_interpreter_that_codeloop_runs_on_is_there(it: Attacked) -> None:
     outcome = await it.run(f"'{sys.executable}' -c 'import codeloop, msgspec; print(codeloop.__name__)'")
     assert outcome.output == "codeloop\n"
@@ -80,6 +82,7 @@ LAYOUTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LAYOUTS)
 async def test_a_tool_that_is_installed_anywhere_runs(it: Attacked, name: str) -> None:
     folder, files, holds = LAYOUTS[name]

@@ -101,6 +101,7 @@ async def test_what_a_command_plants_is_not_run_by_the_users_git(it: Attacked, e
         git(it, it.root, "rebase", "--abort")
 
 
+@pytest.mark.slow
 async def test_a_project_without_git_gets_none_that_runs_programs(it: Attacked, evil: Path) -> None:
     root = it.home / "plain"
     root.mkdir()
@@ -116,6 +117,7 @@ async def test_a_project_without_git_gets_none_that_runs_programs(it: Attacked, 
     assert any("Set aside" in warning and ".git/config" in warning for warning in outcome.warnings)
 
 
+@pytest.mark.slow
 async def test_another_repository_of_the_user_is_not_written(it: Attacked, evil: Path) -> None:
     other = it.home / "other"
     subprocess.run(["git", "init", "-q", str(other)], check=True)
@@ -133,6 +135,7 @@ async def test_another_repository_of_the_user_is_not_written(it: Attacked, evil:
     assert sorted(path for path in other.rglob("*")) == before
 
 
+@pytest.mark.slow
 async def test_links_in_the_git_directory_lead_nobody_elsewhere(it: Attacked, evil: Path) -> None:
     victim = it.home / "victim"
     victim.write_text("kept")
@@ -144,6 +147,7 @@ async def test_links_in_the_git_directory_lead_nobody_elsewhere(it: Attacked, ev
     assert victim.read_text() == "kept"
 
 
+@pytest.mark.slow
 async def test_the_users_own_repositories_stay_as_they_are(it: Attacked, evil: Path) -> None:
     inner = it.root / "inner"
     inner.mkdir()
@@ -176,6 +180,7 @@ async def test_a_repository_that_the_user_just_made_is_protected_from_the_next_c
     assert not (it.home / "planted").exists()
 
 
+@pytest.mark.slow
 async def test_what_stands_in_for_a_protected_file_that_was_moved_with_its_folder_is_set_aside(
     it: Attacked, evil: Path
 ) -> None:
@@ -196,6 +201,7 @@ async def test_what_stands_in_for_a_protected_file_that_was_moved_with_its_folde
         assert found == ["kept"], outcome
 
 
+@pytest.mark.slow
 async def test_what_the_users_configuration_names_in_the_project_is_only_read(it: Attacked, evil: Path) -> None:
     for name in (".githooks/pre-commit", ".husky/_/pre-commit", ".husky/pre-commit", "tools/clean.sh", "settings"):
         (it.root / name).parent.mkdir(parents=True, exist_ok=True)

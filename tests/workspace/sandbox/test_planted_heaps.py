@@ -43,6 +43,7 @@ async def test_a_heap_of_files_or_folders_hides_no_link(it: Attacked, evil: Path
     assert any("Set aside" in warning for warning in outcome.warnings)
 
 
+@pytest.mark.slow
 async def test_a_link_in_a_rebase_that_waits_takes_no_words_out(it: Attacked, evil: Path, victim: Path) -> None:
     todo = ".git/rebase-merge/git-rebase-todo"
     await it.run(f"{REBASE} sed -i 's/ c3/ ; evil/' {todo}; ln -sf {victim} .git/rebase-merge/done")
@@ -50,6 +51,7 @@ async def test_a_link_in_a_rebase_that_waits_takes_no_words_out(it: Attacked, ev
     assert victim.read_text() == "kept"
 
 
+@pytest.mark.slow
 async def test_a_link_in_a_repository_that_an_earlier_command_made_is_found(
     it: Attacked, evil: Path, victim: Path
 ) -> None:
@@ -59,6 +61,7 @@ async def test_a_link_in_a_repository_that_an_earlier_command_made_is_found(
     assert victim.read_text() == "kept"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["worktrees/x", "modules/x"])
 async def test_a_link_among_work_trees_or_submodules_has_nothing_removed(
     it: Attacked, evil: Path, victim: Path, name: str
@@ -71,6 +74,7 @@ async def test_a_link_among_work_trees_or_submodules_has_nothing_removed(
     assert (it.home / "work/victim").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "attack",
     [

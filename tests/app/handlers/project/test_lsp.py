@@ -77,6 +77,7 @@ async def speak(it: Rig) -> None:
     await servers.wait_idle()
 
 
+@pytest.mark.slow
 async def test_a_rename_shows_its_diffs_and_is_undone(tmp_path: Path) -> None:
     asked = call("lsp", operation="rename", filePath="a.x:1", symbol="double", newName="twice")
     script = [calls(call("read", filePath="a.x"), asked), DONE]
@@ -97,6 +98,7 @@ async def test_a_rename_shows_its_diffs_and_is_undone(tmp_path: Path) -> None:
         assert {name: (it.work / name).read_text() for name in texts} == texts
 
 
+@pytest.mark.slow
 async def test_what_a_server_says_late_goes_with_the_next_prompt(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

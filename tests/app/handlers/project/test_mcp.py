@@ -76,6 +76,7 @@ async def test_servers_are_shown_switched_on_and_off(tmp_path: Path) -> None:
         following.cancel()
 
 
+@pytest.mark.slow
 async def test_the_tools_of_a_server_that_is_added_are_offered_in_the_next_request(tmp_path: Path) -> None:
     script = [ScriptedAnswer(text="none"), calls(call("new_echo", "a", text="hi")), ScriptedAnswer(text="done")]
     async with rig(tmp_path, script) as it:
@@ -89,6 +90,7 @@ async def test_the_tools_of_a_server_that_is_added_are_offered_in_the_next_reque
         assert it.results() == ["echo: hi"]
 
 
+@pytest.mark.slow
 async def test_a_server_is_added_for_as_long_as_the_project_is_open(tmp_path: Path) -> None:
     script = [
         calls(call("mcp", "a", tool="new_echo", arguments={"text": "hi"})),
@@ -158,6 +160,7 @@ COMPLETED = (
 """What is typed behind `/p:greet`, which argument that is, what of it is replaced, and by what."""
 
 
+@pytest.mark.slow
 async def test_arguments_of_prompts_are_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prompts, "MCP_COMPLETE", Limit("test", 300, "ms", "for a test"))
     async with rig(tmp_path, [], mcp={"p": WORKS}) as it:
@@ -185,6 +188,7 @@ async def test_typing_starts_no_server_unless_that_is_asked_for(tmp_path: Path) 
             assert await it.client.call(MCP_COMPLETE, CompleteMcpPrompt(command=other)) == McpPromptCompletion()
 
 
+@pytest.mark.slow
 async def test_a_model_that_a_server_asks_for_costs_what_it_costs_within_the_limits(tmp_path: Path) -> None:
     sample = calls(call("mcp", "a", tool="p_sample"))
     said = ScriptedAnswer(text="Hi!", kind="side", tokens=Count(input=1_000, output=500))

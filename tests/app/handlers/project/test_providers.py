@@ -79,6 +79,7 @@ async def refused(wait: Any) -> str:
     return str(raised.value)
 
 
+@pytest.mark.slow
 async def test_without_a_key_nothing_is_usable_and_everything_is_known(tmp_path: Path) -> None:
     async with opened(tmp_path) as it:
         assert await it.usable() == UsableProviders(providers=[], default={})
@@ -117,6 +118,7 @@ async def test_a_key_makes_its_provider_usable_and_is_not_shown(tmp_path: Path) 
         assert KEY not in msgspec.json.encode(answer).decode()
 
 
+@pytest.mark.slow
 async def test_models_that_we_cannot_speak_to_are_known_but_not_usable(tmp_path: Path) -> None:
     acme = {
         "npm": "@other/protocol",

@@ -38,6 +38,7 @@ def brief(found: list[SnapshotFileDiff]) -> list[tuple[Any, ...]]:
     return [(each.file, each.additions, each.deletions, each.status) for each in found]
 
 
+@pytest.mark.slow
 async def test_a_turn_is_told_as_one_change_for_each_file(tmp_path: Path) -> None:
     bash = calls(call("bash", command="printf 'x\\n' > made.txt; rm old.txt; echo tmp > gone.txt"))
     again = calls(call("edit", filePath="a.txt", oldString="2", newString="3"), call("bash", command="rm gone.txt"))
@@ -143,6 +144,7 @@ async def test_all_that_a_session_changed_holds_what_its_subagents_changed(tmp_p
         assert brief(summary.diffs) == brief(whole)
 
 
+@pytest.mark.slow
 async def test_undo_takes_back_what_subagents_did_and_redo_brings_it_again(tmp_path: Path) -> None:
     task = calls(call("task", description="Write", prompt="write b", subagent_type="general"))
     more = calls(call("bash", command="echo c >> b.txt"))

@@ -97,6 +97,7 @@ async def exported(it: Rig, session_id: str) -> dict[str, Any]:
     return msgspec.json.decode(msgspec.json.encode({"info": info, "messages": messages}))
 
 
+@pytest.mark.slow
 async def test_what_is_exported_in_one_place_is_the_same_in_another(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()

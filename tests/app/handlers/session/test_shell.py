@@ -89,6 +89,7 @@ async def test_no_rule_stands_between_a_person_and_their_command(tmp_path: Path)
         assert it.project.store.pending_permissions() == []
 
 
+@pytest.mark.slow
 async def test_folder_and_exports_last_from_command_to_command_and_keys_are_not_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -117,6 +118,7 @@ async def test_an_abort_completes_the_call_with_a_note(tmp_path: Path) -> None:
         check_turns(it.model.requests[-1].turns)
 
 
+@pytest.mark.slow
 async def test_a_running_turn_refuses_a_command_and_a_running_command_another(tmp_path: Path) -> None:
     async with rig(tmp_path, [calls(call("bash", command="touch begun; until [ -e go ]; do sleep 0.01; done"))]) as it:
         await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="go")]))

@@ -296,6 +296,7 @@ KEYS = st.text(
 )
 
 
+@pytest.mark.slow
 @given(WRITTEN, KEYS)
 def test_no_keys_break_it_and_undo_brings_everything_back(written: str, typed: str) -> None:
     vim = at("|" + written)

@@ -153,6 +153,7 @@ def test_nothing_in_a_call_steers_the_terminal_or_hides(name: str, is_open: bool
         assert not set(shown) & set("\x07\u202e\x9b\u200b")
 
 
+@pytest.mark.slow
 def test_a_large_diff_is_cheap_and_counted_as_the_tool_did() -> None:
     diff = unified_diff("/p/a.py", "", "line of text\n" * 50_000).patch
     counted = {"diff": diff, "filediff": {"additions": 50_000, "deletions": 0}}

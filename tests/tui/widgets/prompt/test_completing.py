@@ -3,6 +3,8 @@
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from codeloop.tui.widgets.prompt.completion.fuzzy import rank
 from codeloop.tui.widgets.prompt.completion.trigger import mention, trigger
 from tests.tui.widgets.prompt.driver import Answers, prompting
@@ -96,6 +98,7 @@ async def test_escape_closes_the_list_until_another_word_begins(tmp_path: Path) 
         assert hand.app.sent == []
 
 
+@pytest.mark.slow
 async def test_files_folders_agents_and_symbols_are_mentioned(tmp_path: Path) -> None:
     async with prompting(tmp_path) as hand:
         await hand.type("@")

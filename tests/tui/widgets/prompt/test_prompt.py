@@ -162,6 +162,7 @@ async def test_history_comes_back_with_the_arrow_keys(tmp_path: Path) -> None:
         assert hand.app.text == "two\nlines"
 
 
+@pytest.mark.slow
 async def test_history_is_searched_as_it_is_typed(tmp_path: Path) -> None:
     async with prompting(tmp_path) as hand:
         for line in ("fix the test", "write the docs", "fix the bug", "!make test"):

@@ -256,6 +256,7 @@ async def test_a_change_is_drawn_as_a_diff_and_all_of_a_strange_one_as_text(tmp_
         await until(lambda: "│ +rm -rf" in app.shown() and "│ +hidden" in app.shown())
 
 
+@pytest.mark.slow
 async def test_an_edited_pattern_that_is_wider_is_told_and_sent_as_such(tmp_path: Path) -> None:
     async with rig(tmp_path, []) as it, asked() as (app, pilot):
         await show(app, command("git push", always=("git push *", "npm publish *")), it)

@@ -137,6 +137,7 @@ async def test_a_command_sees_its_own_variables_after_one_that_ran_elsewhere(tmp
         assert (await commands.run(show, outside=True)).output == f"{outside}1\n"
 
 
+@pytest.mark.slow
 async def test_a_changed_list_counts_for_what_an_older_one_had_opened(tmp_path: Path) -> None:
     async with service() as port, session(tmp_path, f"localhost:{port}") as commands:
         before = (await commands.run("echo $HTTPS_PROXY")).output.strip().rpartition(":")[2]
