@@ -9,7 +9,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Where LC_ALL=C says so, the interpreter would not read the path of a clone that is not ASCII.
 export PYTHONUTF8 := 1
 ESCAPES := tests/workspace/sandbox/test_attacks.py
-# Half of what tests do is wait: for processes, sockets, deadlines.
+# Half of what tests do is wait: for processes, sockets, deadlines. The short ones of `make test` have one more a core.
 WORKERS ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 
 .DEFAULT_GOAL := help
@@ -30,7 +30,7 @@ quick: $(READY)  ## run the tests of what has changed since the branch left main
 	@$(BIN)/python scripts/quick.py $(ARGS)
 
 test: $(READY)  ## run the tests, but for those of the gates (make check)
-	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not slow and not e2e and not interop and not lsp and not registries" --ignore tests/faults --ignore tests/test_house.py --ignore $(ESCAPES) $(ARGS)
+	@$(BIN)/pytest -n $$(($(WORKERS) * 3 / 2)) --dist worksteal -m "not slow and not e2e and not interop and not lsp and not registries" --ignore tests/faults --ignore tests/test_house.py --ignore $(ESCAPES) $(ARGS)
 
 slow: $(READY)  ## run the tests that take more than 0.15 s of a core each
 	@$(BIN)/pytest -n $(WORKERS) -m "slow and not e2e and not interop and not lsp and not registries" --ignore tests/faults $(ARGS)

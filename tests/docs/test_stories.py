@@ -32,6 +32,7 @@ LONG = {
         )
     ),
     *(f"docs/{name}.md" for name in ("models", "permissions", "reliability", "server", "sessions", "tui")),
+    *(f"docs/{name}.md" for name in ("fleet", "goals", "stream-json", "worktrees")),
 }
 """Pages that take more than 0.15 s of a core."""
 KEYLESS = {"README.md", "docs/getting-started.md", "docs/models.md"}

@@ -330,6 +330,7 @@ def small(name: str, value: int) -> Any:
     return Limit(name, value, "count", "for this test")
 
 
+@pytest.mark.slow
 async def test_a_git_that_hangs_is_stopped_and_one_that_is_missing_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
