@@ -31,7 +31,7 @@ def work_trees(desk: Desk) -> list[dict[str, Any]]:
 
 
 def left(desk: Desk) -> tuple[list[str], list[str], list[str]]:
-    """Return what there is of work trees: as git lists them, their branches, and what lies in their folder."""
+    """Return the facts on work trees: as git lists them, their branches, and what lies in their folder."""
     listed = desk.git("worktree", "list", "--porcelain").split("\n\n")[1:-1]
     branches = desk.git("branch", "--list", "--format=%(refname:short)", "codeloop/*").split()
     homes = [each for each in desk.folder.glob("**/codeloop-worktrees/*/*") if each.parent.parent.name != ".git"]

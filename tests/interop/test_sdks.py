@@ -92,7 +92,7 @@ DIFFERENCES: dict[str, dict[str, str]] = {
 
 
 def flatten(value: Any, place: str = "") -> dict[str, Any]:
-    """Return what stands in a JSON value by its place, such as `messages.0.role`."""
+    """Return the strings of a JSON value by their place, such as `messages.0.role`."""
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     found = {name: each for key, held in inner for name, each in flatten(held, f"{place}.{key}".lstrip(".")).items()}
     return found or {place: value}

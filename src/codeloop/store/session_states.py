@@ -95,7 +95,7 @@ def _message(last: _Last | None) -> str:
 
 
 def _read_waiting(db: Database) -> dict[str, str]:
-    """Return what is asked, by the id of the session at the top of the one that asks."""
+    """Return the open questions, by the id of the session at the top of the one that asks."""
     rows = db.all("SELECT session_id, data FROM permission WHERE reply IS NULL")
     rows += db.all("SELECT session_id, data FROM question WHERE open = 1")
     waiting: dict[str, str] = {}

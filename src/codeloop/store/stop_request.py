@@ -16,14 +16,14 @@ def request_stop(file: Path) -> None:
 
 async def wait_for_stop(file: Path) -> None:
     """Wait until it is asked that what runs since now stop."""
-    before = _changed(file)
+    before = _stamp(file)
     while True:
         await asyncio.sleep(STOP_LOOK.seconds)
-        if _changed(file) != before:
+        if _stamp(file) != before:
             return
 
 
-def _changed(file: Path) -> tuple[int, int]:
+def _stamp(file: Path) -> tuple[int, int]:
     try:
         status = file.stat()
     except OSError:

@@ -80,7 +80,7 @@ class GitLabServer(HostServer):
         ]
 
     def webhook(self, kind: str, number: int, note: Row) -> Row:
-        """Return what a webhook for comments sends about a note of ada's."""
+        """Return the body that a webhook for comments sends about a note of ada's."""
         thread = self.merges[number] if kind == "merge_requests" else self.issues[number]
         return {
             "object_kind": "note",

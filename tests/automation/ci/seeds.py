@@ -39,7 +39,7 @@ class Seed:
         )
 
     def value(self, source: str, folder: Path) -> Any:
-        """Return what the call gives under a source, which is run as a file in `folder`."""
+        """Return the call's value under a source, which is run as a file in `folder`."""
         path = folder / f"{self.name}.py"
         path.write_text(source)
         return runpy.run_path(str(path))[self.name](*ast.literal_eval(f"({self.arguments},)"))

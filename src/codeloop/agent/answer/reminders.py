@@ -38,7 +38,13 @@ def remind(engine: Engine, session_id: str) -> bool:
     words = find_reminder(view.entries, engine.store.todos(session_id), attended=engine.policy.attended)
     if words is None:
         return False
-    message = next_prompt(view)
+    store_reminder(engine, session_id, words)
+    return True
+
+
+def store_reminder(engine: Engine, session_id: str, words: str) -> None:
+    """Store a prompt of our own, which the model reads next."""
+    message = next_prompt(engine.store.context_view(session_id))
     part = TextPart(
         id=new_id("prt"),
         session_id=session_id,
@@ -48,7 +54,6 @@ def remind(engine: Engine, session_id: str) -> bool:
         metadata={REMINDER: words},
     )
     engine.store.append(message_updated(message), part_updated(part))
-    return True
 
 
 def find_reminder(entries: Sequence[Entry], todos: Sequence[Todo], *, attended: bool) -> str | None:

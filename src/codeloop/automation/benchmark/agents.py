@@ -162,7 +162,7 @@ def find_agent(wanted: str, flags: tuple[str, ...] = ()) -> BenchAgent:
         words = tuple(shlex.split(command))
         if not name or "{prompt}" not in command:
             raise UsageProblem(f"{wanted!r} is no agent: write NAME=COMMAND, with {{prompt}} where the prompt belongs.")
-        return _installed(BenchAgent(name, words))
+        return _find_program(BenchAgent(name, words))
     name, _, own = wanted.partition(":")
     row = next((row for row in ROWS if row.name == name), None)
     if row is None or (own and name != "codeloop"):
@@ -170,10 +170,10 @@ def find_agent(wanted: str, flags: tuple[str, ...] = ()) -> BenchAgent:
     if name == "codeloop":
         more = (*flags, *(("--agent", own) if own else ()))
         return msgspec.structs.replace(row, name=wanted, command=(*CODELOOP, *more, "{flags}", "--", "{prompt}"))
-    return _installed(row)
+    return _find_program(row)
 
 
-def _installed(agent: BenchAgent) -> BenchAgent:
+def _find_program(agent: BenchAgent) -> BenchAgent:
     if agent.command and which(agent.command[0], os.environ.get("PATH")) is None and "/" not in agent.command[0]:
         raise UsageProblem(f"{agent.command[0]} is not installed: it is not on the PATH. Install it, or leave it out.")
     return agent

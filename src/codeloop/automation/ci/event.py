@@ -50,7 +50,7 @@ class Skip(Struct, frozen=True):
 
 
 def plan_work(event: CiEvent, trigger: str, label: str, *, reviews: bool) -> Task | Review | Skip:
-    """Return what an event asks for. `trigger`: the line, `label`: the label that starts work on an issue."""
+    """Return the request that an event makes. `trigger`: the line, `label`: the label that starts work on an issue."""
     if event.is_bot:
         return Skip("a program caused the event; programs are not answered")
     if event.is_fork:
@@ -72,7 +72,7 @@ def plan_work(event: CiEvent, trigger: str, label: str, *, reviews: bool) -> Tas
 
 
 def find_request(text: str, trigger: str) -> str | None:
-    """Return what a text says besides the line that is exactly the trigger; None if it has no such line.
+    """Return the text without the line that is exactly the trigger; None if it has no such line.
 
     Lines that are quoted, or in a block of code, never count.
     """

@@ -85,7 +85,7 @@ class RestApi:
     async def create_once(
         self, find: Callable[[], Awaitable[Made | None]], create: Callable[[], Awaitable[Made]]
     ) -> Made:
-        """Return what `find` finds, else create it; after a lost answer look again before creating it once more."""
+        """Return the one that `find` finds, else create it; after a lost answer look again before the next try."""
         for attempt in range(CI_TRIES.value):
             if (found := await find()) is not None:
                 return found
@@ -191,7 +191,7 @@ def _wait_of(answer: HostAnswer) -> float | None:
 
 
 def _words_of(answered: Any) -> str:
-    """Return what the host says in an error, in one line."""
+    """Return the host's error message as one line."""
     body = object_at({"body": answered}, "body")
     parts: list[Any] = [body.get("message") or body.get("error")]
     for each in list_at(body, "errors"):

@@ -120,7 +120,7 @@ async def _write(job: CiJob, event: CiEvent, text: str) -> None:
 
 
 async def _refuse_fork(host: Host, event: CiEvent) -> None:
-    """Tell who asked for it why nothing is done; keep the record of a comment that is there."""
+    """Answer the asker with why nothing is done; keep the record of a comment that is there."""
     found = await host.find_comment(event.number, is_pull=True, marker=MARKER)
     record = add_done(read_record(found.text) if found is not None else ThreadRecord(), event.key, 0.0)
     await host.write_comment(

@@ -94,7 +94,7 @@ def read_event(name: HostName, asked: Asked, environment: Mapping[str, str]) -> 
 
 
 def run_of(name: HostName, environment: Mapping[str, str]) -> str:
-    """Return what names the job, the same when it is started again."""
+    """Return the job's id, the same when it is started again."""
     variable = {"github": "GITHUB_RUN_ID", "gitlab": "CI_JOB_ID", "git": ""}[name]
     return environment.get(variable, "") or str(os.getppid())
 

@@ -144,7 +144,7 @@ def _prompt(job: CiJob, event: CiEvent, task: Task, thread: Thread, start: Start
 
 
 def _text(result: AgentResult) -> str:
-    """Return what people read: the answer, and why the run did not come to its end."""
+    """Return the text for people: the answer, and why the run did not come to its end."""
     pieces = [quote_answer(result.text.strip())]
     if result.exit_code != 0 and result.message:
         pieces.append(f"> {quote_answer(one_line(result.message, 600))}")

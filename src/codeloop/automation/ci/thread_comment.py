@@ -49,7 +49,7 @@ def write_comment_text(record: ThreadRecord, title: str, text: str, facts: Seque
 
 
 def quote_answer(text: str) -> str:
-    """Return what a model wrote so that in a comment it notifies nobody, hides nothing and starts nothing.
+    """Return a model's text so that in a comment it notifies nobody, hides nothing and starts nothing.
 
     A host acts on `@names`, on lines that begin with `/`, and shows pictures of any address; a model may have been
     talked into writing them.

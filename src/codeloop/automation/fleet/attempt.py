@@ -72,7 +72,7 @@ class JobAttempt:
 
 
 def _read_settings(tree: Path) -> list[bytes]:
-    """Return what in a repository may name programs that git starts."""
+    """Return the files of a repository that may name programs for git to start."""
     files = (tree / ".git" / name for name in ("config", "config.worktree", "info/attributes"))
     return [file.read_bytes() if file.is_file() else b"" for file in files]
 

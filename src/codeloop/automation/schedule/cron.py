@@ -82,7 +82,7 @@ def local_now() -> datetime:
 
 
 def local_time(ms: int) -> datetime:
-    """Return what a clock on the wall shows at this time (ms since the epoch)."""
+    """Return the local time at this moment (ms since the epoch)."""
     return datetime.fromtimestamp(ms / 1000, UTC).astimezone().replace(tzinfo=None)
 
 

@@ -69,7 +69,7 @@ class ScheduleStore:
         self._file = self.folder / "schedules.json"
 
     def list_all(self) -> list[Schedule]:
-        """Return what is scheduled, oldest first. Raises CodeloopError."""
+        """Return the schedules, oldest first. Raises CodeloopError."""
         try:
             return msgspec.json.decode(self._file.read_bytes(), type=list[Schedule])
         except FileNotFoundError:

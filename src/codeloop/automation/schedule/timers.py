@@ -37,7 +37,7 @@ class Timers(Protocol):
 
 
 def keep_environment() -> dict[str, str]:
-    """Return what a timer's run needs of our environment; no key is among it."""
+    """Return the variables that a timer's run needs; no key is among them."""
     environment = with_absolute_path(os.environ)
     return {name: environment[name] for name in ("PATH", *_FOLDERS) if environment.get(name)}
 

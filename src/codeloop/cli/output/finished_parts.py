@@ -61,7 +61,7 @@ class FinishedParts:
         return []
 
     def release(self, message_id: str | None = None) -> list[FinishedPart]:
-        """Return what was held of a message, None: of all: it is final."""
+        """Return the held rest of a message (None: of all): it is final."""
         found = [each for each in self._held.values() if message_id in {None, each.part.message_id}]
         for each in found:
             del self._held[each.part.id]

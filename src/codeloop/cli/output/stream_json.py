@@ -208,7 +208,7 @@ class _Steps:
         return sum(max(time - info.time.created, 0) for info, time in known if info is not None)
 
     def sum_models(self) -> JSON:
-        """Return what each model has used, by `PROVIDER/MODEL`."""
+        """Return the usage of each model, by `PROVIDER/MODEL`."""
         sums: JSON = {}
         for info in self.messages.values():
             used, row = info.all_tokens, sums.setdefault(f"{info.provider_id}/{info.model_id}", dict.fromkeys(_USED, 0))

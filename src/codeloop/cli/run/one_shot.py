@@ -221,7 +221,7 @@ def goal_of(options: Options) -> Goal | None:
 
 
 def limits_of(options: Options) -> RunLimits:
-    """Return what bounds a turn."""
+    """Return the bounds of a turn."""
     return RunLimits(
         steps=options.max_steps,
         cost=options.max_cost,

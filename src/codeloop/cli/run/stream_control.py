@@ -41,7 +41,7 @@ class StreamControls:
         self._view = view
         self._host = answerer if isinstance(answerer, HostAnswerer) else None
 
-    def opened(self) -> tuple[Client, Session]:
+    def require_session(self) -> tuple[Client, Session]:
         """Return the client and the session. Raises UsageProblem before there are any."""
         if self.client is None or self.session is None:
             raise UsageProblem("The session is not open yet.")
@@ -66,7 +66,7 @@ class StreamControls:
         self._view.write_line({"type": "control_response", "response": {**response, "request_id": number}})
 
     async def _carry_out(self, request: Any) -> JSON:
-        client, session = self.opened()
+        client, session = self.require_session()
         if not is_object(request):
             raise UsageProblem("`request` is an object with a `subtype`.")
         match request:

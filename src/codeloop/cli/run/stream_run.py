@@ -143,7 +143,7 @@ class StreamRun:
             return
         if isinstance(message, StreamMessage) and self._options.replay_messages:
             self._view.write("user", message=message.line["message"], parent_tool_use_id=None, isReplay=True)
-        client, session = self._controls.opened()
+        client, session = self._controls.require_session()
         attached = f" --attach {self._options.attach}" if self._options.attach is not None else ""
         resume = f"codeloop run{attached} --session {session.id}"
         background = Background(waits=not self._options.no_wait, on_server=self._options.attach is not None)
@@ -166,7 +166,7 @@ class StreamRun:
     async def _send(
         self, target: Target, session_id: str, message: StreamMessage | RunMessage, prompt_id: str
     ) -> MessageWithParts:
-        options, client = self._controls.options, self._controls.opened()[0]
+        options, client = self._controls.options, self._controls.require_session()[0]
         attachments = [target.attachment(path) for path in options.files]
         schema = None
         if options.schema is not None:

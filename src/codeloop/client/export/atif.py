@@ -58,7 +58,7 @@ def _step(message: MessageWithParts) -> JSON:
 
 
 def _result(call: ToolPart) -> str:
-    """Return what the model read of a call."""
+    """Return the text of a call's result as the model read it."""
     match call.state:
         case ToolStateCompleted(output=output):
             return output

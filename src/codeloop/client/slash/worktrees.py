@@ -90,7 +90,7 @@ async def run_worktree(client: Client, words: str) -> list[str]:
 
 
 async def find_overview(client: Client, name: str) -> WorktreeOverview:
-    """Return what is known of the work tree with this name, branch or folder. Raises UsageProblem: there is none."""
+    """Return the state of the work tree with this name, branch or folder. Raises UsageProblem: there is none."""
     rows = await client.call(WORKTREE_OVERVIEW, NoArguments())
     found = next((row for row in rows if name in {row.name, row.branch, row.directory}), None)
     if found is None:
@@ -160,11 +160,11 @@ def merge_lines(found: WorktreeMerge) -> list[str]:
         return [*lines, f"{found.into} holds it: {found.commit[:12]}"]
     lines.append(f"Nothing was merged: {len(found.conflicts)} files conflict with {found.into}.")
     for each in found.conflicts:
-        lines += [f"--- {each.file}", *_marked(each.text)]
+        lines += [f"--- {each.file}", *_list_marked(each.text)]
     return [*lines, f"Have it solved in the work tree: merge {found.into} there, and commit; then merge again."]
 
 
-def _marked(text: str | None) -> list[str]:
+def _list_marked(text: str | None) -> list[str]:
     """Return the lines between conflict marks, marks included, with three lines around."""
     if text is None:
         return ["  not text"]

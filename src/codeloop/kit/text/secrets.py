@@ -91,7 +91,7 @@ _PASSWORD = re.compile(r"passw|passphrase|pwd", re.IGNORECASE)
 
 @cache
 def _compile() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
-    """Return what finds forms; what stands around a secret; what stands before it, in a group; names."""
+    """Return four patterns: known forms, a secret's surroundings, a group before a secret, secret names."""
     forms = "|".join(_FORMS)
     return (
         re.compile(f"{_START}(?:{forms})", re.DOTALL),

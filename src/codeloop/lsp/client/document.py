@@ -62,7 +62,7 @@ class OpenDocument:
         self._renew(version)
 
     def ask_again(self, version: int) -> None:
-        """Give the same text a new version, since its diagnostics may have been of an older one."""
+        """Send the same text as a new version, since its diagnostics may have been of an older one."""
         self.doubt -= 1
         self._renew(version)
 

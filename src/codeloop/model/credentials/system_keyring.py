@@ -92,7 +92,7 @@ def remove_key(provider: str, origin: str) -> None:
 
 @contextmanager
 def _open_keyring(provider: str) -> Generator[Any]:
-    """Give the backend that the package `keyring` chooses, and put its errors into words."""
+    """Yield the backend that the package `keyring` chooses; its errors become ours."""
 
     def refuse(why: str) -> ModelUnavailable:
         return ModelUnavailable(f"The system's keyring can't be used for the key of {provider}: {why}.")

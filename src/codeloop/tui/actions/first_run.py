@@ -27,7 +27,7 @@ async def begin(ui: Ui) -> None:
 
 
 def name_server(ui: Ui, server: str) -> None:
-    """Tell once that a local model server is used because nothing else was chosen."""
+    """Notify once that a local model server is used because nothing else was chosen."""
     model = ui.choices.answering(ui.tab)
     if model is not None and _is_first(ui.launch.state_folder / "local-server"):
         ui.say(FOUND.format(server=server, model=one_line(model.model_id, 60)))

@@ -68,7 +68,7 @@ async def take_bundle(git: Git, file: Path, work: PackedWork) -> None:
 
 
 async def unpack_files(tree: Git, work: PackedWork) -> None:
-    """Give a new work tree at `head` the files as they were; what was uncommitted is so again."""
+    """Write the files as they were into a new work tree at `head`; what was uncommitted is so again."""
     _line(await run_unfiltered(tree, "read-tree", "--reset", "-u", work.state), "write the files")
     _line(await run_unfiltered(tree, "read-tree", "--reset", work.head), "reset the index")
 

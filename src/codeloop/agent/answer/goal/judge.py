@@ -25,7 +25,7 @@ _FILES = 200
 async def judge_goal(
     engine: Engine, session_id: str, goal: str, runs: Sequence[ToolPart], entries: Sequence[Entry]
 ) -> str:
-    """Return what is still missing, according to the small model that goes with the session's; "" if nothing.
+    """Return the missing rest of a goal, according to the small model that goes with the session's; "" if nothing.
 
     `runs`: checks that codeloop ran; `entries`: those of the turn, of which only the changed files are shown.
     """

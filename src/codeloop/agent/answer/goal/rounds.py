@@ -14,18 +14,17 @@ from codeloop.agent.answer.checks import is_check, is_own_check, list_checks
 from codeloop.agent.answer.goal.check_runs import run_recorded, run_unrecorded
 from codeloop.agent.answer.goal.judge import judge_goal
 from codeloop.agent.answer.goal.results import TestResults, find_lost_tests, read_results
+from codeloop.agent.answer.reminders import store_reminder
 from codeloop.agent.engine import Engine
 from codeloop.agent.moves import Stop
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.api.goal import Goal, GoalCheck, GoalEnd
 from codeloop.schema.bounds.session import GOAL_CHECKS, GOAL_ROUNDS, GOAL_STUCK
-from codeloop.schema.event import message_updated, part_updated
-from codeloop.schema.ids import new_id
 from codeloop.schema.live_events import Toast, ToastShown
 from codeloop.schema.message import AssistantMessage
-from codeloop.schema.part import REMINDER, PatchPart, TextPart, ToolPart, ToolStateCompleted
+from codeloop.schema.part import PatchPart, ToolPart, ToolStateCompleted
 from codeloop.schema.wire import replace
-from codeloop.store.conversation import Entry, next_prompt
+from codeloop.store.conversation import Entry
 from codeloop.store.subagent_state import lineage
 from codeloop.workspace.check_files import compile_patterns, hash_check_files, list_changes
 from codeloop.workspace.process.shells import Shells
@@ -166,16 +165,7 @@ class GoalRounds:
 
     def _send_on(self, engine: Engine, session_id: str) -> None:
         words = NOT_YET.format(left="; ".join(self._last.left))
-        message = next_prompt(engine.store.context_view(session_id))
-        part = TextPart(
-            id=new_id("prt"),
-            session_id=session_id,
-            message_id=message.id,
-            text=words,
-            synthetic=True,
-            metadata={REMINDER: words},
-        )
-        engine.store.append(message_updated(message), part_updated(part))
+        store_reminder(engine, session_id, words)
 
     def _count_steps(self, engine: Engine, session_id: str) -> int:
         infos = (entry.info for entry in engine.store.context_view(session_id).entries)

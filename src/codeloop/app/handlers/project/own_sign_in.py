@@ -145,7 +145,7 @@ def list_methods(provider: Provider, environment: Mapping[str, str]) -> list[Pro
 
 
 def _list_prompts(provider: Provider, environment: Mapping[str, str]) -> list[JSON]:
-    """Return what has to be typed before a provider has an address, and its key where it takes one."""
+    """Return the prompts to answer before a provider has an address, and its key where it takes one."""
     rows, chain = ASKED_SETTINGS.get(provider.id, {}), chain_of(provider.id)
     if provider.configured_url or (chain is not None and not chain.takes_key and not chain.find(environment)):
         return []

@@ -42,7 +42,7 @@ async def make_policy(limits: RunLimits | None, message: UserMessage, project: P
 
 
 def _find_budget(project: Project, session: Session, limits: RunLimits) -> SharedBudget | None:
-    """Return what the calls of a turn have to fit: what the client shares, and what its tree of sessions may spend."""
+    """Return the bounds of a turn's calls: what the client shares, and what its tree of sessions may spend."""
     shared = None if limits.budget is None else project.settings.startup.budgets.find(limits.budget)
     most = project.settings.config.subagents.cost
     if most is None:

@@ -62,6 +62,11 @@ async def diff(project: Project, args: VcsDiffQuery) -> list[VcsFileDiff]:
         return []
     head = await git.commit("HEAD")
     base = head if args.mode == "git" or head is None else await _find_branch_point(git, head)
+    return await list_file_diffs(git, base, context)
+
+
+async def list_file_diffs(git: Git, base: str | None, context: int) -> list[VcsFileDiff]:
+    """Return the files of a work tree that differ from a commit, with `context` lines around each change."""
     return [
         VcsFileDiff(
             file=readable(each.file),

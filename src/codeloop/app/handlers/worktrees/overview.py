@@ -4,7 +4,7 @@ import asyncio
 from typing import Literal
 
 from codeloop.app.handlers import handles
-from codeloop.app.handlers.workspace.vcs import CONTEXT
+from codeloop.app.handlers.workspace.vcs import CONTEXT, list_file_diffs
 from codeloop.app.handlers.worktrees.records import (
     WorktreeRecord,
     find_record,
@@ -16,7 +16,6 @@ from codeloop.app.handlers.worktrees.records import (
 from codeloop.app.project import Project
 from codeloop.kit.git import git_folder
 from codeloop.schema import server_operation as operation
-from codeloop.schema.api.files import VcsFileDiff
 from codeloop.schema.api.worktrees import WorktreeDiff, WorktreeName, WorktreeOverview
 from codeloop.schema.errors import OperationError
 from codeloop.schema.operation import NoArguments
@@ -24,7 +23,6 @@ from codeloop.schema.wire import replace
 from codeloop.tool.file_access import readable
 from codeloop.workspace.git.repository import Git, GitFailed
 from codeloop.workspace.git.submodules import list_unsaved_below
-from codeloop.workspace.git.working_diff import list_changes
 from codeloop.workspace.git.worktrees import count_lone_commits
 
 _HALF = ("rebase-merge", "rebase-apply", "MERGE_HEAD", "CHERRY_PICK_HEAD")
@@ -57,16 +55,7 @@ async def diff(project: Project, args: WorktreeName) -> WorktreeDiff:
     return WorktreeDiff(
         base=readable(record.base or base),
         commit=base,
-        files=[
-            VcsFileDiff(
-                file=readable(each.file),
-                additions=each.additions,
-                deletions=each.deletions,
-                patch=None if each.patch is None else readable(each.patch),
-                status=each.status,
-            )
-            for each in await list_changes(tree, base, CONTEXT)
-        ],
+        files=await list_file_diffs(tree, base, CONTEXT),
     )
 
 
@@ -82,7 +71,7 @@ async def find_branch_point(tree: Git, record: WorktreeRecord) -> str:
 
 
 async def _describe(project: Project, record: WorktreeRecord) -> WorktreeOverview:
-    """Return what is known of a work tree; where git can't say, `error` holds its words."""
+    """Return the state of a work tree; where git can't say, `error` holds its words."""
     folder = home_of(project) / record.name
     row = WorktreeOverview(
         name=record.name,

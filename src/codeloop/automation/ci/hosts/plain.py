@@ -39,7 +39,7 @@ class PlainGit:
         return PullRequest(number, "", self._head, "", self._base, is_fork=False)
 
     async def find_comment(self, number: int, *, is_pull: bool, marker: str) -> Comment | None:
-        """Return what the file of the thread holds."""
+        """Return the content of the thread's file."""
         path = self._file(number, is_pull=is_pull)
         try:
             text = path.read_text(encoding="utf-8")

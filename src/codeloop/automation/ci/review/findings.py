@@ -121,7 +121,7 @@ def enclosing_name(source: Sequence[str], line: int) -> str:
 
 
 def fingerprint(finding: ReviewFinding, source: Sequence[str]) -> str:
-    """Return what tells a finding from others on later commits: its file and the text of its line, wherever that is."""
+    """Return a finding's fingerprint, the same on later commits: of its file and the text of its line."""
     text = source[finding.line - 1].strip() if 0 < finding.line <= len(source) else str(finding.line)
     nth = sum(each.strip() == text for each in source[: finding.line])
     return hashlib.sha256(f"{finding.path}\0{text}\0{nth}".encode()).hexdigest()[:16]

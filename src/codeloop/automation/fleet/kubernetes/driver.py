@@ -129,7 +129,7 @@ def _fail(message: str) -> JSON:
 
 
 def _to_failure(problem: ApiProblem) -> CodeloopError:
-    """Return what an API's answer means for a job: it waits again where the API was away, else it has failed."""
+    """Return the error that an API's answer is for a job: it waits again where the API was away, else it has failed."""
     return problem if 400 <= problem.status < 500 else DriverLost(str(problem))
 
 

@@ -59,7 +59,7 @@ _OPTIONS = (
 )
 
 
-def _shared(command: Any) -> Any:
+def _add_shared_options(command: Any) -> Any:
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
@@ -99,7 +99,7 @@ def setup(
 @click.option("--trigger", default="/codeloop", help="The line that starts work. [default: /codeloop]")
 @click.option("--label", default="codeloop", help="The label that starts work on an issue. [default: codeloop]")
 @click.option("--no-review", is_flag=True, help="Do not review pull requests that nobody asked to review.")
-@_shared
+@_add_shared_options
 def run(**flags: Any) -> None:
     """Handle one event of the host: change files, push a branch, open a pull request, and say so in one comment."""
     sys.exit(_carry_out(flags))
@@ -108,7 +108,7 @@ def run(**flags: Any) -> None:
 @ci.command()
 @click.option("--number", type=click.IntRange(min=1), help="The pull request. [default: that of the event]")
 @click.option("--head", metavar="BRANCH", help="On a plain git host: the branch to review.")
-@_shared
+@_add_shared_options
 def review(**flags: Any) -> None:
     """Review a pull request: post the bugs that a run has reproduced, each once, on lines that changed."""
     sys.exit(_carry_out(flags, is_review=True))

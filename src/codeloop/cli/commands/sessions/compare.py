@@ -50,7 +50,7 @@ MODELS = click.option(
 @DIR
 @JSON
 def compare(*, message: tuple[str, ...], models: tuple[str, ...], as_json: bool, **flags: Any) -> None:
-    """Give MESSAGE to several models at once, and show diffs, checks, cost and time side by side.
+    """Send MESSAGE to several models at once, and show diffs, checks, cost and time side by side.
 
     Each works in a work tree of its own. Questions are refused, unless --auto approves them. Exit code 1: no model
     ended well and passed the check.

@@ -147,7 +147,7 @@ class Arguments:
 
     @property
     def uses(self) -> list[Use]:
-        """Return what the words name, in order: options first, then operands."""
+        """Return the named files in order: options first, then operands."""
         uses = [*self.values, *zip(self.roles, (text for text, _ in self.operands), strict=True)]
         if not set(self.roles) - {"-"} and (self.row.default or "deep" in self.changes):
             role, path = self.row.default or (self.row.rest, ".")

@@ -45,7 +45,7 @@ async def open_worktree(ui: Ui, words: str) -> None:
 
 
 async def compare_models(ui: Ui, words: str) -> None:
-    """Give a prompt to several models, each in a tab and a work tree of its own; then show what each did."""
+    """Send a prompt to several models, each in a tab and a work tree of its own; then show what each did."""
     if ui.sessions is None:
         raise UsageProblem("The project is still being opened.")
     wanted = _read_comparison(words)
