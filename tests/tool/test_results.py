@@ -52,6 +52,10 @@ CALLS: dict[str, list[dict[str, Any]]] = {
         {"filePath": "src/config.py", "offset": 40},
         {"filePath": "src/app.py", "symbol": "f7"},
         {"filePath": "src/app.py", "symbol": "f71"},
+        {"filePath": ".", "symbol": "*"},
+        {"filePath": "src/app.py", "symbol": "f2*"},
+        {"filePath": "src", "symbol": "Rule.*"},
+        {"filePath": "src/config.py", "symbol": "*"},
     ],
     "edit": [
         {"filePath": "src/config.py", "oldString": "DEBUG = False", "newString": "DEBUG = True\nLEVEL = 3"},

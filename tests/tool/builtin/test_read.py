@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from codeloop.permission.gate import Denied
+from codeloop.schema.bounds.reading import OUTLINE_BYTES, OUTLINE_FILES
 from codeloop.schema.limits import READ_IMAGE
 from codeloop.schema.permission import PermissionRule
 from codeloop.tool.builtin.files.read import ReadParams, read
@@ -352,6 +353,43 @@ async def test_a_symbol_is_found_in_a_folder(tmp_path: Path) -> None:
     assert several.output.endswith("\n\n(also defined in a/rule.go)")
     with pytest.raises(ToolFailure, match=r"^No file in a defines `match`\.$"):
         await read.run(ReadParams("a", symbol="match"), ctx)
+
+
+async def test_the_outlines_of_a_folder_share_its_bytes_fairly(tmp_path: Path) -> None:
+    ctx = make_context(tmp_path)
+    ctx.rules = (PermissionRule(permission="read", pattern="secret.py", action="ask"),)
+    one = "class Small:\n    def run(self): ...\n"
+    files = {"a.py": one, "lib/b.js": "function run() {\n}\n", "secret.py": one, "notes.txt": "run", "built.py": one}
+    for name, text in {**files, ".gitignore": "built.py\n", "broken.py": "\xff\x00"}.items():
+        (ctx.workspace.root / name).parent.mkdir(exist_ok=True)
+        (ctx.workspace.root / name).write_text(text, "latin-1")
+    small = await read.run(ReadParams(".", symbol="*"), ctx)
+    assert small.output == "a.py (2 lines)\nSmall 1-2\nSmall.run 2-2\n\nlib/b.js (2 lines)\nrun 1-2"
+    methods = "".join(f"    def method_{number}(self): ...\n" for number in range(1_000))
+    for name in ("lib/large.py", "lib/other.py"):
+        (ctx.workspace.root / name).write_text(f"class Large:\n{methods}")
+    shared = await read.run(ReadParams(".", symbol="*"), ctx)
+    assert shared.output.startswith(small.output), "what the small ones need is theirs"
+    sizes = [part.count("\n") for part in shared.output.split("\n\n")[2:]]
+    assert len(sizes) == 2
+    assert abs(sizes[0] - sizes[1]) < 3
+    assert 100 < sizes[0] < 900
+    assert shared.output.count("Large 1-1001\n") == 2
+    assert " more)" in shared.output.splitlines()[-1]
+    assert 15_000 < len(shared.output) <= OUTLINE_BYTES.value
+    assert ctx.workspace.read_log.last_stamp(ctx.session_id, ctx.workspace.root / "a.py") is None, "no file was read"
+
+
+@pytest.mark.slow
+async def test_a_folder_of_many_files_names_how_many_are_not_outlined(tmp_path: Path) -> None:
+    ctx = make_context(tmp_path)
+    (ctx.workspace.root / "lib" / "deep").mkdir(parents=True)
+    for number in range(OUTLINE_FILES.value + 3):
+        (ctx.workspace.root / "lib" / "deep" / f"m{number}.py").write_text("def run(): ...\n")
+    (ctx.workspace.root / "lib" / "top.py").write_text("def first(): ...\n")
+    result = await read.run(ReadParams("lib", symbol="*"), ctx)
+    assert "lib/top.py (1 line)\nfirst 1-1" in result.output, "those nearest to the top come first"
+    assert result.output.endswith("\n\n(4 more files are not shown; name a folder below lib)")
 
 
 async def test_a_symbol_of_a_file_that_may_not_be_read_unasked_is_not_found_in_its_folder(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from codeloop.workspace.search.blocks import find_blocks, find_enclosing, format_outline, list_blocks
+from codeloop.workspace.search.blocks import choose_blocks, find_blocks, find_enclosing, format_outline, list_blocks
 
 JAVA = """\
 package x;
@@ -230,7 +230,12 @@ def test_a_block_is_found_by_its_last_names_and_a_line_is_in_the_innermost() -> 
     blocks = list_blocks(PYTHON, ".py")
     for name in ("inner", "find.inner", "Shop::find::inner", "Shop#find.inner()"):
         assert [each.first for each in find_blocks(blocks, name)] == [10], name
+    assert [each.first for each in find_blocks(blocks, "(*Shop).find")] == [
+        each.first for each in find_blocks(blocks, "Shop.find")
+    ]
     assert find_blocks(blocks, "ner") == []
+    assert [each.name for each in choose_blocks(blocks, "Shop.f*")] == ["Shop.find", "Shop.find.inner"]
+    assert choose_blocks(blocks, "*") == blocks
     enclosing = find_enclosing(blocks, 13, 100)
     assert enclosing is not None
     assert enclosing.name == "Shop.find"

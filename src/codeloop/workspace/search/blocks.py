@@ -7,6 +7,7 @@ belong to it, such as a closing bracket. Python is read by its own parser where 
 import re
 import warnings
 from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
 from functools import partial
 
 from msgspec import Struct
@@ -50,6 +51,10 @@ _WITH_TYPES = (
 _OTHERS = ("py", "pyi", "rb", "rs", "lua", "ex", "exs", "pl", "pm", "jl", "nim", "zig", "tcl", "go", "ml", "r")
 
 
+_OWNER = re.compile(r"^\(\*?(\w+)\)\s*\.\s*")
+"""The owner of a method as Go's documentation writes it: `(*Rule).Match`."""
+
+
 class CodeBlock(Struct, frozen=True):
     """A definition or section: its name below others (`Rule.compile`), its lines from 1, how deep it is nested."""
 
@@ -88,9 +93,24 @@ def split_lines(text: str) -> list[str]:
     return lines if lines[-1] else lines[:-1]
 
 
+def has_blocks(suffix: str) -> bool:
+    """Return whether definitions or sections are known in files whose names end so (`.py`)."""
+    kind = suffix.removeprefix(".").lower()
+    return kind in _ROWS or kind in {"md", "markdown"}
+
+
+def choose_blocks(blocks: Sequence[CodeBlock], pattern: str) -> list[CodeBlock]:
+    """Return the blocks whose whole name, or its end after a dot, matches a pattern such as `*` or `Rule.*`."""
+    return [each for each in blocks if fnmatchcase(each.name, pattern) or fnmatchcase(each.name, f"*.{pattern}")]
+
+
 def find_blocks(blocks: Sequence[CodeBlock], name: str) -> list[CodeBlock]:
     """Return the blocks of that name: `compile`, `Rule.compile`, with `::` or `#` for the dot, too."""
-    bare = re.sub(r"^(?:(?:async|def|class|function|func|fn|struct|type|interface)\s+)+|\(.*", "", name.strip())
+    bare = re.sub(
+        r"^(?:(?:async|def|class|function|func|fn|struct|type|interface)\s+)+|\(.*",
+        "",
+        _OWNER.sub(r"\1.", name.strip()),
+    )
     wanted = re.sub(r"::|#|->", ".", bare).removeprefix(".")
     return [each for each in blocks if each.name == wanted or each.name.endswith(f".{wanted}")]
 

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from codeloop.kit.suggest import near, suggest_names
-from codeloop.schema.bounds.reading import READ_OUTLINE, READ_PARSED, READ_WHOLE
+from codeloop.schema.bounds.reading import READ_OUTLINE, READ_WHOLE
 from codeloop.schema.ids import new_id
 from codeloop.schema.limits import (
     IMAGE_FILE,
@@ -26,6 +26,7 @@ from codeloop.schema.limits import (
 )
 from codeloop.schema.part import FilePart
 from codeloop.schema.wire import JSON, replace
+from codeloop.tool.builtin.files.outline import is_pattern, list_file_blocks, outline_file, outline_folder
 from codeloop.tool.call_session import INSTRUCTIONS
 from codeloop.tool.file_access import (
     check_unmoved,
@@ -40,7 +41,6 @@ from codeloop.tool.file_access import (
 from codeloop.tool.open_buffers import save_buffers
 from codeloop.tool.superseded_outputs import UNCHANGED
 from codeloop.tool.tool import READ_ONLY, ToolContext, ToolFailure, ToolResult, tool
-from codeloop.workspace.files.encoding import decode
 from codeloop.workspace.files.image import fit_image
 from codeloop.workspace.files.line_range import LineRange, read_head, read_lines
 from codeloop.workspace.files.media_type import media_type
@@ -49,7 +49,6 @@ from codeloop.workspace.files.safe_open import load
 from codeloop.workspace.search.blocks import CodeBlock, find_blocks, format_outline
 from codeloop.workspace.search.rg_matches import Query, SearchFailed
 from codeloop.workspace.search.ripgrep import Ripgrep
-from codeloop.workspace.search.tree_blocks import list_exact_blocks
 from codeloop.workspace.workspace import ResolvedPath, Workspace
 
 INSTRUCTION_FILES = ("AGENTS.md", "CLAUDE.md")
@@ -85,6 +84,9 @@ async def read(params: ReadParams, ctx: ToolContext) -> ToolResult:
     await save_buffers(ctx, [target])
     first, limit = params.offset or 1, params.limit
     with failures(ctx.workspace, target):
+        if params.symbol and is_pattern(params.symbol) and target.real.exists():
+            outline = outline_folder if target.real.is_dir() else outline_file
+            return await outline(ctx, target, params.symbol)
         if target.real.is_dir() and params.symbol:
             return await _read_symbol_below(ctx, target, params.symbol)
         if target.real.is_dir():
@@ -106,7 +108,7 @@ async def read(params: ReadParams, ctx: ToolContext) -> ToolResult:
         found = await asyncio.to_thread(_lines, target, first, limit or READ_LINES.value)
         outline = list[str]()
         if limit is None and params.offset is None and (found.total or 0) > READ_WHOLE.value:
-            outline = format_outline(await asyncio.to_thread(_list_blocks, target), READ_OUTLINE.value)
+            outline = format_outline(await asyncio.to_thread(list_file_blocks, target.real), READ_OUTLINE.value)
         if len(outline) >= _WORTH:
             found = replace(found, lines=found.lines[:_HEAD], cut="lines")
     if found.lines or found.first == 1:
@@ -122,14 +124,6 @@ async def read(params: ReadParams, ctx: ToolContext) -> ToolResult:
     return result
 
 
-def _list_blocks(target: ResolvedPath) -> list[CodeBlock]:
-    """Return the functions, classes and sections of a file; none of one that is very large."""
-    if target.real.stat().st_size > READ_PARSED.value:
-        return []
-    loaded = load(target.real, READ_PARSED.value)
-    return list_exact_blocks(decode(loaded.data).content, target.real.suffix)
-
-
 async def _read_symbol_below(ctx: ToolContext, folder: ResolvedPath, symbol: str) -> ToolResult:
     """Return the lines of a symbol of one of the files below a folder, and the names of others that have it."""
     word = re.split(r"\W+", symbol.partition("(")[0].strip())[-1]
@@ -141,7 +135,7 @@ async def _read_symbol_below(ctx: ToolContext, folder: ResolvedPath, symbol: str
     names = {permission_name(ctx.workspace, hits.path.resolve()): hits.path for hits in found.files}
     not_allowed = ctx.session.judge("read", list(names))
     files = [path for name, path in names.items() if name not in not_allowed]
-    defining = await asyncio.to_thread(_list_defining, ctx.workspace, files, symbol)
+    defining = await asyncio.to_thread(_list_defining, files, symbol)
     if not defining:
         where = format_path(ctx.workspace, folder.path)
         raise ToolFailure(f"No file in {where} defines `{readable(symbol)}`.", advice="grep finds where it is used.")
@@ -151,15 +145,15 @@ async def _read_symbol_below(ctx: ToolContext, folder: ResolvedPath, symbol: str
     return replace(result, output=f"{first}\n{result.output}{also}")
 
 
-def _list_defining(workspace: Workspace, files: Sequence[Path], symbol: str) -> list[Path]:
+def _list_defining(files: Sequence[Path], symbol: str) -> list[Path]:
     """Return the files that define a symbol, those whose paths are shortest first."""
     ordered = sorted(files, key=lambda path: (len(path.parts), str(path)))
-    return [path for path in ordered if find_blocks(_list_blocks(workspace.resolve(str(path))), symbol)]
+    return [path for path in ordered if find_blocks(list_file_blocks(path), symbol)]
 
 
 def _find_symbol(ctx: ToolContext, target: ResolvedPath, symbol: str) -> tuple[CodeBlock, list[CodeBlock]]:
     """Return the block of that name, and others of the same name. Raises ToolFailure where it has none."""
-    blocks = _list_blocks(target)
+    blocks = list_file_blocks(target.real)
     found = find_blocks(blocks, symbol)
     if found:
         return found[0], found[1:]

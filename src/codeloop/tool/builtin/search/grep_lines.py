@@ -42,14 +42,14 @@ def _with_blocks(hits: FileMatches) -> FileMatches:
 
 def share_lines(files: Sequence[FileMatches]) -> list[list[MatchLine]]:
     """Return the lines to show of each file. Matches and bytes are shared fairly: unused shares go to others."""
-    counts = _share([sum(line.is_match for line in hits.lines) for hits in files], SEARCH_RESULTS.value)
+    counts = share_fairly([sum(line.is_match for line in hits.lines) for hits in files], SEARCH_RESULTS.value)
     kept = [_first_matches(hits.lines, count) for hits, count in zip(files, counts, strict=True)]
     room = SEARCH_BYTES.value - _NAME * len(files)
-    sizes = _share([sum(map(_size, lines)) for lines in kept], max(room, 0))
+    sizes = share_fairly([sum(map(_size, lines)) for lines in kept], max(room, 0))
     return [_first_bytes(lines, size) for lines, size in zip(kept, sizes, strict=True)]
 
 
-def _share(wanted: Sequence[int], most: int) -> list[int]:
+def share_fairly(wanted: Sequence[int], most: int) -> list[int]:
     """Divide `most` fairly: each gets what it wants, or an equal share of what the smaller ones leave."""
     shares = [0] * len(wanted)
     for done, place in enumerate(sorted(range(len(wanted)), key=wanted.__getitem__)):

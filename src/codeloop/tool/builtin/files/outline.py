@@ -1,0 +1,131 @@
+"""Outlines of files and folders for the tool `read`: their functions, classes and sections, with the lines of each."""
+
+import asyncio
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from codeloop.schema.bounds.reading import OUTLINE_BYTES, OUTLINE_FILES, READ_OUTLINE, READ_PARSED
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.wire import JSON
+from codeloop.tool.builtin.search.grep_lines import share_fairly
+from codeloop.tool.file_access import format_path, permission_name, readable
+from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult
+from codeloop.workspace.files.encoding import decode
+from codeloop.workspace.files.safe_open import load
+from codeloop.workspace.search.blocks import CodeBlock, choose_blocks, format_outline, has_blocks
+from codeloop.workspace.search.rg_matches import SearchFailed
+from codeloop.workspace.search.ripgrep import Ripgrep
+from codeloop.workspace.search.tree_blocks import list_exact_blocks
+from codeloop.workspace.workspace import ResolvedPath
+
+_HEADING = 20
+"""Bytes of a file's heading besides its name: the count of lines and what is left out."""
+
+
+class _FileOutline(NamedTuple):
+    name: str
+    lines: int
+    blocks: list[CodeBlock]
+
+
+def is_pattern(symbol: str) -> bool:
+    """Return whether a symbol stands for all that match it, such as `*` or `Rule.*`."""
+    return "*" in symbol.removeprefix("(*")
+
+
+def list_file_blocks(path: Path) -> list[CodeBlock]:
+    """Return the functions, classes and sections of a file; none of one that is very large."""
+    return _parse_file(path)[1]
+
+
+async def outline_file(ctx: ToolContext, target: ResolvedPath, pattern: str) -> ToolResult:
+    """Return the outline of a file: a line for each symbol that matches. Raises ToolFailure when none does."""
+    lines, blocks = await asyncio.to_thread(_parse_file, target.real)
+    name = format_path(ctx.workspace, target.path)
+    chosen = choose_blocks(blocks, pattern)
+    if not chosen:
+        raise ToolFailure(f"{name} has no {_describe(pattern)}.", advice="Read it with offset and limit, or grep.")
+    rows = [f"{name} ({_count_lines(lines)})", *format_outline(chosen, READ_OUTLINE.value)]
+    return _to_result(ctx, target, "\n".join(rows), 1)
+
+
+async def outline_folder(ctx: ToolContext, folder: ResolvedPath, pattern: str) -> ToolResult:
+    """Return the outlines of the files below a folder, which share the bytes fairly.
+
+    Ignored files and those that need a permission to be read are left out. Raises ToolFailure when no symbol matches.
+    """
+    workspace = ctx.workspace
+    try:
+        found = await workspace.shared(Ripgrep).files(folder.path, None, workspace.environment)
+    except SearchFailed as error:
+        raise ToolFailure(f"The folder can't be listed: {error}") from error
+    paths = [path for each in found.paths if has_blocks((path := Path(each)).suffix)]
+    names = {path: permission_name(workspace, Path(os.path.realpath(path))) for path in paths}
+    not_allowed = ctx.session.judge("read", [*names.values()])
+    # The files nearest to the top say most about what a folder is for.
+    ordered = sorted((len(path.parts), path) for path in paths if names[path] not in not_allowed)
+    chosen = [path for _, path in ordered[: OUTLINE_FILES.value]]
+    outlines = await asyncio.to_thread(_outline_files, ctx, chosen, pattern)
+    where = format_path(workspace, folder.path)
+    if not outlines:
+        raise ToolFailure(f"No file in {where} has {_describe(pattern)}.", advice="grep or list says what is there.")
+    parts = _fit(sorted(outlines))
+    if len(ordered) > len(chosen):
+        parts.append(f"({len(ordered) - len(chosen)} more files are not shown; name a folder below {where})")
+    parts += [f"({found.stopped})"] if found.stopped else []
+    return _to_result(ctx, folder, "\n\n".join(parts), len(outlines))
+
+
+def _parse_file(path: Path) -> tuple[int, list[CodeBlock]]:
+    """Return how many lines a file has, and its blocks; none of one that is very large."""
+    if path.stat().st_size > READ_PARSED.value:
+        return 0, []
+    text = decode(load(path, READ_PARSED.value).data).content
+    return text.count("\n") + (not text.endswith("\n")), list_exact_blocks(text, path.suffix)
+
+
+def _outline_files(ctx: ToolContext, paths: Sequence[Path], pattern: str) -> list[_FileOutline]:
+    found: list[_FileOutline] = []
+    for path in paths:
+        try:
+            lines, blocks = _parse_file(path)
+        except (OSError, CodeloopError):  # gone meanwhile, or no text
+            continue
+        if chosen := choose_blocks(blocks, pattern):
+            found.append(_FileOutline(format_path(ctx.workspace, path), lines, chosen))
+    return found
+
+
+def _fit(outlines: Sequence[_FileOutline]) -> list[str]:
+    """Return the text of each outline. In one that is larger than its share the smallest nested blocks are left out."""
+    wanted = [_measure(format_outline(each.blocks, len(each.blocks))) for each in outlines]
+    headings = sum(len(each.name.encode()) + _HEADING for each in outlines)
+    shares = share_fairly(wanted, max(OUTLINE_BYTES.value - headings, 0))
+    texts: list[str] = []
+    for each, share in zip(outlines, shares, strict=True):
+        most = len(each.blocks)
+        while most and _measure(rows := format_outline(each.blocks, most)) > share:
+            most = min(most - 1, most * share // _measure(rows))
+        heading = f"{each.name} ({_count_lines(each.lines)})"
+        texts.append("\n".join([heading, *format_outline(each.blocks, most)]))
+    return texts
+
+
+def _measure(rows: Sequence[str]) -> int:
+    """Return the bytes of rows with their line ends."""
+    return sum(len(row.encode(errors="replace")) + 1 for row in rows)
+
+
+def _count_lines(count: int) -> str:
+    return f"{count} line{'' if count == 1 else 's'}"
+
+
+def _describe(pattern: str) -> str:
+    return f"`{readable(pattern)}`" if pattern.strip("*") else "functions, classes or sections that could be listed"
+
+
+def _to_result(ctx: ToolContext, target: ResolvedPath, output: str, files: int) -> ToolResult:
+    metadata: JSON = {"preview": "\n".join(output.splitlines()[:20]), "truncated": False, "loaded": [], "files": files}
+    return ToolResult(readable(ctx.workspace.relative(target.path)), readable(output), metadata)
