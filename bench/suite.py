@@ -6,6 +6,7 @@ from contextlib import ExitStack
 
 from bench import (
     economy,
+    editors,
     language_task,
     languages,
     large,
@@ -209,6 +210,7 @@ MEASUREMENTS: dict[Callable[[Bench], None], tuple[str, ...]] = {
     tools.shell: ("bash-memory",),
     large.sessions: ("long-show", "long-export", "long-fork", "long-step"),
     serving.serve: ("serve-ready", "serve-list", "serve-idle-memory", "serve-idle-cpu"),
+    editors.editor: ("acp-first-update", "acp-first-text"),
     serving.fifty: ("fifty", "fifty-growth"),
     snapshots.snapshots: ("snapshot-first", "snapshot-next", "snapshot-step", "snapshot-idle"),
     worktrees.worktrees: ("worktree", "worktree-sparse", "status-thousand"),

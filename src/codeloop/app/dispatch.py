@@ -53,7 +53,6 @@ MODULES: dict[str, tuple[AnyOperation, ...]] = {
     ),
     "app.handlers.session.command": (
         operation.COMMAND,
-        operation.COMMAND_LIST,
         operation.SESSION_INIT,
     ),
     "app.handlers.session.revert": (
@@ -76,6 +75,7 @@ MODULES: dict[str, tuple[AnyOperation, ...]] = {
     "app.handlers.project.agents": (
         operation.AGENT_LIST,
         operation.SKILL_LIST,
+        operation.COMMAND_LIST,
     ),
     "app.handlers.session.shell": (operation.SESSION_SHELL,),
     "app.handlers.session.diff": (operation.SESSION_DIFF,),

@@ -1,14 +1,16 @@
-"""Agents and skills: what there is."""
+"""Agents, skills and commands: what there is."""
 
 from codeloop.agent.request.system_prompt import SAMPLING
 from codeloop.app.handlers import handles
 from codeloop.app.project import Project
+from codeloop.extend.commands import COMPACT, commands_of
 from codeloop.extend.skills import load_skill
 from codeloop.schema import operation
 from codeloop.schema.agent import Agent
-from codeloop.schema.api.command import Skill
+from codeloop.schema.api.command import Command, Skill
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.operation import NoArguments
+from codeloop.schema.wire import replace
 
 
 @handles(operation.AGENT_LIST)
@@ -27,3 +29,29 @@ async def skills(project: Project, _args: NoArguments) -> list[Skill]:
         except CodeloopError:
             continue
     return loaded
+
+
+@handles(operation.COMMAND_LIST)
+async def list_commands(project: Project, _args: NoArguments) -> list[Command]:
+    """Return the commands by name, without what is carried out; a skill's template is its text."""
+    found = find_commands(project)
+    return [_with_text(project, found[name]) for name in sorted(found) if found[name] != COMPACT]
+
+
+def find_commands(project: Project) -> dict[str, Command]:
+    """Return the commands by name; those of the user and the project stand before prompts of MCP servers."""
+    prompts: dict[str, Command] = {}
+    if (table := project.workspace.made("McpTable")) is not None:
+        from codeloop.extend.mcp.tools.prompts import prompts_of  # with no server, nothing of this is needed
+
+        prompts = prompts_of(table)
+    return {**prompts, **commands_of(project.settings.config, project.settings.skills)}
+
+
+def _with_text(project: Project, command: Command) -> Command:
+    if command.source != "skill":
+        return command
+    try:
+        return replace(command, template=load_skill(project.settings.skills.found[command.name]).content)
+    except CodeloopError:
+        return command

@@ -7,6 +7,7 @@ from pathlib import Path
 from codeloop.agent.engine import model_ref
 from codeloop.agent.tool_context import CallContext
 from codeloop.app.handlers import handles
+from codeloop.app.handlers.project.agents import find_commands
 from codeloop.app.handlers.project.mcp import servers_in
 from codeloop.app.handlers.session.prompt import (
     agent_of,
@@ -21,9 +22,8 @@ from codeloop.app.project import Project
 from codeloop.app.prompt_parts import mime_of
 from codeloop.app.settings import newest_model
 from codeloop.extend.agents import parse_ref
-from codeloop.extend.commands import COMPACT, commands_of
-from codeloop.extend.mcp.cache.table import McpTable
-from codeloop.extend.mcp.tools.prompts import prompt_text, prompts_of
+from codeloop.extend.commands import COMPACT
+from codeloop.extend.mcp.tools.prompts import prompt_text
 from codeloop.extend.mcp.transport.failures import ServerFailed
 from codeloop.extend.skills import format_skill, load_skill
 from codeloop.extend.template import Piece, Shell, Text, expand, mentions, source_of
@@ -45,39 +45,15 @@ from codeloop.schema.api.session_inputs import (
     TextPartInput,
     TurnEnd,
 )
-from codeloop.schema.errors import CodeloopError, OperationError
+from codeloop.schema.errors import OperationError
 from codeloop.schema.ids import new_id
 from codeloop.schema.limits import COMMAND_FILES, COMMAND_SHELLS
 from codeloop.schema.live_events import CommandExecuted, ExecutedCommand
 from codeloop.schema.message import AssistantMessage, Session
-from codeloop.schema.operation import NoArguments
 from codeloop.schema.part import ToolPart, ToolStatePending
 from codeloop.schema.wire import replace
 from codeloop.tool.builtin.shell.bash import BashParams, bash
 from codeloop.tool.tool import ToolFailure
-
-
-@handles(operation.COMMAND_LIST)
-async def list_commands(project: Project, _args: NoArguments) -> list[Command]:
-    """Return the commands by name, without what is carried out; a skill's template is its text."""
-    found = _commands_by_name(project)
-    return [_with_text(project, found[name]) for name in sorted(found) if found[name] != COMPACT]
-
-
-def _commands_by_name(project: Project) -> dict[str, Command]:
-    """Return the commands by name; those of the user and the project stand before prompts of MCP servers."""
-    table = project.workspace.part(McpTable)
-    prompts = prompts_of(table) if table is not None else {}
-    return {**prompts, **commands_of(project.settings.config, project.settings.skills)}
-
-
-def _with_text(project: Project, command: Command) -> Command:
-    if command.source != "skill":
-        return command
-    try:
-        return replace(command, template=load_skill(project.settings.skills.found[command.name]).content)
-    except CodeloopError:
-        return command
 
 
 @handles(operation.COMMAND)
@@ -87,9 +63,9 @@ async def command(project: Project, args: InvokeCommand) -> MessageWithParts:
     Raises OperationError: no such command, a line for the shell that is not allowed or was aborted, a file that can't
     be read. Nothing is stored then.
     """
-    found = _commands_by_name(project).get(args.command)
+    found = find_commands(project).get(args.command)
     if found is None:
-        known = sorted(_commands_by_name(project))
+        known = sorted(find_commands(project))
         there = f"{suggest_names(near(args.command, known))} Available: {', '.join(known)}"
         raise OperationError("NotFoundError", f"Command not found: {args.command}.{there}")
     session = project.store.session(args.session_id)

@@ -1,8 +1,6 @@
 """The files `~/.aws/config` and `~/.aws/credentials`: profiles and sign-in sessions. Only reads."""
 
-import shlex
 from collections.abc import Mapping
-from configparser import Error, RawConfigParser
 from pathlib import Path
 
 from msgspec import Struct
@@ -53,6 +51,8 @@ def read_files(environment: Mapping[str, str]) -> AwsFiles:
 
 def _words(title: str) -> list[str]:
     """Return a section's kind and name, which may stand in quotes."""
+    import shlex
+
     try:
         return shlex.split(title)
     except ValueError:
@@ -62,10 +62,16 @@ def _words(title: str) -> list[str]:
 def _read(path: str | Path) -> dict[str, Section]:
     if not path:
         return {}
-    parser = RawConfigParser(default_section="", strict=False)
     try:
         with Path(path).expanduser().open(encoding="utf-8") as file:
-            parser.read_string(file.read(CLOUD_FILE.value))
-    except (OSError, UnicodeDecodeError, Error):
+            text = file.read(CLOUD_FILE.value)
+    except (OSError, UnicodeDecodeError):
+        return {}
+    from configparser import Error, RawConfigParser  # most users have no such file
+
+    parser = RawConfigParser(default_section="", strict=False)
+    try:
+        parser.read_string(text)
+    except Error:
         return {}
     return {name: dict(parser.items(name)) for name in parser.sections()}
