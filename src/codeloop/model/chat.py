@@ -21,10 +21,6 @@ class Limits(msgspec.Struct, frozen=True):
     input: int = 0
 
 
-LONG_REQUEST = 200_000
-"""Tokens of a request above which some services ask for more."""
-
-
 HOUR_WRITE = 2.0
 """The price of one-hour cache writes, as a multiple of the input price."""
 TIERS = {"flex": 0.5, "batch": 0.5, "priority": 2.0}
@@ -34,33 +30,47 @@ TIERS = {"flex": 0.5, "batch": 0.5, "priority": 2.0}
 class Prices(msgspec.Struct, frozen=True):
     """Dollars per million tokens. `is_known`: False where neither catalog nor configuration names a price.
 
-    `long`: the prices of a whole request of more than `LONG_REQUEST` tokens; None: the same.
+    `reasoning`: of tokens thought; None: as `output`. `tiers`: the prices of longer requests, the shortest first.
     """
 
     input: float = 0.0
     output: float = 0.0
     cache_read: float = 0.0
     cache_write: float = 0.0
+    reasoning: float | None = None
     is_known: bool = False
-    long: "Prices | None" = None
+    tiers: "tuple[PriceTier, ...]" = ()
 
     def cost(self, tokens: Tokens) -> float:
         """Return the dollars that the `tokens` of a request cost. Reasoning tokens are part of `output`."""
-        if self.long is not None and tokens.context > LONG_REQUEST:
-            return self.long.cost(tokens)
+        prices = self.of(tokens)
+        thought = tokens.reasoning if prices.reasoning is not None else 0
         dollars = (
-            tokens.input * self.input
-            + tokens.output * self.output
-            + tokens.cache.read * self.cache_read
-            + tokens.cache.write * self.cache_write
-            + tokens.cache.hour_write * (self.hour_write - self.cache_write)
+            tokens.input * prices.input
+            + (tokens.output - thought) * prices.output
+            + thought * (prices.reasoning or 0.0)
+            + tokens.cache.read * prices.cache_read
+            + tokens.cache.write * prices.cache_write
+            + tokens.cache.hour_write * (prices.hour_write - prices.cache_write)
         )
         return dollars * TIERS.get(tokens.tier, 1.0) / 1_000_000
+
+    def of(self, tokens: Tokens) -> "Prices":
+        """Return the prices of a request with these `tokens`, by its length."""
+        longer = (tier.prices for tier in reversed(self.tiers) if tokens.context > tier.above)
+        return next(longer, self)
 
     @property
     def hour_write(self) -> float:
         """Dollars per million tokens that are written to a cache which is kept for an hour."""
         return self.input * HOUR_WRITE if self.cache_write > self.input else self.cache_write
+
+
+class PriceTier(msgspec.Struct, frozen=True):
+    """The prices of a whole request of more than `above` tokens."""
+
+    above: int
+    prices: Prices
 
 
 class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):

@@ -19,19 +19,35 @@ class ModelLimitConfig(Wire):
     input: int | None = None
 
 
-class LongCostConfig(Wire, rename=None):
-    """Dollars per million tokens of requests of more than 200,000 tokens."""
+class PricesConfig(Wire, rename=None):
+    """Dollars per million tokens."""
 
     input: float | None = None
     output: float | None = None
     cache_read: float | None = None
     cache_write: float | None = None
+    reasoning: float | None = None
+    """Of tokens thought, where they have another price than others that are output."""
 
 
-class ModelCostConfig(LongCostConfig, rename=None):
-    """Dollars per million tokens."""
+class TierConfig(Wire, rename=None):
+    """Which requests a tier is for: of the type `context`, those of more than `size` tokens."""
 
-    context_over_200k: LongCostConfig | None = None
+    size: int
+    type: str = "context"
+
+
+class CostTierConfig(PricesConfig, rename=None, kw_only=True):
+    """Dollars per million tokens of some requests."""
+
+    tier: TierConfig
+
+
+class ModelCostConfig(PricesConfig, rename=None):
+    """Dollars per million tokens; `context_over_200k`: a tier of more than 200,000 tokens."""
+
+    context_over_200k: PricesConfig | None = None
+    tiers: list[CostTierConfig] | None = None
 
 
 class ModalitiesConfig(Wire):

@@ -8,7 +8,7 @@ import pytest
 from codeloop.model.catalog.build import SourceModel, SourceProvider, pack
 from codeloop.model.catalog.catalog import Catalog
 from codeloop.model.catalog.overrides import overlaid
-from codeloop.model.chat import Prices
+from codeloop.model.chat import Prices, PriceTier
 from codeloop.model.protocols.anthropic.response import tokens_of as anthropic_tokens
 from codeloop.model.protocols.bedrock.response import tokens_of as bedrock_tokens
 from codeloop.model.protocols.chat_completions.response import tokens_of as chat_tokens
@@ -17,6 +17,7 @@ from codeloop.model.protocols.google_interactions.response import tokens_of as i
 from codeloop.model.protocols.responses.response import tokens_of as responses_tokens
 from codeloop.schema.config import ProviderConfig
 from codeloop.schema.message import CacheTokens, Tokens
+from codeloop.schema.wire import replace
 
 PRICES = Prices(2.0, 10.0, 0.2, 2.5, is_known=True)
 
@@ -160,6 +161,40 @@ def test_a_long_request_costs_what_the_service_asks_for_those(tmp_path: Any) -> 
     ) == pytest.approx(0.440004)
 
 
+def request_of(size: int, reasoning: int = 0, output: int = 0) -> Tokens:
+    """Return the tokens of a request of this size."""
+    return Tokens(input=size, output=output, reasoning=reasoning, cache=CacheTokens(read=0, write=0))
+
+
+def tier(size: Any, kind: str = "context", **prices: Any) -> dict[str, Any]:
+    return {"tier": {"type": kind, "size": size}, **prices}
+
+
+def test_prices_follow_all_lengths_that_the_catalog_names(tmp_path: Any) -> None:
+    tiers = [tier(272_000, input=10, output=40), tier(128_000, input=4, output=20), tier(1, "batch", input=0, output=0)]
+    prices = prices_of(tmp_path, input=2, output=12, tiers=tiers, context_over_200k={"input": 99, "output": 99})
+    for size, dollars in [(128_000, 2), (128_001, 4), (200_001, 4), (272_000, 4), (272_001, 10)]:
+        assert prices.cost(request_of(size)) == pytest.approx(size * dollars / 1e6)
+        assert prices.of(request_of(size)).is_known
+
+
+@pytest.mark.parametrize("broken", ["free", [{"tier": None}], [tier("big", input=1, output=1)], {"tier": 1}])
+def test_tiers_of_another_shape_leave_the_prices_that_are_known(tmp_path: Any, broken: Any) -> None:
+    assert prices_of(tmp_path, input=2, output=12, tiers=broken) == Prices(2, 12, 2, 2, is_known=True)
+
+
+def test_a_length_without_a_price_has_an_unknown_one(tmp_path: Any) -> None:
+    prices = prices_of(tmp_path, input=2, output=12, tiers=[tier(128_000)])
+    assert prices.of(request_of(128_000)).is_known
+    assert not prices.of(request_of(128_001)).is_known
+
+
+def test_thinking_can_have_a_price_of_its_own(tmp_path: Any) -> None:
+    prices = prices_of(tmp_path, input=1, output=2, reasoning=8)
+    assert prices.cost(request_of(0, reasoning=500_000, output=1_000_000)) == pytest.approx(5)
+    assert prices_of(tmp_path, input=1, output=2, reasoning=2).reasoning is None
+
+
 def test_an_unknown_price_is_unknown(tmp_path: Any) -> None:
     model = msgspec.convert({"id": "m", "tool_call": True}, SourceModel)
     file = tmp_path / "catalog.bin"
@@ -171,6 +206,9 @@ def test_an_unknown_price_is_unknown(tmp_path: Any) -> None:
 
 def test_the_configuration_names_prices_of_long_requests() -> None:
     cost = {"input": 1, "output": 2, "context_over_200k": {"input": 2, "cache_read": 0.5}}
+    cost["tiers"] = [tier(300_000, output=9, reasoning=10)]
     config = msgspec.convert({"models": {"m": {"cost": cost}}}, ProviderConfig)
     prices = overlaid({}, config, "p", "@ai-sdk/openai-compatible")["m"].prices
-    assert prices == Prices(1, 2, 1, 1, is_known=True, long=Prices(2, 2, 0.5, 2, is_known=True))
+    over_200k = PriceTier(200_000, Prices(2, 2, 0.5, 2, is_known=True))
+    assert prices.tiers == (over_200k, PriceTier(300_000, Prices(1, 9, 1, 1, 10, is_known=True)))
+    assert replace(prices, tiers=()) == Prices(1, 2, 1, 1, is_known=True)

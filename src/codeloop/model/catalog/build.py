@@ -2,9 +2,11 @@
 
 import zlib
 from collections.abc import Iterator
+from typing import Any
 
 import msgspec
 
+from codeloop.kit.jsonc import is_object
 from codeloop.model.catalog.catalog import (
     ATTACHMENT,
     MAGIC,
@@ -19,6 +21,10 @@ from codeloop.model.catalog.catalog import (
 from codeloop.schema.wire import JSON
 
 
+LONG = 200_000
+"""Tokens above which `context_over_200k` counts."""
+
+
 class _Limit(msgspec.Struct):
     context: float = 0
     output: float = 0
@@ -30,12 +36,33 @@ class _Cost(msgspec.Struct):
     output: float = 0
     cache_read: float = 0
     cache_write: float = 0
-    context_over_200k: "_Cost | None" = None
+    reasoning: float | None = None
+    context_over_200k: Any = None
+    tiers: Any = None
 
-    def list_prices(self) -> tuple[float, ...]:
+    def list_prices(self) -> tuple[tuple[float, ...], ...]:
         """Return the prices as `ModelRow` has them."""
-        own = (self.input, self.output, self.cache_read, self.cache_write)
-        return own + (self.context_over_200k.list_prices() if self.context_over_200k else ())
+        own = _list_prices(msgspec.to_builtins(self))
+        listed: list[tuple[Any, Any]] = [
+            (each["tier"].get("size"), each)
+            for each in (self.tiers if isinstance(self.tiers, list) else ())
+            if is_object(each) and is_object(each.get("tier")) and each["tier"].get("type") == "context"
+        ]
+        longer = listed or ([(LONG, self.context_over_200k)] if is_object(self.context_over_200k) else [])
+        tiers = {size: (size, *_list_prices(each)) for size, each in longer if isinstance(size, int) and size > 0}
+        return ((0, *own), *(tiers[size] for size in sorted(tiers)))
+
+
+def _list_prices(cost: JSON) -> tuple[float, ...]:
+    """Return input, output, cache read, cache write, and reasoning if it has another price than output.
+
+    Empty without a price of input or output.
+    """
+    first, output, reasoning = cost.get("input"), cost.get("output"), cost.get("reasoning")
+    if not isinstance(first, int | float) or not isinstance(output, int | float):
+        return ()
+    own = isinstance(reasoning, int | float) and reasoning != output
+    return (first, output, cost.get("cache_read") or 0, cost.get("cache_write") or 0, *((reasoning,) if own else ()))
 
 
 class _Modalities(msgspec.Struct):
@@ -136,7 +163,7 @@ def _row(model: SourceModel, provider_npm: str) -> ModelRow:
         family=model.family,
         npm="" if model.provider.npm == provider_npm else model.provider.npm,
         limits=(int(limit.context), int(limit.output), int(limit.input)),
-        prices=cost.list_prices() if cost else None,
+        prices=cost.list_prices() if cost else (),
         flags=flags,
         reads=sum(1 << bit for bit, name in enumerate(MODALITIES) if name in model.modalities.input) or 1,
         reasoning_field=field if isinstance(field, str) else "",

@@ -3,7 +3,7 @@
 One small file holds it: a packed index of all providers, then each provider's models, packed on their own. Starting up
 reads the index, and the models of the one provider that is used; nothing else is decoded.
 
-    b"CLC1" | length of the index (4 bytes, big-endian) | index | models of provider 0 | models of provider 1 | ...
+    b"CLC2" | length of the index (4 bytes, big-endian) | index | models of provider 0 | models of provider 1 | ...
 
 Index and models are JSON, compressed with zlib. `codeloop.model.catalog.build` writes the file.
 """
@@ -15,10 +15,11 @@ from pathlib import Path
 
 import msgspec
 
-from codeloop.model.chat import Limits, ModelInfo, Prices
+from codeloop.model.chat import Limits, ModelInfo, Prices, PriceTier
 from codeloop.model.errors import ModelUnavailable
+from codeloop.schema.wire import replace
 
-MAGIC = b"CLC1"
+MAGIC = b"CLC2"
 FETCHED = "models.bin"
 """The name of a fetched catalog in the cache folder."""
 SHIPPED = Path(__file__).parent / "data" / "catalog.bin"
@@ -59,8 +60,11 @@ class ModelRow(msgspec.Struct, frozen=True, array_like=True):
     """Empty: the provider's."""
     limits: tuple[int, int, int]
     """Context, output, input."""
-    prices: tuple[float, ...] | None
-    """Input, output, cache read, cache write, perhaps the same four for long requests; None: unknown."""
+    prices: tuple[tuple[float, ...], ...]
+    """Rows of: tokens above which it counts, input, output, cache read and write, and reasoning where it differs.
+
+    The first is for all requests, others for longer ones; a row without prices, or no row: unknown.
+    """
     flags: int
     reads: int
     reasoning_field: str
@@ -76,7 +80,7 @@ class ModelRow(msgspec.Struct, frozen=True, array_like=True):
             name=self.name,
             npm=self.npm or provider.npm,
             limits=Limits(context=context, output=output, input=limit),
-            prices=_prices(self.prices) if self.prices else Prices(),
+            prices=_prices(self.prices),
             tool_call=bool(self.flags & TOOLS),
             reasoning=bool(self.flags & REASONING),
             temperature=bool(self.flags & TEMPERATURE),
@@ -89,11 +93,19 @@ class ModelRow(msgspec.Struct, frozen=True, array_like=True):
         )
 
 
-def _prices(given: tuple[float, ...]) -> Prices:
-    """Return the prices of a row. Cached tokens without a price of their own cost what all tokens of a request cost."""
-    first, output, read, write = given[:4]
-    long = _prices(given[4:]) if len(given) > 4 else None
-    return Prices(first, output, read or first, write or first, is_known=True, long=long)
+def _prices(rows: tuple[tuple[float, ...], ...]) -> Prices:
+    """Return the prices of a model. Cached tokens without a price of their own cost what all tokens of a request cost."""
+    first, *longer = [(int(row[0]), _row_prices(row[1:])) for row in rows] or [(0, Prices())]
+    return replace(first[1], tiers=tuple(PriceTier(above, prices) for above, prices in longer)) if longer else first[1]
+
+
+def _row_prices(row: tuple[float, ...]) -> Prices:
+    match row:
+        case (first, output, read, write, *more):
+            reasoning = more[0] if more else None
+            return Prices(first, output, read or first, write or first, reasoning, is_known=True)
+        case _:
+            return Prices()
 
 
 @lru_cache(maxsize=1 << len(MODALITIES))

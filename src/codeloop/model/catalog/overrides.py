@@ -7,8 +7,8 @@ from urllib.parse import urlsplit
 import msgspec
 
 from codeloop.model.catalog.services import protocol_elsewhere
-from codeloop.model.chat import Limits, ModelInfo, Prices
-from codeloop.schema.config import LongCostConfig, ModelConfig, ModelCostConfig, ModelLimitConfig, ProviderConfig
+from codeloop.model.chat import Limits, ModelInfo, Prices, PriceTier
+from codeloop.schema.config import ModelConfig, ModelCostConfig, ModelLimitConfig, PricesConfig, ProviderConfig
 from codeloop.schema.wire import replace
 
 T = TypeVar("T")
@@ -90,19 +90,23 @@ def _prices(known: Prices, said: ModelCostConfig | None) -> Prices:
     if said is None:
         return known
     changed = _change_prices(known, said)
-    if said.context_over_200k is None:
-        return changed
-    long = _change_prices(replace(known.long or changed, long=None), said.context_over_200k)
-    return replace(changed, long=long)
+    tiers = {tier.above: tier.prices for tier in known.tiers}
+    longer = {each.tier.size: each for each in said.tiers or () if each.tier.type == "context"}
+    if said.context_over_200k is not None:
+        longer = {200_000: said.context_over_200k, **longer}
+    for above, each in longer.items():
+        tiers[above] = _change_prices(tiers.get(above) or replace(changed, tiers=()), each)
+    return replace(changed, tiers=tuple(PriceTier(above, tiers[above]) for above in sorted(tiers)))
 
 
-def _change_prices(known: Prices, said: LongCostConfig) -> Prices:
+def _change_prices(known: Prices, said: PricesConfig) -> Prices:
     """Return prices with the configured ones. Cached tokens without a price cost as much as input."""
     first = _either(said.input, known.input)
     return replace(
         known,
         input=first,
         output=_either(said.output, known.output),
+        reasoning=_either(said.reasoning, known.reasoning),
         cache_read=_either(said.cache_read, first if known.cache_read in {0.0, known.input} else known.cache_read),
         cache_write=_either(said.cache_write, first if known.cache_write in {0.0, known.input} else known.cache_write),
         is_known=known.is_known or (said.input is not None and said.output is not None),

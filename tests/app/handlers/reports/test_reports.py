@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.client.slash.reports import context_lines, cost_lines, permission_lines
-from codeloop.model.chat import Prices
+from codeloop.model.chat import Prices, PriceTier
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.model.testing.scripted import SCRIPTED
 from codeloop.schema.api.session_reports import PermissionQuery, RevokeGrant
@@ -39,6 +39,7 @@ async def test_the_window_is_told_by_part_and_adds_up(tmp_path: Path) -> None:
     [
         (Prices(), "price unknown"),
         (Prices(is_known=True), "free"),
+        (Prices(is_known=True, tiers=(PriceTier(0, Prices()),)), "price unknown"),
         (Prices(input=1_000_000, output=1_000_000, is_known=True), "$"),
     ],
 )

@@ -31,7 +31,7 @@ async def cost(project: Project, args: SessionId) -> SessionCost:
             steps=sum(step.is_step for step in used),
             tokens=_sum(used),
             cost=sum(step.cost for step in used),
-            is_priced=_is_priced(project, name) or any(step.cost for step in used),
+            is_priced=_is_priced(project, name, used),
         )
         for name, used in by_model.items()
     ]
@@ -72,8 +72,12 @@ def _sum(steps: list[RequestCount]) -> Tokens:
     return total
 
 
-def _is_priced(project: Project, ref: str) -> bool:
+def _is_priced(project: Project, ref: str, used: list[RequestCount]) -> bool:
+    """Return whether the price of all that was asked of a model is known, which may depend on a request's length."""
     try:
-        return project.models.open(ref).info.prices.is_known
+        prices = project.models.open(ref).info.prices
     except CodeloopError:
-        return False
+        return any(step.cost for step in used)
+    if not prices.is_known:
+        return any(step.cost for step in used)
+    return all(prices.of(step.tokens).is_known for step in used)
