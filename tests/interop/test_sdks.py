@@ -53,7 +53,7 @@ def test_the_signatures_that_ours_are_compared_with_are_botocores(python: Path) 
     assert json.loads(run(python, "signatures.py")) == json.loads(SIGNATURES.read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("name", ["chat", "responses", "anthropic", "google", "bedrock"])
+@pytest.mark.parametrize("name", ["chat", "responses", "anthropic", "google", "interactions", "bedrock"])
 async def test_the_servers_of_our_tests_speak_as_the_services_do(python: Path, name: str) -> None:
     """The services' own libraries are served by them, and read of each answer what our adapters read."""
     calls = (Call("read", '{"path": "a"}', "call_1"), Call("read", '{"path": "größe 漢字"}', "call_2"))
@@ -86,6 +86,7 @@ DIFFERENCES: dict[str, dict[str, str]] = {
         "generationConfig.thinkingConfig.includeThoughts": "the service reads fields in either spelling",
         "generationConfig.thinkingConfig.include_thoughts": "the same",
     },
+    "interactions": {},
     "bedrock": {},
 }
 """By protocol: the places of a body where ours is another one than the library's, each with the reason."""

@@ -107,6 +107,29 @@ def google(url: str) -> None:
     list(stream)
 
 
+def interactions(url: str) -> None:
+    """Send it by the Interactions API."""
+    client: Any = import_module("google.genai").Client(
+        api_key="k", http_options={"base_url": url, "api_version": "v1beta"}
+    )
+    stream = client.interactions.create(
+        model="gemini-9-pro",
+        stream=True,
+        store=False,
+        system_instruction=SYSTEM,
+        generation_config={"max_output_tokens": 500, "thinking_summaries": "auto"},
+        tools=[{"type": "function", "name": "read", "description": "Read.", "parameters": SCHEMA}],
+        input=[
+            {"type": "user_input", "content": [{"type": "text", "text": ASKED}]},
+            {"type": "model_output", "content": [{"type": "text", "text": SAID}]},
+            {"type": "function_call", "id": "c1", "name": "read", "arguments": ARGUMENTS},
+            {"type": "function_result", "call_id": "c1", "name": "read", "result": RESULT},
+            {"type": "user_input", "content": [{"type": "text", "text": THEN}]},
+        ],
+    )
+    list(stream)
+
+
 def bedrock(url: str) -> None:
     """Send it by Converse."""
     keys = {"aws_access_key_id": "AKIA", "aws_secret_access_key": "s", "region_name": "us-east-1"}
@@ -129,5 +152,12 @@ def bedrock(url: str) -> None:
     list(answer["stream"])
 
 
-CLIENTS = {"chat": chat, "responses": responses, "anthropic": anthropic, "google": google, "bedrock": bedrock}
+CLIENTS = {
+    "chat": chat,
+    "responses": responses,
+    "anthropic": anthropic,
+    "google": google,
+    "interactions": interactions,
+    "bedrock": bedrock,
+}
 CLIENTS[sys.argv[1]](sys.argv[2])

@@ -90,6 +90,31 @@ def google(url: str) -> Found:
     return {"text": text, "calls": calls, "input": usage.prompt_token_count, "output": usage.candidates_token_count}
 
 
+def interactions(url: str) -> Found:
+    """Ask by the Interactions API."""
+    genai: Any = import_module("google.genai")
+
+    client: Any = genai.Client(api_key="k", http_options={"base_url": url, "api_version": "v1beta"})
+    tool = {"type": "function", "name": "read", "description": "Read.", "parameters": SCHEMA}
+    text, usage = "", None
+    calls: dict[int, list[str]] = {}
+    asked = [{"type": "user_input", "content": [{"type": "text", "text": "go"}]}]
+    for event in client.interactions.create(model="gemini-9-pro", input=asked, tools=[tool], stream=True, store=False):
+        match event.event_type:
+            case "step.start" if event.step.type == "function_call":
+                calls[event.index] = [event.step.id, event.step.name, ""]
+            case "step.delta" if event.delta.type == "text":
+                text += event.delta.text
+            case "step.delta" if event.delta.type == "arguments_delta":
+                calls[event.index][2] += event.delta.arguments
+            case "interaction.completed":
+                usage = event.interaction.usage
+            case _:
+                continue
+    counts = {"input": usage.total_input_tokens, "output": usage.total_output_tokens}
+    return {"text": text, "calls": list(calls.values()), **counts}
+
+
 def bedrock(url: str) -> Found:
     """Ask by Converse."""
     boto3: Any = import_module("boto3")
@@ -119,7 +144,14 @@ def bedrock(url: str) -> Found:
     return {"text": text, "calls": list(calls.values()), "input": usage["inputTokens"], "output": usage["outputTokens"]}
 
 
-CLIENTS = {"chat": chat, "responses": responses, "anthropic": anthropic, "google": google, "bedrock": bedrock}
+CLIENTS = {
+    "chat": chat,
+    "responses": responses,
+    "anthropic": anthropic,
+    "google": google,
+    "interactions": interactions,
+    "bedrock": bedrock,
+}
 found = CLIENTS[sys.argv[1]](sys.argv[2])
 found["calls"] = [[*head, each if isinstance(each, dict) else json.loads(each)] for *head, each in found["calls"]]
 json.dump(found, sys.stdout)

@@ -205,7 +205,7 @@ def test_an_unknown_price_is_unknown(tmp_path: Any) -> None:
 
 
 def test_the_configuration_names_prices_of_long_requests() -> None:
-    cost = {"input": 1, "output": 2, "context_over_200k": {"input": 2, "cache_read": 0.5}}
+    cost: dict[str, Any] = {"input": 1, "output": 2, "context_over_200k": {"input": 2, "cache_read": 0.5}}
     cost["tiers"] = [tier(300_000, output=9, reasoning=10)]
     config = msgspec.convert({"models": {"m": {"cost": cost}}}, ProviderConfig)
     prices = overlaid({}, config, "p", "@ai-sdk/openai-compatible")["m"].prices

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from codeloop.kit.jsonc import is_object
+from codeloop.kit.jsonc import is_list, is_object
 from codeloop.model.catalog.catalog import (
     ATTACHMENT,
     MAGIC,
@@ -19,7 +19,6 @@ from codeloop.model.catalog.catalog import (
     ProviderRow,
 )
 from codeloop.schema.wire import JSON
-
 
 LONG = 200_000
 """Tokens above which `context_over_200k` counts."""
@@ -43,9 +42,9 @@ class _Cost(msgspec.Struct):
     def list_prices(self) -> tuple[tuple[float, ...], ...]:
         """Return the prices as `ModelRow` has them."""
         own = _list_prices(msgspec.to_builtins(self))
-        listed: list[tuple[Any, Any]] = [
+        listed = [
             (each["tier"].get("size"), each)
-            for each in (self.tiers if isinstance(self.tiers, list) else ())
+            for each in (self.tiers if is_list(self.tiers) else ())
             if is_object(each) and is_object(each.get("tier")) and each["tier"].get("type") == "context"
         ]
         longer = listed or ([(LONG, self.context_over_200k)] if is_object(self.context_over_200k) else [])
@@ -61,8 +60,8 @@ def _list_prices(cost: JSON) -> tuple[float, ...]:
     first, output, reasoning = cost.get("input"), cost.get("output"), cost.get("reasoning")
     if not isinstance(first, int | float) or not isinstance(output, int | float):
         return ()
-    own = isinstance(reasoning, int | float) and reasoning != output
-    return (first, output, cost.get("cache_read") or 0, cost.get("cache_write") or 0, *((reasoning,) if own else ()))
+    own = (reasoning,) if isinstance(reasoning, int | float) and reasoning != output else ()
+    return (first, output, cost.get("cache_read") or 0, cost.get("cache_write") or 0, *own)
 
 
 class _Modalities(msgspec.Struct):

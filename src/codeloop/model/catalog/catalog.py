@@ -94,7 +94,7 @@ class ModelRow(msgspec.Struct, frozen=True, array_like=True):
 
 
 def _prices(rows: tuple[tuple[float, ...], ...]) -> Prices:
-    """Return the prices of a model. Cached tokens without a price of their own cost what all tokens of a request cost."""
+    """Return the prices of a model. Cached tokens without a price of their own cost as much as all others."""
     first, *longer = [(int(row[0]), _row_prices(row[1:])) for row in rows] or [(0, Prices())]
     return replace(first[1], tiers=tuple(PriceTier(above, prices) for above, prices in longer)) if longer else first[1]
 

@@ -6,6 +6,7 @@ from typing import Any
 from codeloop.model.chat import (
     AssistantTurn,
     CallPiece,
+    Finished,
     ModelInfo,
     ModelRequest,
     ReasoningPiece,
@@ -15,6 +16,7 @@ from codeloop.model.chat import (
     UserTurn,
 )
 from codeloop.model.protocols.google.request import UNSIGNED, GoogleBody
+from codeloop.model.protocols.google_interactions.response import InteractionReader
 from codeloop.model.quirks import GOOGLE
 from tests.support.answers import Answer
 from tests.support.models import HELLO, ask
@@ -57,3 +59,12 @@ async def test_claude_on_vertex_has_its_version_in_the_body_and_its_name_in_the_
     assert sent.json["anthropic_version"] == "vertex-2023-10-16"
     assert "model" not in sent.json
     assert "anthropic-version" not in sent.headers
+
+
+def test_an_interaction_that_stops_at_the_services_own_limit_was_cut() -> None:
+    reader = InteractionReader()
+    step = b'{"type":"model_output","content":[{"type":"text","text":"One"}]}'
+    reader.whole(b'{"status":"requires_continuation","continuation_token":"t","steps":[' + step + b"]}")
+    end = reader.finish()[-1]
+    assert isinstance(end, Finished)
+    assert (end.reason, end.error) == ("length", None)

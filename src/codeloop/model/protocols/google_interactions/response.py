@@ -15,6 +15,7 @@ REASONS: dict[str, FinishReason] = {
     "requires_action": "tool-calls",
     "incomplete": "length",
     "budget_exceeded": "length",
+    "requires_continuation": "length",
 }
 FAILED = {"failed": "the interaction failed", "cancelled": "the interaction was cancelled"}
 
