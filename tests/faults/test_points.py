@@ -10,6 +10,7 @@ import pytest
 
 from codeloop.kit.fault_injection import POINTS
 from tests.cli.program import COMMAND, Desk, result, serving
+from tests.faults.test_session_move import MOVING
 from tests.faults.test_worktrees import MAKING, MERGING, REMOVING
 from tests.faults.twelve import (
     Work,
@@ -134,8 +135,8 @@ def test_every_point_of_the_table_stands_in_the_program_once() -> None:
     code = "".join(path.read_text() for path in SOURCE.rglob("*.py"))
     placed = re.findall(r'fault_injection\.(?:point|reach)\("([a-z._]+)"\)', code)
     assert sorted(placed) == sorted(POINTS)
-    worktrees = {*MAKING, *MERGING, *REMOVING}
-    assert set(NTHS) | {"recover", "migration.backup"} | worktrees == set(POINTS)
+    elsewhere = {*MAKING, *MERGING, *REMOVING, *MOVING}
+    assert set(NTHS) | {"recover", "migration.backup"} | elsewhere == set(POINTS)
 
 
 MIGRATED = """

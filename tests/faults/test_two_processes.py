@@ -116,6 +116,23 @@ def check_outbox(desk: Desk, before: int, writes: int) -> None:
 SLOW = "touch begun; sleep 60 & echo $! > pid; wait"
 
 
+@pytest.mark.slow
+def test_a_turn_of_another_process_is_stopped_by_the_name_of_its_session(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    with serving(steps(bash("touch begun; sleep 60"), HELLO)) as server:
+        desk.use(server)
+        first = desk.start("run", "--auto", "--title", "T", "work")
+        wait_for((desk.work / "begun").exists)
+        (row,) = json.loads(desk.run("status", "--json").stdout)
+        stopped = desk.run("stop", row["id"])
+        assert (stopped.returncode, stopped.stdout.split()[:2]) == (0, ["stopped", row["id"]]), stopped.stderr
+        first.communicate(timeout=30)
+        assert first.returncode == 130
+        assert not list((desk.home / "state").glob("**/*" + row["id"])), "the request is gone"
+        assert desk.run("run", "--session", row["id"], "go on").returncode == 0
+        assert "Nothing was running" in desk.run("stop", row["id"]).stderr
+
+
 def test_a_busy_session_refuses_a_second_process_and_keeps_what_it_does(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with serving(steps(bash("touch begun; while [ ! -e go ]; do sleep 0.05; done"), HELLO)) as server:
@@ -128,7 +145,7 @@ def test_a_busy_session_refuses_a_second_process_and_keeps_what_it_does(tmp_path
         ended = result(refused)
         assert (ended["exitCode"], ended["reason"]) == (1, "error")
         assert f"is being worked on by process {first.pid}" in ended["message"]
-        assert "Wait until it is done, end it, or start another session." in ended["message"]
+        assert "Wait until it is done, stop it (`codeloop stop " in ended["message"]
         assert len(parts(desk)) == stored, "what is refused is not stored"
         assert desk.run("run", "--format", "text", "-c", "me too").returncode == 1
         other = result(desk.run("run", "--format", "json", "--title", "T2", "--max-steps", "1", "hello"))

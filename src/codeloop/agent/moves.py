@@ -9,7 +9,7 @@ from codeloop.agent.engine import Policy, model_ref
 from codeloop.agent.request.budget import dollars
 from codeloop.agent.request.window import compaction_of
 from codeloop.schema.errors import APIError, ContextOverflowError, MessageAbortedError, error_message
-from codeloop.schema.message import AssistantMessage, Session, UserMessage
+from codeloop.schema.message import AssistantMessage, Session, UserMessage, describe_move
 from codeloop.schema.part import (
     LOOPED,
     Part,
@@ -24,7 +24,9 @@ from codeloop.schema.wire import JSON
 from codeloop.store.conversation import Conversation, Entry, is_final
 from codeloop.tool.tool import ENDED
 
-StopReason = Literal["done", "idle", "error", "length", "filtered", "rejected", "loop", "limit", "aborted", "not_done"]
+StopReason = Literal[
+    "done", "idle", "error", "length", "filtered", "rejected", "loop", "limit", "aborted", "not_done", "moved"
+]
 REJECTED = "rejected"
 """Metadata key of a tool part: the user refused the call without a message."""
 
@@ -94,6 +96,8 @@ def next_move(view: Conversation, policy: Policy) -> Move:
         ended = None if _is_replaced(last.info, user, policy) else _find_stop(last.info, last.parts)
         if ended is not None:
             return _fallback(last.info, user, policy) or ended
+    if moved := describe_move(view.session):
+        return Stop("moved", moved)
     limit = _over_limit(view, policy)
     if limit is not None:
         return limit

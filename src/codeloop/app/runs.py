@@ -16,10 +16,12 @@ from codeloop.agent.moves import Stop, next_move
 from codeloop.agent.step import show_error, show_status
 from codeloop.agent.title import is_untitled, make_title, missing_title, store_first_line
 from codeloop.agent.turn_diffs import store_diffs
+from codeloop.schema.bounds.session import STOP_ALL, STOP_LOOK
 from codeloop.schema.errors import CodeloopError, OperationError, UnknownData, UnknownError
 from codeloop.schema.live_events import Busy, Idle, SessionIdle, SessionRef
+from codeloop.schema.message import describe_move
 from codeloop.schema.wire import replace
-from codeloop.store.stop_request import wait_for_stop
+from codeloop.store.stop_request import request_stop, stop_file_of, wait_for_stop
 from codeloop.tool.toolbox import Toolbox
 
 T = TypeVar("T")
@@ -126,7 +128,9 @@ class Runs:
         return run.state != "idle" or bool(run.preparing) or self._engine.tasks.working(session_id) is not None
 
     def check_free(self, session_id: str) -> None:
-        """Raise OperationError (SessionBusyError) while the session's files are put back."""
+        """Raise OperationError (SessionBusyError) when a session was moved away, or its files are put back."""
+        if moved := describe_move(self._engine.store.session(session_id)):
+            raise OperationError("SessionBusyError", moved)
         if self._run(session_id).state == "restoring":
             raise OperationError(
                 "SessionBusyError", f"Session {session_id} is busy: its files are put back. Try again in a moment."
@@ -202,6 +206,24 @@ class Runs:
         await asyncio.wait([turn])
         await _cancel_beside(run)
 
+    async def abort_anywhere(self, session_id: str) -> bool:
+        """Stop the session's turn in this process, or in another one of this machine; return whether none runs now."""
+        await self.abort(session_id)
+        leases = self._engine.store.leases
+        if leases.other(session_id) is None:
+            return True
+        file = stop_file_of(self._engine.stop_file, session_id)
+        try:
+            request_stop(file)
+            for _ in range(STOP_ALL.value // STOP_LOOK.value):
+                await asyncio.sleep(STOP_LOOK.seconds)
+                if leases.other(session_id) is None:
+                    break
+            file.unlink(missing_ok=True)
+        except OSError as error:
+            raise OperationError("UnknownError", f"The process that works on it can't be told: {error}") from error
+        return leases.other(session_id) is None
+
     async def close(self) -> None:
         """Stop every turn."""
         for session_id in list(self._runs):
@@ -241,7 +263,8 @@ class Runs:
             self._ended()
 
     async def _stop_when_asked(self, session_id: str) -> None:
-        await wait_for_stop(self._engine.stop_file)
+        stop_file = self._engine.stop_file
+        await wait_for_stop(stop_file, stop_file_of(stop_file, session_id))
         await self.abort(session_id)
 
     async def _after_subagent(self, session_id: str) -> None:

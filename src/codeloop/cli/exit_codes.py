@@ -33,6 +33,7 @@ OF_REASON = {
     "rejected": DENIED,
     "not_done": NOT_DONE,
     "aborted": INTERRUPTED,
+    "moved": INTERRUPTED,
 }
 
 

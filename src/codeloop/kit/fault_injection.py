@@ -43,6 +43,11 @@ POINTS = {
     "worktree.merge": "a merge is made, the branch is where it was",
     "worktree.remove": "it is stored that a work tree is being removed, all of it is there",
     "worktree.removed": "a work tree is gone, which is not stored",
+    "move.stored": "it is stored that a session is moved, its turn may still run",
+    "move.stopped": "a session that is moved does nothing any more, nothing is written",
+    "move.written": "the file of a moved session is whole, and does not have its name yet",
+    "move.named": "the file of a moved session has its name, the session is not archived",
+    "move.unpacked": "the files of a moved session are in a work tree, the session is not stored there",
     "snapshot": "before the work tree is looked through for a snapshot",
 }
 """Every point by name, and where it is."""

@@ -77,6 +77,8 @@ class ModelRef(Wire):
 
 FORK = "fork"
 """The key in a fork's metadata of what it was made from: `sessionID`, and `messageID`, the first that was left out."""
+MOVED = "moved"
+"""The key in the metadata of a session that was moved to another place: `to`, the file, and `at`, ms since 1970."""
 NO_VARIANT = "default"
 """What clients call the variant of a model when none was chosen."""
 
@@ -160,6 +162,17 @@ class Session(Wire):
     def root(self) -> str:
         """The top of the work tree that it works in: its directory without its path."""
         return (self.directory.removesuffix(self.path).rstrip("/") or "/") if self.path else self.directory
+
+
+def describe_move(session: Session) -> str:
+    """Return where a session was moved, which says why it doesn't go on here; empty: it was not."""
+    moved = (session.metadata or {}).get(MOVED)
+    if not isinstance(moved, dict):
+        return ""
+    return (
+        f"This session was moved to {moved.get('to')} and goes on where that file is imported. "
+        f"To go on here instead: codeloop session move {session.id} --cancel"
+    )
 
 
 class UserTime(Wire):

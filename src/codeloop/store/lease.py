@@ -40,7 +40,7 @@ class Leases:
             raise OperationError(
                 "SessionBusyError",
                 f"Session {session_id} is being worked on by process {holder.pid}{_where(holder.host)}. "
-                "Wait until it is done, end it, or start another session.",
+                f"Wait until it is done, stop it (`codeloop stop {session_id}`), or start another session.",
             )
 
     def take(self, session_id: str) -> None:

@@ -1,4 +1,4 @@
-"""The request to stop all turns: a file watched by every process of this user that runs a session."""
+"""Requests to stop turns: files that each process which runs a session watches, one for all and one for each."""
 
 import asyncio
 import os
@@ -8,18 +8,23 @@ from codeloop.kit.small_files import write_atomically
 from codeloop.schema.bounds.session import STOP_LOOK
 
 
+def stop_file_of(stop_file: Path, session_id: str) -> Path:
+    """Return the file that asks for the turn of one session to stop, beside the one that asks for all."""
+    return stop_file.with_name(f"{stop_file.name}-{session_id}")
+
+
 def request_stop(file: Path) -> None:
-    """Ask every turn and subagent that runs now to stop. Raises OSError."""
+    """Ask the turns and subagents that run now and watch this file to stop. Raises OSError."""
     file.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(file, str(os.getpid()).encode())
 
 
-async def wait_for_stop(file: Path) -> None:
-    """Wait until it is asked that what runs since now stop."""
-    before = _stamp(file)
+async def wait_for_stop(*files: Path) -> None:
+    """Wait until one of these files asks that what runs since now stop."""
+    before = [_stamp(file) for file in files]
     while True:
         await asyncio.sleep(STOP_LOOK.seconds)
-        if _stamp(file) != before:
+        if [_stamp(file) for file in files] != before:
             return
 
 

@@ -77,6 +77,14 @@ COMMANDS: tuple[UiCommand, ...] = (
     UiCommand(
         "session_stop_all", "Stop all sessions of this machine", SESSION, "actions.session:stop_all", slash="stop-all"
     ),
+    UiCommand(
+        "session_take_over",
+        "Stop the turn wherever it runs, to go on here",
+        SESSION,
+        "actions.session:take_over",
+        slash="takeover",
+        arguments="[PROMPT]",
+    ),
     UiCommand("session_child_first", "Show a subagent", SESSION, "actions.dialogs:choose_child", "<leader>down"),
     UiCommand("session_child_cycle", "Next subagent", SESSION, "actions.tabs:show_next_child", "ctrl+alt+down"),
     UiCommand(

@@ -36,7 +36,7 @@ GREETING = (("session_list", "resume an earlier session"), ("command_list", "eve
 TICK = 1 / TURNS
 """Seconds between frames of the animation while a turn runs."""
 CUT = """The last answer has no end: the program that wrote it was ended, or writes it still in another terminal.
-Say “go on” to continue."""
+Say “go on” to continue; if it is written still, stop it first with /takeover."""
 
 
 class ConversationPictures(Protocol):
@@ -130,7 +130,7 @@ class Ui(TerminalApp, inherit_bindings=False):
             await self._forget(tab)
             view = await self.sessions.open(session)
             tab.show(view)
-            if view.is_cut:
+            if view.is_cut and not view.requests:
                 tab.say(NoticeItem("cut", CUT, "warning"))
             tab.prompt.show_session(self.choices.client, session.id, is_new=tab.creating.locked())
         if into is None or into is self.shown or self.shown is None:

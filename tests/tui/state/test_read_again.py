@@ -1,11 +1,15 @@
 """What is known of a session is what is stored of it, also when events were missed, or came while it was read."""
 
+from codeloop.client.target import Target
+from codeloop.schema.api.session_inputs import FilePartInput
 from codeloop.schema.event import PartInfo, PartUpdated
+from codeloop.schema.operation import PERMISSION_LIST, QUESTION_LIST, SESSION_STATUS
 from codeloop.schema.part import TextPart
 from codeloop.schema.wire import replace
 from codeloop.tui.state.message_log import MessageLog
+from codeloop.tui.state.open_sessions import OpenSessions
 from codeloop.tui.state.session_view import SessionView
-from tests.tui.stored.client import StoredClient
+from tests.tui.stored.client import PLACE, StoredClient
 
 STORED = StoredClient().messages()
 OLDER, NEWER = STORED[:2], STORED[2:]
@@ -44,3 +48,13 @@ def test_an_event_that_came_while_messages_were_read_is_newer_than_they() -> Non
     event = PartUpdated(properties=PartInfo(session_id=part.session_id, part=newer, time=1))
     view.load(STORED, None, [event])
     assert view.log.messages[part.message_id].parts[part.id] == newer
+
+
+async def test_what_another_terminal_asks_in_a_session_is_asked_here_too() -> None:
+    client = StoredClient()
+    asked = {"id": "per_1", "sessionID": client.main, "permission": "bash", "patterns": ["ls"], "metadata": {}}
+    client.answers |= {PERMISSION_LIST.id: [{**asked, "always": []}], QUESTION_LIST.id: [], SESSION_STATUS.id: {}}
+    target = Target(client, PLACE, lambda _session: client, lambda path: FilePartInput(mime="", url=path.as_uri()))
+    view = await OpenSessions(target, lambda _event: None, lambda _words: None).open(client.session())
+    assert not view.is_busy
+    assert list(view.requests) == ["per_1"]

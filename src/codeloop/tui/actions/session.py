@@ -9,6 +9,7 @@ from codeloop.schema.message import AssistantMessage, Session
 from codeloop.schema.operation import ABORT, SESSION_FORK, SESSION_GET, STOP_ALL, SUMMARIZE, NoArguments
 from codeloop.schema.part import TextPart
 from codeloop.tui.actions.dialogs import go_back
+from codeloop.tui.actions.send import send
 from codeloop.tui.ui import Ui
 from codeloop.tui.widgets.prompt.entry import PromptEntry
 
@@ -34,6 +35,18 @@ async def interrupt(ui: Ui, _words: str) -> None:
         await ui.client.call(ABORT, SessionId(session_id=view.session.id))
         unheard = [message for message in waiting if not view.log.turn(message.info.id)]
         await prompt.queue.give_back(unheard, to_editor=not prompt.entry.text)
+
+
+async def take_over(ui: Ui, words: str) -> None:
+    """Stop the session's turn, whichever terminal or server runs it, and go on here with `words`, if there are any."""
+    session = ui.session
+    if not await ui.client.call(ABORT, SessionId(session_id=session.id)):
+        raise UsageProblem("What works on this session could not be stopped from here.")
+    ui.tab.forget_notices()
+    if words:
+        ui.start_task(send(ui, ui.tab, PromptEntry(words), "steer"))
+    else:
+        ui.say("Nobody else works on this session now. Say how to go on.", "success")
 
 
 async def stop_all(ui: Ui, _words: str) -> None:

@@ -118,9 +118,8 @@ class OpenSessions:
         for child in await client.call(SESSION_CHILDREN, named):
             view.learn(child)
         view.todos = await client.call(SESSION_TODO, named)
-        if view.is_busy:  # questions of a killed process are dropped
-            view.add_requests(await client.call(PERMISSION_LIST, NoArguments()))
-            view.add_requests(await client.call(QUESTION_LIST, NoArguments()))
+        view.add_requests(await client.call(PERMISSION_LIST, NoArguments()))  # of other terminals, too
+        view.add_requests(await client.call(QUESTION_LIST, NoArguments()))
         self.changed.add(view.session.id)
 
     async def _page(self, view: SessionView, cursor: str | None) -> None:

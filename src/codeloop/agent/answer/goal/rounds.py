@@ -21,7 +21,7 @@ from codeloop.kit.terminal_text import one_line
 from codeloop.schema.api.goal import Goal, GoalCheck, GoalEnd
 from codeloop.schema.bounds.session import GOAL_CHECKS, GOAL_ROUNDS, GOAL_STUCK
 from codeloop.schema.live_events import Toast, ToastShown
-from codeloop.schema.message import AssistantMessage
+from codeloop.schema.message import AssistantMessage, describe_move
 from codeloop.schema.part import PatchPart, ToolPart, ToolStateCompleted
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Entry
@@ -114,6 +114,9 @@ class GoalRounds:
 
     async def end_round(self, engine: Engine, session_id: str, stop: Stop) -> Stop | None:
         """Run the checks after the model stopped; return how the turn ends. None: it continues."""
+        if moved := describe_move(engine.store.context_view(session_id).session):
+            self._finish("not_done", moved)
+            return Stop("moved", moved)
         self._rounds += 1
         await _end_background(engine, session_id)
         self._last = await self._look(engine, session_id)

@@ -17,7 +17,7 @@ from codeloop.schema import operation
 from codeloop.schema.api.session_requests import ImportedSession, ImportSession
 from codeloop.schema.errors import MessageError, OperationError
 from codeloop.schema.ids import new_id
-from codeloop.schema.message import Message, Session
+from codeloop.schema.message import MOVED, Message, Session
 from codeloop.schema.part import Part
 from codeloop.schema.permission import PROFILE
 from codeloop.schema.wire import JSON, replace
@@ -78,6 +78,8 @@ def _session(project: Project, info: Any, notes: list[str]) -> Session:
     if session.parent_id is not None and project.store.find_session(session.parent_id) is None:
         notes.append("It was a subagent's session; the one it belongs to is not here.")
         session = replace(session, parent_id=None)
+    if MOVED in (session.metadata or {}):  # it goes on here
+        session = replace(session, metadata={n: v for n, v in (session.metadata or {}).items() if n != MOVED} or None)
     directory = Path(session.directory)
     if not directory.is_absolute() or not directory.is_relative_to(place.root) or ".." in directory.parts:
         directory = place.directory

@@ -159,9 +159,8 @@ async def summarize(project: Project, args: Summarize) -> bool:
 
 @handles(operation.ABORT)
 async def abort(project: Project, args: SessionId) -> bool:
-    """Stop a session's turn, if one runs."""
-    await project.runs.abort(args.session_id)
-    return True
+    """Stop a session's turn, if one runs; return whether none runs any more."""
+    return await project.runs.abort_anywhere(args.session_id)
 
 
 def agent_of(project: Project, session: Session, named: str | None) -> Agent:

@@ -19,7 +19,7 @@ from codeloop.schema.errors import OperationError
 from codeloop.schema.event import session_created, session_deleted
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.live_events import Status
-from codeloop.schema.message import NO_TOKENS, ModelRef, Session, SessionTime, Todo
+from codeloop.schema.message import MOVED, NO_TOKENS, ModelRef, Session, SessionTime, Todo
 from codeloop.schema.operation import NoArguments
 from codeloop.schema.permission import PROFILE
 from codeloop.schema.wire import JSON, replace
@@ -129,12 +129,17 @@ async def update(project: Project, args: UpdateSession) -> Session:
 
 
 def _metadata(session: Session, given: JSON | None) -> JSON:
-    """Return the field to replace: what a client sent, with the profile and the ceilings that it may not know of."""
+    """Return the field to replace: what a client sent, with what it may not know of.
+
+    That is the profile, the ceilings, and where the session was moved (null forgets that).
+    """
     if given is None:
         return {}
     own = session.metadata or {}
-    profile = {PROFILE: own[PROFILE]} if PROFILE in own else {}
-    return {"metadata": with_ceilings({**profile, **given}, read_ceilings(session))}
+    kept = {name: own[name] for name in (PROFILE, MOVED) if name in own} | given
+    if kept.get(MOVED, ...) is None:
+        del kept[MOVED]
+    return {"metadata": with_ceilings(kept, read_ceilings(session))}
 
 
 @handles(operation.SESSION_CHILDREN)

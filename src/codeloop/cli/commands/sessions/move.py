@@ -3,6 +3,7 @@
 import asyncio
 import os
 import tempfile
+import time
 import zipfile
 from pathlib import Path
 
@@ -17,15 +18,17 @@ from codeloop.client.client import Client
 from codeloop.client.local import LocalClient
 from codeloop.config.paths import find_paths
 from codeloop.config.project_root import find_project_root
+from codeloop.kit import fault_injection
 from codeloop.kit.terminal_text import inert, one_line
 from codeloop.schema.api.session_reports import SessionOverviewQuery
-from codeloop.schema.api.session_requests import ArchiveTime, ImportSession, UpdateSession
+from codeloop.schema.api.session_requests import ArchiveTime, ImportSession, SessionId, UpdateSession
 from codeloop.schema.api.worktrees import CreateWorktree
+from codeloop.schema.bounds.session import MOVE_STEP, STOP_LOOK
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.ids import now_ms
 from codeloop.schema.limits import IMPORT_BYTES
-from codeloop.schema.message import Session
-from codeloop.schema.operation import SESSION_IMPORT, SESSION_OVERVIEW, SESSION_UPDATE
+from codeloop.schema.message import MOVED, Session, describe_move
+from codeloop.schema.operation import ABORT, SESSION_IMPORT, SESSION_OVERVIEW, SESSION_UPDATE
 from codeloop.schema.server_operation import WORKTREE_CREATE
 from codeloop.schema.wire import JSON
 from codeloop.workspace.git.bundle import PackedWork, pack_work, take_bundle, unpack_files
@@ -36,10 +39,18 @@ WORK, SESSION, BUNDLE = "work.json", "session.json", "work.bundle"
 
 
 def pack(name: str | None, output: Path) -> None:
-    """Write a session and its files to a file, and archive it here. Raises CodeloopError."""
+    """Write a session and its files to a file; from then on it doesn't go on here. Raises CodeloopError."""
     file = output.absolute()
-    found = with_session(name, lambda client, session: _pack(client, session, file))
-    click.echo(f"Wrote {inert(str(output))}, and archived {found.id} here. There: codeloop session move --import FILE")
+    found, was_running = with_session(name, lambda client, session: _pack(client, session, file))
+    stopped = "Stopped its turn. " if was_running else ""
+    click.echo(f"{stopped}Wrote {inert(str(output))}; {found.id} doesn't go on here any more.")
+    click.echo("Go on in a clone of the repository: codeloop session move --import FILE")
+
+
+def cancel_move(name: str | None) -> None:
+    """Let a session that was moved go on here. Raises CodeloopError."""
+    found = with_session(name, _cancel)
+    click.echo(f"{found.id} goes on here. Don't import its file anywhere: it would go on twice.")
 
 
 def take_over(source: Path) -> None:
@@ -47,25 +58,92 @@ def take_over(source: Path) -> None:
     asyncio.run(_take_over(source.absolute()))
 
 
-async def _pack(client: Client, session: Session, output: Path) -> Session:
-    rows = await client.call(SESSION_OVERVIEW, SessionOverviewQuery())
-    if any(row.id == session.id and row.state in {"running", "waits"} for row in rows):
-        raise UsageProblem(f"A turn runs in {session.id}. Stop it first, so that nothing changes meanwhile.")
+async def _pack(client: Client, session: Session, output: Path) -> tuple[Session, bool]:
+    """Write the file; return the session, and whether a turn of it was stopped.
+
+    It is stored that the session is moved before anything is written, and the file gets its name at the end. So
+    whenever this is cut off the session goes on in no place, until it is moved again or `--cancel` is given.
+    """
     place = find_project_root(Path(session.directory), find_paths(os.environ), os.environ)
     if place.vcs is None:
         raise UsageProblem(f"{session.directory} is in no git repository: use `codeloop export`, and copy the files.")
+    if session.parent_id is not None:
+        raise UsageProblem(
+            f"{session.id} is a subagent's session. Move the one that it belongs to, {session.parent_id}."
+        )
+    was_moved = bool(describe_move(session))
+    moved = {"to": str(output), "at": now_ms()}
+    session = await _update(client, session, moved)
+    try:
+        await fault_injection.reach("move.stored")
+        was_running = await _wait_until_idle(client, session)
+        await fault_injection.reach("move.stopped")
+        await _write(client, session, Git(place.root, os.environ), output)
+    except CodeloopError:
+        if not was_moved:  # the file of an earlier move may have been imported
+            await _update(client, session, None)
+        raise
+    archived = UpdateSession(session_id=session.id, time=ArchiveTime(archived=now_ms()))
+    return await client.call(SESSION_UPDATE, archived), was_running
+
+
+async def _cancel(client: Client, session: Session) -> Session:
+    if not describe_move(session):
+        raise UsageProblem(f"{session.id} was not moved.")
+    session = await _update(client, session, None)
+    return await client.call(SESSION_UPDATE, UpdateSession(session_id=session.id, time=ArchiveTime(archived=None)))
+
+
+async def _update(client: Client, session: Session, moved: JSON | None) -> Session:
+    """Store where a session is moved to; None: nowhere."""
+    metadata = {**(session.metadata or {}), MOVED: moved}
+    return await client.call(SESSION_UPDATE, UpdateSession(session_id=session.id, metadata=metadata))
+
+
+async def _wait_until_idle(client: Client, session: Session) -> bool:
+    """Wait until no turn of a session runs; one whose step waits for the user, or takes long, is stopped there.
+
+    Return whether one ran. Raises UsageProblem when it can't be stopped.
+    """
+    deadline, was_running = time.monotonic() + MOVE_STEP.seconds, False
+    while state := await _find_activity(client, session):
+        if not was_running:
+            click.echo("codeloop: A turn runs; it is stopped after its step.", err=True)
+        was_running = True
+        if (state == "waits" or time.monotonic() > deadline) and not await client.call(
+            ABORT, SessionId(session_id=session.id)
+        ):
+            raise UsageProblem(f"The turn of {session.id} can't be stopped from here. Stop it, then move the session.")
+        await asyncio.sleep(STOP_LOOK.seconds)
+    return was_running
+
+
+async def _find_activity(client: Client, session: Session) -> str:
+    """Return how a session is worked on: `running`, `waits` (for the user), or "": not at all."""
+    rows = await client.call(SESSION_OVERVIEW, SessionOverviewQuery())
+    return next((row.state for row in rows if row.id == session.id and row.state in {"running", "waits"}), "")
+
+
+async def _write(client: Client, session: Session, git: Git, output: Path) -> None:
+    """Write the file of a session, complete or not at all. Raises CodeloopError."""
     with tempfile.TemporaryDirectory(prefix="codeloop-move-") as folder:
         bundle = Path(folder, BUNDLE)
-        work = await pack_work(Git(place.root, os.environ), bundle)
+        work = await pack_work(git, bundle)
+        document = await export_json(client, session)
+        unfinished = output.with_name(f"{output.name}.part")
         try:
-            with zipfile.ZipFile(output, "w", zipfile.ZIP_DEFLATED) as archive:
+            with zipfile.ZipFile(unfinished, "w", zipfile.ZIP_DEFLATED) as archive:
                 archive.writestr(WORK, msgspec.json.encode(work))
-                archive.writestr(SESSION, await export_json(client, session))
+                archive.writestr(SESSION, document)
                 archive.write(bundle, BUNDLE, zipfile.ZIP_STORED)
+            with unfinished.open("rb") as written:
+                os.fsync(written.fileno())
+            await fault_injection.reach("move.written")
+            unfinished.replace(output)
         except OSError as error:
-            raise CodeloopError(f"{output} can't be written: {error.strerror}. The session is as it was.") from error
-    archived = UpdateSession(session_id=session.id, time=ArchiveTime(archived=now_ms()))
-    return await client.call(SESSION_UPDATE, archived)
+            unfinished.unlink(missing_ok=True)
+            raise CodeloopError(f"{output} can't be written: {error.strerror}. The session goes on here.") from error
+    await fault_injection.reach("move.named")
 
 
 async def _take_over(source: Path) -> None:
@@ -77,13 +155,15 @@ async def _take_over(source: Path) -> None:
             place = project.settings.place
             if place.vcs is None:
                 raise UsageProblem(f"{place.root} is in no git repository. Go to a clone of the one it comes from.")
+            _check_new(project.store.find_session(str(_info_of(document).get("id"))))
             git = Git(place.root, project.workspace.environment)
             await take_bundle(git, bundle, work)
-            name = one_line(str(document.get("info", {}).get("slug") or "moved"), 40)
+            name = one_line(str(_info_of(document).get("slug") or "moved"), 40)
             tree = await LocalClient(project).call(WORKTREE_CREATE, CreateWorktree(name=name, base=work.head))
             await unpack_files(Git(Path(tree.directory), git.environment), work)
         finally:
             await project.close()
+    await fault_injection.reach("move.unpacked")
     there = await open_project(Startup(directory=Path(tree.directory)))
     try:
         given = ImportSession(info=document.get("info"), messages=document.get("messages"))
@@ -93,7 +173,25 @@ async def _take_over(source: Path) -> None:
     for note in (*tree.notes, *done.notes):
         click.echo(f"codeloop: {inert(note)}", err=True)
     click.echo(f"Took over {done.session.id}, in {inert(tree.directory)}")
-    click.echo(f"Go on with: codeloop --worktree {tree.name} --session {done.session.id}")
+    words = " continue" if _is_unfinished(document) else ""
+    click.echo(f"Go on with: codeloop --worktree {tree.name} --session {done.session.id}{words}")
+
+
+def _check_new(known: Session | None) -> None:
+    """Raise UsageProblem when a session goes on here already; one that was moved away may come back, as a copy."""
+    if known is not None and not describe_move(known):
+        raise UsageProblem(f"{known.id} is here already, in {known.directory}. Go on there: --session {known.id}")
+
+
+def _info_of(document: JSON) -> JSON:
+    info = document.get("info")
+    return msgspec.convert(info, JSON) if isinstance(info, dict) else {}
+
+
+def _is_unfinished(document: JSON) -> bool:
+    """Return whether the turn was stopped before the model had answered."""
+    messages = msgspec.convert(document.get("messages"), list[JSON])
+    return bool(messages) and _info_of(messages[-1]).get("finish") != "stop"
 
 
 def _read_archive(source: Path, bundle: Path) -> tuple[PackedWork, JSON]:

@@ -384,13 +384,17 @@ def _is_sure(sessions: list[Session]) -> bool:
 @NAME
 @click.option("-o", "--output", type=FILE, help="Write the session and its files to FILE, and archive it here.")
 @click.option("-i", "--import", "source", type=FILE, help="Take the session of FILE over, into a new work tree.")
-def move(name: str | None, output: Path | None, source: Path | None) -> None:
-    """Move a session to another machine, with its files: commits that no remote has, uncommitted and untracked ones."""
-    if (output is None) == (source is None):
+@click.option("--cancel", is_flag=True, help="Let a session that was moved go on here after all.")
+def move(name: str | None, output: Path | None, source: Path | None, *, cancel: bool) -> None:
+    """Move a session to another machine, with its files: commits that no remote has, uncommitted and untracked ones.
+
+    A turn that runs is stopped after its step. From then on the session goes on only where FILE is imported.
+    """
+    if (output is not None) + (source is not None) + cancel != 1:
         raise click.UsageError("Give --output FILE here, or --import FILE in a clone of the repository there.")
-    from codeloop.cli.commands.sessions.move import pack, take_over
+    from codeloop.cli.commands.sessions import move as moving
 
     if source is not None:
-        take_over(source)
-    elif output is not None:
-        pack(name, output)
+        moving.take_over(source)
+    else:
+        moving.pack(name, output) if output is not None else moving.cancel_move(name)

@@ -1,29 +1,37 @@
-"""`codeloop stop --all`: stops everything that is worked on."""
+"""`codeloop stop`: stops a session that is worked on, or all of them."""
 
 import sys
 
 import click
 
-from codeloop.cli.options import JSON
+from codeloop.cli.options import JSON, make_completion
 from codeloop.cli.output.style import print_json
+from codeloop.cli.target.selection import with_session
 from codeloop.cli.target.target import with_client
+from codeloop.client.client import Client
 from codeloop.kit.terminal_text import one_line
-from codeloop.schema.operation import STOP_ALL, NoArguments
+from codeloop.schema.api.session_reports import SessionOverviewQuery, StoppedSession, StoppedSessions
+from codeloop.schema.api.session_requests import SessionId
+from codeloop.schema.message import Session
+from codeloop.schema.operation import ABORT, SESSION_OVERVIEW, STOP_ALL, NoArguments
 
 WIDTH = 60
 """Characters of a title."""
 
 
 @click.command()
-@click.option("--all", "everything", is_flag=True, required=True, help="Stop the turns of all projects.")
+@click.argument("name", required=False, shell_complete=make_completion("session"))
+@click.option("--all", "everything", is_flag=True, help="Stop the turns of all projects.")
 @JSON
-def stop(*, everything: bool, as_json: bool) -> None:
-    """Stop what your servers, terminals and runs on this machine work on, of every project.
+def stop(name: str | None, *, everything: bool, as_json: bool) -> None:
+    """Stop the turn of a session, or all that your servers, terminals and runs on this machine work on.
 
-    What was done is kept, and each session can be resumed. Exit code 1: something did not stop.
+    NAME: see `codeloop session --help`. What was done is kept, and each session can be resumed. Exit code 1: something
+    did not stop.
     """
-    del everything
-    found = with_client(lambda client: client.call(STOP_ALL, NoArguments()))
+    if (name is None) != everything:
+        raise click.UsageError("Give a session, or --all.")
+    found = with_client(_stop_all) if name is None else with_session(name, _stop)
     if as_json:
         print_json(found)
     else:
@@ -34,3 +42,16 @@ def stop(*, everything: bool, as_json: bool) -> None:
             click.echo("Nothing was running.", err=True)
     if found.left:
         sys.exit(1)
+
+
+async def _stop_all(client: Client) -> StoppedSessions:
+    return await client.call(STOP_ALL, NoArguments())
+
+
+async def _stop(client: Client, session: Session) -> StoppedSessions:
+    """Stop one session, in whichever process it runs."""
+    rows = await client.call(SESSION_OVERVIEW, SessionOverviewQuery())
+    was_running = any(row.id == session.id and row.state in {"running", "waits"} for row in rows)
+    is_idle = await client.call(ABORT, SessionId(session_id=session.id))
+    row = [StoppedSession(id=session.id, title=session.title, directory=session.directory)]
+    return StoppedSessions(stopped=row if is_idle and was_running else [], left=[] if is_idle else row)
