@@ -194,7 +194,7 @@ class _LaterCalls:
             self._moves += 1
         is_fixed = _MOVES_FIRST.match(command) or str(given.get("workdir") or "").startswith("/")
         place = -1 if is_fixed else self._moves
-        return self._is_again((cwd, "bash", command, given.get("workdir"), place))
+        return self._is_again((cwd, "bash", command, given.get("workdir"), place, bool(given.get("unchanged"))))
 
     def _is_again(self, call: tuple[object, ...]) -> bool:
         if call in self._made:

@@ -64,6 +64,8 @@ def list_checks(parts: Iterable[Part]) -> list[CheckRun]:
         command = str(part.state.input.get("command"))
         if part.tool in _EDITS and not str(part.state.input.get("filePath")).lower().endswith(_PROSE):
             found = [replace(each, after_last_edit=False) for each in found]
+        elif part.tool == "bash" and part.state.input.get("unchanged"):
+            continue  # it says nothing about the files as they are
         elif part.tool == "bash" and "id" not in part.state.metadata and (is_check(command) or is_own_check(part)):
             code = part.state.metadata.get("exit")
             is_hidden = code == 0 and re.search(r"[|;\n]", command) and _FAILURE.search(part.state.output)

@@ -48,7 +48,8 @@ class ShellCommand(Struct, frozen=True):
     """One command. `directory`: where to run this one only; None: the session's own. `timeout`: seconds.
 
     `policy`: that of the sandbox to run it in; None: it runs as any program of the user's. `has_grants`: the sandbox
-    opens more for it than for others, so what those exported must not steer it.
+    opens more for it than for others, so what those exported must not steer it. `is_apart`: it leaves no directory
+    and no variables to the next one.
     """
 
     text: str
@@ -56,6 +57,7 @@ class ShellCommand(Struct, frozen=True):
     directory: Path | None = None
     policy: SandboxPolicy | None = None
     has_grants: bool = False
+    is_apart: bool = False
 
 
 class CommandResult(Struct, frozen=True):
@@ -265,7 +267,7 @@ class Shells:
         return found
 
     def _carry(self, context: ShellContext, command: ShellCommand, left: ShellState | None) -> None:
-        if left is None or left.variables is None:
+        if left is None or left.variables is None or command.is_apart:
             return
         before = self._states.get(context.session, ShellState(context.directory))
         directory = left.directory if command.directory is None else self.directory(context)

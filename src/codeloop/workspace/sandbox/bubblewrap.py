@@ -55,13 +55,14 @@ def wrap(program: Sequence[str], policy: SandboxPolicy, own: OwnFolders) -> list
     emptied = [path for path in emptied if not is_below(str(Path(path).parent), emptied)]
     for path in sorted((*emptied, *filter(None, (str(policy.home or ""),)))):
         command += ("--tmpfs", path) if path in emptied else ("--bind", f"{own.private}/{HOME}", path)
+    replica = {} if policy.replica is None else {writable[0]: str(policy.replica)}
     opened = dict.fromkeys(visible, "--ro-bind") | dict.fromkeys((*writable, *layered), "--bind")
     for path in sorted(opened):
         _make_point(Path(path), policy, own)
         if path in layered:  # two sandboxes can't have one layer, so it is a folder that stands for the cache
             command += ("--bind", str(make_cache(own.private, path)), path)
-        elif path in writable or is_below(path, (*REPLACED, *replaced)):
-            command += _at(opened[path], path)
+        elif path in writable or is_below(path, (*REPLACED, *replaced, *replica)):
+            command += (opened[path], replica.get(path, path), path)
     for path, target in policy.links:
         command += _link(path, target, policy, own)
     for path in emptied:

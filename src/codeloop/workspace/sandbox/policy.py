@@ -42,6 +42,8 @@ class SandboxPolicy(Struct, frozen=True):
     `network`: of the machine, none, or by host through the proxy.
     `foreign`: what other work trees of the repository have in its git directory: read-only where mounts can say so, and
     never put back, since they are changed at any time.
+    `replica`: a folder that is mounted in place of the project's root, where mounts can be had. What is visible below
+    the root is mounted into it, and changes of that are kept apart, too.
     """
 
     writable: tuple[Path, ...]
@@ -59,6 +61,7 @@ class SandboxPolicy(Struct, frozen=True):
     private: Path | None = None
     holds_home: bool = False
     foreign: tuple[Path, ...] = ()
+    replica: Path | None = None
 
     @property
     def has_secrets(self) -> bool:

@@ -174,6 +174,14 @@ class Sandboxes:
                 await each.forker.end()
         return found
 
+    async def leave(self, policy: SandboxPolicy) -> None:
+        """End the sandbox of a policy that no further command will run under."""
+        async with self._entering:
+            for each in [one for one in self._open if one.policy == policy]:
+                self._open.remove(each)
+                await self._forget_hosts(each.forker)
+                await each.forker.end()
+
     def resolve_inside(self, sandbox: Sandbox, path: Path) -> Path | None:
         """Resolve a path as commands in a sandbox see it; None for what is in their private temporary folder.
 
@@ -300,6 +308,7 @@ class Sandboxes:
             rows += [f"{name} {path}" for path in getattr(policy, name)]
         rows += [f"protected {path}" for path in policy.foreign]
         rows += [row for path, target in policy.links for row in (f"link {path}", f"target {target}")]
+        rows += [f"replica {policy.replica}"] if policy.replica is not None else []
         if private is not None:
             rows += [f"private {private.path}", *(f"layered {layer_name(path)} {path}" for path in policy.layered)]
         if backend == "bubblewrap":

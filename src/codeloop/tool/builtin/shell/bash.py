@@ -62,6 +62,7 @@ class BashParams(Wire, rename=None):
     description: Annotated[str, Meta(description="5 to 10 words")] | None = None
     run_in_background: Annotated[bool, Meta(description="return an id at once")] = False
     reset: Annotated[bool, Meta(description="forget cd and exports")] = False
+    unchanged: bool = False
     outside: (
         Annotated[str, Meta(description="why not in the sandbox; keys (git push, ssh, publish) are outside")] | None
     ) = None
@@ -82,7 +83,7 @@ async def bash(params: BashParams, ctx: ToolContext) -> ToolResult:
     leaves = sandbox is not None and bool(params.outside)
     sandbox = None if leaves else sandbox
     line = await _ask(params, workdir or stands, ctx, place, sandbox, leaves=leaves)
-    grants = line.grants(ctx.workspace) if sandbox is not None else NOTHING
+    grants = line.grants(ctx.workspace) if sandbox is not None and not params.unchanged else NOTHING
     limits = deny_paths(ctx.workspace, ctx.session, grants)
     policy = sandbox.policy if sandbox is not None else None
     if policy is not None and (limits != before or time.monotonic() - looked > _SAME):
@@ -103,7 +104,12 @@ async def bash(params: BashParams, ctx: ToolContext) -> ToolResult:
     try:
         if params.run_in_background:
             return await _start(params, place, command, ctx)
-        outcome = await shells.run(place, command, show)
+        if params.unchanged:
+            from codeloop.tool.builtin.shell.last_commit import run_unchanged
+
+            outcome = await run_unchanged(ctx, place, command, sandbox, show)
+        else:
+            outcome = await shells.run(place, command, show)
     except asyncio.CancelledError:
         output, told = append_notes(latest, ["The command was aborted; all its processes were ended."])
         ctx.report(metadata=_metadata(params, output) | told)
@@ -138,6 +144,9 @@ def _check(params: BashParams) -> None:
         raise ToolFailure(
             "The command contains a NUL character, which no shell can take.", advice="Write it as \\0 for printf."
         )
+    if params.unchanged and (params.outside or params.run_in_background):
+        text = "unchanged: true runs in the sandbox, to its end: it goes with neither outside nor run_in_background."
+        raise ToolFailure(text, advice="Leave one out.")
 
 
 async def _sandbox(ctx: ToolContext, limits: SandboxGrants) -> Sandbox | None:

@@ -40,7 +40,7 @@ def _layer(path: str, folder: str) -> None:
         for each in (upper, work, own):
             os.makedirs(each, mode=0o700, exist_ok=True)
         try:
-            _join(path, cache, upper, work)
+            join_layer(path, cache, upper, work)
         except OSError:
             _mount(own, path, "", _BIND, "")
         _prove(path, cache)
@@ -48,7 +48,7 @@ def _layer(path: str, folder: str) -> None:
         os.close(cache)
 
 
-def _join(path: str, cache: int, upper: str, work: str) -> None:
+def join_layer(path: str, cache: int, upper: str, work: str) -> None:
     """Mount a cache with a layer over it. By descriptors: names may hold what separates the options."""
     opened = [os.open(each, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC) for each in (upper, work)]
     try:

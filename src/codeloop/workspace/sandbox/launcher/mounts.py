@@ -6,6 +6,8 @@ import errno
 import os
 import stat
 
+from codeloop.workspace.sandbox.launcher.ignored import Ignored
+from codeloop.workspace.sandbox.launcher.layers import join_layer
 from codeloop.workspace.sandbox.launcher.libc import call, read_text, unescape, write_text
 from codeloop.workspace.sandbox.launcher.mount_points import make_link, open_point
 from codeloop.workspace.sandbox.launcher.plan import Plan
@@ -32,6 +34,8 @@ RUN = ("systemd/resolve", "resolvconf", "NetworkManager", "current-system", "boo
 PROC_READ_ONLY = ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi")
 PROC_HIDDEN = ("kcore", "keys", "timer_list")
 TEMPORARY = tuple(f"/{name}" for name in ("tmp", "var/tmp"))
+LAYERS = ".layers"
+"""What the name of a replica's folder ends with that holds the changes of what is shown in it."""
 REPLACED = (*TEMPORARY, "/dev", "/run", "/proc")
 _OWN_PID_MAX = (6, 14)
 """Since this Linux each PID namespace has its own limit of processes; before, there is one for the machine."""
@@ -49,7 +53,12 @@ def mount_all(plan: Plan) -> None:
     """Mount everything as planned, in a mount and a PID namespace of our own. Raises OSError."""
     _mount("", "/", "", _REC | _PRIVATE)
     caches = [path for _, path in plan.layered]
-    opened = {path: _open(path) for path in sorted({*plan.writable, *caches, *plan.visible})}
+    root = plan.writable[:1] if plan.replica else ()
+    sources = {path: path for path in sorted({*plan.writable, *caches, *plan.visible})} | dict.fromkeys(
+        root, plan.replica
+    )
+    opened = {path: _open(source) for path, source in sources.items()}
+    layers = [_open(f"{plan.replica}{LAYERS}") for _ in root]
     temporary = _open(plan.temporary)
     ours = {plan.home: _open(f"{plan.private}/home")} if plan.home else {}
     empty = _empty()
@@ -65,9 +74,12 @@ def mount_all(plan: Plan) -> None:
     writable |= ours.keys()
     for point in sorted(plan.replaced):
         _replace(point, ours.get(point))
-    _bind_opened(opened, writable, (*REPLACED, *plan.replaced))
+    _bind_opened(opened, writable, (*REPLACED, *plan.replaced, *root))
     for path, target in plan.links:
         make_link(path, target)
+    for fd in layers:
+        borrowed = {path: each for path, each in opened.items() if is_below(path, root) and path not in root}
+        writable |= _layer_borrowed(borrowed, fd)
     _turn_read_only(writable, {*plan.visible, *plan.protected, *plan.replaced} - writable)
     for path in find_pinned(plan.writable, (*plan.protected, *filter(os.path.lexists, plan.hidden))):
         _bind(path, path)
@@ -83,9 +95,24 @@ def mount_all(plan: Plan) -> None:
     for path in (*plan.hidden, *(f"/proc/{name}" for name in PROC_HIDDEN)):
         if os.path.lexists(path):
             _hide(path, empty, {each: fd for each, fd in kept.items() if is_below(each, (path,))})
-    for fd in (*opened.values(), *kept.values(), *empty, *ours.values(), temporary):
+    for fd in (*opened.values(), *kept.values(), *empty, *ours.values(), *layers, temporary):
         os.close(fd)
     os.chdir("/")
+
+
+def _layer_borrowed(borrowed: dict[str, int], layers: int) -> set[str]:
+    """Let folders that are shown in a replica be written, into layers; return those: others are read-only."""
+    layered: set[str] = set()
+    for number, (path, fd) in enumerate(borrowed.items()):
+        if not stat.S_ISDIR(os.fstat(fd).st_mode):
+            continue
+        upper, work = (f"/proc/self/fd/{layers}/{number}.{name}" for name in ("upper", "work"))
+        with Ignored(OSError):  # the kernel or the file system has no overlays
+            os.mkdir(upper, 0o755)
+            os.mkdir(work, 0o700)
+            join_layer(path, fd, upper, work)
+            layered.add(path)
+    return layered
 
 
 def _bind_opened(opened: dict[str, int], writable: Collection[str], replaced: Collection[str]) -> None:

@@ -10,7 +10,7 @@ class Plan:
     `replaced`: folders of which nothing is there but what else is named, `visible`: read-only, and `links`, with where
     they lead. `home`: the one of them that `private` holds a folder for, with the layers of `layered`: their names
     there, and the caches. `temporary`: the folder that stands for `/tmp`. `network`: whether that of the machine may be
-    used; `bounds`: what one command may use.
+    used; `replica`: the folder that is mounted at the first of the writable ones; `bounds`: what one command may use.
     """
 
     kind: str
@@ -25,6 +25,7 @@ class Plan:
     private: str
     temporary: str
     network: bool
+    replica: str
     bounds: Bounds
 
 
@@ -47,6 +48,7 @@ def read_plan(rows: list[str]) -> Plan:
     plan.home = one.get("home", "")
     plan.private = one.get("private", "")
     plan.temporary = one.get("temporary", "")
+    plan.replica = one.get("replica", "")
     plan.network = one.get("network") == "on"
     plan.bounds = Bounds(int(one.get("processes", "0")), int(one.get("memory", "0")))
     return plan

@@ -1,0 +1,199 @@
+"""Runs a command on the project as it was at the last commit: on a copy, which is removed afterwards.
+
+Where the sandbox can mount, the copy stands at the project's own path, with the ignored files that commands need, so
+that packages which are installed from the project are the commit's, too. Nothing is written to the project.
+"""
+
+import asyncio
+import os
+import shutil
+import stat
+import tempfile
+import time
+from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from codeloop.kit.git import git_folder
+from codeloop.schema.bounds.program import COMMIT_FILES, COMMIT_LEFT, COMMIT_SHOWN, COMMIT_SIZE
+from codeloop.schema.wire import replace
+from codeloop.tool.tool import ToolContext, ToolFailure
+from codeloop.workspace.git.planted.layout import git_folders
+from codeloop.workspace.git.repository import Git, GitFailed
+from codeloop.workspace.git.worktrees import run_unfiltered, words_of
+from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, Shells
+from codeloop.workspace.sandbox.launcher.mounts import LAYERS
+from codeloop.workspace.sandbox.policy import SandboxPolicy
+from codeloop.workspace.sandbox.process_launcher import to_the_end
+from codeloop.workspace.sandbox.sandbox import Sandbox
+
+_SUBMODULE = "160000"
+_ROW = 400
+"""Bytes of one row of git's lists, at most on average."""
+_DEPENDENCIES = frozenset({".venv", "venv", "node_modules"})
+"""Folders that are shown although nothing ignores them."""
+_OUTPUTS = frozenset({
+    "__pycache__", "target", "htmlcov", "coverage", ".coverage", ".nyc_output", ".tox", ".nox", ".gradle",
+    ".hypothesis", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".codeloop", ".opencode",
+})  # fmt: skip
+"""Ignored entries that are not shown: they are made of the changed files, or they are ours."""
+_OUTPUT_ENDS = (".pyc", ".pyo", ".log", ".o", ".class", ".tmp", ".swp")
+
+
+class _Commit(NamedTuple):
+    """A commit's short name, and how many submodules, files and bytes it has."""
+
+    name: str
+    submodules: int
+    files: int
+    size: int
+
+
+async def run_unchanged(
+    ctx: ToolContext, context: ShellContext, command: ShellCommand, sandbox: Sandbox | None, show: Callable[[str], None]
+) -> CommandResult:
+    """Run a command on a copy of the last commit, and remove the copy. `sandbox`: that of the session's commands.
+
+    Raises ToolFailure where there is no such commit, or it can't be copied; OSError as `Shells.run`.
+    """
+    root, shells = Path(os.path.realpath(ctx.workspace.root)), ctx.workspace.shared(Shells)
+    git = Git(root, ctx.workspace.environment)
+    top = ctx.workspace.scratch.with_name(f"{ctx.workspace.scratch.name}.commit")
+    policy = command.policy
+    try:
+        commit = await _look_at(git)
+        copy = await asyncio.to_thread(_make_folder, top)
+        try:
+            await _fill(git, copy)
+            borrowed = await _list_borrowed(git, policy.hidden if policy is not None else ())
+            is_mounted = sandbox is not None and sandbox.replaces_temporary
+            if policy is not None:
+                await asyncio.to_thread(
+                    _remove, [copy / each.relative_to(root) for each in policy.hidden if root in each.parents]
+                )
+                policy = _set_replica(policy, copy, borrowed, is_mounted=is_mounted)
+            if not is_mounted:
+                _link(root, copy, borrowed)
+            inside = root if is_mounted else copy
+            directory = _find_directory(command.directory or shells.directory(context), root, copy, inside)
+            apart = replace(command, policy=policy, directory=directory, is_apart=True)
+            outcome = await shells.run(context, apart, show)
+        finally:
+            await to_the_end(_clean(shells, policy, copy))
+    except GitFailed as error:
+        raise ToolFailure(str(error)) from error
+    where = f"It ran on the last commit, {commit.name}, without the changes since."
+    if not is_mounted:
+        where += f" The copy was in {copy}: what is installed from the project's own folder was that with the changes."
+    return replace(outcome, notes=(where, *outcome.notes))
+
+
+async def _look_at(git: Git) -> _Commit:
+    """Return the last commit. Raises ToolFailure when there is none that can be copied, GitFailed."""
+    if git_folder(git.root) is None:
+        raise ToolFailure("This project is no git repository, so it has no last commit.", advice="Leave out unchanged.")
+    full = await git.commit("HEAD")
+    if full is None:
+        raise ToolFailure("This repository has no commit yet.", advice="Leave out unchanged.")
+    printed = await git.ask("ls-tree", "-r", "-l", "-z", full, cap=COMMIT_FILES.value * _ROW)
+    rows = [row.partition("\t")[0].split() for row in printed.data.decode("utf-8", "replace").split("\0") if row]
+    sizes = [int(row[3]) for row in rows if len(row) > 3 and row[3].isdecimal()]
+    found = _Commit(full[:10], sum(row[0] == _SUBMODULE for row in rows), len(rows), sum(sizes))
+    if found.submodules:
+        text = "The last commit has submodules, and a copy would lack their files."
+        raise ToolFailure(text, advice="Leave out unchanged; read old files with `git show HEAD:path`.")
+    if not printed.whole or found.files > COMMIT_FILES.value or found.size > COMMIT_SIZE.value:
+        most = f"{COMMIT_FILES.value:,} files and {COMMIT_SIZE.value // 10**6:,} MB"
+        raise ToolFailure(f"The last commit is too large to be copied: at most {most}.", advice="Leave out unchanged.")
+    return found
+
+
+def _make_folder(top: Path) -> Path:
+    """Make the folder of a copy; remove copies that a killed process left."""
+    top.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for each in top.iterdir():
+        with suppress(OSError):
+            if time.time() - each.lstat().st_mtime > COMMIT_LEFT.seconds:
+                _remove([each])
+    copy = Path(os.path.realpath(tempfile.mkdtemp(dir=top)))
+    Path(f"{copy}{LAYERS}").mkdir(mode=0o700)
+    return copy
+
+
+async def _fill(git: Git, copy: Path) -> None:
+    """Write the files of the last commit to a folder, without the filter programs that the repository configures."""
+    index = Path(f"{copy}.index")
+    printed = await git.ask("read-tree", "HEAD", index=index)
+    if printed.code == 0:
+        printed = await run_unfiltered(git, "checkout-index", "--all", "--quiet", f"--prefix={copy}/", index=index)
+    if printed.code != 0:
+        raise ToolFailure(f"git can't copy the last commit: {words_of(printed)}")
+
+
+async def _list_borrowed(git: Git, hidden: Collection[Path]) -> list[Path]:
+    """Return what is ignored and commands need, such as `node_modules`: folders and files that are in no commit."""
+    words, most = ("ls-files", "--others", "--directory", "-z"), COMMIT_FILES.value * _ROW
+    ignored = await git.ask(*words, "--ignored", "--exclude-standard", cap=most)
+    others = await git.ask(*words, cap=most)
+    names = [name.rstrip("/") for name in os.fsdecode(ignored.data).split("\0") if name]
+    names += [
+        name for each in os.fsdecode(others.data).split("\0") if Path(name := each.rstrip("/")).name in _DEPENDENCIES
+    ]
+    found = [git.root / name for name in dict.fromkeys(names) if _is_needed(Path(name))]
+    plain = [path for path in found if path not in hidden and os.path.realpath(path) == str(path)]
+    return plain[: COMMIT_SHOWN.value]
+
+
+def _is_needed(path: Path) -> bool:
+    return path.name not in _OUTPUTS and not path.name.endswith(_OUTPUT_ENDS)
+
+
+def _set_replica(policy: SandboxPolicy, copy: Path, borrowed: Iterable[Path], *, is_mounted: bool) -> SandboxPolicy:
+    """Return the policy with the copy in place of the project. That is read-only, and so is its git directory."""
+    root = policy.writable[0]
+    git = [Path(os.path.realpath(each)) for each in git_folders(root)]
+    others = [path for path in policy.writable if path not in git and not path.is_relative_to(root)]
+    pointer = [root / ".git"] if os.path.lexists(root / ".git") else []
+    if is_mounted:
+        visible = dict.fromkeys((*policy.visible, *git, *pointer, *borrowed))
+        return replace(policy, writable=(root, *others), visible=tuple(visible), replica=copy)
+    return replace(policy, writable=(copy, *others), visible=tuple(dict.fromkeys((*policy.visible, root, *git))))
+
+
+def _link(root: Path, copy: Path, borrowed: Iterable[Path]) -> None:
+    """Make links in the copy to what it needs of the project."""
+    for path in (*borrowed, *([root / ".git"] if os.path.lexists(root / ".git") else [])):
+        link = copy / path.relative_to(root)
+        with suppress(OSError):
+            link.parent.mkdir(parents=True, exist_ok=True)
+            link.symlink_to(path)
+
+
+def _find_directory(wanted: Path, root: Path, copy: Path, inside: Path) -> Path:
+    """Return where to run: the same folder in the copy; its top where the commit has no such folder."""
+    real = Path(os.path.realpath(wanted))
+    if not real.is_relative_to(root):
+        return wanted
+    below = real.relative_to(root)
+    return inside / below if (copy / below).is_dir() else inside
+
+
+async def _clean(shells: Shells, policy: SandboxPolicy | None, copy: Path) -> None:
+    if policy is not None:
+        await shells.sandboxes.leave(policy)
+    await asyncio.to_thread(_remove, [copy, Path(f"{copy}{LAYERS}"), Path(f"{copy}.index")])
+
+
+def _remove(paths: Iterable[Path]) -> None:
+    """Remove files and folders; also those in folders that a command has made read-only."""
+    for path in paths:
+        if path.is_dir() and not path.is_symlink():
+            for top, names, _ in os.walk(path):
+                for name in names:
+                    with suppress(OSError):
+                        if not Path(top, name).is_symlink():
+                            Path(top, name).chmod(stat.S_IRWXU)
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
