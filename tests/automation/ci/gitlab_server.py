@@ -27,7 +27,7 @@ class GitLabServer(HostServer):
             raise Refused(401, {"message": "401 Unauthorized"})
 
     def routes(self) -> list[tuple[str, str, Handle]]:
-        base = rf"/api/v4/projects/{PROJECT}"
+        base = rf"/api/v4/projects/(?:{PROJECT}|acme%2Fcalc)"
         thread = rf"{base}/(issues|merge_requests)/(\d+)"
         return [
             ("GET", "/api/v4/user", lambda *_: BOT),

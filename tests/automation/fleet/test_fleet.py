@@ -86,6 +86,27 @@ def test_each_job_has_its_effect_exactly_once_whatever_is_killed(tmp_path: Path)
 
 
 @pytest.mark.slow
+def test_an_agent_that_is_killed_in_the_middle_of_its_work_has_failed(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    source = repository(desk)
+    with serving([bash("sleep 60")]) as server:
+        desk.use(server)
+        table = write_table(desk, [{"id": "j", "repository": str(source), "prompt": "wait"}])
+        coordinator = desk.start("fleet", "run", table)
+        attempts = desk.home / "data" / "fleet" / "jobs" / "attempts"
+        while not any(b"step_start" in file.read_bytes() for file in attempts.glob("*/run.jsonl")):
+            assert coordinator.poll() is None
+            time.sleep(0.1)
+        children = subprocess.run(["pgrep", "-P", str(coordinator.pid)], capture_output=True, text=True, check=True)
+        os.killpg(int(children.stdout), signal.SIGKILL)
+        assert coordinator.wait(60) == 1
+        coordinator.communicate()
+    (row,) = status(desk)["rows"]
+    assert (row["state"], row["result"]["exitCode"]) == ("failed", -9)
+    assert row["result"]["message"] == "It ended without a result."
+
+
+@pytest.mark.slow
 def test_a_fleet_stops_in_seconds_and_goes_on_later(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     source = repository(desk)

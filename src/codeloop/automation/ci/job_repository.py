@@ -56,7 +56,7 @@ class JobRepository:
         self._folder = folder
         self._remote = remote
         self._tree = (f"--work-tree={work}", "-C", str(work))
-        self._secret = _credential(remote, credential)
+        self._secret = make_credential(remote, credential)
 
     async def open(self, output: Path) -> None:
         """Make our repository. Raises UsageProblem if the checkout is none, or holds the token of the job.
@@ -222,7 +222,7 @@ def _git_environment() -> dict[str, str]:
     return {**kept, **quiet, "GIT_ATTR_NOSYSTEM": "1", "GIT_SSH_COMMAND": "ssh -o BatchMode=yes"}
 
 
-def _credential(remote: str, credential: str) -> dict[str, str]:
+def make_credential(remote: str, credential: str) -> dict[str, str]:
     """Return the variables that sign one git command in at the remote; its arguments would be shown to everybody."""
     if not credential or not remote.startswith(("https://", "http://")):
         return {}

@@ -43,6 +43,7 @@ class JobAttempt:
         run_git(job.repository, "clone", "--quiet", *base, "--", job.repository, str(tree))
         self._git("checkout", "--quiet", "-B", f"codeloop/{job.id}", *((self._commit,) if self._commit else ()))
         before = self._git("rev-parse", "HEAD").strip()
+        heads = self._git("for-each-ref", "--format=%(symref:lstrip=3)", "refs/remotes/origin/HEAD")
         settings = _read_settings(tree)
         result = self._driver.run(self._task, note_child, is_stopping)
         if _read_settings(tree) != settings:  # git would start what they name
@@ -54,6 +55,7 @@ class JobAttempt:
         if self._git("status", "--porcelain"):
             title = (job.goal or job.prompt).strip().splitlines()[0][:72]
             self._git(*_WHO, "commit", "--quiet", "-m", title)
+        result["start"], result["target"] = before, job.base or heads.strip()  # "": its HEAD is on no branch
         result["commit"] = self._git("rev-parse", "HEAD").strip()
         result["branch"] = f"codeloop/{job.id}"
         diff = self._git("diff", "--no-ext-diff", "--no-textconv", f"{before}..HEAD")

@@ -29,7 +29,8 @@ class Coordinator:
         self._drivers = drivers
         self._tell = tell
         self._ledger = Ledger(folder / "fleet.db")
-        self._is_stopping = False
+        self.is_stopping = False
+        """Whether no more jobs are started, and those that run are ended."""
         self._claims = threading.Lock()
         self._running = 0
         self.lost: dict[str, str] = {}
@@ -52,7 +53,7 @@ class Coordinator:
                 for worker in workers:
                     worker.start()
                 while any(worker.is_alive() for worker in workers):
-                    self._is_stopping = self._is_stopping or self._ledger.is_stopping
+                    self.is_stopping = self.is_stopping or self._ledger.is_stopping
                     time.sleep(FLEET_LOOK.seconds)
         except TimeoutError:
             raise CodeloopError(
@@ -61,7 +62,7 @@ class Coordinator:
 
     def stop(self) -> None:
         """Have every job that runs ended, and start no more; they wait for another time."""
-        self._is_stopping = True
+        self.is_stopping = True
 
     def _recover(self) -> None:
         """End the programs of a coordinator that was killed; what they finished counts, the rest waits again."""
@@ -75,7 +76,7 @@ class Coordinator:
 
     def _work(self, driver: Driver) -> None:
         failures = 0
-        while not self._is_stopping and driver.name not in self.lost:
+        while not self.is_stopping and driver.name not in self.lost:
             with self._claims:
                 row = self._ledger.claim()
                 if row is None and not self._running:
@@ -97,7 +98,7 @@ class Coordinator:
 
     def _rest(self, seconds: float) -> None:
         deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline and not self._is_stopping:
+        while time.monotonic() < deadline and not self.is_stopping:
             time.sleep(FLEET_LOOK.seconds)
 
     def _do(self, row: LedgerRow, driver: Driver) -> str:
@@ -106,7 +107,7 @@ class Coordinator:
         attempt = JobAttempt(self._folder, driver, task)
         try:
             result = attempt.run(
-                lambda child: self._ledger.note_child(row.job.id, row.attempt, child), lambda: self._is_stopping
+                lambda child: self._ledger.note_child(row.job.id, row.attempt, child), lambda: self.is_stopping
             )
             driver.forget(row.job.id)
         except (Stopped, DriverLost) as error:
@@ -117,7 +118,7 @@ class Coordinator:
             result = {"reason": "error", "exitCode": 1, "message": str(error)}
             attempt.discard()
         if result.get("exitCode") == INTERRUPTED:  # by a user, who stops everything
-            self._is_stopping = True
+            self.is_stopping = True
             self._ledger.give_back(row.job.id)
             return ""
         state = "failed" if result.get("exitCode") else "done"

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+from collections.abc import Mapping
 
 from codeloop.automation.git_program import git_command
 from codeloop.kit.processes import with_absolute_path
@@ -9,9 +10,13 @@ from codeloop.schema.bounds.automation import FLEET_GIT
 from codeloop.schema.errors import CodeloopError
 
 
-def run_git(repository: str, *arguments: str) -> str:
-    """Run one command and return what it prints. `repository`: what an error names. Raises CodeloopError."""
-    environment = with_absolute_path({**os.environ, "GIT_TERMINAL_PROMPT": "0", "GIT_LFS_SKIP_SMUDGE": "1"})
+def run_git(repository: str, *arguments: str, more: Mapping[str, str] | None = None) -> str:
+    """Run one command and return what it prints. Raises CodeloopError.
+
+    `repository`: what an error names; `more`: variables beside those of this process.
+    """
+    quiet = {"GIT_TERMINAL_PROMPT": "0", "GIT_LFS_SKIP_SMUDGE": "1"}
+    environment = with_absolute_path({**os.environ, **quiet, **(more or {})})
     try:
         done = subprocess.run(
             git_command(*arguments, path=environment["PATH"]),

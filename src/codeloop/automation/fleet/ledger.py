@@ -23,6 +23,7 @@ _TABLES = (
     owner INTEGER NOT NULL, owner_started TEXT NOT NULL, child INTEGER NOT NULL, child_started TEXT NOT NULL,
     result TEXT NOT NULL, changed REAL NOT NULL)""",
     "CREATE TABLE IF NOT EXISTS fleet (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS pull (branch TEXT PRIMARY KEY, data TEXT NOT NULL)",
 )
 
 
@@ -34,6 +35,23 @@ class LedgerRow(Struct, frozen=True):
     attempt: int
     result: JSON
     changed: float
+
+
+class FleetPull(Struct, frozen=True):
+    """The pull request of a repository: its `branch`, to be merged into `target`, with the changes of `jobs` (ids).
+
+    `commit`: what those changes amount to; "": nothing was pushed yet. `number` and `url`: 0 and "" where the host has
+    branches alone. `problem`: why it isn't there, or is without one of the jobs.
+    """
+
+    repository: str
+    branch: str
+    target: str
+    jobs: tuple[str, ...]
+    commit: str = ""
+    number: int = 0
+    url: str = ""
+    problem: str = ""
 
 
 class Orphan(Struct, frozen=True):
@@ -126,6 +144,18 @@ class Ledger:
         with self._change() as database:
             found = database.execute("SELECT data, state, attempt, result, changed FROM job ORDER BY place, id")
             return [_row(row) for row in found.fetchall()]
+
+    def note_pull(self, pull: FleetPull) -> None:
+        """Store how a pull request stands."""
+        sql = "INSERT INTO pull VALUES (?, ?) ON CONFLICT (branch) DO UPDATE SET data = excluded.data"
+        with self._change() as database:
+            database.execute(sql, (pull.branch, msgspec.json.encode(pull).decode()))
+
+    def list_pulls(self) -> list[FleetPull]:
+        """Return all pull requests, by their branches."""
+        with self._change() as database:
+            found = database.execute("SELECT data FROM pull ORDER BY branch").fetchall()
+        return [msgspec.json.decode(row[0], type=FleetPull) for row in found]
 
     @property
     def identity(self) -> str:

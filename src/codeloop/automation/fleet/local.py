@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 import msgspec
@@ -19,9 +19,12 @@ PROGRAM = (sys.executable, "-P", "-m", "codeloop")
 
 
 class LocalDriver:
-    """See the module."""
+    """See the module. `withheld`: variables of this process that agents don't get."""
 
     name = "here"
+
+    def __init__(self, withheld: Sequence[str] = ()) -> None:
+        self._withheld = frozenset(withheld)
 
     def run(self, task: JobTask, note_child: Callable[[int], None], is_stopping: Callable[[], bool]) -> JSON:
         """See Driver."""
@@ -29,7 +32,7 @@ class LocalDriver:
             child = subprocess.Popen(
                 [*PROGRAM, *task.to_arguments(str(task.tree))],
                 cwd="/",
-                env=with_absolute_path(os.environ),
+                env=with_absolute_path({key: os.environ[key] for key in os.environ if key not in self._withheld}),
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=log,
@@ -47,8 +50,10 @@ class LocalDriver:
             output.seek(0)
             lines = output.read().splitlines()
         try:
-            last: JSON = msgspec.json.decode(lines[-1])
+            last = msgspec.json.decode(lines[-1], type=JSON)
         except (IndexError, msgspec.DecodeError):
+            last = {}
+        if last.get("type") != "result":  # killed: what it had printed by then says nothing of how it ended
             return {"reason": "error", "exitCode": child.returncode or 1, "message": "It ended without a result."}
         return {key: last[key] for key in RESULT_KEYS if key in last}
 

@@ -5,7 +5,9 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
-from codeloop.automation.fleet.ledger import LedgerRow
+import msgspec
+
+from codeloop.automation.fleet.ledger import FleetPull, LedgerRow
 from codeloop.schema.wire import JSON
 
 _STYLE = """
@@ -19,9 +21,13 @@ pre { overflow: auto; padding: .6rem; background: #8881; font-size: 13px; }
 """
 
 
-def describe(folder: Path, row: LedgerRow) -> JSON:
-    """Return a job and its result as programs read them; `work`: where its clone is, once it has ended."""
+def describe(folder: Path, row: LedgerRow, pulls: Sequence[FleetPull] = ()) -> JSON:
+    """Return a job and its result as programs read them.
+
+    `work`: where its clone is, once it has ended. `pull`: the pull request with its changes; None: there is none.
+    """
     final = folder / "jobs" / row.job.id / "work"
+    pull = next((each for each in pulls if row.job.id in each.jobs), None)
     return {
         "id": row.job.id,
         "repository": row.job.repository,
@@ -29,6 +35,7 @@ def describe(folder: Path, row: LedgerRow) -> JSON:
         "attempts": row.attempt,
         "result": row.result,
         "work": str(final) if final.is_dir() else "",
+        "pull": None if pull is None else msgspec.to_builtins(pull),
     }
 
 
@@ -43,12 +50,12 @@ def sum_up(rows: Sequence[LedgerRow]) -> JSON:
     }
 
 
-def render_page(name: str, folder: Path, rows: Sequence[LedgerRow]) -> str:
-    """Return the page: the sums, a row for each job, and below it its answer and its diff."""
+def render_page(name: str, folder: Path, rows: Sequence[LedgerRow], pulls: Sequence[FleetPull]) -> str:
+    """Return the page: the sums, and a row for each job with its cost, answer, diff and pull request."""
     sums = sum_up(rows)
     states = f"{sums['done']} of {sums['jobs']} done, {sums['failed']} failed, {sums['waiting']} waiting"
     head = f"{states} · ${sums['cost']:.4f}"
-    body = "".join(_row(describe(folder, row), row) for row in rows)
+    body = "".join(_row(describe(folder, row, pulls), row) for row in rows)
     title = escape(f"Fleet {name}")
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
@@ -67,5 +74,16 @@ def _row(shown: JSON, row: LedgerRow) -> str:
     return (
         f"<tr><td><b>{escape(row.job.id)}</b><br>{escape(row.job.repository)}<br>{task}</td>"
         f'<td class="{row.state}">{row.state}</td><td>${float(result.get("cost") or 0.0):.4f}</td>'
-        f"<td>{words}<br>{escape(str(shown['work']))}{more}</td></tr>"
+        f"<td>{words}<br>{escape(str(shown['work']))}{_pull(shown['pull'])}{more}</td></tr>"
     )
+
+
+def _pull(pull: JSON | None) -> str:
+    """Return a pull request in HTML: its link, or its branch where the host has no more."""
+    if pull is None:
+        return ""
+    url, name = escape(str(pull["url"])), escape(f"pull request #{pull['number']}")
+    link = f'<a href="{url}">{name}</a>' if url.startswith(("https://", "http://")) else ""
+    branch = f"branch {escape(str(pull['branch']))}" if pull["commit"] else ""
+    problem = f'<span class="failed">{escape(str(pull["problem"]))}</span>' if pull["problem"] else ""
+    return "".join(f"<br>{each}" for each in (link, branch, problem) if each)

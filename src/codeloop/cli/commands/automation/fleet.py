@@ -4,7 +4,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FrameType
 
@@ -14,14 +14,16 @@ import msgspec
 from codeloop.automation.fleet.coordinator import Coordinator, retry_jobs
 from codeloop.automation.fleet.driver import Driver, Stopped
 from codeloop.automation.fleet.jobs import read_jobs
-from codeloop.automation.fleet.ledger import Ledger, LedgerRow
+from codeloop.automation.fleet.ledger import FleetPull, Ledger, LedgerRow
 from codeloop.automation.fleet.local import LocalDriver
 from codeloop.automation.fleet.page import describe, render_page, sum_up
+from codeloop.automation.fleet.repository_host import TOKENS
 from codeloop.automation.fleet.ssh.driver import SshDriver, SshSettings
 from codeloop.cli import options
 from codeloop.cli.options import AGENT, AUTO, FILE, MODEL, PROFILE, TRUST
 from codeloop.cli.output.style import columns, print_json
 from codeloop.config.paths import find_paths
+from codeloop.kit.processes import hide
 from codeloop.kit.small_files import write_atomically
 from codeloop.kit.terminal_text import inert, one_line
 from codeloop.schema.errors import UsageProblem
@@ -47,24 +49,34 @@ def fleet() -> None:
 @click.option("--max-cost", type=click.FloatRange(min=0), metavar="DOLLARS", help="What each job may cost.")
 @click.option("--timeout", type=click.FloatRange(min=1), metavar="SECONDS", help="What each job may take.")
 @click.option("--pods", type=FILE, metavar="FILE", help="Run each job in a pod of Kubernetes, as FILE describes.")
+@click.option("--publish", is_flag=True, help="Open a pull request in each repository at the end.")
 @MODEL
 @AGENT
 @PROFILE
 @AUTO
 @TRUST
 def run(
-    jobs: Path, name: str | None, at_once: int, places: tuple[str, ...], pods: Path | None, **flags: object
+    *,
+    jobs: Path,
+    name: str | None,
+    at_once: int,
+    places: tuple[str, ...],
+    pods: Path | None,
+    publish: bool,
+    **flags: object,
 ) -> None:
     """Do what is left of a table of jobs.
 
     JOBS is JSON, JSON Lines, CSV or YAML. What was done before is not done again.
 
-    Exit codes: 0 all are done, 1 some have failed, 130 stopped.
+    Exit codes: 0 all are done, 1 some (or pull requests) have failed, 130 stopped.
     """
     table = read_jobs(jobs)
+    if publish:
+        hide()  # the tokens are in our environment, which agents could read where there is no sandbox
     if pods is not None and places:
         raise UsageProblem("Jobs run either in the pods of --pods or on the places of --on. Leave one of them out.")
-    drivers = _make_drivers(places or ("here",), flags)
+    drivers = _make_drivers(places or ("here",), flags, TOKENS if publish else ())
     folder = _folder(name or jobs.stem)
     ledger = Ledger(folder / "fleet.db")
     ledger.add(table)
@@ -80,11 +92,12 @@ def run(
     coordinator.work(at_once)
     for reason in coordinator.lost.values():
         click.echo(f"Jobs wait: {reason}", err=True)
+    is_published = not publish or _publish(folder, ledger, lambda: coordinator.is_stopping)
     sums = sum_up(ledger.rows())
     click.echo(
         f"{sums['done']} done, {sums['failed']} failed, {sums['waiting']} waiting · ${sums['cost']:.4f}", err=True
     )
-    sys.exit(130 if sums["waiting"] else 1 if sums["failed"] else 0)
+    sys.exit(130 if sums["waiting"] else 0 if is_published and not sums["failed"] else 1)
 
 
 @fleet.command(hidden=True)
@@ -137,9 +150,11 @@ def status(name: str | None, *, as_json: bool) -> None:
         _show_fleets(as_json=as_json)
         return
     folder = _find(name)
-    rows = Ledger(folder / "fleet.db").rows()
+    ledger = Ledger(folder / "fleet.db")
+    rows = ledger.rows()
     if as_json:
-        print_json({"name": name, **sum_up(rows), "rows": [describe(folder, row) for row in rows]})
+        pulls = ledger.list_pulls()
+        print_json({"name": name, **sum_up(rows), "rows": [describe(folder, row, pulls) for row in rows]})
         return
     shown = [[row.state, row.job.id, one_line(str(row.result.get("message") or ""), WIDTH)] for row in rows]
     click.echo(columns(shown))
@@ -156,18 +171,34 @@ def show(name: str, job: str | None, page: Path | None, *, as_json: bool) -> Non
     The answers and diffs of all, or of one.
     """
     folder = _find(name)
-    rows = [row for row in Ledger(folder / "fleet.db").rows() if job in {None, row.job.id}]
+    ledger = Ledger(folder / "fleet.db")
+    rows, pulls = [row for row in ledger.rows() if job in {None, row.job.id}], ledger.list_pulls()
     if not rows:
         raise UsageProblem(f"There is no job {job} in {name}. `codeloop fleet status {name}` lists them.")
     if page is not None:
-        write_atomically(page, render_page(name, folder, rows).encode())
+        write_atomically(page, render_page(name, folder, rows, pulls).encode())
     elif as_json:
-        print_json([describe(folder, row) for row in rows])
+        print_json([describe(folder, row, pulls) for row in rows])
     else:
         for row in rows:
             result = row.result
-            click.echo(f"{row.job.id}  {row.state}  {describe(folder, row)['work']}")
+            shown = describe(folder, row, pulls)
+            click.echo(f"{row.job.id}  {row.state}  {shown['work']}")
+            if (pull := shown["pull"]) is not None:
+                click.echo(f"{pull['url'] or pull['branch']}  {inert(pull['problem'])}".rstrip())
             click.echo(inert("\n".join(str(result[key]) for key in ("message", "text", "diff") if result.get(key))))
+
+
+@fleet.command("publish")
+@click.argument("name")
+def publish_name(name: str) -> None:
+    """Open a pull request in each repository.
+
+    With what the fleet's done jobs changed there; one that is open is updated.
+    """
+    folder = _find(name)
+    hide()
+    sys.exit(0 if _publish(folder, Ledger(folder / "fleet.db"), lambda: False) else 1)
 
 
 @fleet.command()
@@ -192,8 +223,27 @@ def retry(name: str, jobs: tuple[str, ...]) -> None:
     click.echo(f"{retry_jobs(_find(name), jobs)} to be done again: codeloop fleet run", err=True)
 
 
-def _make_drivers(places: Sequence[str], flags: dict[str, object]) -> list[Driver]:
-    """Return a driver for each place; what is meant for them is taken out of the flags."""
+def _publish(folder: Path, ledger: Ledger, is_stopping: Callable[[], bool]) -> bool:
+    """Open the pull requests, and say what came of each; returns whether all are as they should be."""
+    from codeloop.automation.fleet.publish import publish_fleet
+
+    problems: list[str] = []
+
+    def tell(pull: FleetPull) -> None:
+        if pull.problem:
+            problems.append(pull.problem)
+        state = "problem" if pull.problem else "published"
+        click.echo(f"{state}  {pull.repository}  {pull.url or pull.branch}  {inert(pull.problem)}".rstrip())
+
+    publish_fleet(folder, ledger, os.environ, tell, is_stopping)
+    return not problems
+
+
+def _make_drivers(places: Sequence[str], flags: dict[str, object], withheld: Sequence[str]) -> list[Driver]:
+    """Return a driver for each place; what is meant for them is taken out of the flags.
+
+    `withheld`: variables that agents on this machine don't get.
+    """
     names = msgspec.convert(flags.pop("variables"), tuple[str, ...])
     if missing := [name for name in names if name not in os.environ]:
         raise UsageProblem(f"{missing[0]} is not set. Set it, or leave out `--env {missing[0]}`.")
@@ -203,7 +253,7 @@ def _make_drivers(places: Sequence[str], flags: dict[str, object]) -> list[Drive
     for place in dict.fromkeys(places):
         kind, _, rest = place.partition(":")
         if place == "here":
-            drivers.append(LocalDriver())
+            drivers.append(LocalDriver(withheld))
         elif kind == "ssh":
             drivers.append(SshDriver(rest, settings))
         else:

@@ -1,0 +1,220 @@
+"""Pull requests of a fleet: one for each repository and branch that its jobs start from, with one commit a job.
+
+The branch is made anew each time, and is the same commit each time. So whoever was killed between a push and a pull
+request, or has lost the fleet's table, finds both again. What others have pushed to the branch is never replaced.
+"""
+
+import asyncio
+import hashlib
+import re
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from codeloop.automation.ci.hosts.host import Host
+from codeloop.automation.ci.job_repository import make_credential
+from codeloop.automation.ci.thread_comment import quote_answer
+from codeloop.automation.fleet.git import run_git
+from codeloop.automation.fleet.ledger import FleetPull, Ledger, LedgerRow
+from codeloop.automation.fleet.repository_host import find_repository_host, normalise_address
+from codeloop.kit.small_files import lock
+from codeloop.kit.terminal_text import one_line
+from codeloop.schema.bounds.automation import FLEET_PUBLISH
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.wire import replace
+
+_TRAILER = "Codeloop-Job"
+_TITLE = 70  # characters
+
+Tell = Callable[[FleetPull], object]
+"""Is told of each pull request, from any thread."""
+
+
+class _Change(Struct, frozen=True):
+    """What one job has done: the commits after `start` up to `commit`, in the clone `tree`. `mark`: its trailer."""
+
+    row: LedgerRow
+    tree: Path
+    start: str
+    commit: str
+    mark: str
+
+
+def publish_fleet(
+    folder: Path, ledger: Ledger, environment: Mapping[str, str], tell: Tell, is_stopping: Callable[[], bool]
+) -> None:
+    """Push what the done jobs of the fleet in `folder` have changed, and open or update the pull requests.
+
+    `environment` has the tokens of hosts. Raises CodeloopError: another process does it.
+    """
+    groups = _group_changes(folder, ledger.rows())
+    known = {pull.branch: pull for pull in ledger.list_pulls()}
+
+    def publish(entry: tuple[tuple[str, str, str], list[_Change]]) -> None:
+        if is_stopping():
+            return
+        (branch, _, target), changes = entry
+        wanted = FleetPull(changes[0].row.job.repository, branch, target, tuple(each.row.job.id for each in changes))
+        try:
+            pull = _Publication(folder, wanted, changes, environment).publish(known.get(branch))
+        except (CodeloopError, OSError) as error:
+            pull = replace(known.get(branch, wanted), problem=one_line(str(error), 400))
+        ledger.note_pull(pull)
+        tell(pull)
+
+    try:
+        with lock(folder / "publish.lock", 0), ThreadPoolExecutor(FLEET_PUBLISH.value) as threads:
+            list(threads.map(publish, groups.items()))
+    except TimeoutError:
+        raise CodeloopError("The pull requests of this fleet are being opened by another process.") from None
+
+
+def _group_changes(folder: Path, rows: Sequence[LedgerRow]) -> dict[tuple[str, str, str], list[_Change]]:
+    """Return the changes of done jobs whose clones are here, by branch, repository and the branch to merge into."""
+    groups: dict[tuple[str, str, str], list[_Change]] = {}
+    for row in rows:
+        result, job = row.result, row.job
+        tree = folder / "jobs" / job.id / "work"
+        if row.state != "done" or not result.get("diff") or "target" not in result or not tree.is_dir():
+            continue
+        address, target = normalise_address(job.repository), str(result["target"])
+        place = hashlib.sha256(f"{address}\n{target}".encode()).hexdigest()[:8]
+        task = hashlib.sha256(msgspec.json.encode((job.id, job.prompt, job.goal, job.checks))).hexdigest()[:12]
+        change = _Change(row, tree, str(result["start"]), str(result["commit"]), f"{folder.name}/{job.id} {task}")
+        groups.setdefault((f"codeloop/{folder.name}-{place}", address, target), []).append(change)
+    return groups
+
+
+class _Publication:
+    """The work on one pull request. git works in a repository of its own, which the agents' clones can't configure."""
+
+    def __init__(
+        self, folder: Path, pull: FleetPull, changes: Sequence[_Change], environment: Mapping[str, str]
+    ) -> None:
+        self._folder = folder
+        self._pull = pull
+        self._changes = changes
+        self._host = find_repository_host(pull.repository, pull.target, environment, folder)
+        self._secret = make_credential(pull.repository, self._host.git_credential())
+        self._own = Path()
+
+    def publish(self, known: FleetPull | None) -> FleetPull:
+        """Push, open or update; nothing of it where `known` says that it was done. Raises CodeloopError."""
+        with tempfile.TemporaryDirectory(prefix="pull-", dir=self._folder) as name:
+            self._own = Path(name)
+            run_git(self._pull.repository, "init", "--quiet", "--bare", name)
+            trees = "".join(f"{change.tree}/.git/objects\n" for change in self._changes)
+            (self._own / "objects" / "info" / "alternates").write_text(trees)
+            commit, left_out = self._stack(self._changes[0].start, self._changes)
+            pull = replace(self._pull, commit=commit, problem=_describe_conflict(left_out))
+            if known is not None and known.commit == commit and known.problem == pull.problem:
+                return known
+            self._push(commit)
+        title, text = _describe(self._folder.name, [each for each in self._changes if each not in left_out])
+        opened = asyncio.run(_open(self._host, pull, title, text))
+        return replace(pull, number=opened[0], url=opened[1])
+
+    def _stack(self, tip: str, changes: Sequence[_Change]) -> tuple[str, list[_Change]]:
+        """Put one commit for each change on top of a commit; return the last one, and those that are in conflict."""
+        left_out: list[_Change] = []
+        for change in changes:
+            try:
+                tree = self._merge(tip, change)
+            except CodeloopError:
+                left_out.append(change)
+                continue
+            if tree != self._git("rev-parse", f"{tip}^{{tree}}"):
+                tip = self._commit(tree, tip, change)
+        return tip, left_out
+
+    def _merge(self, tip: str, change: _Change) -> str:
+        """Return the tree of a commit with a change on top. Raises CodeloopError: they are in conflict."""
+        if tip == change.start:
+            return self._git("rev-parse", f"{change.commit}^{{tree}}")
+        # git 2.38 takes no base; it finds `start` as that of a commit which has the tip's files and `start` as parent.
+        mine = self._commit(self._git("rev-parse", f"{tip}^{{tree}}"), change.start, change)
+        return self._git("merge-tree", "--write-tree", mine, change.commit).splitlines()[0]
+
+    def _commit(self, tree: str, parent: str, change: _Change) -> str:
+        """Make a commit; it depends on what is given alone, so it is the same one each time."""
+        author, date = self._host.author, self._git("show", "-s", "--format=%at +0000", change.commit)
+        roles = {f"GIT_{role}_": role for role in ("AUTHOR", "COMMITTER")}
+        who = {
+            f"{role}{key}": value
+            for role in roles
+            for key, value in (("NAME", author.name), ("EMAIL", author.email), ("DATE", date))
+        }
+        message = f"{_make_title(change)}\n\n{_TRAILER}: {change.mark}"
+        return self._git("commit-tree", tree, "-p", parent, "-m", message, more=who)
+
+    def _push(self, commit: str) -> None:
+        """Let the branch of the repository have the changes. Raises CodeloopError: it belongs to somebody else."""
+        remote, ref = self._pull.repository, f"refs/heads/{self._pull.branch}"
+        there = self._git("ls-remote", remote, ref, more=self._secret).partition("\t")[0]
+        if there == commit:
+            return
+        if not there:
+            self._git("push", "--quiet", remote, f"{commit}:{ref}", more=self._secret)
+            return
+        self._git("fetch", "--quiet", "--no-tags", remote, ref, more=self._secret)
+        marks = self._list_marks(there)
+        mine = {change.mark for change in self._changes}
+        if marks <= mine:  # an earlier version of the same
+            lease = f"--force-with-lease={ref}:{there}"
+            self._git("push", "--quiet", lease, remote, f"{commit}:{ref}", more=self._secret)
+            return
+        if not marks & mine:
+            raise CodeloopError(
+                f"The branch {self._pull.branch} of {remote} has commits that are not of this fleet. "
+                "Delete it, or give the fleet another name with --name."
+            )
+        missing = [change for change in self._changes if change.mark not in marks]
+        tip, left_out = self._stack(there, missing)
+        if left_out:
+            raise CodeloopError(f"{self._pull.branch} was changed by others. {_describe_conflict(left_out)}")
+        if tip != there:
+            self._git("push", "--quiet", remote, f"{tip}:{ref}", more=self._secret)
+
+    def _list_marks(self, commit: str) -> set[str]:
+        """Return the marks of the commits that a branch has beyond where the jobs started; "" for one of others."""
+        starts = {f"^{change.start}" for change in self._changes}
+        log = self._git("log", "--format=%B%x01", commit, *starts)
+        found = (re.search(rf"^{_TRAILER}: (.+)$", message, re.MULTILINE) for message in log.split("\x01")[:-1])
+        return {match[1] if match else "" for match in found}
+
+    def _git(self, *arguments: str, more: Mapping[str, str] | None = None) -> str:
+        return run_git(self._pull.repository, f"--git-dir={self._own}", *arguments, more=more).strip()
+
+
+async def _open(host: Host, pull: FleetPull, title: str, text: str) -> tuple[int, str]:
+    """Open the pull request, or update the one that is open; return its number and address."""
+    try:
+        target = pull.target or await host.default_branch()
+        opened = await host.open_pull(pull.branch, target, title, text)
+    finally:
+        await host.close()
+    return opened.number, opened.url
+
+
+def _make_title(change: _Change) -> str:
+    job = change.row.job
+    return one_line((job.goal or job.prompt).strip().partition("\n")[0], _TITLE)
+
+
+def _describe(name: str, changes: Sequence[_Change]) -> tuple[str, str]:
+    """Return title and text of the pull request."""
+    title = _make_title(changes[0]) if len(changes) == 1 else f"{name}: {len(changes)} changes"
+    parts: list[str] = []
+    for change in changes:
+        answer = quote_answer(str(change.row.result.get("text") or "").strip())
+        parts.append(f"**{_make_title(change)}** (job `{change.row.job.id}`)\n\n{answer}".strip())
+    return title, "\n\n".join(parts)
+
+
+def _describe_conflict(left_out: Sequence[_Change]) -> str:
+    ids = ", ".join(change.row.job.id for change in left_out)
+    return f"Left out, because the changes conflict with those of the other jobs: {ids}." if ids else ""
