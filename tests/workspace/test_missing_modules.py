@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.workspace.missing_modules import find_missing_module
+from codeloop.workspace.missing_modules import find_missing_module, find_missing_test_packages
 
 PROJECT = """
 [project]
@@ -69,3 +69,56 @@ def test_of_anything_else_nothing_is_said(tmp_path: Path, output: str) -> None:
     (tmp_path / "pyproject.toml").write_text("[project\n")
     (tmp_path / "package.json").write_text("[[")
     assert find_missing_module(output, tmp_path, tmp_path) == ""
+
+
+def install(root: Path, *names: str) -> None:
+    """Make an environment of the project that has these packages."""
+    packages = root / ".venv/lib/python3.12/site-packages"
+    packages.mkdir(parents=True)
+    (root / ".venv/bin").mkdir()
+    (root / ".venv/bin/python").touch()
+    (root / ".venv/pyvenv.cfg").touch()
+    for name in names:
+        (packages / f"{name}-1.0.dist-info").mkdir()
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "expected"),
+    [
+        (
+            "pyproject.toml",
+            '[project.optional-dependencies]\ntests = ["pytest>7", "Ephemeral.Port_Reserve", "tomli; os_name > \'a\'"]',
+            "need ephemeral-port-reserve, in the extra `tests` ... is not installed. To install: pip install -e '.[tests]'",
+        ),
+        (
+            "pyproject.toml",
+            '[dependency-groups]\ndev = ["sphinx", "pytest", "pytest-cov", "pytest-xdist[a]", {include-group = "x"}]',
+            "need pytest-cov, pytest-xdist, in the group `dev` ... are not installed. To install: pip install --group dev",
+        ),
+        (
+            "requirements-test.txt",
+            "# for tests\npytest\na\nb\nc\nd\ne\nf\n",
+            "need a, b, c, d, e and 1 more, in requirements-test.txt, which are not installed. To install: pip install -r requirements-test.txt",
+        ),
+        ("package.json", '{"devDependencies": {"jest": "29"}}', "there is no node_modules. To install it: npm install"),
+        ("package.json", '{"devDependencies": {}}', ""),
+        ("pyproject.toml", '[dependency-groups]\ndev = ["sphinx"]\ntest = ["pytest"]', ""),
+        ("pyproject.toml", "[dependency-groups\n", ""),
+    ],
+)
+def test_what_tests_need_and_is_not_installed_is_named(tmp_path: Path, file: str, text: str, expected: str) -> None:
+    install(tmp_path, "pytest")
+    (tmp_path / file).write_text(text)
+    (tmp_path / "sub").mkdir()
+    found = find_missing_test_packages(tmp_path / "sub", tmp_path, {"PATH": "/nonexistent"})
+    start, _, end = expected.rpartition(" ... ")
+    assert start in found
+    assert found.endswith(end)
+    assert bool(found) == bool(expected)
+
+
+def test_nothing_is_said_where_what_is_installed_is_not_known(tmp_path: Path) -> None:
+    (tmp_path / "requirements-test.txt").write_text("pytest\nabsent\n")
+    assert find_missing_test_packages(tmp_path, tmp_path, {"PATH": "/nonexistent"}) == ""
+    install(tmp_path, "pytest", "absent")
+    assert find_missing_test_packages(tmp_path, tmp_path, {"PATH": "/nonexistent"}) == ""

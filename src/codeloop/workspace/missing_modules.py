@@ -1,8 +1,10 @@
 """Explains a missing module: which of the project's dependency lists has it, and the command that installs it.
 
-It reads a few small files near where the command failed; nothing is run or fetched.
+It also names what is missing of the lists that tests need. A few small files near where the command failed are read;
+nothing is run or fetched.
 """
 
+import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -11,6 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from codeloop.kit.jsonc import is_list, is_object
+from codeloop.kit.processes import OWN_PROGRAMS, which
 from codeloop.kit.small_files import read_start
 
 _FILE = 256 * 1024
@@ -28,6 +31,11 @@ _DISTRIBUTIONS = {
     "websocket": "websocket-client",
 }  # fmt: skip
 """Module -> package, where the names differ."""
+
+
+_TEST_GROUPS = ("test", "tests", "testing")
+_DEV_GROUPS = ("dev", "develop", "development")
+_SHOWN = 5
 
 
 class _Declaration(NamedTuple):
@@ -52,6 +60,72 @@ def find_missing_module(output: str, folder: Path, root: Path) -> str:
         for place in find(each, name):
             return f"`{name}` is {place.where}; it is not installed. To install it: {place.command}"
     return ""
+
+
+def find_missing_test_packages(folder: Path, root: Path, environment: Mapping[str, str]) -> str:
+    """Return a sentence on the packages that tests need, by the project's own lists, and that are not installed.
+
+    "" when none is missing, or it can't be told: no list, or no Python whose packages can be listed. Of groups that are
+    for more than tests (`dev`) only plugins of pytest count.
+    """
+    for each in (each for each in (folder, *folder.parents) if each.is_relative_to(root)):
+        if (each / "package.json").is_file() and not (each / "node_modules").is_dir():
+            command = next((found.command for found in _list_node(each, None)), "")
+            if command:
+                return (
+                    f"What package.json lists is not installed here: there is no node_modules. To install it: {command}"
+                )
+        wanted = [*_list_test_packages(each)]
+        installed = _list_installed(each, environment) if wanted else frozenset[str]()
+        for names, declaration in wanted if installed else ():
+            missing = sorted(name for name in names if name not in installed)
+            if missing:
+                more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
+                are = "is" if len(missing) == 1 else "are"
+                listed = f"{', '.join(missing[:_SHOWN])}{more}, {declaration.where},"
+                return f"Tests here may need {listed} which {are} not installed. To install: {declaration.command}"
+    return ""
+
+
+def _list_test_packages(folder: Path) -> Iterator[tuple[set[str], _Declaration]]:
+    """Yield the packages of each list that tests need, with where it is."""
+    project, uses_uv = _read_toml(folder / "pyproject.toml"), (folder / "uv.lock").is_file()
+    extras, groups = _table(_table(project, "project"), "optional-dependencies"), _table(project, "dependency-groups")
+    for group in (*_TEST_GROUPS, *_DEV_GROUPS):
+        if names := _choose_for_tests(group, extras.get(group)):
+            command = f"uv sync --extra {group}" if uses_uv else f"pip install -e '.[{group}]'"
+            yield names, _Declaration(f"in the extra `{group}` of pyproject.toml", command)
+        if names := _choose_for_tests(group, groups.get(group)):
+            command = f"uv sync --group {group}" if uses_uv else f"pip install --group {group}"
+            yield names, _Declaration(f"in the group `{group}` of pyproject.toml", command)
+        for path in (folder / f"requirements-{group}.txt", folder / "requirements" / f"{group}.txt"):
+            if names := _choose_for_tests(group, _read(path).decode("utf-8", "replace").splitlines()):
+                name = path.relative_to(folder).as_posix()
+                yield names, _Declaration(f"in {name}", f"pip install -r {name}")
+
+
+def _choose_for_tests(group: str, rows: Any) -> set[str]:
+    """Return the names in a list of requirements that tests need everywhere: those with conditions are left out."""
+    plain = [row for row in rows if isinstance(row, str) and ";" not in row] if is_list(rows) else []
+    return {name for name in _names(plain) if group in _TEST_GROUPS or name.startswith("pytest")}
+
+
+def _list_installed(folder: Path, environment: Mapping[str, str]) -> frozenset[str]:
+    """Return the normalized names of the packages of the project's Python, else of that on PATH; empty: not known."""
+    own = next((folder / name for name in OWN_PROGRAMS if (folder / name / "python").exists()), None)
+    on_path = which("python", environment.get("PATH")) or which("python3", environment.get("PATH"))
+    programs = own or (Path(on_path).parent if on_path else None)
+    if programs is None:
+        return frozenset()
+    if not (programs.parent / "pyvenv.cfg").is_file() and on_path:
+        programs = Path(os.path.realpath(on_path)).parent
+    try:
+        folders = [each for name in ("site", "dist") for each in programs.parent.glob(f"lib/python3*/{name}-packages")]
+        found = [each.name for folder in folders for each in folder.iterdir()]
+    except OSError:
+        return frozenset()
+    names = [name for name in found if name.endswith((".dist-info", ".egg-info"))]
+    return frozenset(_normalize(name.rpartition(".")[0].partition("-")[0]) for name in names)
 
 
 def _list_python(folder: Path, module: str) -> Iterator[_Declaration]:
@@ -85,7 +159,8 @@ def _list_python(folder: Path, module: str) -> Iterator[_Declaration]:
             yield _Declaration(f"in {name}", f"pip install -r {name}")
 
 
-def _list_node(folder: Path, module: str) -> Iterator[_Declaration]:
+def _list_node(folder: Path, module: str | None) -> Iterator[_Declaration]:
+    """Yield where a package is listed; None: where any is."""
     try:
         found: Any = msgspec.json.decode(_read(folder / "package.json") or b"{}")
     except (msgspec.DecodeError, RecursionError):
@@ -93,7 +168,8 @@ def _list_node(folder: Path, module: str) -> Iterator[_Declaration]:
     locks = {"pnpm-lock.yaml": "pnpm install", "yarn.lock": "yarn install", "bun.lock": "bun install"}
     command = next((run for lock, run in locks.items() if (folder / lock).is_file()), "npm install")
     for key in ("dependencies", "devDependencies", "optionalDependencies", "peerDependencies"):
-        if module in _table(found, key):
+        listed = _table(found, key)
+        if module in listed or (module is None and listed):
             yield _Declaration(f"in the {key} of package.json", command)
 
 

@@ -274,6 +274,15 @@ async def test_the_example_of_a_file_of_secrets_is_none(tmp_path: Path) -> None:
     await bash.run(BashParams(command="cat .env.example"), ctx)
 
 
+async def test_the_first_failing_test_run_names_what_tests_need_and_is_not_installed(tmp_path: Path) -> None:
+    ctx = make_context(tmp_path)
+    (ctx.workspace.root / "package.json").write_text('{"devDependencies": {"jest": "29"}}')
+    note = "there is no node_modules. To install it: npm install"
+    assert note not in (await run(ctx, "sh -c 'exit 1'")).output
+    assert note in (await run(ctx, "sh -c 'exit 1 # npm test'")).output
+    assert note not in (await run(ctx, "sh -c 'exit 1 # npm test'")).output, "it is said once"
+
+
 async def test_a_missing_module_is_answered_with_the_group_that_has_it(tmp_path: Path) -> None:
     ctx = make_context(tmp_path)
     (ctx.workspace.root / "pyproject.toml").write_text('[dependency-groups]\ntest = ["absent-tool>=1"]\n')

@@ -451,3 +451,15 @@ asyncio.run(main())
     while any(alive(pid) for pid in pids) and time.monotonic() < until:
         await asyncio.sleep(0.05)
     assert not any(alive(pid) for pid in pids)
+
+
+async def test_a_command_that_took_long_has_a_longer_timeout_next_time(place: ShellContext) -> None:
+    shells = Shells(timeout=0.1)
+    try:
+        await run(shells, place, "sleep 0.1; echo ran")
+        assert shells.choose_timeout("echo short") == 100
+        assert 300 <= shells.choose_timeout("sleep 0.1; echo ran | tail -3") < 60_000
+        await run(shells, place, "sleep 9", timeout=0.2)
+        assert shells.choose_timeout("sleep 9") >= 600, "as long as it got was too short"
+    finally:
+        await shells.close()

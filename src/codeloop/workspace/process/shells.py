@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from codeloop.kit.processes import which
 from codeloop.schema.config import SandboxConfig
-from codeloop.schema.limits import SHELL_INTERRUPT, SHELL_JOBS, SHELL_REPORT
+from codeloop.schema.limits import SHELL_INTERRUPT, SHELL_JOBS, SHELL_REPORT, SHELL_TIMEOUT
 from codeloop.workspace.git.planted.repositories import PlantedRepositories
 from codeloop.workspace.process.background import Job, Jobs
 from codeloop.workspace.process.command import RunningCommand
@@ -27,6 +27,9 @@ from codeloop.workspace.sandbox.protected_files import ProtectedFiles, SetAside
 from codeloop.workspace.sandbox.sandbox import AllowedHosts, Sandbox, Sandboxes
 
 _SYSTEM = ("/opt/homebrew/bin/bash", "/usr/local/bin/bash", "/usr/bin/bash", "/bin/bash")
+_SPARE = 3
+"""How many times longer than before a command may take."""
+_MOST_SLOW = 100
 _PLAIN = ("--noprofile", "--norc")
 """Options that keep bash from reading start-up files."""
 
@@ -87,7 +90,9 @@ class CommandResult(Struct, frozen=True):
 class Shells:
     """The shells of one project's sessions and their background jobs. `close` ends everything that still runs."""
 
-    def __init__(self) -> None:
+    def __init__(self, timeout: float = SHELL_TIMEOUT.seconds) -> None:
+        """`timeout`: that of commands which name none, in seconds."""
+        self._timeout = timeout
         self.jobs = Jobs()
         self.launcher = ProcessLauncher()
         self.sandboxes = Sandboxes(self.launcher)
@@ -97,7 +102,9 @@ class Shells:
         self._repositories: dict[Path, PlantedRepositories] = {}
         self._states: dict[str, ShellState] = {}
         self.warned: set[str] = set()
-        """Warnings that the user was already shown."""
+        """Warnings that the user was already shown, and notes that the model was."""
+        self._slow: dict[str, float] = {}
+        """Seconds that commands took which may not fit into the usual timeout."""
 
     def directory(self, context: ShellContext) -> Path:
         """Return where the session's next command runs."""
@@ -113,6 +120,10 @@ class Shells:
         left = state.unsandboxed_variables if outside else state.variables
         changed = find_changed_variables(left, for_bash(context.environment))
         return {name: value for name, value in changed.items() if name not in self._own | context.given}
+
+    def choose_timeout(self, command: str) -> float:
+        """Return the timeout in ms of a command that names none: longer for one that took long before."""
+        return 1000 * max(self._timeout, _SPARE * self._slow.get(_name_command(command), 0))
 
     def reset(self, session: str) -> None:
         """Reset the session's working directory and environment."""
@@ -149,6 +160,8 @@ class Shells:
         finally:
             meter.close()
         self._carry(context, command, running.state())
+        if time.monotonic() - began > self._timeout / _SPARE and len(self._slow) < _MOST_SLOW:
+            self._slow[_name_command(command.text)] = time.monotonic() - began
         taken = running.capture.take()
         named = _signal_name(code)
         return CommandResult(
@@ -314,6 +327,11 @@ def find_shell(environment: Mapping[str, str]) -> tuple[str, ...]:
     if os.access("/bin/sh", os.X_OK):
         return ("/bin/sh",)
     raise FileNotFoundError("no shell was found: neither bash, nor /bin/sh can be run; install bash")
+
+
+def _name_command(command: str) -> str:
+    """Return a command without what its output is piped to, such as `| tail`."""
+    return command.partition(" | ")[0].strip()
 
 
 def _signal_name(code: int | None) -> str | None:

@@ -15,7 +15,7 @@ from codeloop.kit.processes import OWN_PROGRAMS
 from codeloop.kit.suggest import near, suggest_names
 from codeloop.permission.shell.analyse import analyse, need_of
 from codeloop.permission.shell.paths import Touches
-from codeloop.schema.limits import SHELL_TIMEOUT, SHELL_TIMEOUT_MAX
+from codeloop.schema.limits import SHELL_TIMEOUT_MAX
 from codeloop.schema.part import MODEL_NOTES, SHELL_NOTES
 from codeloop.schema.permission import Need, Trait
 from codeloop.schema.wire import JSON, Wire, replace
@@ -28,7 +28,7 @@ from codeloop.tool.builtin.shell.touched_files import find_touched
 from codeloop.tool.builtin.shell.unsandboxed import UnsandboxedLine
 from codeloop.tool.file_access import folder_of, format_path, missing
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
-from codeloop.workspace.missing_modules import find_missing_module
+from codeloop.workspace.missing_modules import find_missing_module, find_missing_test_packages
 from codeloop.workspace.process.confined import policy_input_of, policy_of
 from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, Shells
 from codeloop.workspace.sandbox.blocked import ASK_OUTSIDE
@@ -43,6 +43,11 @@ _SAME = 0.05  # seconds: an answer this quick was not the user's, so the disk is
 _SHORT = 4_096
 """Characters; shorter lines are analysed in a few ms, without a thread."""
 _UNKNOWN = re.compile(r"(?<![\w.+-])([\w.+-]++): (?:command )?not found")
+_TESTS = re.compile(
+    r"\b(?:pytest|py\.test|tox|nox|unittest|jest|vitest|mocha|(?:make|just|poe|npm|pnpm|yarn|bun|hatch)\b.*\btests?)\b"
+)
+_MISSING = "missing test packages"
+"""Among what was said once in a work tree."""
 _NONE = (
     "No sandbox can be had on this machine, so commands run without one, and the profile auto asks about those that "
     "are not proved to change nothing. `codeloop debug sandbox` says why."
@@ -92,7 +97,7 @@ async def bash(params: BashParams, ctx: ToolContext) -> ToolResult:
         where = "the working directory" if stands == ctx.workspace.directory else str(stands)
         text = f"The workdir {{}} is not a folder. Leave it out to run in {where}."
         raise ToolFailure(await missing(ctx, ctx.workspace.resolve(str(workdir)), text))
-    timeout = min(params.timeout or SHELL_TIMEOUT.value, SHELL_TIMEOUT_MAX.value) / 1000
+    timeout = min(params.timeout or shells.choose_timeout(params.command), SHELL_TIMEOUT_MAX.value) / 1000
     command = ShellCommand(params.command, timeout, workdir, policy, has_grants=grants != NOTHING)
     latest = ""
 
@@ -300,8 +305,8 @@ def _format_result(
         if outcome.code == _NOT_FOUND and (found := _UNKNOWN.search(outcome.output)):
             shown.append(_instead(found[1], ctx))
             notes.append(shown[-1])
-        elif missing_module := find_missing_module(outcome.output, ran, ctx.workspace.root):
-            notes.append(missing_module)
+        elif missing := find_missing_module(outcome.output, ran, ctx.workspace.root) or _find_missing(params, ran, ctx):
+            notes.append(missing)
     notes += where
     if outcome.left:
         left = (
@@ -327,6 +332,15 @@ def _format_result(
         metadata["outputPath"] = str(outcome.path)
     output, told = append_notes(outcome.output or ("(no output)" if notes else "(no output, exit code 0)"), notes)
     return ToolResult(title=params.command, output=output, metadata=metadata | told)
+
+
+def _find_missing(params: BashParams, ran: Path, ctx: ToolContext) -> str:
+    """Return what is missing of what tests need, at the first failing test run of a work tree."""
+    warned = ctx.workspace.shared(Shells).warned
+    if not _TESTS.search(params.command) or _MISSING in warned:
+        return ""
+    warned.add(_MISSING)
+    return find_missing_test_packages(ran, ctx.workspace.root, ctx.workspace.environment)
 
 
 def _instead(name: str, ctx: ToolContext) -> str:
