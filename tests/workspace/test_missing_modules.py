@@ -88,17 +88,17 @@ def install(root: Path, *names: str) -> None:
         (
             "pyproject.toml",
             '[project.optional-dependencies]\ntests = ["pytest>7", "Ephemeral.Port_Reserve", "tomli; os_name > \'a\'"]',
-            "need ephemeral-port-reserve, in the extra `tests` ... is not installed. To install: pip install -e '.[tests]'",
+            "need ephemeral-port-reserve, in the extra `tests` ... installed. To install: pip install -e '.[tests]'",
         ),
         (
             "pyproject.toml",
             '[dependency-groups]\ndev = ["sphinx", "pytest", "pytest-cov", "pytest-xdist[a]", {include-group = "x"}]',
-            "need pytest-cov, pytest-xdist, in the group `dev` ... are not installed. To install: pip install --group dev",
+            "need pytest-cov, pytest-xdist, in the group `dev` ... installed. To install: pip install --group dev",
         ),
         (
             "requirements-test.txt",
             "# for tests\npytest\na\nb\nc\nd\ne\nf\n",
-            "need a, b, c, d, e and 1 more, in requirements-test.txt, which are not installed. To install: pip install -r requirements-test.txt",
+            "need a, b, c, d, e and 1 more, in requirements-test.txt ... pip install -r requirements-test.txt",
         ),
         ("package.json", '{"devDependencies": {"jest": "29"}}', "there is no node_modules. To install it: npm install"),
         ("package.json", '{"devDependencies": {}}', ""),
