@@ -33,7 +33,7 @@ test: $(READY)  ## run the tests, but for those of the gates (make check)
 	@$(BIN)/pytest -n $$(($(WORKERS) * 3 / 2)) --dist worksteal -m "not slow and not e2e and not interop and not lsp and not registries" --ignore tests/faults --ignore tests/test_house.py --ignore $(ESCAPES) $(ARGS)
 
 slow: $(READY)  ## run the tests that take more than 0.15 s of a core each
-	@$(BIN)/pytest -n $(WORKERS) -m "slow and not e2e and not interop and not lsp and not registries" --ignore tests/faults $(ARGS)
+	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "slow and not e2e and not interop and not lsp and not registries" --ignore tests/faults $(ARGS)
 
 everyday: $(READY)  ## install, build, test and commit in sandboxed sessions, from the registries that can be reached
 	@$(BIN)/pytest -n $(WORKERS) -rs tests/everyday $(ARGS)
@@ -42,24 +42,24 @@ bare: $(READY)  ## run the tests as on a machine where neither namespaces nor La
 	@$(BIN)/python tests/support/bare.py $(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not e2e and not interop and not lsp and not registries" $(ARGS)
 
 faults: $(READY)  ## break the real program at every named point and go on: kill, full disk, Ctrl-C, two processes
-	@$(BIN)/pytest -n $(WORKERS) tests/faults $(ARGS)
+	@$(BIN)/pytest -n $(WORKERS) --dist worksteal tests/faults $(ARGS)
 
 e2e: $(READY)  ## use the terminal UI in tmux as a person does: in process, and attached to a server
 	@command -v tmux >/dev/null || (apt-get install -qy tmux >/dev/null 2>&1) || true
-	@$(BIN)/pytest -n 2 -m e2e -rs tests/e2e $(ARGS)
+	@$(BIN)/pytest -n 2 --dist worksteal -m e2e -rs tests/e2e $(ARGS)
 
 web:  ## build the browser UI into the package; needs node, and npm's registry once
 	@cd web && { [ -d node_modules ] || npm ci; } && npm run --silent types && npm run --silent build
 
 web-e2e: $(READY)  ## use the browser UI in Chromium as a person does; needs node, and npm's registry once
 	@command -v chromium >/dev/null || (apt-get install -qy chromium >/dev/null 2>&1) || true
-	@$(BIN)/pytest -n 2 -m e2e -rs tests/web $(ARGS)
+	@$(BIN)/pytest -n 2 --dist worksteal -m e2e -rs tests/web $(ARGS)
 
 interop: $(READY)  ## drive the server with the reference's clients, and check its document; needs the network once, and node
-	@$(BIN)/pytest -n $(WORKERS) -m interop -rs tests/interop $(ARGS)
+	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -m interop -rs tests/interop $(ARGS)
 
 lsp: $(READY)  ## drive the language servers and formatters that can be installed here; needs the network once
-	@$(BIN)/pytest -n $(WORKERS) -m lsp -rs tests $(ARGS)
+	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -m lsp -rs tests/lsp tests/workspace/format $(ARGS)
 
 SEEDS ?= $(shell awk 'BEGIN { srand(); for (i = 0; i < 4; i++) printf "%d ", 1000000 * rand() }')
 fuzz: $(READY)  ## look for what fixed examples miss, for half an hour; SEEDS="12 99" draws from these

@@ -19,7 +19,7 @@ from tests.support.programs import CODELOOP, configure
 
 pytestmark = pytest.mark.e2e
 READY = "Open in a browser: "
-PROGRAMS = ("work", "tabs", "audit", "payloads", "restart", "share", "speed", "settings", "agree")
+PROGRAMS = ("speed", "work", "tabs", "audit", "payloads", "restart", "share", "settings", "agree")  # the longest first
 SECONDS = 240
 
 
