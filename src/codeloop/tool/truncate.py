@@ -6,7 +6,7 @@ from codeloop.kit.text.truncate import Keep, count_lines, cut
 from codeloop.schema.limits import TOOL_FILE, TOOL_OUTPUT_BYTES, TOOL_OUTPUT_LINES
 from codeloop.schema.wire import replace
 from codeloop.tool.tool import ToolResult
-from codeloop.workspace.files.scratch import save
+from codeloop.workspace.files.scratch import save, shorten_output
 
 _NOTE_LINES = 3
 _CLOSING = (400, 40 * 1024)
@@ -52,4 +52,4 @@ def truncate(
 def _save_whole(scratch: Path, raw: bytes) -> tuple[Path, str]:
     path = save(scratch, raw[: TOOL_FILE.value])
     capped = f" (its first {TOOL_FILE.value} bytes)" if len(raw) > TOOL_FILE.value else ""
-    return path, f"the whole is in {path}{capped}: grep it, or read it with offset and limit"
+    return path, f"the whole is in {shorten_output(path)}{capped}: grep it, or read it with offset and limit"

@@ -13,6 +13,8 @@ from codeloop.workspace.files.read_log import ReadLog
 from codeloop.workspace.files.temp_files import FOLDER
 
 T = TypeVar("T")
+OUTPUT = "tool_"
+"""The start of the names of saved outputs."""
 UNCONFINED = SandboxConfig(mode="off")
 
 
@@ -127,8 +129,14 @@ class Workspace:
         return [part for part in self._parts.values() if isinstance(part, Running)]
 
     def resolve(self, path: str, base: Path | None = None) -> ResolvedPath:
-        """Resolve a path as the model wrote it: absolute, relative to `base` (the directory), or with `~`."""
+        """Resolve a path as the model wrote it: absolute, relative to `base` (the directory), or with `~`.
+
+        The name of a saved output (`tool_12ab34cd`) leads to it, unless there is a file of that name.
+        """
         named = Path(os.path.normpath((base or self.directory) / from_home(path)))
+        if path.startswith(OUTPUT) and "/" not in path and not os.path.lexists(named):
+            saved = self.scratch / path
+            named = saved if os.path.lexists(saved) else named
         real = Path(os.path.realpath(named))
         return ResolvedPath(named, real, not self.contains(real))
 
@@ -147,7 +155,12 @@ class Workspace:
         return _below(path, self.root)
 
     def shorten(self, path: Path) -> str:
-        """Return the path for the model: relative to the directory when it is below it ("." for itself)."""
+        """Return the path for the model: relative to the directory when it is below it ("." for itself).
+
+        Of a saved output the name.
+        """
+        if path.parent == self.scratch and path.name.startswith(OUTPUT):
+            return path.name
         return _below(path, self.directory) or "."
 
 

@@ -1,4 +1,5 @@
 import asyncio
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ from codeloop.schema.event import session_created
 from codeloop.schema.ids import new_id
 from codeloop.schema.part import ToolStateCompleted, ToolTime
 from codeloop.schema.wire import replace
+from codeloop.tool.builtin.files.read import ReadParams, read
+from codeloop.tool.builtin.search.grep import GrepParams, grep
 from codeloop.tool.builtin.shell.bash import BashParams, bash
 from codeloop.tool.builtin.shell.bash_kill import BashKillParams, bash_kill
 from codeloop.tool.builtin.shell.bash_output import BashOutputParams, bash_output
@@ -180,7 +183,7 @@ async def test_cancelling_reports_what_there_was(tmp_path: Path) -> None:
 async def test_long_output_is_cut_and_the_file_named(tmp_path: Path) -> None:
     result = await run(make_context(tmp_path), "seq 100000")
     assert result.metadata["truncated"] is True
-    assert result.metadata["outputPath"] in result.output
+    assert Path(result.metadata["outputPath"]).name in result.output
     assert Path(result.metadata["outputPath"]).read_text().endswith("\n100000\n")
 
 
@@ -272,6 +275,26 @@ async def test_the_example_of_a_file_of_secrets_is_none(tmp_path: Path) -> None:
     ctx = make_context(tmp_path)
     ctx.rules = ()
     await bash.run(BashParams(command="cat .env.example"), ctx)
+
+
+async def test_the_short_name_of_a_saved_output_works_in_every_tool(tmp_path: Path) -> None:
+    ctx = make_context(tmp_path)
+    told = (await run(ctx, "seq 1 20000")).output
+    found = re.search(r"the whole is in (tool_\w+) \.\.\.", told)
+    assert found is not None
+    name, saved = found[1], ctx.workspace.scratch / found[1]
+    assert saved.is_file()
+    assert (await read.run(ReadParams(name, offset=9_999, limit=1), ctx)).output.startswith("9999: 9999\n")
+    assert (
+        await grep.run(GrepParams(pattern="^1234$", path=name), ctx)
+    ).output == f"1 match in 1 file\n{name}\n1234: 1234"
+    told = await run(
+        ctx, f"tail -n 1 {name}; wc -l < '{name}'; python3 -c 'print(len(open(\"{name}\").read()))'; echo x{name}"
+    )
+    assert told.output == f"20000\n20000\n108894\nx{name}\n"
+    (ctx.workspace.root / name).write_text("own\n")
+    assert (await run(ctx, f"cat {name}")).output == "own\n", "a file of that name in the folder is meant"
+    assert "1: own" in (await read.run(ReadParams(name), ctx)).output
 
 
 async def test_the_first_failing_test_run_names_what_tests_need_and_is_not_installed(tmp_path: Path) -> None:

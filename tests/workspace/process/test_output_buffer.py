@@ -32,7 +32,8 @@ def test_what_was_written_over_is_kept_whole_in_the_file_that_is_named(tmp_path:
     assert found.path is not None
     assert found.path.read_bytes() == printed
     assert (
-        found.text == f"100%\ndone\n\n[of what was written over, the last state is shown; the whole is in {found.path}]"
+        found.text
+        == f"100%\ndone\n\n[of what was written over, the last state is shown; the whole is in {found.path.name}]"
     )
     assert not found.is_cut
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import stat
 import time
 from pathlib import Path
@@ -10,6 +11,27 @@ from codeloop.kit.small_files import CREATE, make_private, write_all
 from codeloop.schema.limits import SCRATCH_AGE, SCRATCH_DELAY, SCRATCH_SIZE
 
 _FRESH = 3600.0  # seconds: a younger file may belong to a command that still runs
+
+
+_NAME = re.compile(r"(?<![\w./-])tool_[0-9a-f]{8}(?:\.\w{1,8})?(?![\w-])")
+_PLAIN = re.compile(r"[\w/.%+@:,-]+", re.ASCII)
+"""A path that a shell reads as it is, also within quotes."""
+
+
+def shorten_output(path: Path) -> str:
+    """Return how the model reads the path of a saved output: its name alone, which tools find in the scratch folder."""
+    return path.name if _PLAIN.fullmatch(str(path)) else str(path)
+
+
+def expand_outputs(line: str, folder: Path, directory: Path) -> str:
+    """Return a shell line with the full paths of the saved outputs that it names; files in `directory` come first."""
+
+    def expand(found: re.Match[str]) -> str:
+        path = folder / found[0]
+        is_one = _PLAIN.fullmatch(str(path)) and path.is_file() and not os.path.lexists(directory / found[0])
+        return str(path) if is_one else found[0]
+
+    return _NAME.sub(expand, line) if "tool_" in line else line
 
 
 def create(folder: Path) -> tuple[Path, int]:

@@ -8,7 +8,7 @@ from codeloop.kit.small_files import write_all
 from codeloop.kit.text.terminal_output import PlainOutput, plain
 from codeloop.kit.text.truncate import byte_length, count_lines, cut
 from codeloop.schema.limits import SHELL_FILE, SHELL_OUTPUT, TOOL_OUTPUT_BYTES, TOOL_OUTPUT_LINES
-from codeloop.workspace.files.scratch import create
+from codeloop.workspace.files.scratch import create, shorten_output
 from codeloop.workspace.process.condensed_output import condense
 
 _RECENT = 4 * SHELL_OUTPUT.value  # bytes: what that many characters can take in UTF-8
@@ -118,7 +118,7 @@ class OutputBuffer:
 
     def _name_file(self) -> str:
         capped = f", up to its first {SHELL_FILE.value} bytes" if self.total > SHELL_FILE.value else ""
-        return f"the whole is in {self.path}{capped}" if self.path else f"not saved: {self._failure}"
+        return f"the whole is in {shorten_output(self.path)}{capped}" if self.path else f"not saved: {self._failure}"
 
     def _open(self) -> None:
         try:

@@ -21,7 +21,7 @@ from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult
 from codeloop.tool.toolbox import Notices
 from codeloop.tool.truncate import truncate
 from codeloop.workspace.files.image import ImageRefused, fit_image
-from codeloop.workspace.files.scratch import save
+from codeloop.workspace.files.scratch import save, shorten_output
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -106,7 +106,7 @@ def _attach(data: str, mime: str, uri: str, ctx: ToolContext, texts: list[str], 
         return
     named = file.with_name(f"{file.name}{mimetypes.guess_extension(mime) or '.bin'}")
     file.replace(named)
-    texts.append(f"[{mime or 'data'} of {len(raw):,} bytes saved in {named}]")
+    texts.append(f"[{mime or 'data'} of {len(raw):,} bytes saved in {shorten_output(named)}]")
 
 
 _NO_CHANNEL = "server-initiated request"

@@ -28,6 +28,7 @@ from codeloop.tool.builtin.shell.touched_files import find_touched
 from codeloop.tool.builtin.shell.unsandboxed import UnsandboxedLine
 from codeloop.tool.file_access import folder_of, format_path, missing
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
+from codeloop.workspace.files.scratch import expand_outputs, shorten_output
 from codeloop.workspace.missing_modules import find_missing_module, find_missing_test_packages
 from codeloop.workspace.process.confined import policy_input_of, policy_of
 from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, Shells
@@ -84,6 +85,7 @@ async def bash(params: BashParams, ctx: ToolContext) -> ToolResult:
     stands = shells.directory(place)
     workdir = None if params.workdir is None else ctx.workspace.resolve(params.workdir, stands).path
     before, looked = deny_paths(ctx.workspace, ctx.session), time.monotonic()
+    params = replace(params, command=expand_outputs(params.command, ctx.workspace.scratch, workdir or stands))
     sandbox = await _sandbox(ctx, before)
     leaves = sandbox is not None and bool(params.outside)
     sandbox = None if leaves else sandbox
@@ -261,7 +263,7 @@ async def _start(params: BashParams, context: ShellContext, command: ShellComman
         raise ToolFailure(f"The command was not started: {error}.") from error
     log = job.running.capture.path
     started = f"Started in the background as {job.id}. Read its output with bash_output, stop it with bash_kill."
-    started += f" All of its output goes to {log}." if log else ""
+    started += f" All of its output goes to {shorten_output(log)}." if log else ""
     return ToolResult(
         title=params.command,
         output=started,
