@@ -1,146 +1,21 @@
 """`codeloop acp` as an editor starts it: over its stdin and stdout, which hold the protocol only."""
 
 import json
-import subprocess
-import threading
+import sys
 import time
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
 from pathlib import Path
-from queue import Empty, SimpleQueue
-from typing import Any, Self
+from typing import Any
 
 import pytest
 
+from tests.cli.editor import Editor, choose, editing, text
 from tests.cli.program import Desk, bash, call, lives, serving, steps
+from tests.extend.mcp.world import PLAIN
 from tests.support.answers import Answer
+from tests.support.wire import Received
 
 FORMS = {"elicitation": {"form": {}}, "session": {"notices": {}}}
 OLD, NEW = "one\ntwo\nthree\n", "one\nTWO\nthree\n"
-
-
-class Editor:
-    """An editor: asks, answers what it is asked with `decide`, and keeps the updates."""
-
-    def __init__(self, process: subprocess.Popen[str], decide: Callable[[str, Any], Any]) -> None:
-        self.process = process
-        self.decide = decide
-        self.updates: list[dict[str, Any]] = []
-        self.asked: list[tuple[str, Any]] = []
-        self.cancelled: list[int] = []
-        self.answers: dict[int | None, Any] = {}
-        self._last = 0
-        self._coming: SimpleQueue[dict[str, Any] | None] = SimpleQueue()
-        threading.Thread(target=self._read, daemon=True).start()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.wait()
-        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
-            if stream is not None:
-                stream.close()
-
-    def send(self, method: str, **params: Any) -> int:
-        """Send a request without waiting for its answer."""
-        self._last += 1
-        self.write({"id": self._last, "method": method, "params": params})
-        return self._last
-
-    def notify(self, method: str, **params: Any) -> None:
-        self.write({"method": method, "params": params})
-
-    def ask(self, method: str, **params: Any) -> Any:
-        """Send a request and return its result; an error as it is."""
-        return self.answer_to(self.send(method, **params))
-
-    def answer_to(self, number: int) -> Any:
-        while number not in self.answers:
-            self.take()
-        return self.answers.pop(number)
-
-    def until(self, holds: Callable[[], Any]) -> None:
-        while not holds():
-            self.take()
-
-    def take(self) -> None:
-        """Take the next message."""
-        try:
-            message = self._coming.get(timeout=60)
-        except Empty:
-            pytest.fail(f"nothing came for a minute; updates: {self.updates[-5:]}")
-        assert message is not None, f"it ended: {self.process.poll()}"
-        assert message["jsonrpc"] == "2.0"
-        method = message.get("method")
-        if method is None:
-            self.answers[message["id"]] = message.get("result", message.get("error"))
-        elif method == "session/update":
-            self.updates.append(message["params"]["update"])
-        elif method == "$/cancel_request":
-            self.cancelled.append(message["params"]["requestId"])
-        else:
-            self.asked.append((method, message["params"]))
-            if (result := self.decide(method, message["params"])) is not None:
-                self.write({"id": message["id"], "result": result})
-
-    def write(self, message: dict[str, Any]) -> None:
-        assert self.process.stdin
-        self.process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
-        self.process.stdin.flush()
-
-    def begin(self, desk: Desk, **capabilities: Any) -> dict[str, Any]:
-        """Greet, and open a session in the project."""
-        greeting = self.ask("initialize", protocolVersion=1, clientCapabilities=capabilities)
-        assert greeting["agentInfo"]["name"] == "codeloop"
-        opened = self.ask("session/new", cwd=str(desk.work), mcpServers=[])
-        assert "sessionId" in opened, opened
-        return opened
-
-    def texts(self, kind: str = "agent_message_chunk") -> str:
-        return "".join(each["content"]["text"] for each in self.updates if each["sessionUpdate"] == kind)
-
-    def calls(self, tool: str) -> dict[str, Any]:
-        """Return the last state of the call of a tool, merged as an editor does."""
-        known: dict[str, dict[str, Any]] = {}
-        for each in self.updates:
-            if each["sessionUpdate"] in {"tool_call", "tool_call_update"}:
-                known[each["toolCallId"]] = {**known.get(each["toolCallId"], {}), **each}
-        return next(each for each in known.values() if each["name"] == tool)
-
-    def last(self, kind: str) -> dict[str, Any]:
-        return [each for each in self.updates if each["sessionUpdate"] == kind][-1]
-
-    def _read(self) -> None:
-        assert self.process.stdout
-        for line in self.process.stdout:
-            self._coming.put(json.loads(line))
-        self._coming.put(None)
-
-
-def choose(option: str) -> Callable[[str, Any], Any]:
-    """Return an editor's user who always chooses the same option."""
-
-    def decide(method: str, _params: Any) -> Any:
-        assert method == "session/request_permission"
-        return {"outcome": {"outcome": "selected", "optionId": option}}
-
-    return decide
-
-
-@contextmanager
-def editing(desk: Desk, decide: Callable[[str, Any], Any] = lambda *_: None, *flags: str) -> Generator[Editor]:
-    pipe = subprocess.PIPE
-    command = [*desk.command, "acp", *flags]
-    process = subprocess.Popen(command, **desk.options(), stdin=pipe, stdout=pipe, stderr=pipe, text=True)
-    with Editor(process, decide) as editor:
-        yield editor
-
-
-def text(words: str) -> list[dict[str, str]]:
-    return [{"type": "text", "text": words}]
 
 
 @pytest.mark.slow
@@ -440,3 +315,156 @@ def test_an_editor_that_can_not_say_what_it_holds_costs_nothing(tmp_path: Path) 
             editor.ask("session/prompt", sessionId=session_id, prompt=text("Read a.txt"))
             assert editor.asked == []  # what can't be saved is not asked for
     assert (desk.work / "a.txt").read_text() == OLD
+
+
+@pytest.mark.slow
+def test_output_is_a_terminal_where_the_editor_shows_those(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    with serving(steps(bash("echo one; printf '\\033[31mred\\033[0m\\033[2J'; exit 3"), Answer(text="Done."))) as model:
+        desk.use(model, permission={"bash": "ask"})
+        with editing(desk, choose("once")) as editor:
+            opened = editor.begin(desk, _meta={"terminal_output": True})
+            editor.ask("session/prompt", sessionId=opened["sessionId"], prompt=text("Run"))
+            first = next(each for each in editor.updates if each["sessionUpdate"] == "tool_call")
+            terminal = first["toolCallId"]
+            assert first["_meta"]["terminal_info"] == {"terminal_id": terminal, "cwd": str(desk.work)}
+            assert first["content"] == [{"type": "terminal", "terminalId": terminal}]
+            done = editor.calls("bash")
+            assert done["content"][0] == first["content"][0]  # what the question showed in its place is gone
+            meta = [
+                each["_meta"]
+                for each in editor.updates
+                if each["sessionUpdate"] == "tool_call_update" and "_meta" in each
+            ]
+            shown = "".join(each["terminal_output"]["data"] for each in meta if "terminal_output" in each)
+            assert shown == "one\r\n\x1b[31mred\x1b[0m"
+            assert meta[-1]["terminal_exit"] == {"terminal_id": terminal, "exit_code": 3, "signal": None}
+
+
+@pytest.mark.slow
+def test_further_roots_are_reached_without_a_question_until_they_are_left_out(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "b.txt").write_text("beside\n")
+    looks = [
+        call("read", call_id="1", filePath=str(other / "b.txt")),
+        call("write", call_id="2", filePath=str(other / "c.txt"), content="new\n"),
+        bash(f"cat {other}/b.txt > {other}/d.txt; cat {other}/d.txt", call_id="3"),
+        Answer(text="Done."),
+    ]
+    with serving(steps(*looks)) as model:
+        desk.use(model)
+        with editing(desk, choose("reject")) as editor:
+            editor.greet()
+            given = {"cwd": str(desk.work), "mcpServers": []}
+            session_id = editor.ask("session/new", **given, additionalDirectories=[str(other)])["sessionId"]
+            editor.ask("session/prompt", sessionId=session_id, prompt=text("Look"))
+            assert editor.asked == []
+            assert (other / "c.txt").read_text() == "new\n"
+            assert (other / "d.txt").read_text() == "beside\n"
+            (row,) = editor.ask("session/list", cwd=str(desk.work))["sessions"]
+            assert row["additionalDirectories"] == [str(other)]
+            editor.ask("session/resume", **given, sessionId=session_id)
+            assert "additionalDirectories" not in editor.ask("session/list", cwd=str(desk.work))["sessions"][0]
+            editor.ask("session/prompt", sessionId=session_id, prompt=text("Look again"))
+            assert editor.asked != []
+
+
+@pytest.mark.slow
+def test_a_servers_page_is_opened_by_the_editor_and_a_summary_is_no_answer(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    able = {"elicitation": {"form": {}, "url": {}}, "session": {"compaction": {}}}
+    server = {"name": "plain", "command": sys.executable, "args": [str(PLAIN), str(tmp_path)], "env": []}
+    visit = call("plain_visit")
+
+    def answer(got: Received) -> Answer:
+        if b'"tools"' not in got.body:
+            return Answer(text="A summary.")
+        return Answer(text="Visited.") if b'"role":"tool"' in got.body else visit
+
+    with serving(answer) as model:
+        desk.use(model, permission={"*": "allow"})
+
+        def open_page(method: str, params: Any) -> Any:
+            assert (method, params["mode"], params["url"]) == ("elicitation/create", "url", "https://x.example/a")
+            return {"action": "accept"}
+
+        with editing(desk, open_page) as editor:
+            editor.greet(**able)
+            session_id = editor.ask("session/new", cwd=str(desk.work), mcpServers=[server])["sessionId"]
+            editor.ask("session/prompt", sessionId=session_id, prompt=text("Visit"))
+            assert len(editor.asked) == 1
+            assert '"accept"' in json.dumps(editor.calls("plain_visit")["rawOutput"]).replace("\\", "")
+            editor.updates.clear()
+            editor.ask("session/prompt", sessionId=session_id, prompt=text("/compact"))
+            kinds = [each["sessionUpdate"] for each in editor.updates if "compactionId" in each]
+            assert kinds == ["compaction_update", "compaction_summary_chunk", "compaction_update"]
+            assert "A summary." not in editor.texts()
+            editor.updates.clear()
+            editor.ask("session/load", sessionId=session_id, cwd=str(desk.work), mcpServers=[])
+            assert [each.get("status") for each in editor.updates if "compactionId" in each] == [
+                "in_progress",
+                None,
+                "completed",
+            ]
+
+
+@pytest.mark.slow
+def test_signing_out_forgets_what_is_stored(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    assert desk.run("auth", "login", "anthropic", "--key-stdin", stdin="sk-ant-0123456789abcdef\n").returncode == 0
+    with editing(desk) as editor:
+        assert editor.greet()["agentCapabilities"]["auth"] == {"logout": {}}
+        opened = editor.ask("session/new", cwd=str(desk.work), mcpServers=[])
+        assert any(option["id"] == "model" for option in opened["configOptions"])
+        assert editor.ask("logout") == {}
+        refused = editor.ask("session/prompt", sessionId=opened["sessionId"], prompt=text("Hi"))
+        assert refused["code"] == -32000
+    assert "anthropic" not in desk.run("auth", "list").stdout
+
+
+@pytest.mark.slow
+def test_what_leaves_the_sandbox_runs_in_the_editors_terminal_where_that_is_wanted(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    wants: list[tuple[str, Any]] = []
+
+    def decide(method: str, params: Any) -> Any:
+        wants.append((method, params))
+        if method == "session/request_permission":
+            return {"outcome": {"outcome": "selected", "optionId": "once"}}
+        done = {"exitCode": 3, "signal": None}
+        return {
+            "terminal/create": {"terminalId": "t1"},
+            "terminal/wait_for_exit": done,
+            "terminal/output": {"output": "in the editor\n", "truncated": False, "exitStatus": done},
+        }.get(method, {})
+
+    def leaving(command: str, number: str) -> Answer:
+        return call("bash", call_id=number, command=command, description="x", outside="It needs a key.")
+
+    runs = [bash("echo inside", "1"), leaving("git push", "2"), Answer(text="Done.")]
+    with serving(steps(*runs)) as model:
+        desk.use(model, permission={"bash": "allow", "sandbox": "ask"})
+        with editing(desk, decide, "--editor-terminal") as editor:
+            session_id = editor.begin(desk, terminal=True)["sessionId"]
+            editor.ask("session/prompt", sessionId=session_id, prompt=text("Push"))
+            (asked, created, *_) = [params for _, params in wants]
+            assert "outside the sandbox" in json.dumps(asked["toolCall"]["content"])
+            assert [method for method, _ in wants][1] == "terminal/create"
+            assert (created["cwd"], created["args"][-2:]) == (str(desk.work), ["-c", "git push"])
+            assert wants[-1] == ("terminal/release", {"sessionId": session_id, "terminalId": "t1"})
+            assert editor.calls("bash", 1)["content"][0] == {"type": "terminal", "terminalId": "t1"}
+            told = model.requests[-1].json["messages"][-1]["content"]
+            assert "in the editor" in told
+            assert "exit code 3" in told
+            editor.updates.clear()
+        with editing(desk, decide, "--editor-terminal") as editor:
+            editor.greet(terminal=True)
+            editor.ask("session/load", sessionId=session_id, cwd=str(desk.work), mcpServers=[])
+            assert "in the editor" in json.dumps(editor.calls("bash", 1)["content"])  # this editor has no terminal t1
+        wants.clear()
+        with editing(desk, decide) as editor:
+            session_id = editor.begin(desk, terminal=True)["sessionId"]
+            editor.ask("session/prompt", sessionId=session_id, prompt=text("Push"))
+            assert not any(method.startswith("terminal/") for method, _ in wants)

@@ -12,26 +12,47 @@ from codeloop.acp import params
 from codeloop.acp.buffers import EditorBuffers
 from codeloop.acp.connection import INVALID_PARAMS, NO_METHOD, EditorConnection, RpcError
 from codeloop.acp.editor_sessions import EditorSessions, OpenClient
+from codeloop.acp.editor_terminal import EditorTerminals
 from codeloop.acp.options import MODE, choose
+from codeloop.acp.questions import ConnectedEditor
+from codeloop.acp.roots import roots_of
 from codeloop.acp.session import EditorSession
+from codeloop.acp.versions.version import Version
+from codeloop.acp.versions.version1 import Version1
 from codeloop.client.wire.standard_lines import open_standard_lines
+from codeloop.schema.api.providers import ProviderId
 from codeloop.schema.api.session_requests import CreateSession, ForkSession, ListAllSessions, ListSessions, SessionId
 from codeloop.schema.message import Session
-from codeloop.schema.operation import SESSION_CREATE, SESSION_DELETE, SESSION_EVERYTHING, SESSION_FORK, SESSION_LIST
+from codeloop.schema.operation import (
+    AUTH_REMOVE,
+    CONFIG_PROVIDERS,
+    SESSION_CREATE,
+    SESSION_DELETE,
+    SESSION_EVERYTHING,
+    SESSION_FORK,
+    SESSION_LIST,
+    NoArguments,
+)
 from codeloop.schema.permission import PROFILE
 from codeloop.schema.wire import JSON
 
-VERSION = 1
+DRAFT = 2
+"""The version that is spoken on request only."""
 _PAGE = 50
 _EVERY = 10_000
 
 
 class AcpLaunch(Struct, frozen=True):
-    """What the flags say; `profile`: of new sessions, None for the configured one."""
+    """What the flags say; `profile`: of new sessions, None for the configured one. `newest`: version to speak.
+
+    `terminals`: the editor's, where commands that leave the sandbox are to run in them.
+    """
 
     open_client: OpenClient
     buffers: EditorBuffers
     profile: str | None = None
+    newest: int = 1
+    terminals: EditorTerminals | None = None
 
 
 async def serve_editor(launch: AcpLaunch) -> None:
@@ -53,21 +74,7 @@ class EditorAgent:
         self._launch = launch
         launch.buffers.connection = self.connection
         self._sessions = EditorSessions(self.connection, launch.open_client, launch.buffers)
-        self._methods: dict[str, Callable[[Any], Awaitable[Any]]] = {
-            "initialize": self._initialize,
-            "authenticate": self._authenticate,
-            "session/new": self._new,
-            "session/load": self._load,
-            "session/resume": self._resume,
-            "session/fork": self._fork,
-            "session/list": self._list,
-            "session/delete": self._delete,
-            "session/close": self._close,
-            "session/prompt": self._prompt,
-            "session/cancel": self._cancel,
-            "session/set_mode": self._set_mode,
-            "session/set_config_option": self._set_option,
-        }
+        self._methods: dict[str, Callable[[Any], Awaitable[Any]]] = self._list_methods(1)
 
     async def handle(self, method: str, given: Any) -> Any:
         """Carry out a method. Raises RpcError, CodeloopError."""
@@ -83,8 +90,18 @@ class EditorAgent:
 
     async def _initialize(self, given: Any) -> JSON:
         asked = params.read_params(params.InitializeParams, given)
-        able = self._sessions.capabilities = asked.client_capabilities or params.ClientCapabilities()
+        able = asked.client_capabilities or params.ClientCapabilities()
+        version: Version = Version1(able)
+        if min(asked.protocol_version, self._launch.newest) >= DRAFT:
+            from codeloop.acp.versions.version2 import Version2, read_capabilities
+
+            version, able = Version2(), read_capabilities(asked.capabilities or params.DraftCapabilities())
+        known = self._launch.terminals.known if self._launch.terminals is not None else set[str]()
+        self._sessions.link = ConnectedEditor(self.connection, version, able, known)
+        self._methods = self._list_methods(version.number)
         self._launch.buffers.is_offered = able.fs.read_text_file and able.fs.write_text_file
+        if self._launch.terminals is not None:
+            self._launch.terminals.is_offered = able.terminal
         sign_in: JSON = {
             "type": "terminal",
             "id": "login",
@@ -92,28 +109,53 @@ class EditorAgent:
             "description": "Asks in a terminal which service to use, and for its key.",
             "args": ["--login"],
         }
+        can_sign_in = able.auth is not None and able.auth.terminal
+        info: JSON = {"name": "codeloop", "title": "codeloop", "version": __version__}
+        return version.greet(sign_in if can_sign_in else None, info)
+
+    def _list_methods(self, version: int) -> dict[str, Callable[[Any], Awaitable[Any]]]:
+        """Return the methods of a version by name."""
+        both: dict[str, Callable[[Any], Awaitable[Any]]] = {
+            "initialize": self._initialize,
+            "session/new": self._new,
+            "session/resume": self._resume,
+            "session/list": self._list,
+            "session/delete": self._delete,
+            "session/close": self._close,
+            "session/prompt": self._prompt,
+            "session/cancel": self._cancel,
+            "session/set_config_option": self._set_option,
+        }
+        if version == DRAFT:
+            return {**both, "auth/login": self._authenticate, "auth/logout": self._logout}
         return {
-            "protocolVersion": VERSION,
-            "agentCapabilities": {
-                "loadSession": True,
-                "promptCapabilities": {"image": True, "audio": False, "embeddedContext": True},
-                "mcpCapabilities": {"http": True, "sse": True},
-                "sessionCapabilities": {"list": {}, "delete": {}, "resume": {}, "close": {}, "fork": {}},
-            },
-            "authMethods": [sign_in] if able.auth is not None and able.auth.terminal else [],
-            "agentInfo": {"name": "codeloop", "title": "codeloop", "version": __version__},
+            **both,
+            "authenticate": self._authenticate,
+            "logout": self._logout,
+            "session/load": self._load,
+            "session/fork": self._fork,
+            "session/set_mode": self._set_mode,
         }
 
     async def _authenticate(self, given: Any) -> None:
         asked = params.read_params(params.AuthenticateParams, given)
         raise RpcError(INVALID_PARAMS, f"{asked.method_id} is done in a terminal: `codeloop auth login`.")
 
+    async def _logout(self, _given: Any) -> None:
+        """Forget every key and sign-in that is stored; those of the environment stay."""
+        client = await self._sessions.client_of(str(Path.cwd()))
+        usable = await client.call(CONFIG_PROVIDERS, NoArguments())
+        for provider in usable.providers:
+            if provider.source == "api":
+                await client.call(AUTH_REMOVE, ProviderId(provider_id=provider.id))
+        await self._sessions.reload()
+
     async def _new(self, given: Any) -> JSON:
         asked = params.read_params(params.NewParams, given)
         client = await self._sessions.client_of(asked.cwd)
         metadata = {PROFILE: self._launch.profile} if self._launch.profile else None
         session = await client.call(SESSION_CREATE, CreateSession(metadata=metadata))
-        opened = await self._sessions.open(client, session, asked.mcp_servers)
+        opened = await self._sessions.open(client, session, asked)
         return {"sessionId": session.id, **opened.state()}
 
     async def _load(self, given: Any) -> JSON:
@@ -122,18 +164,24 @@ class EditorAgent:
         return opened.state()
 
     async def _resume(self, given: Any) -> JSON:
-        return (await self._reopen(given)).state()
+        opened = await self._reopen(given)
+        replay = params.read_params(params.OpenParams, given).replay_from
+        if replay is not None and replay.type != "start":
+            raise RpcError(INVALID_PARAMS, f"A conversation is sent again from its start, not from {replay.type!r}.")
+        if replay is not None and self._sessions.link.version.number == DRAFT:
+            await opened.replay()
+        return opened.state()
 
     async def _reopen(self, given: Any) -> EditorSession:
         asked = params.read_params(params.OpenParams, given)
         client, session = await self._sessions.find(asked.session_id, asked.cwd)
-        return await self._sessions.open(client, session, asked.mcp_servers)
+        return await self._sessions.open(client, session, asked)
 
     async def _fork(self, given: Any) -> JSON:
         asked = params.read_params(params.OpenParams, given)
         client, session = await self._sessions.find(asked.session_id, asked.cwd)
         copy = await client.call(SESSION_FORK, ForkSession(session_id=session.id))
-        opened = await self._sessions.open(client, copy, asked.mcp_servers)
+        opened = await self._sessions.open(client, copy, asked)
         return {"sessionId": copy.id, **opened.state()}
 
     async def _list(self, given: Any) -> JSON:
@@ -186,4 +234,5 @@ class EditorAgent:
 
 def _describe(session: Session) -> JSON:
     at = datetime.fromtimestamp(session.time.updated / 1000, UTC).isoformat()
-    return {"sessionId": session.id, "cwd": session.directory, "title": session.title, "updatedAt": at}
+    found: JSON = {"sessionId": session.id, "cwd": session.directory, "title": session.title, "updatedAt": at}
+    return {**found, "additionalDirectories": roots} if (roots := roots_of(session)) else found

@@ -21,15 +21,21 @@ class EditorBuffers:
         self.is_offered = False
         self.sessions: dict[str, None] = {}
 
+    def name_session(self, session_id: str) -> str | None:
+        """Return under which session the editor is asked; None: it has none open.
+
+        A subagent's session is not known to the editor, so it is asked in the name of the one that it has opened last.
+        """
+        return session_id if session_id in self.sessions else next(reversed(self.sessions), None)
+
     async def save(self, session_id: str, path: Path) -> None:
         """Have the editor save a file if it holds another text than the disk.
 
-        What can't be asked, such as a file that is no text, is left as it is. A subagent's session is not known to the
-        editor, so it is asked in the name of the one that it has opened last.
+        What can't be asked, such as a file that is no text, is left as it is.
         """
-        if self.connection is None or not self.is_offered or not self.sessions:
+        known = self.name_session(session_id)
+        if self.connection is None or not self.is_offered or known is None:
             return
-        known = session_id if session_id in self.sessions else next(reversed(self.sessions))
         file = {"sessionId": known, "path": str(path)}
         try:
             async with asyncio.timeout(EDITOR_ANSWER.seconds):

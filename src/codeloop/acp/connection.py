@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -50,12 +50,30 @@ class EditorConnection:
         try:
             message = msgspec.json.decode(line)
         except msgspec.DecodeError as error:
-            self._fail(None, PARSE_ERROR, f"This line is not JSON: {error}")
+            self._send(_failure(None, PARSE_ERROR, f"This line is not JSON: {error}"))
             return
-        if not is_object(message):
-            self._fail(None, INVALID_REQUEST, "A message is a JSON object.")
-            return
-        await self._take_message(message)
+        if isinstance(message, list) and message:
+            await self._take_batch(cast("list[Any]", message))
+        elif is_object(message):
+            await self._take_message(message, self._send)
+        else:
+            self._send(_failure(None, INVALID_REQUEST, "A message is a JSON object."))
+
+    async def _take_batch(self, messages: list[Any]) -> None:
+        """Take several messages; the answers to their requests are sent together."""
+        due = sum(_is_answered(each) for each in messages)
+        answers: list[JSON] = []
+
+        def collect(answer: JSON) -> None:
+            answers.append({"jsonrpc": "2.0", **answer})
+            if len(answers) == due:
+                self._write(msgspec.json.encode(answers) + b"\n")
+
+        for each in messages:
+            if is_object(each):
+                await self._take_message(each, collect)
+            else:
+                collect(_failure(None, INVALID_REQUEST, "A message is a JSON object."))
 
     async def request(self, method: str, params: JSON) -> Any:
         """Ask the client, and return its result. Raises RpcError. Cancelled, it tells the client so."""
@@ -72,6 +90,11 @@ class EditorConnection:
         finally:
             del self._waiting[number]
 
+    def post(self, method: str, params: JSON) -> None:
+        """Ask the client for something whose result nobody waits for."""
+        self._last_id += 1
+        self._send({"id": self._last_id, "method": method, "params": params})
+
     def notify(self, method: str, params: JSON) -> None:
         """Send the client a notification."""
         self._send({"method": method, "params": params})
@@ -83,7 +106,7 @@ class EditorConnection:
         if self._running:
             await asyncio.wait(self._running.values())
 
-    async def _take_message(self, message: JSON) -> None:
+    async def _take_message(self, message: JSON, answer: Callable[[JSON], None]) -> None:
         method, number = message.get("method"), message.get("id")
         if not isinstance(method, str):
             self._settle(message)
@@ -92,9 +115,9 @@ class EditorConnection:
         elif isinstance(number, str | int):
             task = asyncio.create_task(self._handle(method, message.get("params")))
             self._running[number] = task
-            task.add_done_callback(lambda done: self._answer(number, method, done))
+            task.add_done_callback(lambda done: answer(self._answer(number, method, done)))
         else:
-            self._fail(None, INVALID_REQUEST, "An id is a string or an integer.")
+            answer(_failure(None, INVALID_REQUEST, "An id is a string or an integer."))
 
     async def _take_notification(self, method: str, params: Any) -> None:
         if method == "$/cancel_request":
@@ -107,24 +130,23 @@ class EditorConnection:
         except CodeloopError as error:  # a notification has no answer
             _log.warning("%s: %s", method, error)
 
-    def _answer(self, number: str | int, method: str, task: asyncio.Task[Any]) -> None:
-        """Send the result of a request's task."""
+    def _answer(self, number: str | int, method: str, task: asyncio.Task[Any]) -> JSON:
+        """Return the answer of a request's task."""
         self._running.pop(number, None)
         if task.cancelled():
-            self._fail(number, CANCELLED, "Cancelled.")
-            return
+            return _failure(number, CANCELLED, "Cancelled.")
         error = task.exception()
         match error:
             case None:
                 result = task.result()
-                self._send({"id": number, "result": {} if result is None else result})
+                return {"id": number, "result": {} if result is None else result}
             case RpcError():
-                self._fail(number, error.code, str(error), error.data)
+                return _failure(number, error.code, str(error), error.data)
             case CodeloopError():
-                self._fail(number, INTERNAL, str(error))
+                return _failure(number, INTERNAL, str(error))
             case _:
                 _log.error("%s failed", method, exc_info=error)
-                self._fail(number, INTERNAL, f"{method} failed: {type(error).__name__}. The log has more.")
+                return _failure(number, INTERNAL, f"{method} failed: {type(error).__name__}. The log has more.")
 
     def _settle(self, message: JSON) -> None:
         """Hand an answer to the request that waits for it."""
@@ -139,9 +161,14 @@ class EditorConnection:
         else:
             answer.set_result(message.get("result"))
 
-    def _fail(self, number: str | int | None, code: int, message: str, data: Any = None) -> None:
-        error: JSON = {"code": code, "message": message, **({"data": data} if data is not None else {})}
-        self._send({"id": number, "error": error})
-
     def _send(self, message: JSON) -> None:
         self._write(msgspec.json.encode({"jsonrpc": "2.0", **message}) + b"\n")
+
+
+def _is_answered(message: Any) -> bool:
+    """Return whether an entry of a batch gets an answer: notifications and answers get none."""
+    return not is_object(message) or (isinstance(message.get("method"), str) and message.get("id") is not None)
+
+
+def _failure(number: str | int | None, code: int, message: str, data: Any = None) -> JSON:
+    return {"id": number, "error": {"code": code, "message": message, **({"data": data} if data is not None else {})}}

@@ -2,34 +2,60 @@
 
 from collections.abc import Callable
 
-from codeloop.acp.tool_calls import describe_call
+from codeloop.acp.questions import ConnectedEditor
+from codeloop.acp.terminals import CommandTerminal
+from codeloop.acp.tool_calls import describe_call, find_terminal
+from codeloop.schema.errors import MessageAbortedError, error_message
 from codeloop.schema.live_events import Delta
-from codeloop.schema.message import Message, Todo, UserMessage
-from codeloop.schema.part import Part, ReasoningPart, TextPart, ToolPart
+from codeloop.schema.message import AssistantMessage, Message, Todo, UserMessage
+from codeloop.schema.part import Part, ReasoningPart, TextPart, ToolPart, ToolStatePending
 from codeloop.schema.wire import JSON
+
+SendUpdate = Callable[[JSON], None]
+"""Sends an update, as version 1 has it."""
 
 
 class ShownConversation:
-    """Knows what the editor shows already. `update` sends an update: its name, then its fields by name."""
+    """Knows what the editor shows already. `shows_compaction`: it shows where a summary took the place of messages."""
 
-    def __init__(self, update: Callable[..., None], directory: str) -> None:
+    def __init__(self, update: SendUpdate, directory: str, link: ConnectedEditor, *, shows_compaction: bool) -> None:
         self.own_prompts: set[str] = set()
         """Ids of the messages that the editor sent itself, which it shows already."""
         self._update = update
         self._directory = directory
+        self._link = link
+        self._shows_compaction = shows_compaction
         self._users: set[str] = set()
         """Ids of the messages that the user wrote."""
+        self._summaries: dict[str, bool] = {}
+        """By the ids of messages that are summaries: whether the editor knows how that ended."""
         self._sent: dict[str, int] = {}
         """How much of a part's text was sent, in characters."""
         self._thoughts: set[str] = set()
         self._calls: dict[str, JSON] = {}
+        self._terminals: dict[str, CommandTerminal] = {}
         self._call_ids: dict[tuple[str, str], str] = {}
         """The part's id by message and call."""
 
     def take_message(self, message: Message) -> None:
-        """Learn who wrote a message."""
+        """Learn who wrote a message, and of a summary that it has begun."""
         if isinstance(message, UserMessage):
             self._users.add(message.id)
+        elif message.summary and self._shows_compaction and message.id not in self._summaries:
+            self._summaries[message.id] = False
+            self._send("compaction_update", compactionId=message.id, status="in_progress")
+
+    def end_message(self, message: Message) -> None:
+        """Send how a summary ended, once it has."""
+        if not isinstance(message, AssistantMessage) or message.time.completed is None:
+            return
+        if self._summaries.get(message.id) is not False:
+            return
+        self._summaries[message.id] = True
+        error = message.error
+        status = "completed" if error is None else "cancelled" if isinstance(error, MessageAbortedError) else "failed"
+        more = {"error": error_message(error)} if error is not None and status == "failed" else {}
+        self._send("compaction_update", compactionId=message.id, status=status, **more)
 
     def take_part(self, part: Part) -> None:
         """Send what is new of a part."""
@@ -54,31 +80,56 @@ class ShownConversation:
             self._send_text(delta.part_id, delta.message_id, delta.delta)
 
     def take_todos(self, todos: list[Todo]) -> None:
-        """Send the plan; the protocol knows no entry that was given up."""
-        entries = [
-            {"content": todo.content, "priority": todo.priority, "status": todo.status}
-            for todo in todos
-            if todo.status != "cancelled"
-        ]
-        self._update("plan", entries=entries)
+        """Send the plan."""
+        rows = [{"content": todo.content, "priority": todo.priority, "status": todo.status} for todo in todos]
+        self._send("plan", entries=rows)
 
     def find_call(self, message_id: str, call_id: str) -> str | None:
         """Return under which id the editor knows a call; None: it does not."""
         return self._call_ids.get((message_id, call_id))
 
+    def note_asked(self, asked: JSON) -> None:
+        """Note what a permission request says of a call, which takes the place of what the editor showed of it."""
+        call_id = str(asked.get("toolCallId") or "")
+        if call_id in self._calls:
+            self._calls[call_id] = {**self._calls[call_id], **asked}
+
     def _send_text(self, part_id: str, message_id: str, text: str) -> None:
         if not text:
             return
         self._sent[part_id] += len(text)
-        answer = "agent_thought" if part_id in self._thoughts else "agent_message"
-        kind = "user_message" if message_id in self._users else answer
-        self._update(f"{kind}_chunk", content={"type": "text", "text": text}, messageId=message_id)
+        content: JSON = {"type": "text", "text": text}
+        if message_id in self._summaries:
+            if not self._summaries[message_id]:
+                self._send("compaction_summary_chunk", compactionId=message_id, content=content)
+        elif message_id in self._users:
+            self._send("user_message_chunk", content=content, messageId=message_id)
+        else:
+            kind = "agent_thought_chunk" if part_id in self._thoughts else "agent_message_chunk"
+            self._send(kind, content=content, messageId=part_id)
 
     def _send_call(self, part: ToolPart) -> None:
-        """Send a call that is new, or what has changed of it."""
-        now, before = describe_call(part, self._directory), self._calls.get(part.id)
-        self._calls[part.id] = now
+        """Send a call that is new, or what has changed of it, and its output where that is a terminal's."""
+        is_new = part.id not in self._calls
+        if is_new and self._link.version.shows_terminals and part.tool == "bash":
+            if isinstance(part.state, ToolStatePending) and not part.state.input:
+                return  # whether it has a terminal is said once, with the command
+            if not part.state.input.get("run_in_background"):
+                self._terminals[part.id] = CommandTerminal(self._link.version, part.id, self._directory)
+        terminal = self._terminals.get(part.id)
+        own = find_terminal(part, self._link.terminals)
+        shown = own or (part.id if terminal is not None else None)
+        now = describe_call(part, self._directory, self._link.version.diffs, terminal=shown)
+        before, self._calls[part.id] = self._calls.get(part.id), now
         if before is None:
-            self._update("tool_call", **now)
+            updates, fields = terminal.begin(part) if terminal is not None else ([], {})
+            for update in updates:
+                self._update(update)
+            self._send("tool_call", **now, **fields)
         elif changed := {key: value for key, value in now.items() if before.get(key) != value}:
-            self._update("tool_call_update", toolCallId=part.id, **changed)
+            self._send("tool_call_update", toolCallId=part.id, **changed)
+        for update in terminal.advance(part) if terminal is not None and own is None else ():
+            self._update(update)
+
+    def _send(self, name: str, /, **fields: object) -> None:
+        self._update({"sessionUpdate": name, **fields})

@@ -10,8 +10,11 @@ from typing import Any
 from codeloop.acp.buffers import EditorBuffers
 from codeloop.acp.connection import INVALID_PARAMS, NOT_FOUND, EditorConnection, RpcError
 from codeloop.acp.options import load_available
-from codeloop.acp.params import ClientCapabilities
+from codeloop.acp.params import ClientCapabilities, NewParams, OpenParams
+from codeloop.acp.questions import ConnectedEditor
+from codeloop.acp.roots import set_roots
 from codeloop.acp.session import EditorSession
+from codeloop.acp.versions.version1 import Version1
 from codeloop.client.client import Client
 from codeloop.schema.api.project import AddMcp
 from codeloop.schema.api.session_requests import SessionId
@@ -26,11 +29,10 @@ _log = logging.getLogger(__name__)
 
 
 class EditorSessions:
-    """Opens, finds and closes sessions. `capabilities`: what the editor has said that it can do."""
+    """Opens, finds and closes sessions. `link`: what the editor has said that it speaks and can do."""
 
     def __init__(self, connection: EditorConnection, open_client: OpenClient, buffers: EditorBuffers) -> None:
-        self.capabilities = ClientCapabilities()
-        self._connection = connection
+        self.link = ConnectedEditor(connection, Version1(ClientCapabilities()), ClientCapabilities())
         self._open_client = open_client
         self._buffers = buffers
         self._clients: dict[str, Client] = {}
@@ -62,17 +64,24 @@ class EditorSessions:
             raise RpcError(NOT_FOUND, str(error)) from error
         return await self.client_of(session.directory), session
 
-    async def open(self, client: Client, session: Session, servers: list[JSON]) -> EditorSession:
-        """Open a session and follow it. `servers`: MCP servers that the editor brings, as the protocol has them."""
+    async def open(self, client: Client, session: Session, asked: NewParams | OpenParams) -> EditorSession:
+        """Open a session with the MCP servers and further roots that the editor brings, and follow it."""
         await self.forget(session.id)
-        for server in servers:
+        for server in asked.mcp_servers:
             await self._add_server(client, server)
-        opened = EditorSession(self._connection, client, session, await load_available(client), self.capabilities)
+        session = await set_roots(client, session, asked.additional_directories)
+        opened = EditorSession(self.link, client, session, await load_available(client))
         self._sessions[session.id] = opened
         self._buffers.sessions[session.id] = None
         self._follow(session.directory, client)
         self.do_later(self._announce(opened))
         return opened
+
+    async def reload(self) -> None:
+        """Ask again what every open session can choose, and tell the editor what has changed."""
+        for session in self._sessions.values():
+            session.available = await load_available(session.client)
+            session.report_options()
 
     async def forget(self, session_id: str) -> None:
         """Stop what a session does, and show it no more."""

@@ -73,6 +73,13 @@ class SessionChoices(Struct):
         return own or available.model
 
 
+def state_of(session: Session, choices: SessionChoices, available: AvailableChoices) -> JSON:
+    """Return a session's options and modes, as version 1 has them."""
+    found: JSON = {"configOptions": options_of(session, choices, available)}
+    modes = modes_of(session, choices, available)
+    return found if modes is None else {**found, "modes": modes}
+
+
 def modes_of(session: Session, choices: SessionChoices, available: AvailableChoices) -> JSON | None:
     """Return the agents as modes; None: there are none."""
     if not available.agents:

@@ -3,7 +3,7 @@
 from typing import Annotated, Any, TypeVar
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
 from codeloop.acp.connection import INVALID_PARAMS, RpcError
 from codeloop.schema.wire import JSON
@@ -22,9 +22,10 @@ class ClientAuth(Params, frozen=True):
 
 
 class Elicitation(Params, frozen=True):
-    """Which forms the client shows; an empty object means yes."""
+    """Whether the client shows forms and opens pages; an empty object means yes."""
 
     form: JSON | None = None
+    url: JSON | None = None
 
 
 class ClientSession(Params, frozen=True):
@@ -48,13 +49,29 @@ class ClientCapabilities(Params, frozen=True):
     auth: ClientAuth | None = None
     elicitation: Elicitation | None = None
     session: ClientSession | None = None
+    terminal: bool = False
+    meta: JSON | None = field(default=None, name="_meta")
+
+
+class DraftAuth(Params, frozen=True):
+    """As `ClientAuth`; an empty object means yes."""
+
+    terminal: JSON | None = None
+
+
+class DraftCapabilities(Params, frozen=True):
+    """What the client can do, as version 2 has it."""
+
+    auth: DraftAuth | None = None
+    elicitation: Elicitation | None = None
 
 
 class InitializeParams(Params, frozen=True):
-    """`initialize`."""
+    """`initialize`; `capabilities` are those of version 2."""
 
     protocol_version: int
     client_capabilities: ClientCapabilities | None = None
+    capabilities: DraftCapabilities | None = None
 
 
 class AuthenticateParams(Params, frozen=True):
@@ -67,15 +84,24 @@ class NewParams(Params, frozen=True):
     """`session/new`. A server of `mcp_servers` without a `type` is started and spoken to over its standard streams."""
 
     cwd: Absolute
+    additional_directories: list[Absolute] = []
     mcp_servers: list[JSON] = []
+
+
+class ReplayStart(Params, frozen=True):
+    """From where a conversation is sent again; the only place that is known is `start`."""
+
+    type: str
 
 
 class OpenParams(Params, frozen=True):
-    """`session/load`, `session/resume`, `session/fork`."""
+    """`session/load`, `session/resume`, `session/fork`. `replay_from`: of version 2."""
 
     session_id: str
     cwd: Absolute | None = None
+    additional_directories: list[Absolute] = []
     mcp_servers: list[JSON] = []
+    replay_from: ReplayStart | None = None
 
 
 class ListSessionsParams(Params, frozen=True):

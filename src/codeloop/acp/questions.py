@@ -1,11 +1,17 @@
 """Passes a session's questions to the editor's user: permissions with command and diff, and the model's."""
 
 import asyncio
+from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from typing import Any
 
+from msgspec import Struct
+
 from codeloop.acp.connection import EditorConnection, RpcError
-from codeloop.acp.tool_calls import as_code, as_text, diffs_of, kind_of, title_of
+from codeloop.acp.params import ClientCapabilities
+from codeloop.acp.tool_calls import kind_of, title_of
+from codeloop.acp.versions.version import Version
 from codeloop.client.asking import origin
 from codeloop.client.client import Client
 from codeloop.client.mcp_server.forms import form_of, question_answers
@@ -24,14 +30,39 @@ _WITHHELD = "A secret is not asked for in an editor. Ask for it to be put where 
 _SKIP = "skip"
 
 
-class Asker:
-    """Puts the requests of one session to the user. `shows_forms`: the client shows the protocol's forms."""
+class ConnectedEditor(Struct, frozen=True):
+    """The connection to an editor, the version that it speaks, and what it can do. `terminals`: ids of its own ones."""
 
-    def __init__(self, connection: EditorConnection, client: Client, session_id: str, *, shows_forms: bool) -> None:
-        self._connection = connection
+    connection: EditorConnection
+    version: Version
+    able: ClientCapabilities
+    terminals: AbstractSet[str] = frozenset()
+
+
+class Asker:
+    """Puts the requests of one session to the user.
+
+    `note_open`, if given, is called with the number of open questions when it changes; `note_call` with what a request
+    for a permission says of a call.
+    """
+
+    def __init__(
+        self,
+        link: ConnectedEditor,
+        client: Client,
+        session_id: str,
+        *,
+        note_open: Callable[[int], None] | None,
+        note_call: Callable[[JSON], None],
+    ) -> None:
+        self._link = link
         self._client = client
         self._session_id = session_id
-        self._shows_forms = shows_forms
+        self._note_open = note_open
+        self._note_call = note_call
+        elicitation = link.able.elicitation
+        self._shows_forms = elicitation is not None and elicitation.form is not None
+        self._opens_pages = elicitation is not None and elicitation.url is not None
         self._asking: dict[str, asyncio.Task[None]] = {}
 
     def ask(self, request: PermissionRequest | QuestionRequest, call_id: str | None, directory: str) -> None:
@@ -44,7 +75,8 @@ class Asker:
             asking = self._ask_questions(request)
         task = asyncio.create_task(asking)
         self._asking[request.id] = task
-        task.add_done_callback(lambda _: self._asking.pop(request.id, None))
+        self._count()
+        task.add_done_callback(lambda _: self._end(request.id))
 
     def withdraw(self, request_id: str) -> None:
         """Ask no more what another client has answered, or what ended with its turn."""
@@ -56,15 +88,22 @@ class Asker:
         for task in self._asking.values():
             task.cancel()
 
+    def _end(self, request_id: str) -> None:
+        self._asking.pop(request_id, None)
+        self._count()
+
+    def _count(self) -> None:
+        if self._note_open is not None:
+            self._note_open(len(self._asking))
+
     async def _ask_permission(self, request: PermissionRequest, call_id: str, directory: str) -> None:
         """Ask whether a call may do something, and answer the request."""
         asking = await origin(self._client, request)
-        diffs = list(diffs_of(request.metadata, directory))
+        diffs = self._link.version.diffs(request.metadata, directory)
         without_diff = {key: value for key, value in request.metadata.items() if key != "diff"}
         words = in_words(replace(request, metadata=without_diff) if diffs else request, asking, _COLUMNS, _ROWS)
         question = inert(in_words(request, asking, _COLUMNS, 1).title)
         command = request.metadata.get("command")
-        rows = "\n".join(row for _, row in words.rows)
         options = [{"optionId": "once", "name": "Allow once", "kind": "allow_once"}]
         if words.always:
             always = " ".join(words.always.split())
@@ -72,13 +111,16 @@ class Asker:
         options.append({"optionId": "reject", "name": "Reject", "kind": "reject_once"})
         call: JSON = {
             "toolCallId": call_id,
-            "title": title_of("bash", {"command": command}, "") if isinstance(command, str) else question,
             "kind": kind_of(asking.tool or request.permission),
             "status": "pending",
-            "content": [as_text(question), *diffs, *([as_code(rows)] if rows.strip() else [])],
             "rawInput": request.metadata.get("input") or _input_of(request),
         }
-        chosen = await self._choose(call, options)
+        if isinstance(command, str):
+            call["title"] = title_of("bash", {"command": command}, "")
+        rows = "\n".join(row for _, row in words.rows)
+        about = self._link.version.ask(question, rows, diffs, call, directory)
+        self._note_call(about.get("toolCall") or {})
+        chosen = await self._choose(about, options)
         replies: dict[str, Reply] = {"once": "once", "always": "always"}
         await self._reply(request, replies.get(chosen, "reject"))
 
@@ -90,7 +132,9 @@ class Asker:
                 await self._client.call(QUESTION_REJECT, RejectQuestion(request_id=request.id, message=_WITHHELD))
                 return
             answers: list[list[str]] | None = None
-            if self._shows_forms:
+            if self._opens_pages and (page := _page_of(request)) is not None:
+                answers = await self._open_page(request, page)
+            elif self._shows_forms:
                 answers = question_answers(request, await self._fill_in(form.message, form.schema))
             elif len(request.questions) == 1 and request.questions[0].options:
                 answers = await self._choose_answer(request, request.questions[0])
@@ -104,13 +148,24 @@ class Asker:
 
     async def _fill_in(self, message: str, schema: JSON) -> JSON | None:
         """Have a form filled in; None: the user would not."""
-        params: JSON = {"sessionId": self._session_id, "mode": "form", "message": message, "requestedSchema": schema}
-        try:
-            answer = _read_object(await self._connection.request("elicitation/create", params))
-        except RpcError:
-            return None
+        answer = await self._elicit({"mode": "form", "message": message, "requestedSchema": schema})
         content = answer.get("content") if answer.get("action") == "accept" else None
         return content if is_object(content) else None
+
+    async def _open_page(self, request: QuestionRequest, page: str) -> list[list[str]] | None:
+        """Have a page opened that an MCP server asks for; None: the user would not."""
+        question = request.questions[0]
+        message = inert(question.question)
+        answer = await self._elicit({"mode": "url", "elicitationId": request.id, "url": page, "message": message})
+        return [[question.options[0].label]] if answer.get("action") == "accept" else None
+
+    async def _elicit(self, asked: JSON) -> JSON:
+        """Return the answer to an elicitation; an empty one where the editor can't."""
+        try:
+            found = await self._link.connection.request("elicitation/create", {"sessionId": self._session_id, **asked})
+        except RpcError:
+            return {}
+        return _read_object(found)
 
     async def _choose_answer(self, request: QuestionRequest, question: QuestionInfo) -> list[list[str]] | None:
         options = [
@@ -119,21 +174,16 @@ class Asker:
         ]
         options.append({"optionId": _SKIP, "name": "Do not answer", "kind": "reject_once"})
         described = [f"{inert(each.label)}: {inert(each.description)}" for each in question.options if each.description]
-        call: JSON = {
-            "toolCallId": request.id,
-            "title": inert(question.question),
-            "kind": "other",
-            "status": "pending",
-            "content": [as_text("\n\n".join(described))] if described else [],
-        }
-        chosen = await self._choose(call, options)
+        call: JSON = {"toolCallId": request.id, "kind": "other", "status": "pending"}
+        about = self._link.version.ask(inert(question.question), "\n".join(described), [], call, "")
+        chosen = await self._choose(about, options)
         return [[question.options[int(chosen)].label]] if chosen.isdecimal() else None
 
-    async def _choose(self, call: JSON, options: list[dict[str, str]]) -> str:
+    async def _choose(self, about: JSON, options: list[dict[str, str]]) -> str:
         """Return the id of the option that the user chose; "": none."""
-        params: JSON = {"sessionId": self._session_id, "toolCall": call, "options": options}
+        params: JSON = {"sessionId": self._session_id, **about, "options": options}
         try:
-            answer = _read_object(await self._connection.request("session/request_permission", params))
+            answer = _read_object(await self._link.connection.request("session/request_permission", params))
         except RpcError:
             return ""
         outcome = _read_object(answer.get("outcome"))
@@ -148,6 +198,15 @@ class Asker:
 def _read_object(given: Any) -> JSON:
     """Return an object that a client sent; anything else counts as an empty one."""
     return given if is_object(given) else {}
+
+
+def _page_of(request: QuestionRequest) -> str | None:
+    """Return the page that an MCP server asks to have opened; None: the request is another."""
+    question = request.questions[0]
+    if len(request.questions) > 1 or question.header != "Open" or question.custom is not False:
+        return None
+    page = question.options[0].description if question.options else ""
+    return page if page.startswith(("https://", "http://")) else None
 
 
 def _input_of(request: PermissionRequest) -> JSON:

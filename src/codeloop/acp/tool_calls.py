@@ -1,7 +1,8 @@
 """Formats tool calls for editors: title, kind, status, diffs, output, files. Pure."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from collections.abc import Set as AbstractSet
 from itertools import takewhile
 from pathlib import PurePosixPath
 from typing import Any, cast
@@ -27,8 +28,14 @@ _FILE = re.compile(r"^Index: (.*)$", re.MULTILINE)
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-_])")
 
 
-def describe_call(part: ToolPart, directory: str) -> JSON:
-    """Describe a call in its present state; `directory`: what relative paths are relative to, absolute."""
+def describe_call(
+    part: ToolPart, directory: str, diffs: Callable[[JSON, str], list[JSON]], *, terminal: str | None
+) -> JSON:
+    """Describe a call in its present state.
+
+    `directory`: what relative paths are relative to, absolute. `diffs` returns what changes as content. `terminal`: the
+    id of the terminal that shows the output; None: it is text.
+    """
     state = part.state
     metadata: JSON = {}
     output, error = "", ""
@@ -50,13 +57,24 @@ def describe_call(part: ToolPart, directory: str) -> JSON:
         "kind": kind_of(part.tool),
         "status": status,
         "rawInput": state.input,
-        "content": [*diffs_of(metadata, directory), *_output_of(part.tool, metadata, output, error)],
+        "content": [*diffs(metadata, directory), *_output_of(part.tool, metadata, output, error)],
     }
+    if terminal is not None:
+        found["content"] = [{"type": "terminal", "terminalId": terminal}, *_texts_of(metadata, error)]
+    if isinstance(state, ToolStateCompleted):
+        found["rawOutput"] = {"output": state.for_user}
     if locations := _locations_of(state.input, metadata, directory):
         found["locations"] = locations
     if part.tool == "task" and isinstance(child := metadata.get("sessionId"), str):
         found["_meta"] = {"codeloop": {"sessionId": child}}
     return found
+
+
+def find_terminal(part: ToolPart, known: AbstractSet[str]) -> str | None:
+    """Return the terminal of the editor that a command runs in; None: it has none that the editor can show."""
+    metadata: JSON = getattr(part.state, "metadata", None) or {}
+    terminal_id = metadata.get("terminal")
+    return terminal_id if isinstance(terminal_id, str) and terminal_id in known else None
 
 
 def kind_of(tool: str) -> str:
@@ -73,15 +91,13 @@ def title_of(tool: str, given: JSON, title: str) -> str:
     return one_line(f"{tool} {subject}".strip(), _TITLE)
 
 
-def diffs_of(metadata: JSON, directory: str) -> Iterator[JSON]:
-    """Yield each hunk of what a call changes, or wants to change, with the lines around it."""
+def patches_of(metadata: JSON, directory: str) -> Iterator[tuple[str, str]]:
+    """Yield each file that a call changes, or wants to change: its absolute path and the patch of it."""
     patch = metadata.get("diff")
-    if not isinstance(patch, str) or not patch:
-        return
-    pieces = _FILE.split(patch)
-    for path, text in zip(pieces[1::2], pieces[2::2], strict=True):
-        for hunk in _hunks_of(text):
-            yield {"type": "diff", "path": _absolute(path.strip(), directory), **hunk}
+    if isinstance(patch, str) and patch:
+        pieces = _FILE.split(patch)
+        for path, text in zip(pieces[1::2], pieces[2::2], strict=True):
+            yield _absolute(path.strip(), directory), text
 
 
 def as_code(text: str, language: str = "") -> JSON:
@@ -96,7 +112,8 @@ def as_text(text: str) -> JSON:
     return {"type": "content", "content": {"type": "text", "text": text}}
 
 
-def _hunks_of(text: str) -> Iterator[JSON]:
+def hunks_of(text: str) -> Iterator[JSON]:
+    """Yield each hunk of a patch as the text before and after it."""
     heads = list(_HUNK.finditer(text))
     for at, head in enumerate(heads):
         end = heads[at + 1].start() if at + 1 < len(heads) else len(text)
@@ -120,6 +137,13 @@ def _output_of(tool: str, metadata: JSON, output: str, error: str) -> Iterator[J
         yield as_text(inert(output))
     else:
         yield as_code(inert(_ANSI.sub("", output)), "console" if tool == "bash" else "")
+    yield from _texts_of(metadata, "")
+
+
+def _texts_of(metadata: JSON, error: str) -> Iterator[JSON]:
+    """Yield what is said of a call beside its output."""
+    if error:
+        yield as_text(inert(error))
     if isinstance(notes := metadata.get("notes"), list):
         yield from (as_text(inert(str(note))) for note in cast("list[object]", notes))
 

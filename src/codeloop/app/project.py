@@ -23,6 +23,7 @@ from codeloop.model.catalog.catalog import Catalog
 from codeloop.model.providers import Providers
 from codeloop.permission.gate import Gate
 from codeloop.schema.agent import Agent
+from codeloop.schema.api.editor import RunInEditor
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CATALOG_DELAY, SCRATCH_DELAY, TOOL_OUTPUT_BYTES, TOOL_OUTPUT_LINES
 from codeloop.schema.live_events import Branch, BranchUpdated, LiveEvent, Toast, ToastShown
@@ -79,6 +80,12 @@ async def open_project(
 
         project.in_background(notify(hooks, project.store, settings.place.directory))
     return project
+
+
+def _make_editor_terminal(run: RunInEditor) -> object:
+    from codeloop.tool.builtin.shell.editor_terminal import EditorTerminal
+
+    return EditorTerminal(run)
 
 
 async def _spawn(engine: Engine, call: ToolPart, task: Subtask, report: Callable[[JSON], None]) -> SubtaskResult:
@@ -153,6 +160,8 @@ class Project:
         workspace.announce("AfterEdit", partial(_make_after_edit, settings, workspace))
         if settings.startup.save_buffer is not None:
             workspace.adopt(OpenBuffers(settings.startup.save_buffer))
+        if (run := settings.startup.run_in_editor) is not None:
+            workspace.announce("EditorTerminal", partial(_make_editor_terminal, run))
         more, servers = _tools(settings), None
         if settings.config.mcp:
             from codeloop.app.extended.mcp import serving

@@ -22,6 +22,7 @@ from codeloop.kit.small_files import FileState, file_state
 from codeloop.model.catalog.catalog import Catalog
 from codeloop.model.credentials.store import Credentials
 from codeloop.model.providers import Providers
+from codeloop.schema.api.editor import RunInEditor
 from codeloop.schema.config import Config
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.message import ModelRef
@@ -46,6 +47,8 @@ class Startup(Struct, frozen=True, kw_only=True):
     """What sessions of this process spend together."""
     save_buffer: SaveBuffer | None = None
     """Has an editor save what it holds of a file; None: no editor is connected."""
+    run_in_editor: RunInEditor | None = None
+    """Runs commands that leave the sandbox in an editor's terminal; None: they run as all others."""
 
 
 class FileStates(Struct, frozen=True):

@@ -8,6 +8,7 @@ import click
 
 from codeloop.acp.agent import AcpLaunch, serve_editor
 from codeloop.acp.buffers import EditorBuffers
+from codeloop.acp.editor_terminal import EditorTerminals
 from codeloop.cli.bootstrap import list_end_signals
 from codeloop.cli.options import CONFIG, LOG_LEVEL, MODEL, OFFLINE, PRINT_LOGS, PROFILE, TRUST, Options
 from codeloop.cli.target.log import log_of
@@ -25,8 +26,18 @@ if TYPE_CHECKING:
 @CONFIG
 @LOG_LEVEL
 @PRINT_LOGS
+@click.option(
+    "--protocol",
+    type=click.IntRange(1, 2),
+    default=1,
+    show_default=True,
+    help="Newest version of the protocol to speak; 2 is a draft.",
+)
+@click.option(
+    "--editor-terminal", is_flag=True, help="Run commands that leave the sandbox in the editor's own terminals."
+)
 @click.option("--login", is_flag=True, help="Ask for a service and its key in this terminal, and exit.")
-def acp(*, login: bool, **flags: Any) -> None:
+def acp(*, protocol: int, editor_terminal: bool, login: bool, **flags: Any) -> None:
     """Serve an editor that speaks the Agent Client Protocol, over stdin and stdout.
 
     Sessions are those of the terminal UI and of every other client. Ends when stdin ends.
@@ -38,27 +49,28 @@ def acp(*, login: bool, **flags: Any) -> None:
         return
     options = Options(message=(), **flags)
     with log_of(options), suppress(asyncio.CancelledError):
-        asyncio.run(_until_signal(options))
+        asyncio.run(_until_signal(options, protocol, in_terminals=editor_terminal))
 
 
-async def _until_signal(options: Options) -> None:
+async def _until_signal(options: Options, protocol: int, *, in_terminals: bool) -> None:
     """Serve; a signal ends it as the end of stdin does."""
     task, loop = asyncio.current_task(), asyncio.get_running_loop()
     for number in list_end_signals():
         loop.add_signal_handler(number, lambda: task.cancel() if task is not None else None)
     projects: EditorProjects | None = None
     buffers = EditorBuffers()
+    terminals = EditorTerminals(buffers) if in_terminals else None
 
     async def open_client(directory: str) -> tuple[Client, tuple[str, ...]]:
         nonlocal projects
         if projects is None:  # the editor is greeted before that is loaded
             from codeloop.cli.target.editor import EditorProjects
 
-            projects = EditorProjects(options, buffers.save)
+            projects = EditorProjects(options, buffers.save, terminals.run if terminals is not None else None)
         return await projects.open(directory)
 
     try:
-        await serve_editor(AcpLaunch(open_client, buffers, options.profile))
+        await serve_editor(AcpLaunch(open_client, buffers, options.profile, protocol, terminals))
     finally:
         if projects is not None:
             await projects.close()

@@ -11,14 +11,16 @@ from codeloop.app.extended.settled import wait_settled, with_warnings
 from codeloop.cli.options import Options
 from codeloop.cli.target.local import startup_of
 from codeloop.client.client import Client
+from codeloop.schema.api.editor import RunInEditor
 from codeloop.tool.open_buffers import SaveBuffer
 
 
 class EditorProjects:
     """Opens the project of each directory that the editor names; one stays open until all are closed."""
 
-    def __init__(self, options: Options, save_buffer: SaveBuffer) -> None:
-        self._app = App(replace(startup_of(options, None), save_buffer=save_buffer), idle=inf)
+    def __init__(self, options: Options, save_buffer: SaveBuffer, run_in_editor: RunInEditor | None) -> None:
+        startup = replace(startup_of(options, None), save_buffer=save_buffer, run_in_editor=run_in_editor)
+        self._app = App(startup, idle=inf)
 
     async def open(self, directory: str) -> tuple[Client, tuple[str, ...]]:
         """Return the client of an absolute directory, and notes for the user. Raises CodeloopError."""

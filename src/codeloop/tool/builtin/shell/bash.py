@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -21,6 +22,7 @@ from codeloop.schema.permission import Need, Trait
 from codeloop.schema.wire import JSON, Wire, replace
 from codeloop.store.permission_records import PLACE
 from codeloop.tool.builtin.shell.denied_paths import deny_paths, has_denials, set_denied_aside
+from codeloop.tool.builtin.shell.editor_terminal import TERMINAL, run_in_editor
 from codeloop.tool.builtin.shell.facts import facts_of
 from codeloop.tool.builtin.shell.line_needs import LineNeeds
 from codeloop.tool.builtin.shell.set_aside import decide_on
@@ -111,12 +113,7 @@ async def bash(params: BashParams, ctx: ToolContext) -> ToolResult:
     try:
         if params.run_in_background:
             return await _start(params, place, command, ctx)
-        if params.unchanged:
-            from codeloop.tool.builtin.shell.last_commit import run_unchanged
-
-            outcome = await run_unchanged(ctx, place, command, sandbox, show)
-        else:
-            outcome = await shells.run(place, command, show)
+        outcome, terminal = await _run(params, ctx, place, (command, workdir or stands), sandbox, show)
     except asyncio.CancelledError:
         output, told = append_notes(latest, ["The command was aborted; all its processes were ended."])
         ctx.report(metadata=_metadata(params, output) | told)
@@ -129,7 +126,8 @@ async def bash(params: BashParams, ctx: ToolContext) -> ToolResult:
         ctx.session.warn(warning)
     outcome = replace(outcome, notes=(*outcome.notes, *aside, *warnings))
     where = _say_where(ctx, workdir or stands, shells.directory(place), outcome, moved=stands)
-    return _format_result(params, outcome, timeout, ctx, (workdir or stands, where))
+    result = _format_result(params, outcome, timeout, ctx, (workdir or stands, where))
+    return replace(result, metadata={**result.metadata, TERMINAL: terminal}) if terminal else result
 
 
 async def _place(ctx: ToolContext, shells: Shells, *, leaves: bool) -> ShellContext:
@@ -254,6 +252,25 @@ async def _line(
     ):  # it can't reach the network, so there is nothing to ask
         analysis = replace(analysis, remote=())
     return LineNeeds(command, analysis, files, directory, traits)
+
+
+async def _run(
+    params: BashParams,
+    ctx: ToolContext,
+    place: ShellContext,
+    command: tuple[ShellCommand, Path],
+    sandbox: Sandbox | None,
+    show: Callable[[str], None],
+) -> tuple[CommandResult, str]:
+    """Run a command in its directory to its end; return how it ended, and the id of the editor's terminal if any."""
+    line, directory = command
+    if params.unchanged:
+        from codeloop.tool.builtin.shell.last_commit import run_unchanged
+
+        return await run_unchanged(ctx, place, line, sandbox, show), ""
+    if line.policy is None and (in_editor := await run_in_editor(ctx, place, line, directory)) is not None:
+        return in_editor
+    return await ctx.workspace.shared(Shells).run(place, line, show), ""
 
 
 async def _start(params: BashParams, context: ShellContext, command: ShellCommand, ctx: ToolContext) -> ToolResult:

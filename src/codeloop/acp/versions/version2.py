@@ -1,0 +1,133 @@
+"""Version 2, a draft: spoken where `codeloop acp --protocol 2` allows it and the editor asks for it."""
+
+from base64 import b64encode
+from typing import Any, cast
+
+from codeloop.acp.params import ClientAuth, ClientCapabilities, ClientSession, DraftCapabilities
+from codeloop.acp.tool_calls import patches_of
+from codeloop.schema.wire import JSON
+
+_PLAN = "plan"
+_NO_FILE = "/dev/null"
+
+
+def read_capabilities(able: DraftCapabilities) -> ClientCapabilities:
+    """Return the capabilities as version 1 has them; some that it has to ask for, version 2 always has."""
+    auth = ClientAuth(terminal=True) if able.auth is not None and able.auth.terminal is not None else None
+    return ClientCapabilities(auth=auth, elicitation=able.elicitation, session=ClientSession(notices={}, compaction={}))
+
+
+class Version2:
+    """Writes messages in version 2."""
+
+    number = 2
+    is_prompt_answered_at_once = True
+    shows_terminals = True
+
+    def greet(self, sign_in: JSON | None, info: JSON) -> JSON:
+        """Return the answer to `initialize`."""
+        methods: list[JSON] = []
+        if sign_in is not None:
+            methods = [{"methodId": sign_in["id"], **{key: sign_in[key] for key in sign_in if key != "id"}}]
+        return {
+            "protocolVersion": self.number,
+            "info": info,
+            "capabilities": {
+                "session": {
+                    "prompt": {"image": {}, "embeddedContext": {}},
+                    "mcp": {"stdio": {}, "http": {}},
+                    "delete": {},
+                    "additionalDirectories": {},
+                },
+            },
+            "authMethods": methods,
+        }
+
+    def adapt(self, update: JSON) -> JSON | None:
+        """Return the update as version 2 has it. Modes are options there."""
+        match update["sessionUpdate"]:
+            case "tool_call":
+                return {**update, "sessionUpdate": "tool_call_update"}
+            case "plan":
+                plan = {"type": "items", "planId": _PLAN, "entries": update["entries"]}
+                return {"sessionUpdate": "plan_update", "plan": plan}
+            case "config_option_update":
+                return {**update, **self.state({"configOptions": update["configOptions"]})}
+            case "available_commands_update":
+                return {**update, "availableCommands": [_command(each) for each in update["availableCommands"]]}
+            case "current_mode_update":
+                return None
+            case _:
+                return update
+
+    def state(self, state: JSON) -> JSON:
+        """Return the options, with the names that their ids have in version 2."""
+        return {"configOptions": [_option(each) for each in state["configOptions"]]}
+
+    def diffs(self, metadata: JSON, directory: str) -> list[JSON]:
+        """Return the changed files, and the changes as a patch that git reads."""
+        changes, texts = list[JSON](), list[str]()
+        for path, patch in patches_of(metadata, directory):
+            hunks = patch[patch.find("@@ ") :].rstrip("\n") + "\n" if "@@ " in patch else ""
+            operation = "add" if hunks.startswith("@@ -0,0 ") else "modify"
+            operation = "delete" if "+0,0 @@" in hunks.partition("\n")[0] else operation
+            changes.append({"operation": operation, "path": path, "fileType": "text"})
+            mode = {"add": "new file mode 100644\n", "delete": "deleted file mode 100644\n"}.get(operation, "")
+            name = _quote(path)
+            old, new = _NO_FILE if operation == "add" else name, _NO_FILE if operation == "delete" else name
+            texts.append(f"diff --git {name} {name}\n{mode}--- {old}\n+++ {new}\n{hunks}")
+        if not changes:
+            return []
+        return [{"type": "diff", "changes": changes, "patch": {"format": "git_patch", "text": "".join(texts)}}]
+
+    def ask(self, title: str, details: str, diffs: list[JSON], call: JSON, directory: str, /) -> JSON:
+        """Return the question, and the call or the command that it is about."""
+        given = cast("JSON", call.get("rawInput") or {})
+        command = given.get("command")
+        if isinstance(command, str) and command and call.get("kind") == "execute":
+            subject: JSON = {"type": "command", "command": command, "cwd": directory, "toolCallId": call["toolCallId"]}
+        else:
+            named = {key: call[key] for key in ("toolCallId", "title", "kind", "rawInput") if key in call}
+            subject = {"type": "tool_call", "toolCall": {**named, **({"content": diffs} if diffs else {})}}
+        return {"title": title, **({"description": details} if details.strip() else {}), "subject": subject}
+
+    def begin_terminal(self, terminal_id: str, command: str, directory: str, /) -> tuple[list[JSON], JSON]:
+        """Return the update that makes the terminal."""
+        return [
+            {"sessionUpdate": "terminal_update", "terminalId": terminal_id, "command": command, "cwd": directory}
+        ], {}
+
+    def extend_terminal(self, terminal_id: str, text: str, *, is_whole: bool) -> JSON:
+        """Return a chunk, or all that the terminal is to hold from now on."""
+        data = b64encode(text.encode()).decode()
+        if is_whole:
+            return {"sessionUpdate": "terminal_update", "terminalId": terminal_id, "output": {"data": data}}
+        return {"sessionUpdate": "terminal_output_chunk", "terminalId": terminal_id, "data": data}
+
+    def end_terminal(self, terminal_id: str, code: int | None, signal: str | None) -> JSON:
+        """Return the update that says how the command ended."""
+        status = {"exitCode": code, "signal": signal}
+        return {"sessionUpdate": "terminal_update", "terminalId": terminal_id, "exitStatus": status}
+
+
+def _quote(path: str) -> str:
+    """Return a path as git writes it in a patch: one with unusual characters in quotes."""
+    if path.isascii() and path.isprintable() and not set(path) & {'"', "\\"}:
+        return path
+    escaped = (chr(byte) if 0x20 <= byte < 0x7F and byte not in b'"\\' else f"\\{byte:03o}" for byte in path.encode())
+    return f'"{"".join(escaped)}"'
+
+
+def _option(option: JSON) -> JSON:
+    rows = [_renamed(row, "group", "groupId") for row in cast("list[Any]", option["options"])]
+    return {**_renamed(option, "id", "configId"), "options": rows}
+
+
+def _command(command: JSON) -> JSON:
+    given = command.get("input")
+    found = {"type": "command", **command}
+    return {**found, "input": {"type": "text", **given}} if given else found
+
+
+def _renamed(row: JSON, name: str, new: str) -> JSON:
+    return {new if key == name else key: value for key, value in row.items()}

@@ -1,0 +1,65 @@
+"""Runs a command of the tool `bash` in a terminal of the editor, where the user wants that."""
+
+import time
+from pathlib import Path
+
+from codeloop.schema.api.editor import EditorCommand, RunInEditor
+from codeloop.schema.errors import CodeloopError
+from codeloop.tool.tool import ToolContext, ToolFailure
+from codeloop.workspace.process.output_buffer import OutputBuffer
+from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, Shells, find_shell
+
+TERMINAL = "terminal"
+"""In the metadata of a call: the id of the editor's terminal that its command runs in."""
+
+
+class EditorTerminal:
+    """The part of a work tree whose editor has terminals."""
+
+    def __init__(self, run: RunInEditor) -> None:
+        self.run = run
+
+
+async def run_in_editor(
+    ctx: ToolContext, context: ShellContext, command: ShellCommand, directory: Path
+) -> tuple[CommandResult, str] | None:
+    """Run a command outside of the sandbox in the editor's terminal; return its result and the terminal's id.
+
+    None: the editor has none. The terminal has the editor's environment, with what earlier commands exported; where the
+    command goes by `cd` is not kept. Raises ToolFailure when the editor refuses.
+    """
+    part = ctx.workspace.part(EditorTerminal)
+    if part is None:
+        return None
+    shells = ctx.workspace.shared(Shells)
+    variables = shells.list_changed_variables(context, outside=True)
+    variables |= {name: context.environment[name] for name in context.given}
+
+    def show(terminal_id: str, output: str) -> None:
+        ctx.report(metadata={"output": output, TERMINAL: terminal_id})
+
+    began = time.monotonic()
+    arguments = (*find_shell(context.environment), "-c", command.text)
+    try:
+        ended = await part.run(EditorCommand(context.session, arguments, directory, variables, command.timeout, show))
+    except CodeloopError as error:
+        raise ToolFailure(f"The editor did not run the command in a terminal: {error}") from error
+    if ended is None:
+        return None
+    capture = OutputBuffer(context.scratch)
+    capture.feed(ended.output.encode())
+    capture.close()
+    taken = capture.take()
+    result = CommandResult(
+        output=taken.text,
+        recent=taken.printed,
+        code=ended.code,
+        signal=ended.signal,
+        timed_out=ended.timed_out,
+        left=0,
+        cut=taken.is_cut,
+        path=taken.path,
+        duration=time.monotonic() - began,
+        lines=capture.lines + (bool(taken.printed) and not taken.printed.endswith("\n")),
+    )
+    return result, ended.terminal_id
