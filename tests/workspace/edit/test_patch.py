@@ -144,3 +144,14 @@ def test_git_diffs_add_delete_and_rename() -> None:
     assert isinstance(moved, Update)
     assert (moved.path, moved.move_to, len(moved.hunks)) == ("p", "q", 1)
     assert renamed == Update("r", (), "s")
+
+
+def test_line_numbers_of_read_are_taken_off_a_hunk() -> None:
+    content = "a = 1\nb = 2\nc = 3\n"
+    changed = "a = 1\nb = 4\nd = 5\nc = 3\n"
+    assert update(content, "@@", " 1: a = 1", "-2: b = 2", "+2: b = 4", "+d = 5", " 3: c = 3") == changed
+    (operation,) = parse(envelope("*** Update File: f", "@@", "-2: b = 2", "+2: b = 4"))
+    assert isinstance(operation, Update)
+    assert apply_hunks(content, operation.hunks).how == "hunk 1 was matched without its line numbers"
+    own = "1: a\n2: b\n"
+    assert update(own, "@@", "-2: b", "+2: c") == "1: a\n2: c\n", "a file may have such lines itself"

@@ -249,14 +249,15 @@ def _entities(text: str) -> str:
     return text
 
 
-def _numbers(text: str) -> str:
+def strip_numbers(text: str) -> str:
+    """Return a text without the line numbers that `read` shows, if each of its lines has one."""
     lines = text.split("\n")
     if not all(_NUMBERED.match(line) for line in lines if line.strip()):
         return text
     return "\n".join(_NUMBERED.sub("", line, count=1) for line in lines)
 
 
-VARIANTS: tuple[Callable[[str], str], ...] = (_backslashes, _entities, _numbers)
+VARIANTS: tuple[Callable[[str], str], ...] = (_backslashes, _entities, strip_numbers)
 """Functions that undo how a text is disfigured between a file and a model's call."""
 
 

@@ -4,6 +4,7 @@ from itertools import islice
 
 from msgspec import Struct
 
+from codeloop.schema.wire import replace
 from codeloop.workspace.edit.edit import (
     MOST_EFFORT,
     Edit,
@@ -15,7 +16,7 @@ from codeloop.workspace.edit.edit import (
     nearest,
     replace_spans,
 )
-from codeloop.workspace.edit.matchers import LINEWISE, Span, exact
+from codeloop.workspace.edit.matchers import LINEWISE, Span, exact, strip_numbers
 from codeloop.workspace.files.encoding import NormalizedText, check_new
 
 
@@ -66,7 +67,13 @@ def _apply_hunk(content: str, hunk: Hunk, done: int) -> tuple[EditResult, int]:
     old, new = "\n".join(hunk.old), "\n".join(hunk.new)
     if not hunk.new:
         old += "\n"
+    how = ""
     matcher, spans = find(text[start:], old, LINEWISE)
+    if not spans and (plain := strip_numbers(old)) != old:
+        # The number is taken off context and new lines alike, but a new line may have none.
+        old, new = plain, "\n".join(strip_numbers(line) for line in hunk.new)
+        matcher, spans = find(text[start:], old, LINEWISE)
+        how = "without its line numbers"
     spans = [(begin + start, end + start) for begin, end in spans]
     if matcher is None or not spans:
         before = " after the part that the patch changed before it" if start else ""
@@ -74,7 +81,7 @@ def _apply_hunk(content: str, hunk: Hunk, done: int) -> tuple[EditResult, int]:
     span = _only(text, spans, hunk)
     edited = replace_spans(source, [span], matcher, Edit(old, new))
     length = len(NormalizedText(edited.content).text) - (len(text) - span[1])
-    return edited, max(length, 0)
+    return replace(edited, how=edited.how or how), max(length, 0)
 
 
 def _only(text: str, spans: list[Span], hunk: Hunk) -> Span:
