@@ -22,7 +22,7 @@ from codeloop.schema.event import (
 from codeloop.schema.ids import new_id
 from codeloop.schema.live_events import FileEdited, FilePath, Toast, ToastShown
 from codeloop.schema.message import Session, Todo, UserMessage
-from codeloop.schema.part import TextPart, ToolPart, ToolStateCompleted
+from codeloop.schema.part import TextPart, ToolPart, ToolStateCompleted, ToolStateError
 from codeloop.schema.permission import Action, Need, QuestionTool
 from codeloop.schema.question import QuestionInfo, QuestionRequest
 from codeloop.schema.wire import JSON, replace
@@ -183,6 +183,25 @@ class CallSession:
                 return entry.info.id, calls[::-1]
             calls += [part for part in reversed(entry.parts) if _starts_subagent(part)]
         return "", calls[::-1]
+
+    def calls_before(self, tool: str) -> tuple[JSON, list[str]]:
+        """Return the metadata of the latest call of a tool before this one that failed, and the prompts since then.
+
+        After a call that succeeded nothing of what was before it counts. Empty without a call.
+        """
+        prompts, own = list[str](), (self._call.message_id, self._call.call_id)
+        for entry in reversed(self._store.context_view(self._id).entries):
+            if isinstance(entry.info, UserMessage):
+                prompts += [part.text for part in entry.parts if isinstance(part, TextPart) and not part.synthetic]
+                continue
+            for part in reversed(entry.parts):
+                if not isinstance(part, ToolPart) or part.tool != tool or (part.message_id, part.call_id) == own:
+                    continue
+                if isinstance(part.state, ToolStateCompleted):
+                    return {}, prompts[::-1]
+                if isinstance(part.state, ToolStateError) and part.state.metadata:
+                    return part.state.metadata, prompts[::-1]
+        return {}, prompts[::-1]
 
     def mean_subagent_cost(self) -> float | None:
         """Return the dollars that a subagent of this session has cost so far, on average; None: none has ended yet."""

@@ -77,6 +77,7 @@ COMMANDS: tuple[UiCommand, ...] = (
     UiCommand(
         "session_stop_all", "Stop all sessions of this machine", SESSION, "actions.session:stop_all", slash="stop-all"
     ),
+    UiCommand("plan_comment", "Comment on the plan", SESSION, "actions.work.plan:comment_on_plan", slash="plan"),
     UiCommand(
         "session_take_over",
         "Stop the turn wherever it runs, to go on here",

@@ -43,7 +43,7 @@ async def test_after_a_yes_the_next_step_is_the_build_agents(tmp_path: Path) -> 
     [
         ([["No"]], "continue planning"),
         ([[]], "continue planning"),
-        ([["leave the tests alone"]], "says: leave the tests alone"),
+        ([["leave the tests alone"]], "Thread 1: leave the tests alone"),
     ],
 )
 async def test_anything_but_a_yes_stays_with_the_plan(tmp_path: Path, answers: list[list[str]], told: str) -> None:
@@ -57,6 +57,49 @@ async def test_anything_but_a_yes_stays_with_the_plan(tmp_path: Path, answers: l
         assert told in it.results()[0]
         steps = [entry.info.agent for entry in it.view().entries if isinstance(entry.info, AssistantMessage)]
         assert steps == ["plan", "plan"]
+
+
+COMMENTS = """About @.codeloop/plans/p.md line 3:
+```diff
++- use a list
+```
+Why no set?
+
+About @.codeloop/plans/p.md line 9:
+And the docs?"""
+
+
+async def test_each_comment_is_a_thread_that_must_be_answered_before_the_plan_is_asked_about_again(
+    tmp_path: Path,
+) -> None:
+    def exit_with(*answers: tuple[int, str]) -> ScriptedAnswer:
+        given = [{"thread": number, "answer": text} for number, text in answers]
+        return calls(call("plan_exit", answers=given))
+
+    steps = [exit_with(), exit_with((1, "A set now."), (7, "?")), exit_with((2, "Added.")), DONE]
+    async with rig(tmp_path, steps) as it:
+        turn = asyncio.create_task(it.prompt(agent="plan"))
+        await until(lambda: it.project.store.pending_questions())
+        (request,) = it.project.store.pending_questions()
+        await it.client.call(QUESTION_REPLY, AnswerQuestion(request_id=request.id, answers=[[COMMENTS]]))
+        await until(lambda: len(it.calls()) == 3 and it.project.store.pending_questions())
+        (request,) = it.project.store.pending_questions()
+        assert "And the docs?\n  Answer: Added." in request.questions[0].question
+        await it.client.call(QUESTION_REPLY, AnswerQuestion(request_id=request.id, answers=[["Yes"]]))
+        await within(turn)
+        first, second, _ = it.results()
+        assert "Thread 1, .codeloop/plans/p.md line 3: Why no set?\nThread 2" in first
+        assert "Thread 2, .codeloop/plans/p.md line 9: And the docs?" in second
+        assert "Thread 1" not in second, "one is answered, the other is open"
+        state = it.calls()[2].state
+        assert isinstance(state, ToolStateCompleted)
+        assert [thread["answer"] for thread in state.metadata["threads"]] == ["A set now.", "Added."]
+
+
+async def test_comments_of_a_prompt_on_lines_of_the_plan_are_threads_too(tmp_path: Path) -> None:
+    async with rig(tmp_path, PLAN) as it:
+        await it.prompt(COMMENTS, agent="plan")
+        assert "not answered yet:\nThread 1" in it.results()[0]
 
 
 async def test_the_approval_follows_the_step_though_the_clock_has_stepped_back(tmp_path: Path) -> None:

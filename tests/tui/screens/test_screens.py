@@ -4,11 +4,13 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from codeloop.schema.event import PermissionAsked, QuestionAsked
 from codeloop.schema.message import FORK
-from codeloop.schema.operation import PERMISSION_LIST, QUESTION_LIST, NoArguments
+from codeloop.schema.permission import PermissionRequest
+from codeloop.schema.question import QuestionRequest
 from codeloop.tui.commands import BY_ID
 from codeloop.tui.dialogs.export import FORMATS
 from codeloop.tui.dialogs.parts.confirm import Confirm
@@ -59,8 +61,9 @@ CHILD, FORKED = "ses_00000000000000000000000004", "ses_0000000000000000000000000
 
 async def asked(it: Stored) -> tuple[Any, Any]:
     """Return the question before a command, and the model's question."""
-    permission = await it.client.call(PERMISSION_LIST, NoArguments())
-    question = await it.client.call(QUESTION_LIST, NoArguments())
+    answers = it.client.answers
+    permission = msgspec.convert(answers["permission.asked"], list[PermissionRequest])
+    question = msgspec.convert(answers["question.asked"], list[QuestionRequest])
     return permission[0], question[0]
 
 
@@ -123,6 +126,9 @@ def a_fork(client: StoredClient) -> None:
 
 
 async def dialogs(it: Stored, album: Album) -> None:
+    it.client.answers |= {
+        name: it.client.answers[name.replace("list", "asked")] for name in ("permission.list", "question.list")
+    }
     a_subagent(it.client)
     a_fork(it.client)
     it.ui.tab.prompt.store.push(StoredPrompt("A thing for later, that was half written", at=int(NOW - 7200) * 1000))

@@ -1,35 +1,78 @@
-"""Leaves plan mode, when the user agrees."""
+"""Leaves plan mode, when the user agrees; the user's comments on the plan are answered first."""
 
 import msgspec
 
 from codeloop.schema.permission import Need
 from codeloop.schema.question import QuestionInfo, QuestionOption
+from codeloop.tool.builtin.session.plan_threads import (
+    THREADS,
+    PlanThread,
+    ThreadAnswer,
+    answer_threads,
+    describe_threads,
+    has_comments,
+    list_open,
+    read_comments,
+)
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, tool
 
 YES, NO = "Yes", "No"
 APPROVED = "The user approves the plan: carry it out. You may change files now."
+ANSWER = (
+    "Change the plan where the user is right. Then call plan_exit with `answers`: for each open thread its number, "
+    "and what you changed or why not."
+)
 
 
 class PlanExitParams(msgspec.Struct, frozen=True):
-    """No parameters: the plan is in the conversation."""
+    """The answers to the user's comments on the plan; the plan itself is in the conversation."""
+
+    answers: list[ThreadAnswer] = []
 
 
 @tool("plan_exit", params=PlanExitParams)
 async def plan_exit(params: PlanExitParams, ctx: ToolContext) -> ToolResult:
     """Ask whether the plan may be carried out; on yes the next step is the build agent's."""
-    del params
+    before = _find_threads(ctx)
+    threads = answer_threads(before, params.answers)
+    if left := list_open(threads):
+        raise ToolFailure(
+            f"Comments of the user on the plan are not answered yet:\n{describe_threads(left)}",
+            _metadata(threads),
+            advice=ANSWER,
+        )
     need = Need(permission="plan_exit", patterns=("*",), always=("*",))
     await ctx.ask(need)
     options = [
         QuestionOption(label=YES, description="Switch to the build agent and carry out the plan"),
         QuestionOption(label=NO, description="Stay with the plan agent and continue planning"),
     ]
-    asked = QuestionInfo(question="Carry out the plan?", header="Plan", options=options)
-    answers = await ctx.session.answers([asked], need)
-    answer = ", ".join(chosen for one in answers for chosen in one) or NO
+    answered = describe_threads([each for each, old in zip(threads, before, strict=True) if each != old])
+    question = "Carry out the plan?" + (f"\n\n{answered}" if answered else "")
+    answers = await ctx.session.answers([QuestionInfo(question=question, header="Plan", options=options)], need)
+    chosen = [chosen for one in answers for chosen in one]
+    answer = ("\n\n" if any(map(has_comments, chosen)) else ", ").join(chosen) or NO
     if answer == NO:
-        raise ToolFailure("The user wants to continue planning.", advice="Ask what to change.")
+        raise ToolFailure("The user wants to continue planning.", _metadata(threads), advice="Ask what to change.")
     if answer != YES:
-        raise ToolFailure(f"The user does not approve the plan yet and says: {answer}")
+        new = read_comments(answer, len(threads))
+        raise ToolFailure(
+            f"The user does not approve the plan yet and says:\n{describe_threads(new)}",
+            _metadata([*threads, *new]),
+            advice=ANSWER,
+        )
     ctx.session.continue_as("build", APPROVED)
-    return ToolResult("Plan approved", APPROVED, {"answer": answer})
+    return ToolResult("Plan approved", APPROVED, {"answer": answer, **_metadata(threads)})
+
+
+def _find_threads(ctx: ToolContext) -> list[PlanThread]:
+    """Return the threads on the plan: those of the calls before, and what prompts since then say on its lines."""
+    stored, prompts = ctx.session.calls_before("plan_exit")
+    threads = msgspec.convert(stored.get(THREADS, []), list[PlanThread])
+    for text in filter(has_comments, prompts):
+        threads += read_comments(text, len(threads))
+    return threads
+
+
+def _metadata(threads: list[PlanThread]) -> dict[str, object]:
+    return {THREADS: [msgspec.to_builtins(each) for each in threads]} if threads else {}

@@ -99,8 +99,23 @@ def skill(call: ToolCall) -> CallBody:
 
 
 def plan_exit(call: ToolCall) -> CallBody:
-    """Return whether the plan may be carried out."""
-    return CallBody("the plan is approved" if call.status == "done" else "carry out the plan?", name="plan")
+    """Return whether the plan may be carried out, and the user's comments on it, with the model's answers."""
+    rows: list[Row] = []
+    threads = [mapping(each) for each in sequence(call.metadata.get("threads"))]
+    for thread in threads:
+        answer, line = str(thread.get("answer") or ""), thread.get("line")
+        place = f"line {line}: " if line else ""
+        mark = Segment("✓ ", call.style("success")) if answer else Segment("○ ", call.style("warning"))
+        text = [Segment(inert(f"{place}{thread.get('text')}"), call.style("text"))]
+        rows += prefix_rows(wrap(text, max(call.room - 2, 4)), mark, Segment("  "))
+        told = [Segment(inert(answer or "open"), call.style("text_muted"))]
+        rows += prefix_rows(wrap(told, max(call.room - 4, 4)), Segment("  → "), Segment("    "))
+    left = sum(not mapping(each).get("answer") for each in threads)
+    notes = (
+        [f"{left} of {len(threads)} comments open" if left else f"{len(threads)} comments answered"] if threads else []
+    )
+    title = "the plan is approved" if call.status == "done" else "carry out the plan?"
+    return CallBody(title, notes, call.fold(rows, 30), name="plan")
 
 
 def batch(call: ToolCall) -> CallBody:

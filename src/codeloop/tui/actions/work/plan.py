@@ -1,0 +1,109 @@
+"""`/plan`: shows the plan that the model wrote, and takes comments on its lines, which the model must answer."""
+
+from collections.abc import Sequence
+
+from codeloop.client.client import Client
+from codeloop.schema.api.files import FileQuery
+from codeloop.schema.api.session_inputs import AnswerQuestion
+from codeloop.schema.errors import UsageProblem
+from codeloop.schema.operation import FILE_READ, QUESTION_REPLY
+from codeloop.schema.part import ToolPart
+from codeloop.schema.question import QuestionRequest
+from codeloop.tui.actions.dialogs import ask
+from codeloop.tui.actions.send import send
+from codeloop.tui.dialogs.parts.confirm import Confirm
+from codeloop.tui.dialogs.parts.dialog import Colours
+from codeloop.tui.dialogs.parts.picks import Pick, PickAction, PickSource
+from codeloop.tui.dialogs.parts.text_input import TextInput
+from codeloop.tui.dialogs.picker import Picker
+from codeloop.tui.state.session_view import SessionView
+from codeloop.tui.ui import Ui
+from codeloop.tui.widgets.prompt.entry import PromptEntry
+
+_FOLDER = ".codeloop/plans/"
+_SEND = 0
+"""Closes the picker as the number of no line."""
+
+
+class PlanPicker(Picker[int]):
+    """The lines of a plan with their comments; closes with the line to comment on, or `_SEND`."""
+
+    def __init__(self, name: str, lines: Sequence[str], comments: dict[int, str], start: int, colours: Colours) -> None:
+        self._lines, self._comments = lines, comments
+        source = PickSource(
+            title=f"{name}: comments for the model",
+            load=self._load_lines,
+            start=start,
+            actions=(PickAction("ctrl+s", "send", self._send), PickAction("ctrl+d", "remove", self._remove)),
+            empty="The plan is empty.",
+            choose="comment",
+        )
+        super().__init__(source, colours)
+
+    async def _load_lines(self) -> Sequence[Pick[int]]:
+        return [
+            Pick(
+                at,
+                f"{at:>4}  {line}",
+                self._comments.get(at, ""),
+                mark="●" if at in self._comments else "",
+                look="warning",
+            )
+            for at, line in enumerate(self._lines, 1)
+        ]
+
+    async def _send(self, _line: int | None) -> bool:
+        self.dismiss(_SEND)
+        return False
+
+    async def _remove(self, line: int | None) -> bool:
+        return line is not None and self._comments.pop(line, None) is not None
+
+
+async def comment_on_plan(ui: Ui, _words: str) -> None:
+    """Show the latest plan of the session line by line; send what the user comments as threads."""
+    client, view = ui.client, ui.tab.view
+    name = _find_plan(view) if view is not None else ""
+    if view is None or not name:
+        raise UsageProblem("There is no plan in this session yet. Switch to the agent `plan` and ask for one.")
+    lines = (await client.call(FILE_READ, FileQuery(path=name))).content.split("\n")
+    comments, line = dict[int, str](), 1
+    while (chosen := await ask(ui, PlanPicker(name, lines, comments, line, lambda: ui.appearance.styles))) != _SEND:
+        if chosen is None:
+            text = f"{len(comments)} not sent yet."
+            if not comments or await ask(ui, Confirm("Drop the comments?", text, "drop", lambda: ui.appearance.styles)):
+                return
+            continue
+        line = chosen
+        asked = TextInput(
+            f"Comment on line {line}", lambda: ui.appearance.styles, comments.get(line, ""), about=lines[line - 1]
+        )
+        if text := (await ask(ui, asked) or "").strip():
+            comments[line] = text
+    if comments:
+        await _send(ui, client, view, "\n\n".join(_format(name, lines, at, comments[at]) for at in sorted(comments)))
+
+
+async def _send(ui: Ui, client: Client, view: SessionView, text: str) -> None:
+    """Answer the question whether the plan may be carried out; without one, send a prompt."""
+    for request in view.requests.values():
+        if isinstance(request, QuestionRequest) and [each.header for each in request.questions] == ["Plan"]:
+            await client.call(QUESTION_REPLY, AnswerQuestion(request_id=request.id, answers=[[text]]))
+            return
+    ui.start_task(send(ui, ui.tab, PromptEntry(text), "steer"))
+
+
+def _format(name: str, lines: Sequence[str], at: int, comment: str) -> str:
+    """Return a comment as `plan_exit` reads it."""
+    return f"About @{name} line {at}:\n```\n{lines[at - 1]}\n```\n{comment}"
+
+
+def _find_plan(view: SessionView) -> str:
+    """Return the path of the plan that was written last, from the project's folder; "": there is none."""
+    found = ""
+    for message_id in view.log.ids:
+        for part in view.log.messages[message_id].parts.values():
+            path = part.state.input.get("filePath") if isinstance(part, ToolPart) else None
+            if isinstance(path, str) and path.endswith(".md") and _FOLDER in f"/{path}":
+                found = _FOLDER + path.rpartition(_FOLDER)[2]
+    return found
