@@ -14,7 +14,6 @@ from bench.subject import Place
 from codeloop.app.models.open_models import OneModel
 from codeloop.app.project import Project, open_project
 from codeloop.app.settings import Startup
-from codeloop.extend.host.hosts import ExtensionHosts
 from codeloop.extend.host.protocol import CallOrigin, CallTool
 from codeloop.model.testing.scripted import ScriptedModel
 from codeloop.schema.live_events import Delta, PartDelta
@@ -89,8 +88,8 @@ async def _opened(folder: Path, files: Sequence[tuple[str, str]]) -> Project:
         _write(home, name, text)
     environment = {"HOME": str(home), "CODELOOP_HOME": str(home), "PATH": "/usr/bin:/bin"}
     project = await open_project(Startup(directory=work, environment=environment), OneModel(ScriptedModel([])))
-    hosts = project.workspace.made("ExtensionHosts")
-    if isinstance(hosts, ExtensionHosts):
+    hosts = project.services.extensions.hosts
+    if hosts is not None:
         await hosts.ready()
     return project
 
@@ -98,7 +97,8 @@ async def _opened(folder: Path, files: Sequence[tuple[str, str]]) -> Project:
 async def _calls(folder: Path) -> float:
     """Return what a call takes (ms), the median of many."""
     project = await _opened(folder, [("tool/echo.py", TOOL)])
-    hosts = project.workspace.made("ExtensionHosts")
+    hosts = project.services.extensions.hosts
+    assert hosts is not None
     (tool,) = hosts.extensions
     message = partial(CallTool, extension=tool.name, tool="echo", arguments={"text": "x"}, context=CallOrigin())
     took: list[float] = []

@@ -76,6 +76,7 @@ async def _edits(folder: Path, name: str) -> list[float]:
         if number > 1 and bool(found) == (number % 2 == 0):  # the first ones start it and let it look
             taken.append((time.monotonic() - began) * 1000)
         await opened.wait_idle()
+    await opened.close()
     await workspace.close()
     return taken
 
@@ -94,6 +95,7 @@ async def _idle(folder: Path, name: str) -> float | None:
     began, used = time.monotonic(), time.process_time()
     await asyncio.sleep(2 * LSP_LOOK.seconds)
     share = (time.process_time() - used) * 1000 / (time.monotonic() - began)
+    await opened.close()
     await workspace.close()
     return share
 
@@ -130,5 +132,4 @@ def _opened(folder: Path, name: str) -> tuple[Workspace, Languages | None]:
         users=lambda path, row: users_of(workspace, path, row),
     )
     opened = Languages(chosen, root, house, lambda _: 0.0)
-    workspace.adopt(opened)
     return workspace, opened

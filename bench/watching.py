@@ -12,7 +12,6 @@ from bench.figures import Bench
 from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.format.formatters import Formatters
 from codeloop.workspace.format.run import format_files
-from codeloop.workspace.process.shells import Shells
 from codeloop.workspace.watch.ignored import IgnoredFiles
 from codeloop.workspace.watch.tree_watch import TreeWatch
 from codeloop.workspace.workspace import Workspace
@@ -71,7 +70,7 @@ async def _formatted(folder: Path) -> list[float]:
         taken.append((time.monotonic() - began) * 1000)
         if done.by != ("ruff",):
             raise OSError(f"ruff did not format: {done.problems}")
-    await workspace.shared(Shells).close()
+    await workspace.shells.close()
     return taken
 
 

@@ -47,8 +47,8 @@ def own(tmp_path: Path, name: str, text: str) -> Path:
 
 
 def hosts(project: Project) -> ExtensionHosts:
-    found = project.workspace.made("ExtensionHosts")
-    assert isinstance(found, ExtensionHosts)
+    found = project.services.extensions.hosts
+    assert found is not None
     return found
 
 

@@ -214,7 +214,7 @@ async def real_server(tmp_path: Path, name: str, folder: str = "") -> AsyncGener
         ctx.store.close()
         pytest.skip(f"{name} can't be had here")
     languages = Languages(chosen, workspace.root, house, lambda _: 0.0)
-    workspace.adopt(languages)
+    ctx.services.languages = languages
     code = workspace.root / folder
     code.mkdir(parents=True, exist_ok=True)
     for file, text in CASES[name].more:
@@ -223,5 +223,6 @@ async def real_server(tmp_path: Path, name: str, folder: str = "") -> AsyncGener
     try:
         yield Real(code, languages, logs), ctx
     finally:
+        await languages.close()
         await workspace.close()
         ctx.store.close()

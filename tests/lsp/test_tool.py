@@ -45,7 +45,7 @@ CALLS: list[dict[str, Any]] = [
 async def test_a_model_reads_exactly_this(tmp_path: Path) -> None:
     ctx = make_context(tmp_path)
     root = ctx.workspace.root
-    async with world(tmp_path, "knows", workspace=ctx.workspace):
+    async with world(tmp_path, "knows", ctx=ctx):
         for name, text in (("a.x", A), ("b.x", B), ("c.txt", "double\n")):
             (root / name).write_text(text)
         pieces: list[str] = []
@@ -61,7 +61,7 @@ async def test_a_model_reads_exactly_this(tmp_path: Path) -> None:
 async def test_a_rename_that_is_forbidden_changes_nothing(tmp_path: Path) -> None:
     ctx = make_context(tmp_path, deny=("edit:b.x",))
     root = ctx.workspace.root
-    async with world(tmp_path, "knows", workspace=ctx.workspace):
+    async with world(tmp_path, "knows", ctx=ctx):
         (root / "a.x").write_text(A)
         (root / "b.x").write_text(B)
         with pytest.raises(Denied):
@@ -72,7 +72,7 @@ async def test_a_rename_that_is_forbidden_changes_nothing(tmp_path: Path) -> Non
 async def test_a_server_that_lost_its_place_is_asked_again(tmp_path: Path) -> None:
     ctx = make_context(tmp_path)
     (ctx.workspace.root / "a.x").write_text(A)
-    async with world(tmp_path, "knows", "outdated", workspace=ctx.workspace):
+    async with world(tmp_path, "knows", "outdated", ctx=ctx):
         text, done = await answer(ctx, "lsp", {"operation": "references", "filePath": "a.x:1", "symbol": "double"})
     assert done
     assert text == "a.x:1: def double(n)"
@@ -84,7 +84,7 @@ async def test_nothing_is_told_of_a_name_whose_file_may_not_be_read(tmp_path: Pa
     root = ctx.workspace.root
     (root / "a.x").write_text(A)
     (root / "b.x").write_text(B)
-    async with world(tmp_path, "knows", workspace=ctx.workspace):
+    async with world(tmp_path, "knows", ctx=ctx):
         text, done = await answer(ctx, "lsp", {"operation": "hover", "filePath": "b.x:1", "symbol": "double"})
         assert (text, done) == ("double is defined in a.x:1, which may not be read.", False)
         text, _ = await answer(ctx, "lsp", {"operation": "references", "filePath": "b.x:1", "symbol": "double"})
@@ -100,7 +100,7 @@ async def test_a_link_that_a_server_names_shows_nothing_of_keys_or_of_other_plac
     (root / "a.x").write_text(A)
     (root / "env.x").symlink_to(".env")
     (root / "out.x").symlink_to(tmp_path / "outside")
-    async with world(tmp_path, "knows", workspace=ctx.workspace):
+    async with world(tmp_path, "knows", ctx=ctx):
         text, _ = await answer(ctx, "lsp", {"operation": "references", "filePath": "a.x:1", "symbol": "double"})
     assert "env.x:1" in text
     assert "OUTSIDE" not in text
@@ -131,7 +131,7 @@ def test_a_hundred_thousand_edits_are_made_in_one_go() -> None:
 async def test_what_is_changed_beside_us_is_seen(tmp_path: Path) -> None:
     ctx = make_context(tmp_path)
     file = ctx.workspace.root / "a.x"
-    async with world(tmp_path, "knows", workspace=ctx.workspace):
+    async with world(tmp_path, "knows", ctx=ctx):
         file.write_text(A)
         await answer(ctx, "lsp", {"operation": "documentSymbols", "filePath": "a.x"})
         file.write_text("def other(n)\n  return n\n")
@@ -143,7 +143,7 @@ async def test_the_first_question_waits_for_a_server_that_looks_at_the_project(t
     ctx = make_context(tmp_path)
     (ctx.workspace.root / "a.x").write_text(A)
     (ctx.workspace.root / "b.x").write_text(B)
-    async with world(tmp_path, "knows", "indexes=0.6", workspace=ctx.workspace):
+    async with world(tmp_path, "knows", "indexes=0.6", ctx=ctx):
         given = {"operation": "definition", "filePath": "b.x:1", "symbol": "double"}
         text, done = await answer(ctx, "lsp", given)
     assert (text, done) == ("a.x:1\n1: def double(n)\n2:   return n * 2", True)
@@ -153,6 +153,6 @@ async def test_a_place_in_a_file_that_the_server_does_not_open_is_shown_by_its_l
     ctx = make_context(tmp_path)
     (ctx.workspace.root / "a.x").write_text(A)
     (ctx.workspace.root / "b.y").write_text(B)
-    async with world(tmp_path, "knows", workspace=ctx.workspace, languages={".x": "x", ".y": "y"}):
+    async with world(tmp_path, "knows", ctx=ctx, languages={".x": "x", ".y": "y"}):
         text, done = await answer(ctx, "lsp", {"operation": "definition", "filePath": "b.y:1", "symbol": "double"})
     assert (text, done) == ("a.x:1: def double(n)", True)

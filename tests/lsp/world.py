@@ -19,6 +19,7 @@ from codeloop.schema.wire import replace
 from codeloop.workspace.process.conversation import RunningProgram, start_program
 from codeloop.workspace.sandbox.process_launcher import Launch
 from codeloop.workspace.workspace import Workspace
+from tests.tool.context import TestContext
 
 SERVER = Path(__file__).with_name("scripted_server.py")
 
@@ -77,19 +78,23 @@ class World:
 async def world(
     folder: Path,
     *orders: str,
-    workspace: Workspace | None = None,
+    ctx: TestContext | None = None,
     restarts: Restarts = lambda _: 0.0,
     warnings: bool | None = None,
     **row: Any,
 ) -> AsyncGenerator[World]:
     """Open a work tree whose files `.x` the scripted server serves; it has ended afterwards, with all its processes.
 
-    `row`: what else is said of the server in its row.
+    `ctx`: the context whose work tree it is. `row`: what else is said of the server in its row.
     """
-    root, traces = workspace.root if workspace else folder / "work", folder / "traces"
+    root, traces = ctx.workspace.root if ctx else folder / "work", folder / "traces"
     root.mkdir(exist_ok=True)
     traces.mkdir()
-    place = workspace or Workspace(root, root, folder / "scratch", {"PATH": "/usr/bin:/bin", "HOME": str(folder)})
+    place = (
+        ctx.workspace
+        if ctx
+        else Workspace(root, root, folder / "scratch", {"PATH": "/usr/bin:/bin", "HOME": str(folder)})
+    )
     logs, warned, watched = list[str](), list[str](), list[bool]()
 
     async def start(chosen: ChosenServer, at: Path) -> RunningProgram:
@@ -113,9 +118,11 @@ async def world(
     chosen = servers_of(configured, ProgramSearch(root, root, is_trusted=True, path="", installed=folder / "none"))
     chosen = [replace(each, row=replace(each.row, **row)) for each in chosen if each.row.name == "scripted"]
     languages = Languages(chosen, root, house, restarts)
-    place.adopt(languages)
+    if ctx is not None:
+        ctx.services.languages = languages
     try:
         yield World(root, languages, logs, warned, watched)
     finally:
         async with asyncio.timeout(20):
+            await languages.close()
             await place.close()

@@ -16,7 +16,6 @@ import pytest
 
 from codeloop.kit.processes import processes
 from codeloop.schema.bounds.terminal import PTY_KEPT
-from codeloop.workspace.terminal.terminals import Terminals
 from tests.server.support.screen import DEADLINE, connected, gone, opened, refused, script
 from tests.server.support.serving import PASSWORD, Served, served
 
@@ -150,7 +149,7 @@ async def test_removing_closes_the_clients(tmp_path: Path) -> None:
 async def test_a_client_that_leaves_is_no_loss(tmp_path: Path) -> None:
     async with served(tmp_path) as it:
         pty_id = await opened(it, "cat")
-        terminal = (await it.project()).workspace.shared(Terminals).get(pty_id)
+        terminal = (await it.project()).workspace.terminals.get(pty_id)
         assert terminal
         for _ in range(3):
             async with connected(it, pty_id) as screen:

@@ -15,6 +15,7 @@ from codeloop.schema.message import Session, SessionTime
 from codeloop.schema.permission import NOBODY, Action, Need, PermissionRule, QuestionTool, Ruleset
 from codeloop.store.store import Store
 from codeloop.tool.call_session import CallSession
+from codeloop.tool.services import ToolServices
 from codeloop.tool.tool import Subtask, SubtaskResult, ToolFailure
 from codeloop.workspace.workspace import Workspace
 
@@ -37,6 +38,7 @@ class TestContext:
     rules: Ruleset | None = None
     asked: list[Need] = field(default_factory=list[Need])
     reports: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    services: ToolServices = field(default_factory=ToolServices)
 
     session: CallSession = field(init=False)
 

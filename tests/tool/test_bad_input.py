@@ -16,7 +16,6 @@ from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.wire import JSON
 from codeloop.tool.tool import ToolFailure, ToolResult, for_model
 from codeloop.tool.toolbox import InvalidToolCall, PreparedCall
-from codeloop.workspace.process.shells import Shells
 from tests.tool.context import TestContext, make_context
 
 BOX = toolbox_of()
@@ -206,7 +205,7 @@ async def ctx(tmp_path: Path) -> AsyncIterator[TestContext]:
     (root / "folder" / "b.py").write_bytes(b"\xff\0binary")
     made.deny = ("external_directory", "edit", "bash")  # nothing may change, whatever is asked
     yield made
-    await made.workspace.shared(Shells).close()
+    await made.workspace.shells.close()
     made.store.close()
 
 

@@ -30,6 +30,7 @@ from codeloop.store.conversation import Entry
 from codeloop.store.store import Store
 from codeloop.store.subagent_state import lineage
 from codeloop.tool.call_session import ToolHooks
+from codeloop.tool.services import ToolServices
 from codeloop.tool.tool import Subtask, SubtaskResult, ToolFailure
 from codeloop.tool.toolbox import Toolbox
 from codeloop.workspace.snapshot.snapshots import Snapshots
@@ -194,6 +195,7 @@ class Engine(Struct, frozen=True):
     policy: Policy = Policy()
     output: OutputLimits = OutputLimits()
     hooks: TurnHooks = NO_HOOKS
+    services: ToolServices = struct_field(default_factory=ToolServices)
     subagents: SubagentsConfig = SubagentsConfig()
     stop_file: Path = Path(os.devnull)
     """When it changes, everything that runs should stop."""

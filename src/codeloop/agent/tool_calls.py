@@ -38,7 +38,7 @@ from codeloop.schema.permission import NOBODY, Need
 from codeloop.schema.wire import JSON, replace
 from codeloop.store.conversation import Entry
 from codeloop.tool.tool import ENDED, HasAdvice, ToolFailure, ToolResult
-from codeloop.tool.toolbox import InvalidToolCall, Notices, PreparedCall, Toolbox
+from codeloop.tool.toolbox import InvalidToolCall, PreparedCall, Toolbox
 from codeloop.workspace.snapshot.step_recorder import StepRecorder
 
 if TYPE_CHECKING:
@@ -202,13 +202,7 @@ class ToolCalls:
             if context.first.repeated is not None:  # a tool that asks nothing; the model does not see its result yet
                 await context.ask()
             await fault_injection.reach("call.effect")
-            from codeloop.tool.truncate import truncate
-
-            limits = self._engine.output
-            scratch, keep = self._engine.workspace.scratch, prepared.tool.traits.keep
-            result = truncate(result, scratch, keep, lines=limits.lines, size=limits.bytes)
-            if (notices := self._engine.workspace.part(Notices)) is not None:
-                result = notices.with_result(part.session_id, result)
+            result = self._finish(result, prepared, part.session_id)
             if ENDED in result.metadata:
                 self._rejected = self._rejected or TURN_ENDED
             self._store_result(context.present(), start, result)
@@ -236,6 +230,18 @@ class ToolCalls:
         finally:
             context.close()
         await fault_injection.reach("call.result")
+
+    def _finish(self, result: ToolResult, prepared: PreparedCall, session_id: str) -> ToolResult:
+        """Cut a result where it is too long, and add the notices that wait for it, also for screens."""
+        from codeloop.tool.truncate import truncate
+
+        limits = self._engine.output
+        scratch, keep = self._engine.workspace.scratch, prepared.tool.traits.keep
+        result = truncate(result, scratch, keep, lines=limits.lines, size=limits.bytes)
+        told = self._engine.services.notices.take(session_id)
+        if not told:
+            return result
+        return replace(result, output=f"{result.output}\n\n{told}", metadata={**result.metadata, TOLD: told})
 
     async def _carry_out(self, prepared: PreparedCall, context: "CallContext") -> ToolResult:
         """Run a call, with the extensions' changes."""

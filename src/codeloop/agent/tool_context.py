@@ -16,6 +16,7 @@ from codeloop.schema.part import ToolPart, ToolStateRunning
 from codeloop.schema.permission import Action, Need, QuestionTool
 from codeloop.schema.wire import JSON, replace
 from codeloop.tool.call_session import CallSession
+from codeloop.tool.services import ToolServices
 from codeloop.tool.tool import Subtask, SubtaskResult
 from codeloop.workspace.snapshot.step_recorder import StepRecorder
 
@@ -70,6 +71,11 @@ class CallContext:
         self._timer: asyncio.TimerHandle | None = None
         self._changed = False
         self.first = FirstQuestion()
+
+    @property
+    def services(self) -> ToolServices:
+        """What the tools of the project share."""
+        return self._engine.services
 
     async def ask(self, *needs: Need) -> bool:
         """Return when all are allowed, asking one question for all; raise Denied or Rejected else.

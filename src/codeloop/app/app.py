@@ -20,7 +20,6 @@ from codeloop.schema.wire import replace
 from codeloop.store.database import StoreError
 from codeloop.store.queries import open_queries
 from codeloop.store.stores import Stores
-from codeloop.workspace.terminal.terminals import Terminals
 
 
 class App:
@@ -86,8 +85,8 @@ class App:
         real = settings.place.directory
         project = await open_project(settings, self._models, stores=self.stores, renew=partial(self.renew, real))
         for old in self._leaving:
-            if old.settings.place.directory == real and old.workspace.shared(Terminals).all():
-                project.workspace.adopt(old.workspace.give_up(Terminals))
+            if old.settings.place.directory == real and old.workspace.terminals.all():
+                project.workspace.take_terminals(old.workspace.give_up_terminals())
                 break
         self._projects[real] = project
         self._used[project] = time.monotonic()

@@ -43,7 +43,7 @@ async def _resource(project: Project, agent: Agent, message: UserMessage, part: 
 
     context = _context(project, agent, message, "mcp_resource", {"uri": part.url})
     try:
-        return [part, *await read_attached_resource(project.workspace, context, part)]
+        return [part, *await read_attached_resource(project.services.mcp, context, part)]
     except (Denied, Rejected) as error:
         return [_describe_refusal(f"The resource {part.filename or part.url}", error)]
 

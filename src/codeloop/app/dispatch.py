@@ -197,7 +197,7 @@ DISK = {
 
 def serve_extensions(project: Project) -> None:
     """Start serving the operations that a project's extensions request."""
-    hosts = project.workspace.made("ExtensionHosts")
+    hosts = project.services.extensions.hosts
     if hosts is not None and not hosts.operations.done():
         hosts.operations.set_result(partial(_for_extensions, project))
 

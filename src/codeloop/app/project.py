@@ -2,17 +2,16 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from contextlib import AsyncExitStack, ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
-from msgspec import Struct
-
-from codeloop.agent.engine import NO_HOOKS, Engine, OutputLimits, model_ref
+from codeloop.agent.engine import NO_HOOKS, Engine, OutputLimits
 from codeloop.app.models.open_models import Source, source_of
 from codeloop.app.runs import Runs
+from codeloop.app.services import Services
 from codeloop.app.settings import ProjectSettings, SettingsWatch, Startup, find_settings, newest_model, providers_of
 from codeloop.app.toolbox import has_language_server, search_tools, toolbox_of
 from codeloop.config.instructions import instruction_files
@@ -22,8 +21,6 @@ from codeloop.extend.skills import skill_tool
 from codeloop.model.catalog.catalog import Catalog
 from codeloop.model.providers import Providers
 from codeloop.permission.gate import Gate
-from codeloop.schema.agent import Agent
-from codeloop.schema.api.editor import RunInEditor
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CATALOG_DELAY, SCRATCH_DELAY, TOOL_OUTPUT_BYTES, TOOL_OUTPUT_LINES
 from codeloop.schema.live_events import Branch, BranchUpdated, LiveEvent, Toast, ToastShown
@@ -31,7 +28,6 @@ from codeloop.schema.part import ToolPart
 from codeloop.schema.wire import JSON
 from codeloop.store.store import Store
 from codeloop.store.stores import Stores
-from codeloop.tool.open_buffers import OpenBuffers
 from codeloop.tool.tool import Subtask, SubtaskResult, Tool
 from codeloop.tool.toolbox import ServerTools
 from codeloop.tool.web.providers import SEARCH_KEYS
@@ -42,7 +38,6 @@ from codeloop.workspace.workspace import Workspace
 
 _LOG = logging.getLogger("codeloop.app")
 Renew = Callable[[], Awaitable[None]]
-T = TypeVar("T")
 
 
 async def open_project(
@@ -82,12 +77,6 @@ async def open_project(
     return project
 
 
-def _make_editor_terminal(run: RunInEditor) -> object:
-    from codeloop.tool.builtin.shell.editor_terminal import EditorTerminal
-
-    return EditorTerminal(run)
-
-
 async def _spawn(engine: Engine, call: ToolPart, task: Subtask, report: Callable[[JSON], None]) -> SubtaskResult:
     """Run a subagent; what that takes is loaded with the first."""
     from codeloop.agent.subagent.spawn import run_subagent
@@ -121,7 +110,6 @@ class Project:
         self.settings = settings
         self.providers = providers
         self.models = models
-        self._parts: dict[Callable[[Project], Any], Any] = {}
         self.renew = renew
         self.snapshots = Snapshots(
             place.root, settings.home / "snapshot", settings.environment, (paths.data, paths.state, paths.cache)
@@ -136,6 +124,7 @@ class Project:
         for close in (
             self.snapshots.close,
             self.workspace.close,
+            self.services.close,
             self.engine.tasks.close,
             self.runs.close,
         ):
@@ -155,18 +144,12 @@ class Project:
         workspace = Workspace(
             place.root, place.directory, scratch, environment, settings.config.sandbox, settings.paths.own
         )
-        workspace.announce("Languages", partial(_make_languages, settings, workspace, self.tell))
-        workspace.announce("FanOut", partial(_make_fan_out, settings, agents))
-        workspace.announce("AfterEdit", partial(_make_after_edit, settings, workspace))
-        if settings.startup.save_buffer is not None:
-            workspace.adopt(OpenBuffers(settings.startup.save_buffer))
-        if (run := settings.startup.run_in_editor) is not None:
-            workspace.announce("EditorTerminal", partial(_make_editor_terminal, run))
+        self.services = Services(self, workspace, agents)
         more, servers = _tools(settings), None
         if settings.config.mcp:
-            from codeloop.app.extended.mcp import serving
+            from codeloop.app.extended.mcp import find_server_tools
 
-            servers = self.shared(_keep_offers).servers = serving(settings, workspace, self.tell, self.offer)
+            servers = self.services.offered.servers = find_server_tools(settings, self.services.open_mcp())
             more = (*more, *servers.tools)
         hooks = NO_HOOKS
         if settings.config.hooks or settings.extensions:
@@ -186,6 +169,7 @@ class Project:
             refresh=self.refresh,
             snapshots=self.snapshots if settings.config.snapshot else None,
             hooks=hooks,
+            services=self.services,
             subagents=settings.config.subagents,
             stop_file=settings.paths.stop_file,
             output=OutputLimits(cut.max_lines or TOOL_OUTPUT_LINES.value, cut.max_bytes or TOOL_OUTPUT_BYTES.value),
@@ -193,16 +177,16 @@ class Project:
 
     def offer(self, servers: ServerTools) -> None:
         """Offer these tools of servers, in place of those before, from the next request on."""
-        self.shared(_keep_offers).servers = servers
+        self.services.offered.servers = servers
         self._retool()
 
     def extend(self, tools: tuple[Tool, ...]) -> None:
         """Offer these tools of extensions, in place of those before, from the next request on."""
-        self.shared(_keep_offers).extensions = tools
+        self.services.offered.extensions = tools
         self._retool()
 
     def _retool(self) -> None:
-        offered = self.shared(_keep_offers)
+        offered = self.services.offered
         tools = (*_tools(self.settings), *offered.servers.tools, *offered.extensions)
         toolbox = toolbox_of(tools, self.engine.agents, offered.servers, _find_useless_tools(self.settings))
         self.engine.toolbox.take(toolbox)
@@ -216,12 +200,6 @@ class Project:
     def workspace(self) -> Workspace:
         """Its files, and the programs that run on them."""
         return self.engine.workspace
-
-    def shared(self, make: Callable[["Project"], T]) -> T:
-        """Return the one object that `make` makes for this project, made when a handler first asks for it."""
-        if make not in self._parts:
-            self._parts[make] = make(self)
-        return self._parts[make]
 
     def in_background(self, work: Coroutine[Any, Any, None]) -> None:
         """Run background work, at most until the project is closed."""
@@ -248,7 +226,7 @@ class Project:
     def is_busy(self) -> bool:
         """Return whether something goes on here: a request, a turn, a subagent, a background shell, a terminal."""
         turns = self.runs.any_running or self.engine.tasks.any_running
-        return bool(self._requests or turns or self.workspace.is_busy)
+        return bool(self._requests or turns or self.workspace.is_busy or self.services.is_busy)
 
     def refresh(self) -> bool:
         """Check for a changed configuration; return whether this project must be reopened.
@@ -278,7 +256,7 @@ class Project:
     def warn(self, message: str) -> None:
         """Write a warning to the log, and show it to everybody who follows: from the first prompt on somebody does."""
         _LOG.info("%s: %s", self.settings.place.directory, message)  # a warning would be on stderr besides
-        held = self.shared(keep_warnings)
+        held = self.services.warnings
         if message not in held.messages:
             held.messages.append(message)
         if held.is_over:
@@ -286,14 +264,14 @@ class Project:
 
     def show_warnings(self) -> None:
         """Show the warnings that were held back, and those to come at once."""
-        held = self.shared(keep_warnings)
+        held = self.services.warnings
         held.is_over = True
         while held.messages:
             self.tell(ToastShown(properties=Toast(message=held.messages.pop(0), variant="warning")))
 
     def watch(self, *, on: bool) -> None:
         """Start or stop reporting changes in the work tree to followers."""
-        self.shared(_watch_of).switch(on=on)
+        self.services.watch.switch(on=on)
 
     def look_at_branch(self) -> None:
         """Report to followers if a different branch is checked out than at the last look."""
@@ -316,63 +294,6 @@ class Project:
     async def close(self) -> None:
         """Stop every turn and child process, and close the store."""
         await self._closing.aclose()
-
-
-class OfferedTools(Struct):
-    """What a project's servers and extensions offer now."""
-
-    servers: ServerTools = ServerTools()
-    extensions: tuple[Tool, ...] = ()
-
-
-class HeldWarnings(Struct):
-    """Warnings of a project that was just opened, so that nobody follows it yet."""
-
-    messages: list[str] = []
-    is_over: bool = False
-
-
-def keep_warnings(_project: Project) -> HeldWarnings:
-    """Warnings of a project that nobody has seen yet."""
-    return HeldWarnings()
-
-
-def _keep_offers(_project: Project) -> OfferedTools:
-    return OfferedTools()
-
-
-def _make_languages(settings: ProjectSettings, workspace: Workspace, tell: Callable[[LiveEvent], None]) -> object:
-    from codeloop.app.language.servers import languages_of
-
-    return languages_of(settings, workspace, tell)
-
-
-def _make_after_edit(settings: ProjectSettings, workspace: Workspace) -> object:
-    from codeloop.app.language.after_edit import after_edit
-
-    return after_edit(settings, workspace)
-
-
-def _make_fan_out(settings: ProjectSettings, agents: Mapping[str, Agent]) -> object:
-    from codeloop.tool.builtin.session.fan_out import FanOut
-
-    config = settings.config.subagents
-
-    def model_of(name: str) -> str | None:
-        agent = agents.get(name)
-        return model_ref(agent.model) if agent is not None and agent.model is not None else config.model
-
-    return FanOut(config.ask, model_of)
-
-
-def _watch_of(project: Project) -> Any:
-    """Start to watch a project's files. The watch ends with the work tree."""
-    from codeloop.workspace.watch.project_watch import ProjectWatch
-
-    ignored = project.settings.config.watcher.ignore
-    watch = ProjectWatch(project.workspace, ignored, project.tell, project.look_at_branch)
-    project.workspace.adopt(watch)
-    return watch
 
 
 def _change(found: ProjectSettings) -> str:

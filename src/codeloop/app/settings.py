@@ -27,7 +27,7 @@ from codeloop.schema.config import Config
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.message import ModelRef
 from codeloop.schema.wire import JSON, replace
-from codeloop.tool.open_buffers import SaveBuffer
+from codeloop.tool.services import SaveBuffer
 
 
 class Startup(Struct, frozen=True, kw_only=True):

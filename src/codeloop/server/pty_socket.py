@@ -19,7 +19,7 @@ from codeloop.schema.errors import CodeloopError, OperationError
 from codeloop.server.guard import TICKETED
 from codeloop.server.requests import directory_of
 from codeloop.server.responses import refusal
-from codeloop.workspace.terminal.terminals import Terminal, Terminals
+from codeloop.workspace.terminal.terminals import Terminal
 from codeloop.workspace.terminal.viewers import TooSlow, Viewer
 
 _PATH = "/pty/{ptyID}/connect"
@@ -80,7 +80,7 @@ async def _terminal(app: App, socket: WebSocket) -> Terminal:
     real = os.path.realpath(directory)
     for project in app.projects:
         is_meant = os.path.realpath(project.settings.place.directory) == real
-        if is_meant and project.workspace.shared(Terminals).tickets.take(ticket, pty_id):
+        if is_meant and project.workspace.terminals.tickets.take(ticket, pty_id):
             return find_terminal(project, pty_id)
     raise OperationError("PtyForbiddenError", "The ticket is invalid, for another terminal, already used or too old.")
 

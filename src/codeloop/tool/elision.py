@@ -23,27 +23,15 @@ No part of it goes past the end of a line: with one that matches newlines, a tex
 """
 
 
-class AskedElisions:
-    """The texts refused once in a session; the same text again is accepted."""
-
-    def __init__(self) -> None:
-        self._asked: set[tuple[str, str]] = set()
-
-    def is_first(self, session_id: str, text: str) -> bool:
-        """Return whether a text comes for the first time in the session, and record it."""
-        if (session_id, text) in self._asked:
-            return False
-        self._asked.add((session_id, text))
-        return True
-
-
 def check_elision(ctx: ToolContext, change: FileChange) -> None:
     """Raise ToolFailure for a new line that stands for omitted lines, the first time that it comes."""
     first_places: dict[str, int] = {}
     for found in _LINE.finditer(change.text_after):
         first_places.setdefault(found[0].strip(), found.start())
     for line, start in first_places.items():
-        if line not in change.text_before and ctx.workspace.shared(AskedElisions).is_first(ctx.session_id, line):
+        asked = ctx.session_id, line
+        if line not in change.text_before and asked not in ctx.services.asked_elisions:
+            ctx.services.asked_elisions.add(asked)
             number = change.text_after.count("\n", 0, start) + 1
             raise ToolFailure(
                 f"Line {number} of {format_path(ctx.workspace, change.target.path)} would be `{line}`: nothing is put "

@@ -13,7 +13,7 @@ from codeloop.kit.wildcard import literal
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.permission import Need, Writes
 from codeloop.schema.wire import JSON, replace
-from codeloop.tool.after_edit import AfterEdit, FileChange, LandedChanges, to_landed
+from codeloop.tool.after_edit import FileChange, LandedChanges, to_landed
 from codeloop.tool.tool import ToolContext, ToolFailure
 from codeloop.workspace.files.atomic_write import Replacement, replace_files
 from codeloop.workspace.files.encoding import DecodedText, NotText, decode
@@ -353,7 +353,7 @@ async def commit(ctx: ToolContext, changes: Sequence[FileChange]) -> LandedChang
 
     Then AfterEdit runs; the changes are returned as it left them.
     """
-    after = ctx.workspace.part(AfterEdit)
+    after = ctx.services.after_edit
     if after is not None:
         await after.before(changes)
     wanted = [Replacement(c.target.real, c.before, c.after, c.mode) for c in changes]

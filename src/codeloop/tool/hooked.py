@@ -8,6 +8,7 @@ from codeloop.schema.errors import HookRefused
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON, replace
 from codeloop.tool.call_session import CallSession, HookRunner
+from codeloop.tool.services import ToolServices
 from codeloop.tool.tool import ENDED, Subtask, SubtaskResult, ToolContext, ToolFailure, ToolResult
 from codeloop.tool.toolbox import InvalidToolCall, PreparedCall, Toolbox
 from codeloop.workspace.workspace import Workspace
@@ -24,6 +25,7 @@ class HookedContext:
         self.message_id: str = inner.message_id
         self.call_id: str = inner.call_id
         self.workspace: Workspace = inner.workspace
+        self.services: ToolServices = inner.services
         self.session: CallSession = inner.session
         self._inner = inner
         self._hooked = prepared.hooked

@@ -3,9 +3,7 @@
 from pathlib import Path
 
 from codeloop.kit.suggest import near
-from codeloop.workspace.search.file_index import FileIndex
 from codeloop.workspace.search.rg_matches import SearchFailed
-from codeloop.workspace.search.ripgrep import Ripgrep
 from codeloop.workspace.workspace import Workspace
 
 _MOST = 3
@@ -16,9 +14,9 @@ async def similar_paths(workspace: Workspace, path: Path) -> list[str]:
     """Return at most three paths, formatted for the model: with the same name, or similarly spelled."""
     from rapidfuzz import fuzz, process
 
-    ripgrep, name = workspace.shared(Ripgrep), workspace.shorten(path)
+    ripgrep, name = workspace.ripgrep, workspace.shorten(path)
     try:
-        rows = await workspace.shared(FileIndex).names(workspace.directory, ripgrep, workspace.environment)
+        rows = await workspace.file_index.names(workspace.directory, ripgrep, workspace.environment)
     except SearchFailed:
         rows = []
     paths = [row.path.rstrip("/") for row in rows]

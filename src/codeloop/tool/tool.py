@@ -18,6 +18,7 @@ from codeloop.schema.permission import Need, PermissionRule, Trait
 from codeloop.schema.wire import JSON
 from codeloop.tool.call_session import CallSession
 from codeloop.tool.json_schema import parameters_schema
+from codeloop.tool.services import ToolServices
 from codeloop.workspace.workspace import Workspace
 
 
@@ -108,13 +109,18 @@ def for_model(error: HasAdvice) -> str:
 
 
 class ToolContext(Protocol):
-    """What a running tool may touch. At most eight members, none optional."""
+    """What a running tool may touch. At most nine members, none optional."""
 
     session_id: str
     message_id: str
     call_id: str
     workspace: Workspace
     session: CallSession
+
+    @property
+    def services(self) -> ToolServices:
+        """What the tools of the project share."""
+        ...
 
     async def ask(self, *needs: Need) -> bool:
         """Return when all are allowed, and whether somebody was asked; raise Denied or Rejected else."""

@@ -11,7 +11,7 @@ from codeloop.kit.wildcard import matches
 from codeloop.model.chat import ToolSpec
 from codeloop.permission.rules import is_offered
 from codeloop.schema.limits import TOOL_DEPTH
-from codeloop.schema.part import NOTE, TOLD
+from codeloop.schema.part import NOTE
 from codeloop.schema.permission import Ruleset
 from codeloop.schema.wire import JSON, replace
 from codeloop.tool.json_schema import signature, without_nulls
@@ -24,9 +24,6 @@ _PATCH_MODELS = ("gpt-5*", "gpt-6*", "*/gpt-5*", "*/gpt-6*", "*openai.gpt-5*", "
 
 _PATCH_TOOLS = frozenset({"apply_patch"})
 _EDIT_TOOLS = frozenset({"edit", "multiedit", "write"})
-
-_MOST_NOTICES = 20
-"""The most notices waiting for one session; older ones are dropped."""
 
 
 class PreparedCall(Struct, frozen=True):
@@ -48,36 +45,6 @@ class PreparedCall(Struct, frozen=True):
         note = f"(Note: {self.note}.)"
         output = result.output.rstrip("\n") + f"\n\n{note}"
         return replace(result, output=output, metadata={**result.metadata, NOTE: note})
-
-
-class Notices:
-    """Notices for a session's next result or prompt, each line once; a part of the work tree.
-
-    `sources` are called with the session for notices that would be outdated if they waited.
-    """
-
-    def __init__(self) -> None:
-        self.sources: list[Callable[[str], str]] = []
-        self._waiting: dict[str, list[str]] = {}
-
-    def add(self, session_id: str, line: str) -> None:
-        """Queue a line for the session's next result or prompt."""
-        waiting = self._waiting.setdefault(session_id, [])
-        if line not in waiting:
-            waiting.append(line)
-            del waiting[:-_MOST_NOTICES]
-
-    def take(self, session_id: str) -> str:
-        """Return the queued notices as one text ("" for none), and clear them."""
-        told = [*self._waiting.pop(session_id, ()), *(source(session_id) for source in self.sources)]
-        return "\n".join(filter(None, told))
-
-    def with_result(self, session_id: str, result: ToolResult) -> ToolResult:
-        """Append the queued notices to a result, also in its metadata for screens."""
-        told = self.take(session_id)
-        if not told:
-            return result
-        return replace(result, output=f"{result.output}\n\n{told}", metadata={**result.metadata, TOLD: told})
 
 
 class InvalidToolCall(Struct, frozen=True):

@@ -1,9 +1,9 @@
-"""The directory that an agent works in, path resolution, and the parts that live as long as it."""
+"""The directory that an agent works in, path resolution, and the services that live as long as it."""
 
 import os
-from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from msgspec import Struct
 
@@ -12,24 +12,32 @@ from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.files.read_log import ReadLog
 from codeloop.workspace.files.temp_files import FOLDER
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from codeloop.workspace.process.program_boxes import ProgramBoxes
+    from codeloop.workspace.process.shells import Shells
+    from codeloop.workspace.search.file_index import FileIndex
+    from codeloop.workspace.search.ripgrep import Ripgrep
+    from codeloop.workspace.terminal.terminals import Terminals
+
 OUTPUT = "tool_"
 """The start of the names of saved outputs."""
 UNCONFINED = SandboxConfig(mode="off")
 
 
-@runtime_checkable
 class Running(Protocol):
-    """A part of a work tree that starts processes."""
+    """A service that starts processes."""
 
     @property
     def is_busy(self) -> bool:
-        """Return whether any of them runs."""
+        """Whether any of them runs."""
         ...
 
     async def close(self) -> None:
         """End them all."""
         ...
+
+
+R = TypeVar("R", bound=Running)
 
 
 class ResolvedPath(Struct, frozen=True):
@@ -51,6 +59,8 @@ class Workspace:
     `environment` is what child processes get: the user's own without any provider's key.
     `sandbox`: the configuration of the commands' sandbox; `own`: our folders, which no sandboxed command may read.
     `read_log` knows what each session has read; one for all that share the work tree.
+
+    Its services (`shells`, `ripgrep`, ...) are imported and made when they are first used. `close` ends them.
     """
 
     def __init__(
@@ -74,59 +84,73 @@ class Workspace:
         self._scratch = Path(os.path.realpath(scratch))
         folders = [Path(os.path.realpath(place)) for place in own]
         self._inner = tuple(folder for folder in folders if any(top in folder.parents for top in self._roots))
-        self._parts: dict[type, Any] = {}
-        self._announced: dict[str, Callable[[], object]] = {}
+        self._running: list[Running] = []
 
     @property
     def notes(self) -> Path:
         """Our folder for records of writes in progress."""
         return self.scratch.with_name(FOLDER)
 
-    def shared(self, kind: type[T]) -> T:
-        """Return this work tree's instance of `kind` (its `Shells`, its `Ripgrep`), created at first use.
+    @cached_property
+    def shells(self) -> "Shells":
+        """The shells of the model's commands."""
+        from codeloop.workspace.process.shells import Shells
 
-        So its module is imported by the tools that use it, and by nobody else.
-        """
-        if kind not in self._parts:
-            self._parts[kind] = kind()
-        return self._parts[kind]
+        return self._keep(Shells())
 
-    def part(self, kind: type[T]) -> T | None:
-        """Return this work tree's instance of `kind` if it exists or was announced, else None."""
-        if make := self._announced.pop(kind.__name__, None):
-            self.adopt(make())
-        return self._parts.get(kind)
+    @cached_property
+    def boxes(self) -> "ProgramBoxes":
+        """The sandboxes of long-running programs, such as MCP servers."""
+        from codeloop.workspace.process.program_boxes import ProgramBoxes
+        from codeloop.workspace.sandbox.policy import PolicyInput
 
-    def made(self, name: str) -> Any:
-        """Return the part whose class has this name, None where it was not needed yet."""
-        return next((part for kind, part in self._parts.items() if kind.__name__ == name), None)
+        given = PolicyInput(self.root, self.directory, self.scratch, self.environment, self.own)
+        return self._keep(ProgramBoxes(given, self.sandbox))
 
-    def announce(self, name: str, make: Callable[[], object]) -> None:
-        """Register how to make the part of this class name at first use: until then nothing is imported."""
-        self._announced[name] = make
+    @cached_property
+    def terminals(self) -> "Terminals":
+        """The terminals that clients opened."""
+        from codeloop.workspace.terminal.terminals import Terminals
 
-    def give_up(self, kind: type[T]) -> T:
-        """Hand a part over to the work tree that replaces this one; closing this one spares it."""
-        given = self.shared(kind)
-        del self._parts[kind]
-        return given
+        return self._keep(Terminals())
 
-    def adopt(self, part: object) -> None:
-        """Take over a part from another work tree's `give_up`."""
-        self._parts[type(part)] = part
+    @cached_property
+    def ripgrep(self) -> "Ripgrep":
+        """The search in files."""
+        from codeloop.workspace.search.ripgrep import Ripgrep
+
+        return Ripgrep()
+
+    @cached_property
+    def file_index(self) -> "FileIndex":
+        """The names of the files, for searches by name."""
+        from codeloop.workspace.search.file_index import FileIndex
+
+        return FileIndex()
+
+    def take_terminals(self, terminals: "Terminals") -> None:
+        """Take over the terminals that the work tree before this one gave up."""
+        self.terminals = self._keep(terminals)
+
+    def give_up_terminals(self) -> "Terminals":
+        """Hand the terminals over to the work tree that replaces this one; closing this one spares them."""
+        self._running.remove(self.terminals)
+        return self.terminals
+
+    def _keep(self, service: R) -> R:
+        """End a service with the work tree."""
+        self._running.append(service)
+        return service
 
     @property
     def is_busy(self) -> bool:
         """Return whether something runs here beside turns."""
-        return any(part.is_busy for part in self._running())
+        return any(service.is_busy for service in self._running)
 
     async def close(self) -> None:
         """End what runs here."""
-        for part in self._running():
-            await part.close()
-
-    def _running(self) -> list[Running]:
-        return [part for part in self._parts.values() if isinstance(part, Running)]
+        for service in self._running:
+            await service.close()
 
     def resolve(self, path: str, base: Path | None = None) -> ResolvedPath:
         """Resolve a path as the model wrote it: absolute, relative to `base` (the directory), or with `~`.

@@ -12,7 +12,6 @@ from codeloop.permission.gate import Denied
 from codeloop.schema.event import QuestionAnswers, QuestionRefusal, QuestionRejected, QuestionReplied
 from codeloop.schema.permission import NOBODY
 from codeloop.tool.tool import Subtask, SubtaskResult, ToolFailure
-from codeloop.tool.toolbox import Notices
 from tests.extend.mcp.world import World, plain, world
 from tests.support.project import until
 
@@ -47,7 +46,7 @@ async def test_a_secret_is_never_asked_for(tmp_path: Path) -> None:
         assert json.loads((await it.call("secret")).output) == {"action": "cancel"}, "no user has declined it"
         assert it.ctx.store.pending_questions() == []
         assert "it asks for 'api_key', a secret" in it.server().log.read()
-        told = it.ctx.workspace.shared(Notices).take(it.ctx.session_id)
+        told = it.ctx.services.notices.take(it.ctx.session_id)
         assert told.startswith("A form of the MCP server p was refused by codeloop, not by the user: it asks for")
 
 
@@ -60,7 +59,7 @@ async def test_only_a_user_declines_a_form(tmp_path: Path, message: str | None, 
         refusal = QuestionRefusal(session_id=request.session_id, request_id=request.id, message=message)
         it.ctx.store.append(QuestionRejected(properties=refusal))
         assert json.loads((await calling).output) == {"action": action}
-        assert ("nobody is there" in it.ctx.workspace.shared(Notices).take(it.ctx.session_id)) == (action == "cancel")
+        assert ("nobody is there" in it.ctx.services.notices.take(it.ctx.session_id)) == (action == "cancel")
 
 
 @pytest.mark.parametrize(("answer", "action"), [("I have opened it", "accept"), ("No", "decline")])

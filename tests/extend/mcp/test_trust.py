@@ -10,7 +10,6 @@ from codeloop.extend.mcp.cache.definition import definition_of
 from codeloop.extend.mcp.tools.tools import find_of
 from codeloop.permission.gate import Denied
 from codeloop.schema.config import SandboxConfig
-from codeloop.tool.toolbox import Notices
 from tests.extend.mcp.world import PLAIN, World, plain, world
 
 
@@ -92,7 +91,7 @@ async def test_new_or_changed_tools_are_not_told_to_the_model_until_agreed_to(
 
 async def test_tools_that_come_with_a_call_can_be_called_once_agreed_to(tmp_path: Path) -> None:
     async with world(tmp_path) as it:
-        notices = it.ctx.workspace.shared(Notices)
+        notices = it.ctx.services.notices
         it.ctx.deny = ("mcp_changed",)
         await it.call("new_tool")
         assert "+tool extra" in it.ctx.asked[-1].metadata["diff"]
@@ -111,7 +110,7 @@ async def test_the_model_is_told_of_tools_that_come_with_a_call(tmp_path: Path) 
         assert "p_extra" not in offered(it)
         await it.call("new_tool")
         assert it.table.has_other_tools is True
-        told = it.ctx.workspace.shared(Notices).take(it.ctx.session_id)
+        told = it.ctx.services.notices.take(it.ctx.session_id)
         assert told == "The MCP server p has new tools, which can be called now: p_extra"
         assert (await it.search(tool="p_extra")).output == "extra"
 

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from codeloop.extend.mcp.tools.parameters import ResourceParams
-from codeloop.tool.toolbox import Notices
 from tests.extend.mcp.world import PLAIN, World, world
 from tests.support.project import until
 
@@ -37,7 +36,7 @@ async def test_a_server_of_each_version_is_spoken_to(tmp_path: Path, version: st
         assert listing.protocol == version
         uri = "note://today" if version == NEWEST else "plain://note"
         assert (await read(it, uri)) == ("Buy milk." if version == NEWEST else f"the text of {uri}")
-        notices = it.ctx.workspace.shared(Notices)
+        notices = it.ctx.services.notices
         told = ""
         async with asyncio.timeout(20):
             while not told:  # the newest version's stream of changes is opened beside the calls

@@ -13,7 +13,6 @@ from codeloop.schema.bounds import language
 from codeloop.schema.wire import replace
 from codeloop.workspace.files.safe_open import load
 from codeloop.workspace.watch import project_watch, tree_watch
-from codeloop.workspace.watch.project_watch import ProjectWatch
 from tests.server.support.serving import served
 from tests.server.support.streaming import Stream, following
 from tests.support.project import until
@@ -61,13 +60,11 @@ async def test_followers_are_told_of_files_and_of_the_branch(tmp_path: Path, pat
         head = it.work / ".git" / "HEAD"
         head.write_text("ref: refs/heads/main\n")
         project = await it.project()
-        assert project.workspace.part(ProjectWatch) is None, "nothing is watched before"
+        assert "watch" not in vars(project.services), "nothing is watched before"
         async with following(it, path) as stream:
             await told(stream, lambda n: (it.work / "a.txt").write_text(str(n)), ("change", "a.txt"))
             await told(stream, lambda n: head.write_text(f"ref: refs/heads/topic{n}\n"), ("branch", "topic"))
-        watch = project.workspace.part(ProjectWatch)
-        assert watch is not None
-        await until(lambda: watch._task is None)
+        await until(lambda: project.services.watch._task is None)
 
 
 @linux

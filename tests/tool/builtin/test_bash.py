@@ -17,7 +17,6 @@ from codeloop.tool.builtin.shell.bash import BashParams, bash
 from codeloop.tool.builtin.shell.bash_kill import BashKillParams, bash_kill
 from codeloop.tool.builtin.shell.bash_output import BashOutputParams, bash_output
 from codeloop.tool.tool import ToolFailure, ToolResult
-from codeloop.workspace.process.shells import Shells
 from tests.tool.context import TestContext, make_context
 
 
@@ -245,7 +244,7 @@ async def test_a_session_sees_its_own_jobs_and_those_of_its_subagents(tmp_path: 
         await bash_kill.run(BashKillParams(id=below), other)
     assert "ended" in (await bash_kill.run(BashKillParams(id=below), ctx)).output
     assert (await bash_output.run(BashOutputParams(id=name), ctx)).metadata["status"] == "running"
-    await ctx.workspace.shared(Shells).close()
+    await ctx.workspace.shells.close()
 
 
 def opened(ctx: TestContext, parent: str | None) -> TestContext:
@@ -260,7 +259,7 @@ async def test_an_unknown_job_is_refused_with_those_there_are(tmp_path: Path) ->
     await run(ctx, "true", run_in_background=True)
     with pytest.raises(ToolFailure, match="bash_1"):
         await bash_output.run(BashOutputParams(id="bash_9"), ctx)
-    await ctx.workspace.shared(Shells).close()
+    await ctx.workspace.shells.close()
 
 
 @pytest.mark.parametrize("command", ["cat .env", "cat < .env", "cp a/.env.local x", "cd a && cat .env"])

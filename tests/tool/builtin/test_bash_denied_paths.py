@@ -10,7 +10,6 @@ from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.config import SandboxConfig
 from codeloop.schema.permission import PermissionRule
 from codeloop.tool.builtin.shell.bash import BashParams, bash
-from codeloop.workspace.process.shells import Shells
 from codeloop.workspace.sandbox.sandbox import SandboxRefused
 from tests.tool.context import TestContext, make_context
 
@@ -46,7 +45,7 @@ async def ctx(tmp_path: Path) -> AsyncIterator[TestContext]:
     made.rules = (*ALLOWED, *DENIED)
     made.workspace.sandbox = SandboxConfig(mode="required", network="off")
     yield made
-    await made.workspace.shared(Shells).close()
+    await made.workspace.shells.close()
 
 
 async def run(ctx: TestContext, command: str) -> str:

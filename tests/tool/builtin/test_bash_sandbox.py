@@ -11,7 +11,6 @@ from codeloop.permission.rules import decide
 from codeloop.schema.config import SandboxConfig
 from codeloop.schema.permission import PermissionRule
 from codeloop.tool.builtin.shell.bash import BashParams, bash
-from codeloop.workspace.process.shells import Shells
 from codeloop.workspace.sandbox.policy import PolicyInput
 from codeloop.workspace.sandbox.sandbox import SandboxRefused
 from tests.tool.context import TestContext, make_context
@@ -27,7 +26,7 @@ async def ctx(tmp_path: Path) -> AsyncIterator[TestContext]:
     (workspace.root / ".env").write_text("KEY=1\n")
     (workspace.root / ".codeloop").mkdir()
     (workspace.root / ".codeloop/notes").write_text("before\n")
-    shells = workspace.shared(Shells)
+    shells = workspace.shells
     place = PolicyInput(workspace.root, workspace.root, workspace.scratch, workspace.environment)
     try:
         sandbox = await shells.sandboxes.enter(shells.policy(place, workspace.sandbox))

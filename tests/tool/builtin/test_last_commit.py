@@ -15,7 +15,6 @@ from codeloop.schema.config import SandboxConfig
 from codeloop.schema.part import ToolPart, ToolStateCompleted, ToolTime
 from codeloop.tool.builtin.shell.bash import BashParams, bash
 from codeloop.tool.tool import ToolFailure
-from codeloop.workspace.process.shells import Shells
 from codeloop.workspace.sandbox.sandbox import Backend, Sandboxes, SandboxRefused
 from tests.tool.context import TestContext, make_context
 
@@ -68,13 +67,13 @@ async def ctx(tmp_path: Path) -> AsyncIterator[TestContext]:
     made = make_context(tmp_path)
     made.workspace.environment = {**made.workspace.environment, "PROJECT": str(made.workspace.root)}
     yield made
-    await made.workspace.shared(Shells).close()
+    await made.workspace.shells.close()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["namespaces", "bubblewrap", "landlock"])
 async def test_the_command_sees_the_last_commit_and_what_is_ignored(ctx: TestContext, kind: Backend) -> None:
-    root, shells = ctx.workspace.root, ctx.workspace.shared(Shells)
+    root, shells = ctx.workspace.root, ctx.workspace.shells
     shells.sandboxes = Sandboxes(shells.launcher, (kind,))
     ctx.workspace.sandbox = SandboxConfig(mode="required", network="off")
     commit_and_change(root)

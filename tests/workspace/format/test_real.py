@@ -11,7 +11,6 @@ import pytest
 from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.format.formatters import FormattedFile, Formatters
 from codeloop.workspace.format.run import format_files
-from codeloop.workspace.process.shells import Shells
 from codeloop.workspace.workspace import Workspace
 from tests.support.installed import npm_programs, python_programs
 
@@ -53,7 +52,7 @@ async def workspace(tmp_path: Path) -> AsyncIterator[Workspace]:
     config = SandboxConfig(readable=[f"{home}/.cache", str(Path(sys.executable).parent.parent)])
     made = Workspace(work, work, tmp_path / "scratch", environment, config)
     yield made
-    await made.shared(Shells).close()
+    await made.shells.close()
 
 
 async def formatted(workspace: Workspace, name: str, text: str) -> FormattedFile:

@@ -11,7 +11,6 @@ from codeloop.schema.config import FormatterConfig
 from codeloop.workspace.files.safe_open import load
 from codeloop.workspace.format.formatters import FormattedFile, Formatters
 from codeloop.workspace.format.run import format_files
-from codeloop.workspace.process.shells import Shells
 from codeloop.workspace.workspace import Workspace
 from tests.cli.program import lives
 
@@ -25,7 +24,7 @@ async def workspace(tmp_path: Path) -> AsyncIterator[Workspace]:
         (tmp_path / name).mkdir()
     made = Workspace(tmp_path / "work", tmp_path / "work", tmp_path / "scratch", {"PATH": f"{tmp_path}/bin:{SYSTEM}"})
     yield made
-    await made.shared(Shells).close()
+    await made.shells.close()
 
 
 async def formatted(workspace: Workspace, script: str, *, in_place: bool, seconds: float = 5.0) -> FormattedFile:

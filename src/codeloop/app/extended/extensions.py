@@ -2,15 +2,15 @@
 
 import os
 import sys
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 import codeloop
-from codeloop.app.extended.hooks import PROGRAMS, HookedProject, rows_of
+from codeloop.app.extended.hooks import PROGRAMS
 from codeloop.app.extended.operations import serve_operation
-from codeloop.app.models.open_models import Source
+from codeloop.app.services import OpenProject
 from codeloop.app.toolbox import BUILTIN
 from codeloop.config.project_root import ProjectRoot
 from codeloop.extend.hooks.configured import CONFIG, ask_extensions
@@ -23,41 +23,16 @@ from codeloop.extend.host.host_stream import HostPipes
 from codeloop.extend.host.hosts import CarryOut, ExtensionHosts, HostCallbacks, HostKey, log_file, tool_names_of
 from codeloop.extend.host.known import KnownOffers, surroundings_of
 from codeloop.extend.host.protocol import VERSION, HostHello, OperationCall
-from codeloop.model.providers import Providers
 from codeloop.schema.errors import HookRefused
 from codeloop.schema.operation import OPERATIONS
-from codeloop.tool.tool import Tool
 from codeloop.workspace.process.program_environment import program_environment
 from codeloop.workspace.process.program_log import ProgramLog
 
-T = TypeVar("T")
 FOLDER = "extensions"
 
 
-class ExtendedProject(HookedProject, Protocol):
-    """The part of `app.project.Project` that extensions need."""
-
-    @property
-    def providers(self) -> Providers:
-        """The provider table."""
-        ...
-
-    @property
-    def models(self) -> Source:
-        """Where its models come from."""
-        ...
-
-    def extend(self, tools: tuple[Tool, ...]) -> None:
-        """Offer these tools of extensions."""
-        ...
-
-    def in_background(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run background work, at most until it is closed."""
-        ...
-
-
-def hosts_of(project: ExtendedProject) -> ExtensionHosts:
-    """Return the hosts of a project's extensions; none is started by that. They end with its work tree."""
+def _make_hosts(project: OpenProject) -> ExtensionHosts:
+    """Make the hosts of a project's extensions; none is started by that."""
     settings, workspace = project.settings, project.engine.workspace
     place = settings.place
     environment = program_environment(workspace.environment, {})
@@ -106,10 +81,9 @@ def hosts_of(project: ExtendedProject) -> ExtensionHosts:
         project.warn,
         serve,
         lambda session, message: project.engine.store.context_view(session).agent_of(message),
-        lambda: take_extensions(project),
+        lambda: _take_extensions(project, hosts),
     )
     hosts = ExtensionHosts(settings.extensions, house)
-    workspace.adopt(hosts)
     return hosts
 
 
@@ -132,23 +106,23 @@ def code_of(file: Path, home: Path) -> list[Path]:
     return [own, *(each for each in beside if each.exists()), *ours]
 
 
-def take_extensions(project: ExtendedProject) -> None:
+def _take_extensions(project: OpenProject, hosts: ExtensionHosts) -> None:
     """Replace the extensions' offered tools and hooks by the currently known ones, from the next request on."""
-    hosts = project.shared(hosts_of)
-    tools, taken = hosts.tools(), project.shared(_keep_replaced_tools)
+    state = project.services.extensions
+    tools, taken = hosts.tools(), state.replaced_tools
     origins = {tool: each.name for each in hosts.extensions for tool in tool_names_of(hosts.offers, each)}
     for name in (tool.name for tool in tools if tool.name in BUILTIN and tool.name not in taken):
         taken.add(name)
         project.warn(f"The tool {name} of {origins[name]} takes the place of the built-in one.")
     project.extend(tools)
     if isinstance(hooks := project.engine.hooks.runner, Hooks):
-        hooks.take((*project.shared(rows_of), *hosts.handlers()))
+        hooks.take((*state.rows, *hosts.handlers()))
         answer = project.settings.answer
         is_whole = hooks.wants(CONFIG) and not hosts.unknown
-        if is_whole and answer is not None and not answer.exists() and (asking := project.shared(_asking)):
-            asking.clear()
+        if is_whole and answer is not None and not answer.exists() and state.asks_config:
+            state.asks_config = False
             hosts.asked.clear()
-            project.in_background(_ask_about_config(project, hooks, answer))
+            project.in_background(_ask_about_config(project, hooks, hosts, answer))
     if any(offer.auth is not None for offer in hosts.offers.values()):
         from codeloop.app.extended.sign_ins import take_sign_ins
 
@@ -156,30 +130,21 @@ def take_extensions(project: ExtendedProject) -> None:
     hosts.follow(partial(events_in, project.engine.store, project.settings.place.directory))
 
 
-def _keep_replaced_tools(_project: ExtendedProject) -> set[str]:
-    """Return where it is kept which built-in tools were said to be replaced."""
-    return set()
-
-
-def _asking(_project: ExtendedProject) -> set[str]:
-    """Return a set that holds something until extensions are asked about the configuration."""
-    return {CONFIG}
-
-
-async def _ask_about_config(project: ExtendedProject, hooks: Hooks, answer: Path) -> None:
+async def _ask_about_config(project: OpenProject, hooks: Hooks, hosts: ExtensionHosts, answer: Path) -> None:
     """Keep what extensions change of the configuration; it counts when the project is opened again."""
     try:
         await ask_extensions(hooks, project.settings.loaded, answer)
     except (HookRefused, OSError) as error:
         project.warn(f"What extensions change of the configuration is not used: {error}")
     finally:
-        project.shared(hosts_of).asked.set()
+        hosts.asked.set()
 
 
-def begin(project: ExtendedProject) -> None:
+def begin(project: OpenProject) -> None:
     """Start the extensions of a newly opened project."""
+    services = project.services
+    hosts = services.extensions.hosts = services.keep(_make_hosts(project))
     if isinstance(hooks := project.engine.hooks.runner, Hooks):
-        hooks.timings = HookTimings(project.settings.home / FOLDER)
-        project.engine.workspace.adopt(hooks.timings)
-    take_extensions(project)
-    project.shared(hosts_of).learn()
+        hooks.timings = services.keep(HookTimings(project.settings.home / FOLDER))
+    _take_extensions(project, hosts)
+    hosts.learn()

@@ -1,64 +1,62 @@
 """Builds the hooks of a project: its extensions' handlers, and the rows of `hooks`."""
 
-from collections.abc import Awaitable, Callable
-from typing import Any, Protocol, TypeVar
+from functools import cache
+from typing import TYPE_CHECKING
 
-from codeloop.agent.engine import Engine
 from codeloop.agent.hooks.extension_hooks import ExtensionHooks
-from codeloop.app.settings import ProjectSettings
-from codeloop.extend.hooks.compose import HookNeeds, command_hooks, hooks_of
-from codeloop.extend.hooks.hooks import Handler
+from codeloop.app.services import OpenProject
+from codeloop.extend.hooks.hooks import Handler, Hooks
+from codeloop.schema.config import CommandHookConfig
+from codeloop.schema.wire import JSON
 from codeloop.store.store import Store
 from codeloop.workspace.workspace import Workspace
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from codeloop.agent.hooks.judge import HookJudge
+
 PROGRAMS = "programs"
 """Our folder with those of the user's hooks and extensions."""
 
 
-class HookedProject(Protocol):
-    """The part of `app.project.Project` that hooks need."""
-
-    @property
-    def settings(self) -> ProjectSettings:
-        """What it was opened with."""
-        ...
-
-    @property
-    def engine(self) -> Engine:
-        """What its turns run on."""
-        ...
-
-    def warn(self, message: str) -> None:
-        """Show a warning."""
-        ...
-
-    def shared(self, make: Callable[[Any], T]) -> T:
-        """Return the one object that `make` makes for it."""
-        ...
-
-
-def hooks_for(project: HookedProject, store: Store, workspace: Workspace) -> ExtensionHooks:
+def hooks_for(project: OpenProject, store: Store, workspace: Workspace) -> ExtensionHooks:
     """Make the hooks of a project whose engine is about to be made."""
-    return ExtensionHooks(hooks_of(project.settings.config, _needs(project, store, workspace)))
+    config = project.settings.config
+    rows = _make_rows(project, store, workspace) if config.hooks else ()
+    project.services.extensions.rows = rows
+    return ExtensionHooks(
+        Hooks(rows, project.warn, config.hook_timeout / 1000 if config.hook_timeout is not None else None)
+    )
 
 
-def rows_of(project: HookedProject) -> tuple[Handler, ...]:
-    """Return the rows of `hooks`, each as a handler."""
-    return command_hooks(project.settings.config, _needs(project, project.engine.store, project.engine.workspace))
+def _make_rows(project: OpenProject, store: Store, workspace: Workspace) -> tuple[Handler, ...]:
+    """Return the rows of `hooks`, each as a handler. Their modules are imported only if there are rows."""
+    from codeloop.extend.hooks.commands.asking import HookScope, HookVerdict
+    from codeloop.extend.hooks.commands.command_hook import CommandHook
+    from codeloop.extend.hooks.commands.transcript import Transcripts
 
+    settings, services = project.settings, project.services
 
-def _needs(project: HookedProject, store: Store, workspace: Workspace) -> HookNeeds:
-    async def judge(*asked: Any) -> Any:
-        made: Callable[..., Awaitable[Any]] = project.shared(_judge)
-        return await made(*asked)
+    @cache
+    def make_judge() -> "HookJudge":
+        from codeloop.agent.hooks.judge import HookJudge
 
-    settings = project.settings
-    own = settings.paths.data / PROGRAMS / "hooks"
-    return HookNeeds(workspace, project.warn, store, settings.home, judge, own, settings.trusted)
+        return HookJudge(lambda: project.engine, project.warn)
 
+    async def judge(row: CommandHookConfig, session_id: str, model: JSON | None, prompt: str, /) -> HookVerdict:
+        return await make_judge()(row, session_id, model, prompt)
 
-def _judge(project: HookedProject) -> Any:
-    from codeloop.agent.hooks.judge import HookJudge
+    def list_server_tools() -> dict[str, tuple[str, str]]:
+        table = services.mcp
+        found = table.tools(table.listings) if table is not None else {}
+        return {name: (each.server, each.listed.name) for name, each in found.items()}
 
-    return HookJudge(lambda: project.engine, project.warn)
+    scope = HookScope(
+        workspace,
+        settings.paths.data / PROGRAMS / "hooks",
+        settings.trusted,
+        project.warn,
+        list_server_tools,
+        Transcripts(store, settings.home, workspace.directory),
+        judge,
+    )
+    return tuple(CommandHook(row, scope) for row in settings.config.hooks)

@@ -43,29 +43,17 @@ def table_of(
     return table
 
 
-def serving(
-    settings: ProjectSettings,
-    workspace: Workspace,
-    tell: Callable[[LiveEvent], None],
-    offer: Callable[[ServerTools], None],
-) -> ServerTools:
-    """Return the tools of the configured servers. They end with the work tree."""
-    table = table_of(settings, workspace, tell, offer)
-    workspace.adopt(table)
-    return find_server_tools(settings, table)
-
-
 def find_server_tools(settings: ProjectSettings, table: McpTable) -> ServerTools:
     """Return the tools of the servers as they are known now."""
     return ServerTools(tools_of(table), fit_of(table, settings.config.mcp_share), find_of(table))
 
 
-async def read_attached_resource(workspace: Workspace, context: ToolContext, part: FilePartInput) -> list[PartInput]:
-    """Read a mentioned resource: its text, cut as a tool's output is, and its pictures.
+async def read_attached_resource(table: McpTable | None, context: ToolContext, part: FilePartInput) -> list[PartInput]:
+    """Read a mentioned resource: its text, cut as a tool's output is, and its pictures. `table`: None: no server.
 
     Raises OperationError: no such server, or it has no such resource; Denied, Rejected.
     """
-    table, named = workspace.part(McpTable), part.filename or part.url
+    named = part.filename or part.url
     server = part.source.client_name if isinstance(part.source, ResourceSource) else ""
     if table is None or server not in table.definitions:
         there = f" There are: {', '.join(table.definitions)}." if table is not None else ""
@@ -76,7 +64,7 @@ async def read_attached_resource(workspace: Workspace, context: ToolContext, par
         texts, files = await resource_of(table.running.by_name[server], part.url, context)
     except ToolFailure as error:
         raise OperationError("BadRequest", f"{named} was not attached. {error}") from error
-    text = truncate(ToolResult(named, "\n".join(texts) or "(empty)"), workspace.scratch).output
+    text = truncate(ToolResult(named, "\n".join(texts) or "(empty)"), context.workspace.scratch).output
     said = TextPartInput(text=f"The user attached the MCP resource {named}:\n{text}", synthetic=True)
     return [said, *(FilePartInput(mime=each.mime, url=each.url, filename=each.filename) for each in files)]
 

@@ -1,7 +1,7 @@
 """Opens a project with its extensions' changes of the configuration, waiting for them at opening or before a turn."""
 
 from codeloop.app.dispatch import serve_extensions
-from codeloop.app.project import Project, keep_warnings, open_project
+from codeloop.app.project import Project, open_project
 from codeloop.app.settings import ProjectSettings, Startup
 
 
@@ -16,14 +16,14 @@ async def open_settled(what: Startup | ProjectSettings) -> Project:
 
 def with_warnings(project: Project, before: Project) -> Project:
     """Return a project with the warnings that the one before it still holds."""
-    for message in before.shared(keep_warnings).messages:
+    for message in before.services.warnings.messages:
         project.warn(message)
     return project
 
 
 async def wait_settled(project: Project) -> bool:
     """Wait until it is known what extensions change of the configuration; return whether it is another one now."""
-    hosts = project.workspace.made("ExtensionHosts")
+    hosts = project.services.extensions.hosts
     if hosts is None:
         return False
     serve_extensions(project)

@@ -8,13 +8,14 @@ from codeloop.lsp.servers.row import load_rows
 from codeloop.schema.bounds.language import FORMAT_TIME
 from codeloop.schema.wire import JSON
 from codeloop.tool.after_edit import AfterEdit, Diagnose, FileChange, FormatFiles, MayRead
+from codeloop.tool.services import ToolServices
 from codeloop.workspace.format.formatters import FormattedFile, Formatters
 from codeloop.workspace.workspace import Workspace
 
 
-def after_edit(settings: ProjectSettings, workspace: Workspace) -> AfterEdit:
+def after_edit(settings: ProjectSettings, workspace: Workspace, services: ToolServices) -> AfterEdit:
     """Make the formatting and diagnosing that follow the edits in a project."""
-    diagnose = _Diagnosing(settings, workspace) if settings.config.lsp is not False else None
+    diagnose = _Diagnosing(settings, workspace, services) if settings.config.lsp is not False else None
     return AfterEdit(_formatting(formatters_of(settings, workspace), workspace), diagnose)
 
 
@@ -38,8 +39,9 @@ def _formatting(formatters: Formatters, workspace: Workspace) -> FormatFiles:
 class _Diagnosing:
     """Loads what speaks with language servers when the first file is edited that one of them may serve."""
 
-    def __init__(self, settings: ProjectSettings, workspace: Workspace) -> None:
+    def __init__(self, settings: ProjectSettings, workspace: Workspace, services: ToolServices) -> None:
         self._workspace = workspace
+        self._services = services
         self._names = {name for row in load_rows() for name in row.languages}
         if isinstance(settings.config.lsp, dict):
             self._names |= {name for each in settings.config.lsp.values() for name in each.extensions or ()}
@@ -58,7 +60,9 @@ class _Diagnosing:
     def _load(self, changes: Sequence[FileChange]) -> Diagnose | None:
         paths = [change.target.real for change in changes]
         if self._diagnose is None and any(path.suffix in self._names or path.name in self._names for path in paths):
-            from codeloop.app.language.servers import diagnoser
+            from codeloop.app.language.servers import EditDiagnoser
 
-            self._diagnose = diagnoser(self._workspace)
+            languages = self._services.languages
+            if languages is not None:
+                self._diagnose = EditDiagnoser(languages, self._workspace, self._services.notices)
         return self._diagnose

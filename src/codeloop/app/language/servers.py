@@ -21,7 +21,7 @@ from codeloop.schema.live_events import FileWatched, LiveEvent, LspDiagnosed, Ls
 from codeloop.schema.wire import JSON, replace
 from codeloop.tool.after_edit import FileChange, MayRead
 from codeloop.tool.file_access import format_path as shown_path
-from codeloop.tool.toolbox import Notices
+from codeloop.tool.services import Notices
 from codeloop.workspace.process.confined import profile_in_project
 from codeloop.workspace.process.conversation import ProgramTerms, RunningProgram, start_program
 from codeloop.workspace.process.program_environment import tool_environment
@@ -29,7 +29,6 @@ from codeloop.workspace.process.program_log import ProgramLog
 from codeloop.workspace.sandbox.process_launcher import Launch
 from codeloop.workspace.sandbox.program_profile import widen
 from codeloop.workspace.search.rg_matches import Query, SearchFailed
-from codeloop.workspace.search.ripgrep import Ripgrep
 from codeloop.workspace.watch.project_watch import ProjectWatch
 from codeloop.workspace.workspace import Workspace
 
@@ -138,7 +137,7 @@ async def users_of(workspace: Workspace, path: Path, row: ServerRow) -> list[Pat
         async with asyncio.timeout(LSP_USERS_TIME.seconds):
             for pattern in _USES:
                 query = Query(pattern.replace("NAME", re.escape(name)), f"*.{{{endings}}}", "files")
-                found = await workspace.shared(Ripgrep).grep(workspace.root, query, workspace.environment)
+                found = await workspace.ripgrep.grep(workspace.root, query, workspace.environment)
                 real = [Path(os.path.realpath(each.path)) for each in found.files[: LSP_USERS.value + 1]]
                 if files := [each for each in real if each != path and workspace.contains(each)]:
                     break
@@ -149,25 +148,17 @@ async def users_of(workspace: Workspace, path: Path, row: ServerRow) -> list[Pat
     return files[: LSP_USERS.value]
 
 
-def diagnoser(workspace: Workspace) -> "EditDiagnoser":
-    """Return the diagnoser of a work tree's edits."""
-    languages = workspace.part(Languages)
-    if languages is None:
-        raise LookupError("a work tree whose language servers were not announced")
-    return EditDiagnoser(languages, workspace)
-
-
 class EditDiagnoser:
     """Shows edits to the language servers, and what they say of them to the model."""
 
-    def __init__(self, languages: Languages, workspace: Workspace) -> None:
+    def __init__(self, languages: Languages, workspace: Workspace, notices: Notices) -> None:
         self._languages = languages
         self._workspace = workspace
         self._editor = ""
         """The session that made the last edit."""
         self._may_read: MayRead = workspace.contains
         """What that session may read."""
-        workspace.shared(Notices).sources.append(self._late)
+        notices.sources.append(self._late)
 
     async def before(self, changes: Sequence[FileChange]) -> None:
         """Have the servers learn what is wrong before the changes are made."""

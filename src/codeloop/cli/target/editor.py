@@ -12,7 +12,7 @@ from codeloop.cli.options import Options
 from codeloop.cli.target.local import startup_of
 from codeloop.client.client import Client
 from codeloop.schema.api.editor import RunInEditor
-from codeloop.tool.open_buffers import SaveBuffer
+from codeloop.tool.services import SaveBuffer
 
 
 class EditorProjects:

@@ -16,8 +16,8 @@ from codeloop.schema.errors import CodeloopError
 from codeloop.schema.permission import NOBODY, Need
 from codeloop.schema.question import QuestionInfo, QuestionOption, asks_for_secret
 from codeloop.schema.wire import JSON
+from codeloop.tool.services import Notices
 from codeloop.tool.tool import Subtask, ToolContext, ToolFailure
-from codeloop.tool.toolbox import Notices
 from codeloop.workspace.process.program_log import ProgramLog
 
 if TYPE_CHECKING:
@@ -183,7 +183,7 @@ class ServerRequests:
 
     def watch(self, uri: str, ctx: ToolContext) -> None:
         """Record that a session has read a resource, to notify it of changes."""
-        self._readers.setdefault(uri, {})[ctx.session_id] = ctx.workspace.shared(Notices)
+        self._readers.setdefault(uri, {})[ctx.session_id] = ctx.services.notices
 
     def _notify_readers(self, uri: str) -> None:
         told = (
@@ -206,7 +206,7 @@ class ServerRequests:
             yield
             return
         self._calls.append(ctx)
-        self._callers[ctx.session_id] = ctx.workspace.shared(Notices)
+        self._callers[ctx.session_id] = ctx.services.notices
         try:
             yield
         finally:
@@ -279,7 +279,7 @@ class ServerRequests:
         self._log.note(f"[refused a form: {why}]")
         ctx.report(metadata={"declined": why})
         line = f"A form of the MCP server {self._server} was refused by codeloop, not by the user: {why}."
-        ctx.workspace.shared(Notices).add(ctx.session_id, line)
+        ctx.services.notices.add(ctx.session_id, line)
         return ElicitResult(action="cancel")
 
     async def _sample(

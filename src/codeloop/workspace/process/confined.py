@@ -9,8 +9,6 @@ from msgspec import Struct
 
 from codeloop.schema.wire import replace
 from codeloop.workspace.process.child_process import Pipe
-from codeloop.workspace.process.program_boxes import boxes_of
-from codeloop.workspace.process.shells import Shells
 from codeloop.workspace.sandbox.policy import NOTHING, PolicyInput, SandboxGrants, SandboxPolicy
 from codeloop.workspace.sandbox.process_launcher import Launch, LaunchedProcess, keep_from, to_the_end
 from codeloop.workspace.sandbox.program_profile import ProgramProfile
@@ -31,7 +29,7 @@ class ConfinedResult(Struct, frozen=True):
 
 def policy_of(workspace: Workspace, grants: SandboxGrants = NOTHING) -> SandboxPolicy:
     """Return the sandbox policy of a work tree's commands. Looks at the disk."""
-    return workspace.shared(Shells).policy(policy_input_of(workspace), workspace.sandbox, grants)
+    return workspace.shells.policy(policy_input_of(workspace), workspace.sandbox, grants)
 
 
 def policy_input_of(workspace: Workspace) -> PolicyInput:
@@ -51,7 +49,7 @@ async def sandbox_of(workspace: Workspace, grants: SandboxGrants = NOTHING) -> S
     """
     if workspace.sandbox.mode == "off":
         return None
-    shells = workspace.shared(Shells)
+    shells = workspace.shells
     await shells.survey(policy_input_of(workspace), workspace.sandbox)
     try:
         return await shells.sandboxes.enter(policy_of(workspace, grants))
@@ -67,7 +65,7 @@ async def start_confined(workspace: Workspace, launch: Launch, sandbox: Sandbox 
     Raises OSError when it can't be started.
     """
     keep_from(launch.environment)
-    shells = workspace.shared(Shells)
+    shells = workspace.shells
     if sandbox is None:
         return await shells.launcher.start(launch)
     return await sandbox.forker.start(
@@ -95,7 +93,7 @@ async def run_confined(
     aside = workspace.scratch.with_name("set-aside")
     protected: ProtectedFiles | None = None
     if sandbox is not None:
-        repositories = await workspace.shared(Shells).begin_repositories(sandbox.policy)
+        repositories = await workspace.shells.begin_repositories(sandbox.policy)
         protected = ProtectedFiles(sandbox.policy, aside, repositories, keep=sandbox.backend == "landlock")
     output, errors = bytearray(), bytearray()
     pipes = (Pipe(partial(_keep, output, most + 1)), Pipe(partial(_keep, errors, _ERRORS)))
@@ -110,7 +108,7 @@ async def run_confined(
         descriptors = {0: feed.fileno(), 1: pipes[0].writer, 2: pipes[1].writer}
         launch = replace(launch, descriptors=descriptors)
         if profile is not None:
-            process = await boxes_of(workspace).start(launch, profile)
+            process = await workspace.boxes.start(launch, profile)
         else:
             process = await start_confined(workspace, launch, sandbox)
         try:

@@ -14,8 +14,6 @@ from codeloop.schema.limits import MCP_STOP, SHELL_TERM
 from codeloop.schema.wire import replace
 from codeloop.workspace.process.child_process import Pipe
 from codeloop.workspace.process.confined import sandbox_of, start_confined
-from codeloop.workspace.process.program_boxes import boxes_of
-from codeloop.workspace.process.shells import Shells
 from codeloop.workspace.sandbox.policy import NOTHING, SandboxGrants
 from codeloop.workspace.sandbox.process_launcher import Launch, LaunchedProcess, to_the_end
 from codeloop.workspace.sandbox.program_profile import ProgramProfile
@@ -130,7 +128,7 @@ async def start_program(
         grants = SandboxGrants(readable=readable) if readable else NOTHING
         sandbox = await sandbox_of(workspace, grants)
         if sandbox is not None and terms.reaches:
-            environment = await workspace.shared(Shells).sandboxes.environment(sandbox, terms.reaches, environment)
+            environment = await workspace.shells.sandboxes.environment(sandbox, terms.reaches, environment)
     pipe = Pipe(errors)
     ours, theirs = socket.socketpair()
     with ExitStack() as on_failure:
@@ -143,7 +141,7 @@ async def start_program(
                 descriptors = {_CHANNEL: theirs.fileno(), 1: pipe.writer, 2: pipe.writer}
             given = replace(launch, environment=environment, descriptors=descriptors)
             if terms.profile is not None and not terms.confined:
-                process = await boxes_of(workspace).start(given, terms.profile)
+                process = await workspace.boxes.start(given, terms.profile)
             else:
                 process = await start_confined(workspace, given, sandbox)
         on_failure.pop_all()

@@ -9,25 +9,12 @@ from codeloop.workspace.sandbox.policy import PolicyInput
 from codeloop.workspace.sandbox.process_launcher import Launch, LaunchedProcess, ProcessLauncher, keep_from
 from codeloop.workspace.sandbox.program_profile import ProfilePolicies, ProgramProfile
 from codeloop.workspace.sandbox.sandbox import Sandboxes, SandboxRefused
-from codeloop.workspace.workspace import Workspace
 
 _SESSION = "program"
 _REFUSED = (
     "No sandbox can be had on this machine, so MCP servers and the like run without one: as you. "
     "`codeloop debug sandbox` says why."
 )
-
-
-def boxes_of(workspace: Workspace) -> "ProgramBoxes":
-    """Return the ProgramBoxes of a work tree, which are closed with it."""
-    found = workspace.part(ProgramBoxes)
-    if found is None:
-        given = PolicyInput(
-            workspace.root, workspace.directory, workspace.scratch, workspace.environment, workspace.own
-        )
-        found = ProgramBoxes(given, workspace.sandbox)
-        workspace.adopt(found)
-    return found
 
 
 class ProgramBoxes:

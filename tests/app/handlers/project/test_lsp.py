@@ -71,8 +71,10 @@ def write(text: str, number: int) -> ScriptedAnswer:
 
 async def speak(it: Rig) -> None:
     """Have the server say what it held back, and wait until that was heard."""
-    servers = it.project.workspace.made("Languages")
+    servers = it.project.services.languages
+    assert servers is not None
     (news,) = servers.servers.values()
+    assert news.server.client is not None
     news.server.client.connection.notify("scripted/speak", {})
     await servers.wait_idle()
 
@@ -106,7 +108,9 @@ async def test_what_a_server_says_late_goes_with_the_next_prompt(
     script = [write("fine\n", 1), DONE, write("bad1\n", 2), DONE, calls(call("glob", pattern="*.x")), DONE, DONE]
     async with rig(tmp_path, script, lsp=scripted(tmp_path, "held"), sandbox={"mode": "off"}) as it:
         await it.prompt("one")
-        await it.project.workspace.made("Languages").wait_idle()
+        servers = it.project.services.languages
+        assert servers is not None
+        await servers.wait_idle()
         monkeypatch.setattr(languages, "LSP_WAIT", Limit("test", 300, "ms", "for a test"))
         await it.prompt("two")
         assert "error" not in it.results()[1]

@@ -25,7 +25,6 @@ from codeloop.schema.operation import (
     AnyOperation,
     NoArguments,
 )
-from codeloop.workspace.terminal.terminals import Terminals
 from tests.support.project import Rig, rig, startup, until, within
 
 Told = PtyCreated | PtyUpdated | PtyExited | PtyDeleted
@@ -95,7 +94,7 @@ async def test_the_users_shell_runs_without_keys_where_the_project_is(tmp_path: 
         project = await app.project(tmp_path)
         made = await LocalClient(project).call(PTY_CREATE, CreatePty())
         assert (made.command, made.args, made.cwd) == ("/bin/sh", ["-l"], str(tmp_path))
-        terminal = project.workspace.shared(Terminals).get(made.id)
+        terminal = project.workspace.terminals.get(made.id)
         assert terminal
         watcher = terminal.watch()
         await terminal.type(b"env > found; exit\n")

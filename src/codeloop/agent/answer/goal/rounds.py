@@ -27,7 +27,6 @@ from codeloop.schema.wire import replace
 from codeloop.store.conversation import Entry
 from codeloop.store.subagent_state import lineage
 from codeloop.workspace.check_files import compile_patterns, hash_check_files, list_changes
-from codeloop.workspace.process.shells import Shells
 
 _COMMAND = 200  # characters of one that a message names
 _NAMED = 20
@@ -248,7 +247,6 @@ async def _end_background(engine: Engine, session_id: str) -> None:
     ]
     if working:
         await asyncio.wait(working)
-    shells = engine.workspace.part(Shells)
-    for job in shells.jobs.all() if shells is not None else ():
+    for job in engine.workspace.shells.jobs.all():
         if is_own(job.session):
             await job.kill()

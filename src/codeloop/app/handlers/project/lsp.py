@@ -5,7 +5,6 @@ import asyncio
 from codeloop.app.handlers import handles
 from codeloop.app.project import Project
 from codeloop.lsp.client.connection import ErrorAnswer, ServerGone
-from codeloop.lsp.languages import Languages
 from codeloop.lsp.new_diagnostics import ServerDiagnostics
 from codeloop.lsp.symbols import workspace_symbols
 from codeloop.schema import operation
@@ -20,7 +19,7 @@ _KINDS = (5, 6, 10, 11, 12, 13, 14, 23)
 
 
 def _running(project: Project) -> list[ServerDiagnostics]:
-    languages: Languages | None = project.workspace.made("Languages")
+    languages = project.services.running_languages
     return list(languages.servers.values()) if languages is not None else []
 
 

@@ -1,10 +1,9 @@
 """MCP servers: what they are doing, added, switched on and off; their resources."""
 
-from codeloop.app.extended.mcp import find_server_tools, table_of
+from codeloop.app.extended.mcp import find_server_tools
 from codeloop.app.handlers import handles
 from codeloop.app.project import Project
 from codeloop.extend.mcp.cache.definition import definition_of
-from codeloop.extend.mcp.cache.table import McpTable
 from codeloop.extend.mcp.mcp_server import McpServer, State, is_boxed
 from codeloop.extend.mcp.mcp_servers import McpServers
 from codeloop.extend.mcp.tools.prompts import argument_values
@@ -34,17 +33,13 @@ _WORDS: dict[State, MCPStatus] = {
 
 def servers_in(project: Project) -> McpServers:
     """Return the servers of an open project; one that has none configured may be given some."""
-    table = project.workspace.part(McpTable)
-    if table is None:
-        table = table_of(project.settings, project.workspace, project.tell, project.offer)
-        project.workspace.adopt(table)
-    return table.running
+    return project.services.open_mcp().running
 
 
 @handles(operation.MCP_STATUS)
 async def status(project: Project, _args: NoArguments) -> dict[str, MCPStatus]:
     """Return the state of each MCP server, by name."""
-    return _statuses(servers_in(project)) if _has_any(project) else {}
+    return _statuses(servers_in(project)) if project.services.mcp is not None else {}
 
 
 @handles(operation.MCP_ADD)
@@ -86,7 +81,7 @@ async def disconnect(project: Project, args: McpName) -> bool:
 @handles(operation.RESOURCE_LIST)
 async def resources(project: Project, _args: NoArguments) -> dict[str, McpResource]:
     """Return the resources of the servers that are known."""
-    table = project.workspace.part(McpTable)
+    table = project.services.mcp
     return {
         f"{name}:{each.uri}": McpResource(
             name=each.name,
@@ -104,12 +99,8 @@ async def resources(project: Project, _args: NoArguments) -> dict[str, McpResour
 @handles(operation.MCP_COMPLETE)
 async def complete(project: Project, args: CompleteMcpPrompt) -> McpPromptCompletion:
     """Complete an argument of a server's prompt; empty where the server offers nothing, or not in time."""
-    table = project.workspace.part(McpTable)
+    table = project.services.mcp
     return await argument_values(table, args) if table is not None else McpPromptCompletion()
-
-
-def _has_any(project: Project) -> bool:
-    return project.workspace.part(McpTable) is not None
 
 
 async def _can_connect(server: McpServer) -> bool:

@@ -1,13 +1,12 @@
 """Providers, models and keys."""
 
 import asyncio
-from typing import Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from codeloop.app.handlers import handles
 from codeloop.app.handlers.session.prompt import extensions_ready
-from codeloop.app.models.provider_list import ProviderList
 from codeloop.app.project import Project
 from codeloop.model.credentials.store import is_key
 from codeloop.model.errors import UnknownModel
@@ -28,27 +27,26 @@ from codeloop.schema.api.providers import (
 from codeloop.schema.errors import OperationError
 from codeloop.schema.operation import NoArguments
 
-
-def _listing(project: Project) -> ProviderList:
-    return ProviderList(project.providers, project.models)
+if TYPE_CHECKING:
+    from codeloop.app.models.sign_in import PluginSignIns
 
 
 @handles(operation.CONFIG_PROVIDERS)
 async def usable(project: Project, _args: NoArguments) -> UsableProviders:
     """Return the providers that can be used now, with the models that we can speak to."""
-    return await project.shared(_listing).usable()
+    return await project.services.provider_list.usable()
 
 
 @handles(operation.PROVIDER_LIST)
 async def list_providers(project: Project, _args: NoArguments) -> KnownProviders:
     """Return every provider there is."""
-    return await project.shared(_listing).list_known()
+    return await project.services.provider_list.list_known()
 
 
 @handles(operation.PROVIDER_AUTH)
 async def methods(project: Project, _args: NoArguments) -> dict[str, list[ProviderAuthMethod]]:
     """Return how each provider is got at: as a plugin says, or by a key where it is known which address that is for."""
-    from codeloop.app.handlers.project.own_sign_in import list_methods  # of a start nothing else needs it
+    from codeloop.app.models.own_sign_in import list_methods  # of a start nothing else needs it
 
     environment = project.settings.environment
     by_key = {
@@ -69,14 +67,12 @@ def _find_provider(project: Project, provider_id: str) -> Provider:
         raise OperationError("NotFoundError", str(error)) from error
 
 
-async def _sign_ins(project: Project) -> Any:
+async def _sign_ins(project: Project) -> "PluginSignIns | None":
     """Return the PluginSignIns, once it is known what plugins offer; None: there are no extensions."""
     if not project.settings.extensions:
         return None
     await extensions_ready(project)
-    from codeloop.app.extended.sign_ins import sign_ins_of
-
-    return project.shared(sign_ins_of)
+    return project.services.plugin_sign_ins
 
 
 @handles(operation.PROVIDER_AUTHORIZE)
@@ -87,9 +83,7 @@ async def authorize(project: Project, args: StartSignIn) -> StartedSignIn:
         provider = _find_provider(project, args.provider_id)
         if project.providers.is_unspoken(provider):
             raise OperationError("BadRequest", f"The protocol of {provider.name} ({provider.npm}) is not spoken yet.")
-        from codeloop.app.handlers.project.own_sign_in import OwnSignIns
-
-        return await project.shared(OwnSignIns).authorize(args)
+        return await project.services.own_sign_ins.authorize(args)
     return await sign_ins.authorize(args.provider_id, args.method, args.inputs or {})
 
 
@@ -98,9 +92,7 @@ async def callback(project: Project, args: FinishSignIn) -> bool:
     """Wait for a sign-in that was started, or end it with its code. Raises OperationError: it failed."""
     sign_ins = await _sign_ins(project)
     if sign_ins is None or args.provider_id not in sign_ins.methods():
-        from codeloop.app.handlers.project.own_sign_in import OwnSignIns
-
-        await project.shared(OwnSignIns).callback(args)
+        await project.services.own_sign_ins.callback(args)
         return True
     await sign_ins.callback(args.provider_id, args.method, args.code or "")
     return True

@@ -13,7 +13,6 @@ from codeloop.agent.request.window import Window, room_of, window
 from codeloop.app.handlers import handles
 from codeloop.app.project import Project
 from codeloop.app.toolbox import BUILTIN
-from codeloop.extend.mcp.cache.table import McpTable
 from codeloop.model.chat import ModelInfo, TextPiece, ToolSpec
 from codeloop.schema import operation
 from codeloop.schema.agent import Agent
@@ -83,7 +82,7 @@ def _tools(project: Project, session: Session, agent: Agent, info: ModelInfo) ->
     """Yield the sizes of the tools on offer: built in, of each MCP server, and others."""
     engine: Engine = project.engine
     rulesets, *ceilings = engine.rulesets(session.id, agent)
-    table = project.workspace.part(McpTable)
+    table = project.services.mcp
     servers = sorted(table.definitions if table is not None else (), key=len, reverse=True)
     for spec in RequestCache().tools(engine.toolbox, info, rulesets, tuple(ceilings)):
         server = next((name for name in servers if spec.name.startswith(re.sub(r"[^A-Za-z0-9_-]", "_", name))), "")

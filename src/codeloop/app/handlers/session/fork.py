@@ -9,7 +9,7 @@ from codeloop.agent.moves import is_open
 from codeloop.agent.subagent.ceilings import with_ceilings
 from codeloop.app.handlers import handles
 from codeloop.app.project import Project
-from codeloop.app.slugs import slug
+from codeloop.kit.slugs import slug
 from codeloop.schema import operation
 from codeloop.schema.api.session_requests import ForkSession
 from codeloop.schema.errors import OperationError

@@ -13,7 +13,7 @@ def begin_goal(project: Project, args: Prompt, goal: Goal, *, is_sent: bool) -> 
 
     Raises OperationError: one that can't be used, or a turn runs.
     """
-    known = project.shared(_keep_goals)
+    known = project.services.goals
     if is_sent and args.session_id in known:
         return known[args.session_id]
     if problem := check_goal(goal, project.workspace.root):
@@ -35,8 +35,3 @@ def with_goal(answer: MessageWithParts, rounds: GoalRounds) -> MessageWithParts:
     if answer.stop is None:
         return answer
     return replace(answer, stop=replace(answer.stop, goal=rounds.give_up(answer.stop.message)))
-
-
-def _keep_goals(_project: Project) -> dict[str, GoalRounds]:
-    """Make the table of each session's latest goal in this process."""
-    return {}

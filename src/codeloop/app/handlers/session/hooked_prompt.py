@@ -1,7 +1,7 @@
 """Runs extensions' hooks on prompts, commands, and sessions' start and end. Imported only if there are such hooks."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -20,34 +20,6 @@ from codeloop.tool.call_session import HookRunner
 END, COMMAND = "session.end", "command.execute.before"
 
 
-class BegunSessions:
-    """The sessions that were worked on since a project was opened. Their end is told when the project is closed."""
-
-    def __init__(self, project: Project) -> None:
-        self._ids: dict[str, None] = {}
-        self._project = project
-        hooks = project.engine.hooks.runner
-        if hooks is not None and hooks.wants(END):
-            project.in_background(self._ending(hooks))
-
-    def begin(self, session_id: str) -> bool:
-        """Return whether a session begins with this prompt."""
-        is_new = session_id not in self._ids
-        self._ids[session_id] = None
-        return is_new
-
-    def forget(self, session_id: str) -> None:
-        """Take back that a session began: its prompt was refused."""
-        self._ids.pop(session_id, None)
-
-    async def _ending(self, hooks: HookRunner) -> None:
-        try:
-            await asyncio.Event().wait()
-        finally:
-            ended = [hooks.run(END, {"sessionID": each, "reason": "other"}, {}) for each in self._ids]
-            await asyncio.gather(*ended, return_exceptions=True)  # nothing is left that one could refuse
-
-
 async def run_prompt_hooks(
     project: Project, message: UserMessage, parts: Sequence[Part]
 ) -> tuple[UserMessage, list[Part]]:
@@ -55,8 +27,8 @@ async def run_prompt_hooks(
     hooks, given = project.engine.hooks, list(parts)
     if not isinstance(hooks, ExtensionHooks):
         return message, given
-    sessions = project.shared(BegunSessions)
-    source = _source(project, sessions, message.session_id)
+    begun = _begun_sessions(project)
+    source = _source(project, begun, message.session_id)
     try:
         if hooks.runner.wants(SMALL):
             from codeloop.app.models.small import choose_small
@@ -67,14 +39,34 @@ async def run_prompt_hooks(
         return await hooks.change_prompt(message, given)
     except HookRefused as error:
         if source in {"startup", "resume"}:
-            sessions.forget(message.session_id)
+            begun.pop(message.session_id, None)
         raise OperationError("BadRequest", f"The prompt was not sent. {error}") from error
 
 
-def _source(project: Project, sessions: BegunSessions, session_id: str) -> str | None:
+def _begun_sessions(project: Project) -> dict[str, None]:
+    """Return the sessions that were worked on since the project was opened; hooks hear of their end when it closes."""
+    begun = project.services.begun_sessions
+    if begun is None:
+        begun = project.services.begun_sessions = {}
+        hooks = project.engine.hooks.runner
+        if hooks is not None and hooks.wants(END):
+            project.in_background(_end_sessions(hooks, begun))
+    return begun
+
+
+async def _end_sessions(hooks: HookRunner, begun: Iterable[str]) -> None:
+    try:
+        await asyncio.Event().wait()
+    finally:
+        ended = [hooks.run(END, {"sessionID": each, "reason": "other"}, {}) for each in begun]
+        await asyncio.gather(*ended, return_exceptions=True)  # nothing is left that one could refuse
+
+
+def _source(project: Project, begun: dict[str, None], session_id: str) -> str | None:
     """Return how a session begins with this prompt, "startup" or "resume"; None: it goes on."""
     entries = project.store.context_view(session_id).entries
-    if sessions.begin(session_id):
+    if session_id not in begun:
+        begun[session_id] = None
         return "resume" if entries else "startup"
     return "compact" if entries and is_summary(entries[-1].info) else None
 

@@ -40,7 +40,6 @@ from codeloop.schema.part import TOLD, CompactionPart, Part, TextPart
 from codeloop.schema.permission import PermissionRule
 from codeloop.schema.wire import JSON, replace
 from codeloop.store.conversation import Entry, next_created
-from codeloop.tool.toolbox import Notices
 
 CUT_OFF = "The server ended while it worked on this. What was done is kept; say how to go on."
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+")
@@ -48,8 +47,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9_-]+")
 
 async def extensions_ready(project: Project) -> None:
     """Wait until it is known what the project's extensions offer."""
-    hosts = project.workspace.made("ExtensionHosts")
-    if hosts is not None:
+    if (hosts := project.services.extensions.hosts) is not None:
         await hosts.ready()
     project.show_warnings()
 
@@ -255,8 +253,7 @@ async def _make_parts(
         from codeloop.app.check_mentions import check_mentions
 
         allowed = await check_mentions(project, agent, message, given)
-    notices = project.workspace.part(Notices)
-    changed = notices.take(session.id) if notices is not None else ""
+    changed = project.services.notices.take(session.id)
     metadata_of = {switched: None, changed: {TOLD: True}}
     notes = (TextPartInput(text=note, synthetic=True, metadata=shown) for note, shown in metadata_of.items() if note)
     parts: list[Part] = []

@@ -10,9 +10,9 @@ from codeloop.agent.title import UNTITLED
 from codeloop.app.handlers import handles
 from codeloop.app.handlers.session.prompt import check_model
 from codeloop.app.project import Project
-from codeloop.app.slugs import slug
 from codeloop.config.project_root import GLOBAL
 from codeloop.kit import fault_injection
+from codeloop.kit.slugs import slug
 from codeloop.schema import operation
 from codeloop.schema.api.session_requests import CreateSession, ListAllSessions, ListSessions, SessionId, UpdateSession
 from codeloop.schema.errors import OperationError

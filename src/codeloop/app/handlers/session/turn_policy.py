@@ -48,16 +48,11 @@ def _find_budget(project: Project, session: Session, limits: RunLimits) -> Share
     if most is None:
         return shared
     *_, root = lineage(project.store, session.id)
-    trees = project.shared(_keep_trees)
+    trees = project.services.tree_budgets
     tree = trees.setdefault(root.id, SharedBudget(most, name="limit of a session with its subagents (subagents.cost)"))
     tree.spent = max(tree.spent, root.cost or 0.0)  # stored, so that a restart spends no more
     tree.above = shared
     return tree
-
-
-def _keep_trees(_project: Project) -> dict[str, SharedBudget]:
-    """Make the table of what trees of sessions may spend, by the session at the top."""
-    return {}
 
 
 def _keeps_hour(project: Project, session_id: str, info: ModelInfo) -> bool:

@@ -11,9 +11,8 @@ from codeloop.schema.errors import OperationError
 from codeloop.schema.limits import FILES_NAMED, FILES_QUERY
 from codeloop.schema.operation import NoArguments
 from codeloop.tool.file_access import readable
-from codeloop.workspace.search.file_index import FileIndex, IndexedName, Kind, find_names
+from codeloop.workspace.search.file_index import IndexedName, Kind, find_names
 from codeloop.workspace.search.rg_matches import SearchFailed
-from codeloop.workspace.search.ripgrep import Ripgrep
 
 _FILES = 100
 _COMPLETIONS = 20
@@ -27,7 +26,7 @@ async def text(project: Project, args: FindText) -> list[FoundLine]:
     """
     workspace = project.workspace
     try:
-        return await workspace.shared(Ripgrep).lines(workspace.directory, args.pattern, workspace.environment)
+        return await workspace.ripgrep.lines(workspace.directory, args.pattern, workspace.environment)
     except SearchFailed as error:
         raise OperationError("BadRequest", f"The files can't be searched: {readable(str(error))}") from error
 
@@ -55,9 +54,7 @@ async def _find_names(project: Project, args: FindFiles, kind: Kind | None, usua
         raise OperationError("BadRequest", f"query is longer than {FILES_QUERY.value} characters; name less.")
     workspace = project.workspace
     try:
-        names = await workspace.shared(FileIndex).names(
-            workspace.directory, workspace.shared(Ripgrep), workspace.environment
-        )
+        names = await workspace.file_index.names(workspace.directory, workspace.ripgrep, workspace.environment)
     except SearchFailed as error:
         raise OperationError("BadRequest", f"The files can't be listed: {readable(str(error))}") from error
     return await asyncio.to_thread(find_names, names, args.query, kind, limit)

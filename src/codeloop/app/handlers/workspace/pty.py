@@ -20,7 +20,7 @@ from codeloop.schema.live_events import PtyCreated, PtyDeleted, PtyExited, PtyUp
 from codeloop.schema.operation import NoArguments
 from codeloop.workspace.terminal.shell_choice import program_of
 from codeloop.workspace.terminal.shell_choice import shells as installed
-from codeloop.workspace.terminal.terminals import Terminal, Terminals
+from codeloop.workspace.terminal.terminals import Terminal
 
 
 @handles(operation.PTY_SHELLS)
@@ -32,7 +32,7 @@ async def shells(project: Project, _args: NoArguments) -> list[PtyShell]:
 @handles(operation.PTY_LIST)
 async def list_terminals(project: Project, _args: NoArguments) -> list[Pty]:
     """Return every terminal, the oldest first."""
-    return [terminal.info for terminal in project.workspace.shared(Terminals).all()]
+    return [terminal.info for terminal in project.workspace.terminals.all()]
 
 
 @handles(operation.PTY_CREATE)
@@ -46,7 +46,7 @@ async def create(project: Project, args: CreatePty) -> Pty:
     workspace = project.workspace
     try:
         program = program_of(args, workspace.directory, await _environment(project, args))
-        terminal = await project.workspace.shared(Terminals).open(program, announce_exit)
+        terminal = await project.workspace.terminals.open(program, announce_exit)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise OperationError("BadRequest", f"The terminal can't be opened: {reason}.") from error
@@ -83,7 +83,7 @@ async def update(project: Project, args: UpdatePty) -> Pty:
 async def remove(project: Project, args: PtyId) -> bool:
     """End a terminal with everything that runs in it."""
     terminal = find_terminal(project, args.pty_id)
-    await project.workspace.shared(Terminals).remove(terminal.id)
+    await project.workspace.terminals.remove(terminal.id)
     project.tell(PtyDeleted(properties=PtyGone(id=terminal.id)))
     return True
 
@@ -93,13 +93,13 @@ async def ticket(project: Project, args: PtyId) -> PtyTicketConnectToken:
     """Return a ticket: with it a client connects to the terminal, once, without the credential."""
     terminal = find_terminal(project, args.pty_id)
     return PtyTicketConnectToken(
-        ticket=project.workspace.shared(Terminals).tickets.give(terminal.id), expires_in=int(PTY_TICKET.seconds)
+        ticket=project.workspace.terminals.tickets.give(terminal.id), expires_in=int(PTY_TICKET.seconds)
     )
 
 
 def find_terminal(project: Project, pty_id: str) -> Terminal:
     """Return a running terminal. Raises OperationError when there is no such terminal."""
-    terminal = project.workspace.shared(Terminals).get(pty_id)
+    terminal = project.workspace.terminals.get(pty_id)
     if terminal is None:
         raise OperationError("PtyNotFoundError", f"There is no terminal {pty_id}; it may have ended.")
     return terminal

@@ -20,8 +20,8 @@ from codeloop.app.handlers.worktrees.records import (
     write_record,
 )
 from codeloop.app.project import Project
-from codeloop.app.slugs import slug
 from codeloop.kit import fault_injection
+from codeloop.kit.slugs import slug
 from codeloop.schema import server_operation as operation
 from codeloop.schema.api.project import Worktree
 from codeloop.schema.api.worktrees import (

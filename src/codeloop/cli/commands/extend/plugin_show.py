@@ -10,7 +10,7 @@ import click
 from msgspec import Struct
 
 from codeloop.app.dispatch import serve_extensions
-from codeloop.app.extended.extensions import FOLDER, hosts_of
+from codeloop.app.extended.extensions import FOLDER
 from codeloop.app.project import Project, open_project
 from codeloop.app.settings import ProjectSettings, Startup
 from codeloop.cli.options import JSON as AS_JSON
@@ -30,7 +30,6 @@ from codeloop.extend.packages.installed import entry_path
 from codeloop.extend.packages.manifest import read_manifest
 from codeloop.kit.terminal_text import inert, one_line
 from codeloop.schema.errors import UsageProblem
-from codeloop.workspace.process.program_boxes import boxes_of
 from codeloop.workspace.process.program_log import ProgramLog
 
 T = TypeVar("T")
@@ -177,7 +176,7 @@ def _is_meant(extension: Extension, name: str) -> bool:
 
 
 async def _list_rows(hosts: ExtensionHosts, project: Project) -> list[PluginRow]:
-    boxes, wanted = boxes_of(project.workspace), project.settings.config.sandbox.extensions
+    boxes, wanted = project.workspace.boxes, project.settings.config.sandbox.extensions
     await boxes.probe()
     await asyncio.gather(*(hosts.ready(), *(_failure(hosts, each) for each in hosts.unknown)))
     rows: list[PluginRow] = []
@@ -233,8 +232,9 @@ def _in_hosts(look: Callable[[ExtensionHosts, Project], Awaitable[list[T]]]) -> 
     async def open_and_look() -> list[T]:
         project = await open_project(Startup(directory=Path.cwd()))
         serve_extensions(project)
+        hosts = project.services.extensions.hosts
         try:
-            return await look(project.shared(hosts_of), project)
+            return await look(hosts, project) if hosts is not None else []
         finally:
             await project.close()
 

@@ -18,7 +18,6 @@ from codeloop.schema.part import FilePart
 from codeloop.schema.permission import Need, Writes
 from codeloop.schema.wire import JSON
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult
-from codeloop.tool.toolbox import Notices
 from codeloop.tool.truncate import truncate
 from codeloop.workspace.files.image import ImageRefused, fit_image
 from codeloop.workspace.files.scratch import save, shorten_output
@@ -146,12 +145,12 @@ async def _tell_of_new_tools(table: McpTable, server: McpServer, before: list[st
         await server.settle(ctx)
     except (Denied, Rejected):
         line = f"The tools of the MCP server {server.name} have changed, which the user has not agreed to."
-        ctx.workspace.shared(Notices).add(ctx.session_id, line)
+        ctx.services.notices.add(ctx.session_id, line)
         return
     new = [name for name in _names(table, server) if name not in before]
     if before and new:
         line = f"The MCP server {server.name} has new tools, which can be called now: {', '.join(new)}"
-        ctx.workspace.shared(Notices).add(ctx.session_id, one_line(line, _NAMES))
+        ctx.services.notices.add(ctx.session_id, one_line(line, _NAMES))
 
 
 def _names(table: McpTable, server: McpServer) -> list[str]:

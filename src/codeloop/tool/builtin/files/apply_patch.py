@@ -27,7 +27,6 @@ from codeloop.tool.file_access import (
     readable,
     resolve,
 )
-from codeloop.tool.open_buffers import save_buffers
 from codeloop.tool.read_state import UNQUOTED, check_known, check_shown, has_changed, may_quote
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
 from codeloop.workspace.edit.edit import EditRefused
@@ -74,7 +73,7 @@ async def apply_patch(params: PatchParams, ctx: ToolContext) -> ToolResult:
     await check_edit(ctx, list(targets.values()))
     async with AsyncExitStack() as stack:
         await lock_files(ctx, stack, list(targets.values()))
-        await save_buffers(ctx, targets.values())
+        await ctx.services.save_buffers(ctx.session_id, targets.values())
         async with ask_before_failure(ctx, targets.values(), {"patchText": params.patch_text}):
             done = await _changes_of(ctx, operations, targets)
             for change in done.values():

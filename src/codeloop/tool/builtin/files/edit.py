@@ -20,7 +20,6 @@ from codeloop.tool.file_access import (
     readable,
     resolve,
 )
-from codeloop.tool.open_buffers import save_buffers
 from codeloop.tool.read_state import UNQUOTED, check_known, check_shown, has_changed, may_quote
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
 from codeloop.workspace.edit.edit import MOST_EFFORT, Edit, EditRefused, apply, effort_of
@@ -57,7 +56,7 @@ async def edit_file(ctx: ToolContext, path: str, steps: list[Edit]) -> ToolResul
     given: JSON = {"filePath": path, **(edits[0] if len(edits) == 1 else {"edits": edits})}
     async with AsyncExitStack() as stack:
         await lock_files(ctx, stack, [target])
-        await save_buffers(ctx, [target])
+        await ctx.services.save_buffers(ctx.session_id, [target])
         async with ask_before_failure(ctx, [target], given):
             check_shown(ctx, target)
             with failures(ctx.workspace, target):

@@ -16,7 +16,6 @@ from codeloop.workspace.files.encoding import decode
 from codeloop.workspace.files.safe_open import load
 from codeloop.workspace.search.blocks import CodeBlock, choose_blocks, format_outline, has_blocks
 from codeloop.workspace.search.rg_matches import SearchFailed
-from codeloop.workspace.search.ripgrep import Ripgrep
 from codeloop.workspace.search.tree_blocks import list_exact_blocks
 from codeloop.workspace.workspace import ResolvedPath
 
@@ -58,7 +57,7 @@ async def outline_folder(ctx: ToolContext, folder: ResolvedPath, pattern: str) -
     """
     workspace = ctx.workspace
     try:
-        found = await workspace.shared(Ripgrep).files(folder.path, None, workspace.environment)
+        found = await workspace.ripgrep.files(folder.path, None, workspace.environment)
     except SearchFailed as error:
         raise ToolFailure(f"The folder can't be listed: {error}") from error
     paths = [path for each in found.paths if has_blocks((path := Path(each)).suffix)]

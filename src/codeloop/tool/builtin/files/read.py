@@ -38,7 +38,6 @@ from codeloop.tool.file_access import (
     readable,
     resolve_allowed,
 )
-from codeloop.tool.open_buffers import save_buffers
 from codeloop.tool.superseded_outputs import UNCHANGED
 from codeloop.tool.tool import READ_ONLY, ToolContext, ToolFailure, ToolResult, tool
 from codeloop.workspace.files.image import fit_image
@@ -48,7 +47,6 @@ from codeloop.workspace.files.notebook import render
 from codeloop.workspace.files.safe_open import load
 from codeloop.workspace.search.blocks import CodeBlock, find_blocks, format_outline
 from codeloop.workspace.search.rg_matches import Query, SearchFailed
-from codeloop.workspace.search.ripgrep import Ripgrep
 from codeloop.workspace.workspace import ResolvedPath, Workspace
 
 INSTRUCTION_FILES = ("AGENTS.md", "CLAUDE.md")
@@ -81,7 +79,7 @@ async def read(params: ReadParams, ctx: ToolContext) -> ToolResult:
     """Return numbered lines, the entries of a directory, or an attachment."""
     target = await resolve_allowed(ctx, params.file_path, lambda target: [read_need(ctx.workspace, target)])
     check_unmoved(ctx, target)
-    await save_buffers(ctx, [target])
+    await ctx.services.save_buffers(ctx.session_id, [target])
     first, limit = params.offset or 1, params.limit
     with failures(ctx.workspace, target):
         if params.symbol and is_pattern(params.symbol) and target.real.exists():
@@ -129,7 +127,7 @@ async def _read_symbol_below(ctx: ToolContext, folder: ResolvedPath, symbol: str
     word = re.split(r"\W+", symbol.partition("(")[0].strip())[-1]
     query = Query(rf"\b{re.escape(word)}\b", mode="files", shown=SEARCH_RESULTS.value)
     try:
-        found = await ctx.workspace.shared(Ripgrep).grep(folder.path, query, ctx.workspace.environment)
+        found = await ctx.workspace.ripgrep.grep(folder.path, query, ctx.workspace.environment)
     except SearchFailed as error:
         raise ToolFailure(f"The search failed: {error}") from error
     names = {permission_name(ctx.workspace, hits.path.resolve()): hits.path for hits in found.files}

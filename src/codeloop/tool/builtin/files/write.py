@@ -15,7 +15,6 @@ from codeloop.tool.file_access import (
     lock_files,
     resolve,
 )
-from codeloop.tool.open_buffers import save_buffers
 from codeloop.tool.read_state import check_known
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
 from codeloop.workspace.files.encoding import DecodedText, NotText, check_new, decode, encode, main_line_end
@@ -41,7 +40,7 @@ async def write(params: WriteParams, ctx: ToolContext) -> ToolResult:
     await check_edit(ctx, [target])
     async with AsyncExitStack() as stack:
         await lock_files(ctx, stack, [target])
-        await save_buffers(ctx, [target])
+        await ctx.services.save_buffers(ctx.session_id, [target])
         async with ask_before_failure(ctx, [target], {"filePath": params.file_path, "content": params.content}):
             with failures(ctx.workspace, target):
                 change = _change(ctx, target, params.content)

@@ -14,7 +14,7 @@ from codeloop.lsp.client.connection import ErrorAnswer, ServerGone
 from codeloop.lsp.client.diagnostic import WARNING
 from codeloop.lsp.client.document import on_disk
 from codeloop.lsp.client.text import lines_of
-from codeloop.lsp.languages import Languages, row
+from codeloop.lsp.languages import row
 from codeloop.lsp.new_diagnostics import ServerDiagnostics
 from codeloop.lsp.server import ServerUnavailable
 from codeloop.lsp.symbols import (
@@ -146,7 +146,7 @@ def _check(params: LspParams, line: int | None) -> None:
 
 
 async def _servers(ctx: ToolContext, target: ResolvedPath) -> list[ServerDiagnostics]:
-    languages = ctx.workspace.part(Languages)
+    languages = ctx.services.languages
     found = await languages.of(target.real) if languages is not None else []
     if not found:
         raise ToolFailure(

@@ -15,7 +15,7 @@ from codeloop.tool.builtin.search.search_folder import TWICE, strip_search_folde
 from codeloop.tool.file_access import check_unmoved, missing, search_target
 from codeloop.tool.tool import READ_ONLY, ToolContext, ToolFailure, ToolResult, tool
 from codeloop.workspace.search.rg_matches import SearchFailed
-from codeloop.workspace.search.ripgrep import Ripgrep, newest, printable
+from codeloop.workspace.search.ripgrep import newest, printable
 from codeloop.workspace.workspace import ResolvedPath
 
 
@@ -44,7 +44,7 @@ async def glob(params: GlobParams, ctx: ToolContext) -> ToolResult:
     check_unmoved(ctx, target)
     notes = [TWICE.format("the pattern", twice)] if twice else []
     try:
-        search = partial(ctx.workspace.shared(Ripgrep).files, target.path, environment=ctx.workspace.environment)
+        search = partial(ctx.workspace.ripgrep.files, target.path, environment=ctx.workspace.environment)
         found = await search(pattern)
         if not found.paths and not set(pattern) & set("*?[{/"):
             pattern = f"*{pattern}*"

@@ -24,7 +24,7 @@ from codeloop.tool.file_access import (
 )
 from codeloop.tool.tool import READ_ONLY, ToolContext, ToolFailure, ToolResult, tool
 from codeloop.workspace.search.rg_matches import FileMatches, GrepResult, MatchLine, Mode, Query, SearchFailed
-from codeloop.workspace.search.ripgrep import Ripgrep, printable
+from codeloop.workspace.search.ripgrep import printable
 from codeloop.workspace.workspace import ResolvedPath
 
 _MOST_CONTEXT = 100
@@ -116,7 +116,7 @@ async def _search(path: Path, query: Query, ctx: ToolContext) -> tuple[GrepResul
 
 async def _run_search(path: Path, query: Query, ctx: ToolContext) -> tuple[GrepResult, str]:
     """Search; an invalid regular expression is searched for as plain text, with a note."""
-    search = ctx.workspace.shared(Ripgrep).grep
+    search = ctx.workspace.ripgrep.grep
     try:
         return await search(path, query, ctx.workspace.environment), ""
     except SearchFailed as error:

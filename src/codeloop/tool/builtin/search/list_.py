@@ -8,7 +8,7 @@ from codeloop.schema.wire import JSON, Wire
 from codeloop.tool.file_access import check_unmoved, search_target
 from codeloop.tool.tool import READ_ONLY, ToolContext, ToolFailure, ToolResult, tool
 from codeloop.workspace.search.rg_matches import SearchFailed
-from codeloop.workspace.search.ripgrep import Ripgrep, printable
+from codeloop.workspace.search.ripgrep import printable
 from codeloop.workspace.workspace import ResolvedPath
 
 
@@ -96,7 +96,7 @@ async def list_(params: ListParams, ctx: ToolContext) -> ToolResult:
         raise
     check_unmoved(ctx, target)
     try:
-        found = await ctx.workspace.shared(Ripgrep).files(target.path, None, ctx.workspace.environment, params.ignore)
+        found = await ctx.workspace.ripgrep.files(target.path, None, ctx.workspace.environment, params.ignore)
     except SearchFailed as error:
         raise ToolFailure(f"The folder can't be listed: {error}") from error
     top = Folder()

@@ -1,59 +1,51 @@
 """Many subagents in one turn: before more than a few start, the user is asked once, with number and cost."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from codeloop.schema.bounds.session import FAN_OUT_SETTLE, FAN_OUT_WAIT
 from codeloop.schema.part import ToolPart, ToolStatePending
 from codeloop.schema.permission import Need
+from codeloop.tool.services import FanOut
 from codeloop.tool.tool import ToolContext, ToolFailure
 
 _LOOK = 0.1
 """Seconds between checks for further calls of the model."""
 
 
-class FanOut:
-    """Limits the subagents of a turn. `most`: as many start without a question."""
-
-    def __init__(self, most: int, model_of: Callable[[str], str | None]) -> None:
-        """`model_of`: the model of a subagent by its agent's name; None: that of the session."""
-        self._most = most
-        self._model_of = model_of
-        self._locks: dict[str, asyncio.Lock] = {}
-        self._allowed: dict[str, str] = {}
-        """By session, the prompt whose turn may start any number (the user said yes)."""
-        self._refused: dict[str, str] = {}
-        """By session, the prompt whose turn may start no more (the user said no)."""
-
-    async def pass_through(self, ctx: ToolContext) -> None:
-        """Return when the call may start a subagent; raise Denied, Rejected or, asked before, ToolFailure else."""
-        turn, calls = ctx.session.list_task_calls()
-        at = next((number for number, call in enumerate(calls) if call.call_id == ctx.call_id), 0)
-        if at < self._most or self._allowed.get(ctx.session_id) == turn:
+async def check_fan_out(ctx: ToolContext) -> None:
+    """Return when the call may start a subagent; raise Denied, Rejected or, asked before, ToolFailure else."""
+    limit = ctx.services.fan_out
+    if limit is None:
+        return
+    turn, calls = ctx.session.list_task_calls()
+    at = next((number for number, call in enumerate(calls) if call.call_id == ctx.call_id), 0)
+    if at < limit.most or limit.allowed.get(ctx.session_id) == turn:
+        return
+    async with limit.locks.setdefault(ctx.session_id, asyncio.Lock()):
+        if limit.allowed.get(ctx.session_id) == turn:
             return
-        async with self._locks.setdefault(ctx.session_id, asyncio.Lock()):
-            if self._allowed.get(ctx.session_id) == turn:
-                return
-            if self._refused.get(ctx.session_id) == turn:
-                raise ToolFailure(f"Not started: this turn may start no more than {self._most} subagents.")
-            calls = await _settle(ctx, len(calls))
-            self._refused[ctx.session_id] = turn
-            await ctx.ask(self._make_need(ctx, calls))
-            del self._refused[ctx.session_id]
-            self._allowed[ctx.session_id] = turn
+        if limit.refused.get(ctx.session_id) == turn:
+            raise ToolFailure(f"Not started: this turn may start no more than {limit.most} subagents.")
+        calls = await _settle(ctx, len(calls))
+        limit.refused[ctx.session_id] = turn
+        await ctx.ask(_make_need(ctx, limit, calls))
+        del limit.refused[ctx.session_id]
+        limit.allowed[ctx.session_id] = turn
 
-    def _make_need(self, ctx: ToolContext, calls: Sequence[ToolPart]) -> Need:
-        agents = [str(call.state.input.get("subagent_type", "")) for call in calls[self._most :]]
-        models = sorted({self._model_of(agent) or "the session's model" for agent in agents})
-        each = ctx.session.mean_subagent_cost()
-        metadata = {
-            "started": self._most,
-            "more": len(agents),
-            "agents": sorted(set(agents)),
-            "models": models,
-            "cost": None if each is None else each * len(agents),
-        }
-        return Need(permission="subagents", patterns=(str(len(calls)),), metadata=metadata)
+
+def _make_need(ctx: ToolContext, limit: FanOut, calls: Sequence[ToolPart]) -> Need:
+    agents = [str(call.state.input.get("subagent_type", "")) for call in calls[limit.most :]]
+    models = sorted({limit.model_of(agent) or "the session's model" for agent in agents})
+    each = ctx.session.mean_subagent_cost()
+    metadata = {
+        "started": limit.most,
+        "more": len(agents),
+        "agents": sorted(set(agents)),
+        "models": models,
+        "cost": None if each is None else each * len(agents),
+    }
+    return Need(permission="subagents", patterns=(str(len(calls)),), metadata=metadata)
 
 
 async def _settle(ctx: ToolContext, known: int) -> list[ToolPart]:

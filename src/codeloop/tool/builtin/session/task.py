@@ -5,7 +5,7 @@ from typing import Annotated
 import msgspec
 
 from codeloop.schema.permission import Need
-from codeloop.tool.builtin.session.fan_out import FanOut
+from codeloop.tool.builtin.session.fan_out import check_fan_out
 from codeloop.tool.tool import Subtask, ToolContext, ToolResult, Traits, tool
 
 
@@ -24,9 +24,8 @@ async def task(params: TaskParams, ctx: ToolContext) -> ToolResult:
     """Run the subagent and return its last text, or start it and return its id."""
     metadata = {"description": params.description, "subagent_type": params.subagent_type}
     await ctx.ask(Need(permission="task", patterns=(params.subagent_type,), always=("*",), metadata=metadata))
-    fan_out = ctx.workspace.part(FanOut)
-    if fan_out is not None and params.task_id is None:
-        await fan_out.pass_through(ctx)
+    if params.task_id is None:
+        await check_fan_out(ctx)
     result = await ctx.spawn(
         Subtask(
             agent=params.subagent_type,

@@ -80,7 +80,7 @@ class BashParams(Wire, rename=None):
 async def bash(params: BashParams, ctx: ToolContext) -> ToolResult:
     """Run the command, or start it in the background."""
     _check(params)
-    shells = ctx.workspace.shared(Shells)
+    shells = ctx.workspace.shells
     if params.reset:
         shells.reset(ctx.session_id)
     place = await _place(ctx, shells, leaves=bool(params.outside))
@@ -163,7 +163,7 @@ async def _sandbox(ctx: ToolContext, limits: SandboxGrants) -> Sandbox | None:
     config = workspace.sandbox
     if config.mode == "off":
         return None
-    shells = workspace.shared(Shells)
+    shells = workspace.shells
     await shells.survey(policy_input_of(workspace), workspace.sandbox)
     try:
         policy = policy_of(workspace, limits)
@@ -181,7 +181,7 @@ async def _sandbox(ctx: ToolContext, limits: SandboxGrants) -> Sandbox | None:
 
 def _warn(ctx: ToolContext, note: str) -> None:
     """Notify the user, once in a work tree."""
-    warned = ctx.workspace.shared(Shells).warned
+    warned = ctx.workspace.shells.warned
     if note not in warned:
         warned.add(note)
         ctx.session.warn(note)
@@ -236,7 +236,7 @@ async def _line(
     command: str, directory: Path, ctx: ToolContext, context: ShellContext, sandbox: Sandbox | None
 ) -> LineNeeds:
     """Look up what a command needs now."""
-    shells = ctx.workspace.shared(Shells)
+    shells = ctx.workspace.shells
     facts = facts_of(command, directory, context, ctx.workspace, outside=sandbox is None)
     traits: tuple[Trait, ...] = ("sandboxed",) if sandbox is not None and sandbox.holds else ()
     is_short = len(command) < _SHORT
@@ -270,12 +270,12 @@ async def _run(
         return await run_unchanged(ctx, place, line, sandbox, show), ""
     if line.policy is None and (in_editor := await run_in_editor(ctx, place, line, directory)) is not None:
         return in_editor
-    return await ctx.workspace.shared(Shells).run(place, line, show), ""
+    return await ctx.workspace.shells.run(place, line, show), ""
 
 
 async def _start(params: BashParams, context: ShellContext, command: ShellCommand, ctx: ToolContext) -> ToolResult:
     try:
-        job = await ctx.workspace.shared(Shells).start(context, command)
+        job = await ctx.workspace.shells.start(context, command)
     except ValueError as error:
         raise ToolFailure(f"The command was not started: {error}.") from error
     log = job.running.capture.path
@@ -355,7 +355,7 @@ def _format_result(
 
 def _find_missing(params: BashParams, ran: Path, ctx: ToolContext) -> str:
     """Return what is missing of what tests need, at the first failing test run of a work tree."""
-    warned = ctx.workspace.shared(Shells).warned
+    warned = ctx.workspace.shells.warned
     if not _TESTS.search(params.command) or _MISSING in warned:
         return ""
     warned.add(_MISSING)

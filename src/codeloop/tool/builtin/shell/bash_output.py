@@ -11,7 +11,6 @@ from codeloop.tool.builtin.shell.bash import append_notes, for_user
 from codeloop.tool.builtin.shell.set_aside import decide_on
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
 from codeloop.workspace.process.background import Job, JobOutput
-from codeloop.workspace.process.shells import Shells
 
 
 class BashOutputParams(Wire):
@@ -51,7 +50,7 @@ def find_job(name: str, ctx: ToolContext) -> Job:
 
     Raises ToolFailure with the known ids; another session's command counts as unknown.
     """
-    jobs = {job.id: job for job in ctx.workspace.shared(Shells).jobs.all() if ctx.session.includes(job.session)}
+    jobs = {job.id: job for job in ctx.workspace.shells.jobs.all() if ctx.session.includes(job.session)}
     job = jobs.get(name) or jobs.get(f"bash_{name}")
     if job is None:
         known = ", ".join(f"{one.id} ({one.status})" for one in jobs.values()) or "none"

@@ -3,21 +3,14 @@
 import time
 from pathlib import Path
 
-from codeloop.schema.api.editor import EditorCommand, RunInEditor
+from codeloop.schema.api.editor import EditorCommand
 from codeloop.schema.errors import CodeloopError
 from codeloop.tool.tool import ToolContext, ToolFailure
 from codeloop.workspace.process.output_buffer import OutputBuffer
-from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, Shells, find_shell
+from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, find_shell
 
 TERMINAL = "terminal"
 """In the metadata of a call: the id of the editor's terminal that its command runs in."""
-
-
-class EditorTerminal:
-    """The part of a work tree whose editor has terminals."""
-
-    def __init__(self, run: RunInEditor) -> None:
-        self.run = run
 
 
 async def run_in_editor(
@@ -28,10 +21,10 @@ async def run_in_editor(
     None: the editor has none. The terminal has the editor's environment, with what earlier commands exported; where the
     command goes by `cd` is not kept. Raises ToolFailure when the editor refuses.
     """
-    part = ctx.workspace.part(EditorTerminal)
-    if part is None:
+    run = ctx.services.run_in_editor
+    if run is None:
         return None
-    shells = ctx.workspace.shared(Shells)
+    shells = ctx.workspace.shells
     variables = shells.list_changed_variables(context, outside=True)
     variables |= {name: context.environment[name] for name in context.given}
 
@@ -41,7 +34,7 @@ async def run_in_editor(
     began = time.monotonic()
     arguments = (*find_shell(context.environment), "-c", command.text)
     try:
-        ended = await part.run(EditorCommand(context.session, arguments, directory, variables, command.timeout, show))
+        ended = await run(EditorCommand(context.session, arguments, directory, variables, command.timeout, show))
     except CodeloopError as error:
         raise ToolFailure(f"The editor did not run the command in a terminal: {error}") from error
     if ended is None:

@@ -8,7 +8,7 @@ from codeloop.permission.shell.grammar import is_harmless
 from codeloop.permission.shell.proof import Facts, GitFacts, ProgramFacts
 from codeloop.workspace.git.discovery import find_repository
 from codeloop.workspace.process.programs import SearchPath, loads_from_project
-from codeloop.workspace.process.shells import ShellContext, Shells, find_shell
+from codeloop.workspace.process.shells import ShellContext, find_shell
 from codeloop.workspace.workspace import Workspace
 
 
@@ -34,7 +34,7 @@ def facts_of(
     return Facts(
         directories=tuple(dict.fromkeys((str(directory), os.path.realpath(directory)))),
         home=environment.get("HOME", ""),
-        doubt=_doubt(line, context, workspace.shared(Shells).list_changed_variables(context, outside=outside), roots),
+        doubt=_doubt(line, context, workspace.shells.list_changed_variables(context, outside=outside), roots),
         program=program,
         repository=repository,
     )

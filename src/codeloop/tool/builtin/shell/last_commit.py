@@ -57,7 +57,7 @@ async def run_unchanged(
 
     Raises ToolFailure where there is no such commit, or it can't be copied; OSError as `Shells.run`.
     """
-    root, shells = Path(os.path.realpath(ctx.workspace.root)), ctx.workspace.shared(Shells)
+    root, shells = Path(os.path.realpath(ctx.workspace.root)), ctx.workspace.shells
     git = Git(root, ctx.workspace.environment)
     top = ctx.workspace.scratch.with_name(f"{ctx.workspace.scratch.name}.commit")
     policy = command.policy

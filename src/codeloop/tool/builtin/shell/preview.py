@@ -11,7 +11,7 @@ from codeloop.tool.builtin.shell.facts import facts_of
 from codeloop.tool.builtin.shell.line_needs import LineNeeds
 from codeloop.tool.builtin.shell.touched_files import find_touched
 from codeloop.workspace.process.confined import policy_input_of, policy_of
-from codeloop.workspace.process.shells import ShellContext, Shells
+from codeloop.workspace.process.shells import ShellContext
 from codeloop.workspace.sandbox.policy import SandboxPolicy
 from codeloop.workspace.sandbox.sandbox import SandboxRefused
 from codeloop.workspace.workspace import Workspace
@@ -40,7 +40,7 @@ class SandboxPreview(Wire):
 
 async def preview(command: str, directory: Path, session: str, workspace: Workspace) -> SandboxPreview:
     """Describe the sandbox of a line that runs in a directory. Runs nothing."""
-    config, shells = workspace.sandbox, workspace.shared(Shells)
+    config, shells = workspace.sandbox, workspace.shells
     if config.mode == "off":
         return SandboxPreview(backend="", reason="it is turned off")
     await shells.survey(policy_input_of(workspace), workspace.sandbox)

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
 
-from codeloop.app.project import Project
+from codeloop.app.settings import ProjectSettings
 from codeloop.config.entry import entry_file, write_value
 from codeloop.model.catalog.vendors import ASKED_SETTINGS
 from codeloop.model.credentials.chains import chain_of
@@ -13,6 +13,7 @@ from codeloop.model.credentials.pkce import PKCE_SERVICES, PkceService, fetch_ke
 from codeloop.model.credentials.store import is_key
 from codeloop.model.errors import ModelUnavailable
 from codeloop.model.provider import Provider, address_of, resolve_url, settings_of, why_no_key
+from codeloop.model.providers import Providers
 from codeloop.schema.api.providers import API_KEY, FinishSignIn, ProviderAuthMethod, StartedSignIn, StartSignIn
 from codeloop.schema.bounds.cloud import DEVICE_CODE
 from codeloop.schema.errors import CodeloopError, OperationError
@@ -28,18 +29,22 @@ Finish = Callable[[], Awaitable[None]]
 class OwnSignIns:
     """The sign-ins of a project that wait for what is done on a page, by provider."""
 
-    def __init__(self, project: Project) -> None:
-        self._project = project
+    def __init__(
+        self, providers: Providers, settings: ProjectSettings, renew: Callable[[], Awaitable[None]] | None
+    ) -> None:
+        """`renew`: has the project opened again, after its configuration was changed."""
+        self._providers = providers
+        self._settings = settings
+        self._renew = renew
         self._waiting: dict[str, Finish] = {}
         self._listening = AsyncExitStack()
 
     async def authorize(self, args: StartSignIn) -> StartedSignIn:
         """Start a sign-in, or store what was asked for; then there is no `url`. Raises OperationError."""
-        project = self._project
-        provider = project.providers.provider(args.provider_id)
-        methods = list_methods(provider, project.settings.environment)
+        provider = self._providers.provider(args.provider_id)
+        methods = list_methods(provider, self._settings.environment)
         if not methods:
-            raise OperationError("BadRequest", why_no_key(provider, project.settings.environment))
+            raise OperationError("BadRequest", why_no_key(provider, self._settings.environment))
         if not 0 <= args.method < len(methods):
             raise OperationError("BadRequest", f"{provider.id} has {len(methods)} methods, from 0.")
         if methods[args.method].type == "api":
@@ -66,7 +71,7 @@ class OwnSignIns:
             raise OperationError("BadRequest", str(error)) from error
 
     async def _ask_for_code(self, provider: Provider, sign_in: DeviceSignIn) -> StartedSignIn:
-        code, credentials = await start(sign_in), self._project.providers.credentials
+        code, credentials = await start(sign_in), self._providers.credentials
 
         async def finish() -> None:
             await asyncio.to_thread(credentials.put_signed_in, provider.id, await wait(sign_in, code))
@@ -95,8 +100,8 @@ class OwnSignIns:
                 async with asyncio.timeout(DEVICE_CODE.seconds):
                     code = parse_redirect(await server.answer, state).code
                 key = await fetch_key(service, home, code, verifier)
-                url = address_of(provider, self._project.settings.environment) or ""
-                await asyncio.to_thread(self._project.providers.credentials.put, provider.id, key, url)
+                url = address_of(provider, self._settings.environment) or ""
+                await asyncio.to_thread(self._providers.credentials.put, provider.id, key, url)
             finally:
                 await self._listening.aclose()
 
@@ -105,28 +110,28 @@ class OwnSignIns:
 
     async def _store(self, provider: Provider, inputs: Mapping[str, str]) -> None:
         """Put settings into the user's own configuration, and store the key for the address that comes of them."""
-        project, key = self._project, inputs.get(_KEY, "").strip()
+        key = inputs.get(_KEY, "").strip()
         asked = ASKED_SETTINGS.get(provider.id, {})
         given = {name: value.strip() for name, value in inputs.items() if name in asked}
         if key and not is_key(key):
             raise OperationError("BadRequest", "That is no key: it must be one word of plain characters.")
         names = {option: row.variable for option, row in asked.items()}
         said = {names[option]: value for option, value in given.items() if value}
-        url = resolve_url(provider.url, settings_of(provider, {**project.settings.environment, **said}))
+        url = resolve_url(provider.url, settings_of(provider, {**self._settings.environment, **said}))
         if url is None:
-            raise OperationError("BadRequest", why_no_key(provider, project.settings.environment))
-        file = entry_file(project.settings.paths, None)
+            raise OperationError("BadRequest", why_no_key(provider, self._settings.environment))
+        file = entry_file(self._settings.paths, None)
         try:
             for option, value in given.items():
                 if value:
                     path = ("provider", provider.id, "options", option)
                     await asyncio.to_thread(write_value, file, path, value)
             if key:
-                await asyncio.to_thread(project.providers.credentials.put, provider.id, key, url)
+                await asyncio.to_thread(self._providers.credentials.put, provider.id, key, url)
         except CodeloopError as error:
             raise OperationError("BadRequest", str(error)) from error
-        if project.renew is not None:
-            await project.renew()
+        if self._renew is not None:
+            await self._renew()
 
 
 def list_methods(provider: Provider, environment: Mapping[str, str]) -> list[ProviderAuthMethod]:

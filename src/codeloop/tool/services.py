@@ -1,0 +1,99 @@
+"""What the tools of a project share beside its work tree."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec import field as struct_field
+
+from codeloop.schema.api.editor import RunInEditor
+from codeloop.workspace.workspace import ResolvedPath
+
+if TYPE_CHECKING:
+    from codeloop.lsp.languages import Languages
+    from codeloop.tool.after_edit import AfterEdit
+
+SaveBuffer = Callable[[str, Path], Awaitable[None]]
+"""Has an editor save what it holds unsaved of a file, for a session; nothing, if it holds nothing. Raises nothing."""
+
+_MOST_NOTICES = 20
+"""The most notices waiting for one session; older ones are dropped."""
+
+
+class Notices:
+    """Notices for a session's next result or prompt, each line once.
+
+    `sources` are called with the session for notices that would be outdated if they waited.
+    """
+
+    def __init__(self) -> None:
+        self.sources: list[Callable[[str], str]] = []
+        self._waiting: dict[str, list[str]] = {}
+
+    def add(self, session_id: str, line: str) -> None:
+        """Queue a line for the session's next result or prompt."""
+        waiting = self._waiting.setdefault(session_id, [])
+        if line not in waiting:
+            waiting.append(line)
+            del waiting[:-_MOST_NOTICES]
+
+    def take(self, session_id: str) -> str:
+        """Return the queued notices as one text ("" for none), and clear them."""
+        told = [*self._waiting.pop(session_id, ()), *(source(session_id) for source in self.sources)]
+        return "\n".join(filter(None, told))
+
+
+class FanOut(Struct):
+    """How many subagents a turn may start, and what the user said to more.
+
+    `most`: as many start without a question. `model_of`: the model of a subagent by its agent's name; None: that of
+    the session.
+    """
+
+    most: int
+    model_of: Callable[[str], str | None]
+    locks: dict[str, asyncio.Lock] = struct_field(default_factory=dict[str, asyncio.Lock])
+    """By session, held while the user is asked."""
+    allowed: dict[str, str] = struct_field(default_factory=dict[str, str])
+    """By session, the prompt whose turn may start any number (the user said yes)."""
+    refused: dict[str, str] = struct_field(default_factory=dict[str, str])
+    """By session, the prompt whose turn may start no more (the user said no)."""
+
+
+class ToolServices:
+    """What the tools of a project share. This one is of a work tree alone: `app.services.Services` has all of it.
+
+    `asked_elisions`: texts that were refused once, each with its session. `run_in_editor`: runs a command in
+    an editor's terminal; None: there is none. `fan_out`: None where any number of subagents may start.
+    """
+
+    def __init__(
+        self,
+        save_buffer: SaveBuffer | None = None,
+        run_in_editor: RunInEditor | None = None,
+        fan_out: FanOut | None = None,
+    ) -> None:
+        self.notices = Notices()
+        self.asked_elisions: set[tuple[str, str]] = set()
+        self._save_buffer = save_buffer
+        self.run_in_editor = run_in_editor
+        self.fan_out = fan_out
+
+    async def save_buffers(self, session_id: str, targets: Iterable[ResolvedPath]) -> None:
+        """Have the editor save the files, where there is one: what is read and edited is then what it shows."""
+        if self._save_buffer is not None:
+            for target in targets:
+                await self._save_buffer(session_id, target.path)
+
+    @cached_property
+    def languages(self) -> "Languages | None":
+        """The language servers; None: there are none to be asked."""
+        return None
+
+    @cached_property
+    def after_edit(self) -> "AfterEdit | None":
+        """What follows edits: formatting, and the errors that they cause; None: nothing does."""
+        return None
