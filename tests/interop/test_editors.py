@@ -34,10 +34,39 @@ def test_the_protocols_own_package_takes_every_message(tmp_path: Path) -> None:
         assert _is_mended(desk)
 
 
-def test_acpx_does_a_piece_of_work(tmp_path: Path) -> None:
-    inputs = [EDITORS / "package.json", EDITORS / "package-lock.json"]
+def _node_clients() -> Path:
+    inputs = [EDITORS / name for name in ("package.json", "package-lock.json", "draft.mjs")]
     install = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--fetch-retries=1"]
-    folder = filled(cache("editors", *inputs), inputs, [["node", "--version"], install])
+    return filled(cache("editors", *inputs), inputs, [["node", "--version"], install])
+
+
+def test_the_package_for_the_draft_takes_every_message(tmp_path: Path) -> None:
+    with end_to_end(tmp_path) as desk:
+        command = [
+            "node",
+            _node_clients() / "draft.mjs",
+            "Please mend the total",
+            desk.project,
+            *AGENT,
+            "--protocol",
+            "2",
+        ]
+        environment = {**desk.environment, "PATH": os.environ["PATH"]}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=180, check=False)
+        assert done.returncode == 0, done.stderr
+        seen = json.loads(done.stdout)
+        assert (seen["version"], seen["stop"], seen["echoed"]) == (2, "end_turn", True)
+        assert seen["asked"] == [["Run a command (bash)", "command", "python3 test_cart.py"]]
+        assert "OK\r\n" in seen["output"]
+        assert {"plan_update", "state_update", "terminal_update", "tool_call_update", "usage_update"} <= {
+            *seen["kinds"]
+        }
+        assert seen["resumed"] == seen["text"]
+        assert _is_mended(desk)
+
+
+def test_acpx_does_a_piece_of_work(tmp_path: Path) -> None:
+    folder = _node_clients()
     agent = tmp_path / "agent"
     agent.write_text("#!/bin/sh\nexec " + " ".join(f"'{word}'" for word in AGENT) + "\n")
     agent.chmod(0o755)
