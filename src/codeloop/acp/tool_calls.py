@@ -61,8 +61,8 @@ def describe_call(
     }
     if terminal is not None:
         found["content"] = [{"type": "terminal", "terminalId": terminal}, *_texts_of(metadata, error)]
-    if isinstance(state, ToolStateCompleted):
-        found["rawOutput"] = {"output": state.for_user}
+    elif isinstance(state, ToolStateCompleted) and not any(each["type"] == "content" for each in found["content"]):
+        found["rawOutput"] = {"output": state.for_user}  # some clients show both
     if locations := _locations_of(state.input, metadata, directory):
         found["locations"] = locations
     if part.tool == "task" and isinstance(child := metadata.get("sessionId"), str):
