@@ -42,6 +42,7 @@ HOMES = {
     "starlette": ("server/",),
     "uvicorn": ("server/",),
     "sqlite3": ("store/", "automation/fleet/"),
+    "psycopg": ("automation/fleet/",),
     "httpx2": ("model/", "net/", "client/", "tool/web/", "extend/mcp/"),
     "mcp": ("extend/", "client/mcp_server/"),
     "pydantic_ai": ("model/",),

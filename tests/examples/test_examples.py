@@ -4,7 +4,9 @@ import asyncio
 import importlib.util
 import io
 import json
+import os
 import subprocess
+import sys
 from collections.abc import Callable
 from datetime import date
 from functools import partial
@@ -185,3 +187,17 @@ async def test_the_notebook(
     assert names["answer"].text == "It adds."
     assert names["sizes"] == {"a.py": 3, "b.py": 30}
     assert capsys.readouterr().out == "b.py"
+
+
+@pytest.mark.slow
+def test_same_change_is_made_in_each_repository_and_once(tmp_path: Path) -> None:
+    command = [sys.executable, str(EXAMPLES / "same_change.py"), "5"]
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "CODELOOP_HOME": str(tmp_path / "home")}
+    for done in (5, 0):
+        ran = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        assert ran.returncode == 0, ran.stderr
+        assert ran.stdout.count("done  service-") == done
+        assert "5 of 5 repositories have the change on a branch" in ran.stdout
+    page = (tmp_path / "same-change" / "results.html").read_text()
+    assert page.count("branch codeloop/same-change-") == 5
+    assert page.count("datetime.timezone.utc") == 5

@@ -1,19 +1,16 @@
-"""The jobs of a fleet and how each stands, in SQLite: who works on which, so that none is done twice."""
+"""The jobs of a fleet and how each stands, in a database: who works on which, so that none is done twice."""
 
 import os
-import sqlite3
 import time
-from collections.abc import Generator, Iterable
-from contextlib import closing, contextmanager
-from pathlib import Path
-from typing import Literal
+from collections.abc import Collection, Iterable
+from contextlib import AbstractContextManager
+from typing import Any, Literal, Protocol
 
 import msgspec
 from msgspec import Struct
 
 from codeloop.automation.fleet.jobs import FleetJob
-from codeloop.kit.processes import lives, start_time
-from codeloop.schema.bounds.automation import FLEET_BUSY
+from codeloop.kit.processes import start_time
 from codeloop.schema.wire import JSON
 
 State = Literal["waiting", "running", "done", "failed"]
@@ -21,7 +18,7 @@ _TABLES = (
     """CREATE TABLE IF NOT EXISTS job (
     id TEXT PRIMARY KEY, place INTEGER NOT NULL, data TEXT NOT NULL, state TEXT NOT NULL, attempt INTEGER NOT NULL,
     owner INTEGER NOT NULL, owner_started TEXT NOT NULL, child INTEGER NOT NULL, child_started TEXT NOT NULL,
-    result TEXT NOT NULL, changed REAL NOT NULL)""",
+    result TEXT NOT NULL, changed DOUBLE PRECISION NOT NULL)""",
     "CREATE TABLE IF NOT EXISTS fleet (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
     "CREATE TABLE IF NOT EXISTS pull (branch TEXT PRIMARY KEY, data TEXT NOT NULL)",
 )
@@ -55,7 +52,7 @@ class FleetPull(Struct, frozen=True):
 
 
 class Orphan(Struct, frozen=True):
-    """A program that works for a coordinator which has ended: its process id, and when it started."""
+    """A program that works for a coordinator which has ended: its process id (0: none here), and when it started."""
 
     job_id: str
     attempt: int
@@ -63,35 +60,67 @@ class Orphan(Struct, frozen=True):
     child_started: str
 
 
+class Cursor(Protocol):
+    """What the standard for databases in Python calls a cursor, with `?` for each value."""
+
+    @property
+    def rowcount(self) -> int:
+        """How many rows the last statement has changed."""
+        ...
+
+    def execute(self, sql: str, values: Any = ..., /) -> object:
+        """Carry a statement out."""
+        ...
+
+    def executemany(self, sql: str, values: Any, /) -> object:
+        """Carry a statement out for each row of values."""
+        ...
+
+    def fetchone(self) -> Any:
+        """Return the next row that a query found; None: there are no more."""
+        ...
+
+    def fetchall(self) -> list[Any]:
+        """Return the rows that a query found."""
+        ...
+
+
+class FleetDatabase(Protocol):
+    """Where the tables of one fleet are. Its methods are called from many threads at once."""
+
+    @property
+    def owner(self) -> tuple[int, str]:
+        """What others that use the database know of this process: a number, and what tells apart two with the same."""
+        ...
+
+    def change(self) -> AbstractContextManager[Cursor]:
+        """Return a transaction, which no other one of this fleet goes along with. Raises CodeloopError."""
+        ...
+
+    def is_gone(self, cursor: Cursor, owner: tuple[int, str]) -> bool:
+        """Return whether an owner has ended, within a transaction."""
+        ...
+
+    def is_here(self, owner: tuple[int, str]) -> bool:
+        """Return whether the processes of an owner are those of this machine."""
+        ...
+
+
 class Ledger:
-    """The database of one fleet. Each method is one transaction, so a kill leaves all of it or nothing."""
+    """The tables of one fleet. Each method is one transaction, so a kill leaves all of it or nothing."""
 
-    def __init__(self, file: Path) -> None:
-        self._file = file
-        self._own = (os.getpid(), start_time(os.getpid()))
-        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with self._change() as database:
+    def __init__(self, database: FleetDatabase) -> None:
+        self._database = database
+        with database.change() as cursor:
             for statement in _TABLES:
-                database.execute(statement)
-
-    @contextmanager
-    def _change(self) -> Generator[sqlite3.Connection]:
-        with closing(sqlite3.connect(self._file, timeout=FLEET_BUSY.seconds, isolation_level=None)) as database:
-            database.execute("PRAGMA journal_mode = WAL")
-            database.execute("BEGIN IMMEDIATE")
-            try:
-                yield database
-                database.execute("COMMIT")
-            finally:
-                if database.in_transaction:
-                    database.execute("ROLLBACK")
+                cursor.execute(statement)
 
     def add(self, jobs: Iterable[FleetJob]) -> None:
         """Add jobs; one that is known by its id stays as it is."""
         rows = [(job.id, place, msgspec.json.encode(job).decode(), time.time()) for place, job in enumerate(jobs)]
-        sql = "INSERT OR IGNORE INTO job VALUES (?, ?, ?, 'waiting', 0, 0, '', 0, '', '{}', ?)"
-        with self._change() as database:
-            database.executemany(sql, rows)
+        sql = "INSERT INTO job VALUES (?, ?, ?, 'waiting', 0, 0, '', 0, '', '{}', ?) ON CONFLICT DO NOTHING"
+        with self._database.change() as cursor:
+            cursor.executemany(sql, rows)
 
     def claim(self) -> LedgerRow | None:
         """Take the next job that waits; None: none does."""
@@ -99,84 +128,100 @@ class Ledger:
             UPDATE job SET state = 'running', attempt = attempt + 1, owner = ?, owner_started = ?, child = 0,
                 changed = ? WHERE id = (SELECT id FROM job WHERE state = 'waiting' ORDER BY place, id LIMIT 1)
             RETURNING data, state, attempt, result, changed"""
-        with self._change() as database:
-            row = database.execute(sql, (*self._own, time.time())).fetchone()
+        with self._database.change() as cursor:
+            cursor.execute(sql, (*self._database.owner, time.time()))
+            row = cursor.fetchone()
         return _row(row) if row is not None else None
 
     def note_child(self, job_id: str, attempt: int, child: int) -> None:
         """Note which program works on a job, so that it can be ended when this process is not there to do it."""
         sql = "UPDATE job SET child = ?, child_started = ? WHERE id = ? AND attempt = ?"
-        with self._change() as database:
-            database.execute(sql, (child, start_time(child), job_id, attempt))
+        with self._database.change() as cursor:
+            cursor.execute(sql, (child, start_time(child), job_id, attempt))
 
     def finish(self, job_id: str, attempt: int, state: State, result: JSON) -> bool:
         """Store what an attempt gave, once; False: another attempt has begun since, and this one counts for nothing."""
         sql = """UPDATE job SET state = ?, result = ?, child = 0, changed = ?
             WHERE id = ? AND attempt = ? AND state = 'running'"""
-        with self._change() as database:
-            values = (state, msgspec.json.encode(result).decode(), time.time(), job_id, attempt)
-            return database.execute(sql, values).rowcount == 1
+        with self._database.change() as cursor:
+            cursor.execute(sql, (state, msgspec.json.encode(result).decode(), time.time(), job_id, attempt))
+            return cursor.rowcount == 1
 
-    def list_orphans(self) -> list[Orphan]:
-        """Return the jobs that a coordinator works on which has ended."""
-        with self._change() as database:
-            rows = database.execute(
+    def list_orphans(self, active: Collection[str]) -> list[Orphan]:
+        """Return the jobs that nobody works on any more, though somebody began. `active`: those of this process."""
+        with self._database.change() as cursor:
+            cursor.execute(
                 "SELECT id, attempt, child, child_started, owner, owner_started FROM job WHERE state = 'running'"
-            ).fetchall()
-        return [Orphan(*row[:4]) for row in rows if not lives(row[4], row[5])]
+            )
+            rows = cursor.fetchall()
+            own = self._database.owner
+            found: list[Orphan] = []
+            for job_id, attempt, child, started, *owner in rows:
+                by = (owner[0], owner[1])
+                if job_id not in active and (by == own or self._database.is_gone(cursor, by)):
+                    found.append(Orphan(job_id, attempt, child if self._database.is_here(by) else 0, started))
+        return found
 
-    def give_back(self, job_id: str) -> None:
-        """Let a job whose coordinator has ended wait again."""
-        with self._change() as database:
-            database.execute("UPDATE job SET state = 'waiting' WHERE id = ? AND state = 'running'", (job_id,))
+    def give_back(self, job_id: str, attempt: int) -> None:
+        """Let a job wait again that an attempt did not finish, unless another one has begun since."""
+        sql = "UPDATE job SET state = 'waiting' WHERE id = ? AND attempt = ? AND state = 'running'"
+        with self._database.change() as cursor:
+            cursor.execute(sql, (job_id, attempt))
 
-    def retry(self, ids: Iterable[str]) -> int:
-        """Let failed jobs wait again; returns how many."""
-        with self._change() as database:
-            found = [
-                database.execute("UPDATE job SET state = 'waiting' WHERE id = ? AND state = 'failed'", (each,)).rowcount
-                for each in ids
-            ]
-        return sum(found)
+    def retry(self, ids: Collection[str]) -> int:
+        """Let failed jobs (all of them, where none is named) wait again; returns how many."""
+        with self._database.change() as cursor:
+            cursor.execute("SELECT id FROM job WHERE state = 'failed'")
+            failed = [row for row in cursor.fetchall() if not ids or row[0] in ids]
+            cursor.executemany("UPDATE job SET state = 'waiting' WHERE id = ?", failed)
+        return len(failed)
 
     def rows(self) -> list[LedgerRow]:
         """Return all jobs in their order."""
-        with self._change() as database:
-            found = database.execute("SELECT data, state, attempt, result, changed FROM job ORDER BY place, id")
-            return [_row(row) for row in found.fetchall()]
+        with self._database.change() as cursor:
+            cursor.execute("SELECT data, state, attempt, result, changed FROM job ORDER BY place, id")
+            return [_row(row) for row in cursor.fetchall()]
 
     def note_pull(self, pull: FleetPull) -> None:
         """Store how a pull request stands."""
         sql = "INSERT INTO pull VALUES (?, ?) ON CONFLICT (branch) DO UPDATE SET data = excluded.data"
-        with self._change() as database:
-            database.execute(sql, (pull.branch, msgspec.json.encode(pull).decode()))
+        with self._database.change() as cursor:
+            cursor.execute(sql, (pull.branch, msgspec.json.encode(pull).decode()))
 
     def list_pulls(self) -> list[FleetPull]:
         """Return all pull requests, by their branches."""
-        with self._change() as database:
-            found = database.execute("SELECT data FROM pull ORDER BY branch").fetchall()
-        return [msgspec.json.decode(row[0], type=FleetPull) for row in found]
+        with self._database.change() as cursor:
+            cursor.execute("SELECT data FROM pull ORDER BY branch")
+            return [msgspec.json.decode(row[0], type=FleetPull) for row in cursor.fetchall()]
 
     @property
     def identity(self) -> str:
         """What no other fleet has, also not one of the same name on another machine: 16 hexadecimal digits."""
-        with self._change() as database:
-            database.execute("INSERT OR IGNORE INTO fleet VALUES ('identity', ?)", (os.urandom(8).hex(),))
-            return database.execute("SELECT value FROM fleet WHERE name = 'identity'").fetchone()[0]
+        with self._database.change() as cursor:
+            cursor.execute("INSERT INTO fleet VALUES ('identity', ?) ON CONFLICT DO NOTHING", (os.urandom(8).hex(),))
+            cursor.execute("SELECT value FROM fleet WHERE name = 'identity'")
+            return cursor.fetchone()[0]
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a job waits, or somebody works on one."""
+        with self._database.change() as cursor:
+            cursor.execute("SELECT 1 FROM job WHERE state IN ('waiting', 'running') LIMIT 1")
+            return cursor.fetchone() is not None
 
     @property
     def is_stopping(self) -> bool:
         """Whether the fleet is to stop."""
-        with self._change() as database:
-            return database.execute("SELECT 1 FROM fleet WHERE name = 'stop'").fetchone() is not None
+        with self._database.change() as cursor:
+            cursor.execute("SELECT 1 FROM fleet WHERE name = 'stop'")
+            return cursor.fetchone() is not None
 
     def set_stopping(self, *, on: bool) -> None:
         """Ask whoever coordinates the fleet to stop, or take that back."""
-        with self._change() as database:
+        with self._database.change() as cursor:
+            cursor.execute("DELETE FROM fleet WHERE name = 'stop'")
             if on:
-                database.execute("INSERT OR REPLACE INTO fleet VALUES ('stop', '1')")
-            else:
-                database.execute("DELETE FROM fleet WHERE name = 'stop'")
+                cursor.execute("INSERT INTO fleet VALUES ('stop', '1')")
 
 
 def _row(row: tuple[str, State, int, str, float]) -> LedgerRow:

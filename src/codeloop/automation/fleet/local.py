@@ -66,7 +66,7 @@ class LocalDriver:
 
 def end_program(pid: int, started: str = "") -> None:
     """End a program that leads its own session, with all of it: asked first, then killed."""
-    if not lives(pid, started):
+    if not pid or not lives(pid, started):
         return
     deadline = time.monotonic() + FLEET_END.seconds
     with suppress(ProcessLookupError, PermissionError):

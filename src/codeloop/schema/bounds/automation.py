@@ -41,6 +41,7 @@ FLEET_LOOK = Limit("fleet.look", 200, "ms", "how often it is looked whether a jo
 FLEET_END = Limit("fleet.end", 3_000, "ms", "a job's program ending when it is asked to; then it is killed")
 FLEET_GIT = Limit("fleet.git", 600_000, "ms", "one command of git for a job, then the job has failed")
 FLEET_DIFF = Limit("fleet.diff", 200_000, "characters", "kept of a job's diff; its clone has all of it")
+FLEET_ORPHANS = Limit("fleet.orphans", 5_000, "ms", "how often it is looked for jobs whose coordinator has ended")
 FLEET_PUBLISH = Limit("fleet.publish", 4, "count", "pull requests of a fleet that are opened at the same time")
 FLEET_LOST = Limit("fleet.lost", 3, "count", "times in a row that a driver is lost, then it gets no more jobs")
 FLEET_LOST_WAIT = Limit("fleet.lost_wait", 500, "ms", "after a driver was lost; doubled each time in a row")

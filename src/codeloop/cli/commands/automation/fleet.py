@@ -11,7 +11,8 @@ from types import FrameType
 import click
 import msgspec
 
-from codeloop.automation.fleet.coordinator import Coordinator, retry_jobs
+from codeloop.automation.fleet.coordinator import Coordinator
+from codeloop.automation.fleet.databases import list_fleets, open_ledger
 from codeloop.automation.fleet.driver import Driver, Stopped
 from codeloop.automation.fleet.jobs import read_jobs
 from codeloop.automation.fleet.ledger import FleetPull, Ledger, LedgerRow
@@ -49,6 +50,8 @@ def fleet() -> None:
 @click.option("--max-cost", type=click.FloatRange(min=0), metavar="DOLLARS", help="What each job may cost.")
 @click.option("--timeout", type=click.FloatRange(min=1), metavar="SECONDS", help="What each job may take.")
 @click.option("--pods", type=FILE, metavar="FILE", help="Run each job in a pod of Kubernetes, as FILE describes.")
+@click.option("--table", "address", metavar="URL", help="Keep the table in PostgreSQL, where machines share it.")
+@click.option("--replay", type=click.Path(dir_okay=False, resolve_path=True), help="Answer each job from a recording.")
 @click.option("--publish", is_flag=True, help="Open a pull request in each repository at the end.")
 @MODEL
 @AGENT
@@ -62,7 +65,6 @@ def run(
     at_once: int,
     places: tuple[str, ...],
     pods: Path | None,
-    publish: bool,
     **flags: object,
 ) -> None:
     """Do what is left of a table of jobs.
@@ -71,18 +73,19 @@ def run(
 
     Exit codes: 0 all are done, 1 some (or pull requests) have failed, 130 stopped.
     """
-    table = read_jobs(jobs)
+    read = read_jobs(jobs)
+    address, publish = str(flags.pop("address") or ""), bool(flags.pop("publish"))
     if publish:
         hide()  # the tokens are in our environment, which agents could read where there is no sandbox
     if pods is not None and places:
         raise UsageProblem("Jobs run either in the pods of --pods or on the places of --on. Leave one of them out.")
     drivers = _make_drivers(places or ("here",), flags, TOKENS if publish else ())
     folder = _folder(name or jobs.stem)
-    ledger = Ledger(folder / "fleet.db")
-    ledger.add(table)
+    ledger = open_ledger(folder, address)
+    ledger.add(read)
     if pods is not None:
         drivers = [_open_cluster(pods, ledger.identity, flags)]
-    coordinator = Coordinator(folder, _to_flags(flags), drivers, _tell)
+    coordinator = Coordinator(folder, ledger, _to_flags(flags), drivers, _tell)
 
     def end(_number: int, _frame: FrameType | None) -> None:
         coordinator.stop()
@@ -150,7 +153,7 @@ def status(name: str | None, *, as_json: bool) -> None:
         _show_fleets(as_json=as_json)
         return
     folder = _find(name)
-    ledger = Ledger(folder / "fleet.db")
+    ledger = open_ledger(folder)
     rows = ledger.rows()
     if as_json:
         pulls = ledger.list_pulls()
@@ -171,7 +174,7 @@ def show(name: str, job: str | None, page: Path | None, *, as_json: bool) -> Non
     The answers and diffs of all, or of one.
     """
     folder = _find(name)
-    ledger = Ledger(folder / "fleet.db")
+    ledger = open_ledger(folder)
     rows, pulls = [row for row in ledger.rows() if job in {None, row.job.id}], ledger.list_pulls()
     if not rows:
         raise UsageProblem(f"There is no job {job} in {name}. `codeloop fleet status {name}` lists them.")
@@ -198,7 +201,7 @@ def publish_name(name: str) -> None:
     """
     folder = _find(name)
     hide()
-    sys.exit(0 if _publish(folder, Ledger(folder / "fleet.db"), lambda: False) else 1)
+    sys.exit(0 if _publish(folder, open_ledger(folder), lambda: False) else 1)
 
 
 @fleet.command()
@@ -208,8 +211,8 @@ def stop(name: str | None) -> None:
 
     Jobs that ran wait, and `fleet run` does them again.
     """
-    for folder in [_find(name)] if name else _list_folders():
-        Ledger(folder / "fleet.db").set_stopping(on=True)
+    for folder in [_find(name)] if name else list_fleets(_root()):
+        open_ledger(folder).set_stopping(on=True)
 
 
 @fleet.command()
@@ -220,7 +223,7 @@ def retry(name: str, jobs: tuple[str, ...]) -> None:
 
     Those named, else all; `fleet run` does them.
     """
-    click.echo(f"{retry_jobs(_find(name), jobs)} to be done again: codeloop fleet run", err=True)
+    click.echo(f"{open_ledger(_find(name)).retry(jobs)} to be done again: codeloop fleet run", err=True)
 
 
 def _publish(folder: Path, ledger: Ledger, is_stopping: Callable[[], bool]) -> bool:
@@ -267,7 +270,7 @@ def _tell(row: LedgerRow, result: JSON) -> None:
 
 
 def _show_fleets(*, as_json: bool) -> None:
-    found = {folder.name: sum_up(Ledger(folder / "fleet.db").rows()) for folder in _list_folders()}
+    found = {folder.name: sum_up(open_ledger(folder).rows()) for folder in list_fleets(_root())}
     if as_json:
         print_json(found)
     elif not found:
@@ -310,10 +313,6 @@ def _folder(name: str) -> Path:
 
 def _find(name: str) -> Path:
     folder = _folder(name)
-    if not (folder / "fleet.db").is_file():
+    if folder not in list_fleets(_root()):
         raise UsageProblem(f"There is no fleet {name}. `codeloop fleet status` lists them.")
     return folder
-
-
-def _list_folders() -> list[Path]:
-    return sorted(path.parent for path in _root().glob("*/fleet.db"))

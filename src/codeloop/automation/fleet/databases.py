@@ -1,0 +1,194 @@
+"""The databases that a fleet's tables can be in: a file of SQLite in the fleet's folder, or PostgreSQL."""
+
+import hashlib
+import os
+import secrets
+import sqlite3
+import threading
+from collections.abc import Generator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from codeloop.automation.fleet.ledger import Cursor, Ledger
+from codeloop.kit.processes import lives, pid_scope, start_time
+from codeloop.kit.small_files import write_atomically
+from codeloop.schema.bounds.automation import FLEET_BUSY
+from codeloop.schema.errors import CodeloopError, UsageProblem
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+_FILE, _ADDRESS = "fleet.db", "table"
+_LOCKS = 0x636F6465
+"""The class of all advisory locks of fleets; the other number is an owner, or made of a fleet's name."""
+_KEEPALIVE = "-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3"
+"""How soon the server ends the connection of a machine that is gone, and with it its lease: 25 s."""
+
+
+def open_ledger(folder: Path, address: str = "") -> Ledger:
+    """Open the tables of the fleet in `folder`, and make them where there are none.
+
+    `address`: of PostgreSQL; it is remembered. "": the one that was used before, else SQLite. Raises CodeloopError.
+    """
+    remembered = folder / _ADDRESS
+    if not address and remembered.is_file():
+        address = remembered.read_text(encoding="utf-8")
+    if not address:
+        return Ledger(SqliteFile(folder / _FILE))
+    if (folder / _FILE).exists():
+        raise UsageProblem(f"The table of {folder.name} is in SQLite already. Give another fleet with --name.")
+    ledger = Ledger(PostgresSchema(address, folder.name))
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    write_atomically(remembered, address.encode())
+    return ledger
+
+
+def list_fleets(root: Path) -> list[Path]:
+    """Return the folders of all fleets that this machine knows of."""
+    return sorted({path.parent for name in (_FILE, _ADDRESS) for path in root.glob(f"*/{name}")})
+
+
+class SqliteFile:
+    """A file of SQLite. An owner is a process of this machine."""
+
+    def __init__(self, file: Path) -> None:
+        self.owner = (os.getpid(), start_time(os.getpid()))
+        self._file = file
+        self._turn = threading.Lock()  # waiting threads get their turns; SQLite lets some of many wait for ever
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+    @contextmanager
+    def change(self) -> Generator[Cursor]:
+        """See FleetDatabase."""
+        with (
+            self._turn,
+            closing(sqlite3.connect(self._file, timeout=FLEET_BUSY.seconds, isolation_level=None)) as connection,
+        ):
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection.cursor()
+                connection.execute("COMMIT")
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+
+    def is_gone(self, cursor: Cursor, owner: tuple[int, str]) -> bool:
+        """See FleetDatabase."""
+        del cursor
+        return not lives(*owner)
+
+    def is_here(self, owner: tuple[int, str]) -> bool:
+        """See FleetDatabase."""
+        del owner
+        return True
+
+
+class PostgresSchema:
+    """A schema of a PostgreSQL database. An owner is a connection, which holds a lock: the lease of all of its jobs.
+
+    With the connection ends the lock, also when the process was killed or its machine is gone. Then its jobs are
+    others', and what it still finishes counts for nothing.
+    """
+
+    def __init__(self, address: str, fleet: str) -> None:
+        """Connect to nothing yet. Raises UsageProblem: psycopg is not installed."""
+        try:
+            import psycopg
+        except ImportError:
+            raise UsageProblem("Tables in PostgreSQL need psycopg: `pip install 'codeloop[postgres]'`.") from None
+        self._psycopg = psycopg
+        self._address = address
+        name = f"codeloop_fleet_{fleet}"
+        self._schema = name if len(name) < 63 else f"{name[:50]}_{hashlib.sha256(name.encode()).hexdigest()[:10]}"
+        self._turn_key = int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big", signed=True)
+        self.owner = (secrets.randbelow(2**31), pid_scope())
+        self._turn = threading.Lock()
+        self._connection: Connection | None = None
+
+    @contextmanager
+    def change(self) -> Generator[Cursor]:
+        """See FleetDatabase."""
+        try:
+            with self._turn:
+                connection = self._begin()
+                try:
+                    yield _PostgresCursor(connection.cursor())
+                    connection.execute("COMMIT")
+                finally:
+                    with suppress(self._psycopg.Error):
+                        connection.rollback()  # nothing, after the commit
+        except self._psycopg.Error as error:
+            raise CodeloopError(f"The table in PostgreSQL can't be used: {str(error).strip()}") from None
+
+    def is_gone(self, cursor: Cursor, owner: tuple[int, str]) -> bool:
+        """See FleetDatabase."""
+        cursor.execute("SELECT pg_try_advisory_xact_lock(?, ?)", (_LOCKS, owner[0]))
+        return cursor.fetchone()[0]
+
+    def is_here(self, owner: tuple[int, str]) -> bool:
+        """See FleetDatabase."""
+        return owner[1] == pid_scope()
+
+    def _begin(self) -> "Connection":
+        """Begin a transaction of its own; on a new connection, when the server has cut the old one."""
+        try:
+            return self._wait_for_turn(self._connect())
+        except self._psycopg.OperationalError:
+            return self._wait_for_turn(self._connect())
+
+    def _wait_for_turn(self, connection: "Connection") -> "Connection":
+        connection.execute("BEGIN")
+        connection.execute("SELECT pg_advisory_xact_lock(%s, %s)", (_LOCKS, self._turn_key))
+        return connection
+
+    def _connect(self) -> "Connection":
+        """Return the one connection. When it was cut, a new owner begins: jobs of the old one may be others' by now."""
+        if self._connection is None or self._connection.closed:
+            from psycopg import conninfo, sql
+
+            given = conninfo.conninfo_to_dict(self._address)
+            options = f"{given.get('options') or ''} {_KEEPALIVE}".strip()
+            fresh = self._psycopg.connect(
+                conninfo.make_conninfo(self._address, options=options),
+                autocommit=True,
+                connect_timeout=int(FLEET_BUSY.seconds),
+                keepalives_idle=10,
+                keepalives_interval=5,
+                keepalives_count=3,
+            )
+            if self._connection is not None:
+                self.owner = (secrets.randbelow(2**31), pid_scope())
+            fresh.execute("SELECT pg_advisory_lock(%s, %s)", (_LOCKS, self.owner[0]))
+            name = sql.Identifier(self._schema)
+            with fresh.transaction():
+                fresh.execute("SELECT pg_advisory_xact_lock(%s, %s)", (_LOCKS, self._turn_key))
+                with suppress(self._psycopg.errors.InsufficientPrivilege), fresh.transaction():
+                    fresh.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(name))
+            fresh.execute(sql.SQL("SET search_path TO {}").format(name))
+            self._connection = fresh
+        return self._connection
+
+
+class _PostgresCursor:
+    """A cursor that takes `?` for each value, as SQLite does."""
+
+    def __init__(self, cursor: Any) -> None:
+        self._cursor = cursor
+
+    @property
+    def rowcount(self) -> int:
+        return self._cursor.rowcount
+
+    def execute(self, sql: str, values: Any = (), /) -> object:
+        return self._cursor.execute(sql.replace("?", "%s"), tuple(values))
+
+    def executemany(self, sql: str, values: Any, /) -> object:
+        return self._cursor.executemany(sql.replace("?", "%s"), [tuple(row) for row in values])
+
+    def fetchone(self) -> Any:
+        return self._cursor.fetchone()
+
+    def fetchall(self) -> list[Any]:
+        return self._cursor.fetchall()
