@@ -24,6 +24,7 @@ _TRAJECTORIES = (
     ("refactor", "refactoring of 40 steps"),
     ("logs", "session with 200 KB of logs"),
     ("resumed", "session resumed after an hour"),
+    ("long", "session of 72 steps, priced"),
 )
 
 
@@ -68,6 +69,7 @@ BUDGETS = (
     Budget("overhead", 7, "request overhead: system prompt and all tools", "bytes", 9 * 1024),
     Budget("prefix", 8, "requests that continue the one before byte for byte", "share"),
     *(row for name, what in _TRAJECTORIES for row in _economy(name, what)),
+    Budget("economy-long-billed", None, "  the same: billed input, as bytes at its price", "bytes"),
     *_adapter("chat", "chat completions"),
     *_adapter("responses", "Responses"),
     *_adapter("anthropic", "Anthropic's messages"),

@@ -9,6 +9,7 @@ import subprocess
 import time
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,10 +17,13 @@ from bench.figures import Bench
 from bench.measure import run
 from bench.requests import Request
 from bench.server import Scenario, Server
-from bench.subject import Place, place
+from bench.subject import Place, Subject, place
 from bench.trajectories import make_project
 from codeloop.workspace.project_facts import project_facts
 
+TRAJECTORIES = ("fix", "refactor", "logs", "resumed", "long")
+PRICES = {"input": 2.0, "output": 10.0, "cache_read": 0.2, "cache_write": 2.5}
+"""Dollars per million tokens in the long session, as several services charge: reading a tenth of the input's price."""
 BREAK = 60 * 60 * 1000
 """Milliseconds between the two prompts of the session that is resumed."""
 _TIMES = frozenset({"created", "completed", "start", "end", "updated"})
@@ -28,8 +32,9 @@ _TIMES = frozenset({"created", "completed", "start", "end", "updated"})
 def economy(bench: Bench) -> None:
     """Measure bytes and requests of each trajectory, and how much of them is new."""
     for measured in bench.places:
-        for name in ("fix", "refactor", "logs", "resumed"):
-            here = place(measured.subject, bench.folder / f"economy-{name}")
+        for name in TRAJECTORIES:
+            subject = with_prices(measured.subject) if name == "long" else measured.subject
+            here = place(subject, bench.folder / f"economy-{name}")
             make_project(here.project)
             if name == "resumed":
                 seen = [*_requests(here, "before-break")]
@@ -40,6 +45,8 @@ def economy(bench: Bench) -> None:
             bench.put(measured, f"economy-{name}", sum(len(request.body) for request in seen))
             bench.put(measured, f"economy-{name}-requests", len(seen))
             bench.put(measured, f"economy-{name}-new", new_share(seen))
+            if name == "long":
+                bench.put(measured, "economy-long-billed", count_billed(seen))
 
 
 def _requests(here: Place, name: str, *flags: str) -> list[Request]:
@@ -55,6 +62,24 @@ def new_share(requests: Sequence[Request]) -> float | None:
         return None
     repeated = sum(_same(earlier, later) for earlier, later in itertools.pairwise(bodies))
     return 1 - repeated / sum(map(len, bodies))
+
+
+def count_billed(requests: Sequence[Request]) -> float:
+    """Return the bytes of a single request, without a cache, that would cost as much as the input of all requests.
+
+    What repeats the beginning of the request before is read from the cache, the rest is written to it.
+    """
+    bodies = [b"", *(request.body for request in requests)]
+    read = sum(_same(earlier, later) for earlier, later in itertools.pairwise(bodies))
+    written = sum(map(len, bodies)) - read
+    return (read * PRICES["cache_read"] + written * PRICES["cache_write"]) / PRICES["input"]
+
+
+def with_prices(subject: Subject) -> Subject:
+    """Return codeloop with a model whose prices are known; another agent as it is."""
+    model = json.dumps({"m": {"cost": PRICES}})
+    environ = {name: value.replace('{"m": {}}', model) for name, value in subject.environ.items()}
+    return replace(subject, environ=environ)
 
 
 def _same(earlier: bytes, later: bytes) -> int:

@@ -184,8 +184,9 @@ MEASUREMENTS: dict[Callable[[Bench], None], tuple[str, ...]] = {
     steps_of_pi: ("step-cpu-pi",),
     request_bodies: ("overhead", "prefix"),
     late_step: ("late-step",),
-    economy.economy: tuple(
-        f"economy-{name}{more}" for name in ("fix", "refactor", "logs", "resumed") for more in ("", "-requests", "-new")
+    economy.economy: (
+        *(f"economy-{name}{more}" for name in economy.TRAJECTORIES for more in ("", "-requests", "-new")),
+        "economy-long-billed",
     ),
     adapters: tuple(
         f"adapter-{name}{more}"

@@ -69,6 +69,10 @@ REFACTOR: tuple[Calls, ...] = (
     _edit(0, 2),
     CHECK,
 )
+LONG: tuple[Calls, ...] = tuple(
+    calls for turn in range(24) for calls in (_read(turn % 4), _edit(turn % 4, turn // 4), CHECK)
+)
+"""Four files that are read, changed and checked in turn: most outputs are given again later."""
 READING_LOGS: tuple[Calls, ...] = (*(_log(number) for number in range(LOGS)), _edit(5, 5), CHECK, _log(0))
 BEFORE_THE_BREAK: tuple[Calls, ...] = (
     _read(0, 1),
@@ -122,6 +126,7 @@ NO_SERVERS: tuple[Calls, ...] = (
 TRAJECTORIES: dict[str, tuple[Calls, ...]] = {
     "fix": FIX,
     "refactor": REFACTOR,
+    "long": LONG,
     "logs": READING_LOGS,
     "before-break": BEFORE_THE_BREAK,
     "after-break": AFTER_THE_BREAK,

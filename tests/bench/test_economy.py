@@ -5,10 +5,11 @@ from pathlib import Path
 import pytest
 
 from bench.__main__ import arguments
-from bench.economy import BREAK, aged, new_share
+from bench.economy import BREAK, aged, count_billed, new_share, with_prices
 from bench.language_task import make_shop
 from bench.requests import Request
 from bench.server import Scenario
+from bench.subject import another, codeloop
 from bench.trajectories import TRAJECTORIES, answers, make_project
 
 
@@ -24,6 +25,19 @@ def test_what_repeats_the_beginning_of_the_request_before_is_not_new(
     bodies: tuple[bytes, ...], share: float | None
 ) -> None:
     assert new_share(requests(*bodies)) == (None if share is None else pytest.approx(share))
+
+
+def test_billed_input_counts_what_is_read_from_the_cache_at_a_tenth() -> None:
+    assert count_billed(requests()) == 0
+    assert count_billed(requests(b"a" * 100)) == pytest.approx(125)
+    assert count_billed(requests(b"a" * 100, b"a" * 100 + b"b" * 20)) == pytest.approx(125 + 10 + 25)
+    assert count_billed(requests(b"a" * 100, b"b" * 100)) == pytest.approx(250)
+
+
+def test_only_codeloop_is_told_prices() -> None:
+    assert '"cost"' in with_prices(codeloop()).environ["CODELOOP_CONFIG_CONTENT"]
+    other = another("agent {prompt}", ["A=1"], None)
+    assert with_prices(other) == other
 
 
 @pytest.mark.parametrize("name", TRAJECTORIES)
