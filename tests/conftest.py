@@ -16,8 +16,10 @@ from tests.support.examples import choose_examples
 def pytest_configure() -> None:
     """Take signals as a program in the foreground does: one in the background ignores some, and so do its children.
 
-    Files get the usual modes, too, whatever the umask of who runs this: git records nothing else.
+    Files get the usual modes, too, whatever the umask of who runs this: git records nothing else. No keyring of the
+    machine is used.
     """
+    os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.fail.Keyring"
     os.umask(0o022)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)

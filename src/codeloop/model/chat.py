@@ -85,6 +85,8 @@ class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
     api_id: str = ""
     """The service's name of the model; empty: the same as `id`."""
     limits: Limits = Limits()
+    answer_limit: int = 0
+    """Tokens of an answer, as the configuration says; 0: it does not."""
     prices: Prices = Prices()
     tool_call: bool = True
     reasoning: bool = False

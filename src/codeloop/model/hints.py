@@ -42,8 +42,13 @@ class ProviderHints(Struct, frozen=True):
         found = self._origin()
         return "" if found is None else f" The key comes from {found[0]}."
 
-    def _origin(self) -> tuple[str, str] | None:
-        """Return the one source of the key that was sent, and how to change it there."""
+    def preferred_key(self) -> str:
+        """Return where there is a key that counts before a stored one, in words; empty: nowhere."""
+        found = self.find_preferred()
+        return "" if found is None else found[0]
+
+    def find_preferred(self) -> tuple[str, str] | None:
+        """Return the source of a key that counts before a stored one, and how to change it there."""
         name = self.provider.id
         if self.is_signed_in:
             return "a sign-in with a plugin", f"Sign in again: `codeloop auth login {name}`."
@@ -62,6 +67,13 @@ class ProviderHints(Struct, frozen=True):
                 f"the environment variable {held[0]}",
                 f"Set {held[0]} to another key and start codeloop again{other}.",
             )
+        return None
+
+    def _origin(self) -> tuple[str, str] | None:
+        """Return the one source of the key that was sent, and how to change it there."""
+        name = self.provider.id
+        if (found := self.find_preferred()) is not None:
+            return found
         if self._is_stored():
             is_there = isinstance(self.credentials.entries()[name], KeyringKey)
             where = "the key in the system's keyring" if is_there else f"the stored key ({self.credentials.path})"

@@ -17,6 +17,7 @@ from codeloop.model.catalog.catalog import Catalog
 from codeloop.model.catalog.overrides import is_allowed, overlaid
 from codeloop.model.catalog.services import BY_NAME, Protocol, is_spoken, service_of
 from codeloop.model.catalog.vendors import (
+    DEPLOYED,
     LOCAL_SERVERS,
     NEEDS_CHOICE,
     PREFERRED_PROVIDERS,
@@ -45,6 +46,7 @@ from codeloop.schema.wire import replace
 
 if TYPE_CHECKING:
     from codeloop.model.catalog.local_servers import DiscoveredServer
+    from codeloop.model.hints import ProviderHints
     from codeloop.model.quirks import Quirks
     from codeloop.model.wire.endpoint import Endpoint
 
@@ -97,8 +99,8 @@ class Providers:
         self._config = config
         self._catalog = catalog
         self.credentials = credentials
-        self._environment = environment
-        self._written = written
+        self.environment = environment
+        self.written = written
         self._local = {server.id: server for server in local}
         self.signs_in = signs_in
         self._slots: dict[str, asyncio.Semaphore] = {}
@@ -126,14 +128,14 @@ class Providers:
         if is_signed_in(self, provider):
             return ""
         try:
-            endpoint_of(provider, self.credentials, self._environment)
+            endpoint_of(provider, self.credentials, self.environment)
         except NoKey:
             return NO_KEY
         except WrongOrigin:
             return "its key is for another address"
         except ModelUnavailable:
             return "address not known"
-        is_local = is_loopback(urlsplit(address_of(provider, self._environment) or "").hostname or "")
+        is_local = is_loopback(urlsplit(address_of(provider, self.environment) or "").hostname or "")
         return "" if is_local or self._source(provider, stored) else NO_KEY
 
     def is_unspoken(self, provider: Provider) -> bool:
@@ -215,7 +217,7 @@ class Providers:
         service = service_of(info)
         if service is None:
             spoken = ", ".join(sorted(BY_NAME))
-            found = environment_key(self.provider(info.provider_id).env, self._environment)
+            found = environment_key(self.provider(info.provider_id).env, self.environment)
             held = f" The key of {found[0]} does not help." if found else ""
             raise UnspokenProtocol(
                 f"`{ref}` is served by the protocol of `{info.protocol or info.npm}`, which codeloop does not speak "
@@ -223,22 +225,12 @@ class Providers:
                 f"Use the model through another provider, or set provider.{info.provider_id}.npm and options.baseURL "
                 "if the service also speaks one of these."
             )
-        from codeloop.model.hints import ProviderHints
         from codeloop.model.quirks import quirks_of
         from codeloop.model.retry import RetryingModel
 
         provider = self.provider(info.provider_id)
-        endpoint = through or endpoint_of(provider, self.credentials, self._environment, service)
-        hints = ProviderHints(
-            provider,
-            info,
-            self.credentials,
-            self._environment,
-            self._written,
-            lambda: self.models(provider.id),
-            is_signed_in=through is not None,
-        )
-        endpoint = replace(endpoint, hints=hints)
+        endpoint = through or endpoint_of(provider, self.credentials, self.environment, service)
+        endpoint = replace(endpoint, hints=hints_of(self, provider, info, is_signed_in=through is not None))
         adapter: Callable[[ModelInfo, Endpoint, Quirks], ChatModel] = load(ADAPTERS[service.protocol])
         model: ChatModel = adapter(info, endpoint, quirks_of(info))
         if (most := concurrency_of(provider)) is not None:
@@ -268,7 +260,7 @@ class Providers:
             if provider.config.models
         ]
         for provider in (*listed, *_by_preference(by_source)):
-            model = choose_default(self.models(provider.id).values())
+            model = choose_default((choices_of(self, provider.id) or self.models(provider.id)).values())
             if model is not None:
                 return model.ref
         return await self._find_local()
@@ -286,7 +278,7 @@ class Providers:
         from codeloop.model.catalog.default_model import small_model
 
         provider_id, _, beside = ref.partition("/")
-        model = small_model(self.models(provider_id).values(), beside)
+        model = small_model(choices_of(self, provider_id).values(), beside)
         return model.ref if model else None
 
     def child_environment(self) -> dict[str, str]:
@@ -296,7 +288,7 @@ class Providers:
         except ModelUnavailable:
             stored = set[str]()
         configured = {str(row.options.get("apiKey") or "") for row in self._config.provider.values()}
-        return clean_environment(self._environment, self._catalog, stored | configured)
+        return clean_environment(self.environment, self._catalog, stored | configured)
 
     async def _find_local(self) -> str:
         from codeloop.model.catalog.default_model import local_model
@@ -311,7 +303,7 @@ class Providers:
         """Return a line for every key of the environment whose provider's protocol is not spoken."""
         lines = ""
         for provider in self.all():
-            found = environment_key(provider.env, self._environment)
+            found = environment_key(provider.env, self.environment)
             if found and provider.id not in NEEDS_CHOICE and self.is_unspoken(provider):
                 lines += f"{found[0]} is set, but codeloop does not speak the protocol of {provider.name} yet.\n"
         return lines
@@ -330,16 +322,35 @@ class Providers:
             return "configuration"
         if is_signed_in(self, provider):
             return "credentials"
-        if address_of(provider, self._environment) is None:
+        if address_of(provider, self.environment) is None:
             return ""
-        if environment_key(provider.env, self._environment):
+        if environment_key(provider.env, self.environment):
             return "environment"
         if provider.id in stored:
             return "credentials"
         chain = chain_of(provider.id)
-        if chain is not None and chain.find(settings_of(provider, self._environment)):
+        if chain is not None and chain.find(settings_of(provider, self.environment)):
             return "environment"
         return "none" if provider.configured_url else ""
+
+
+def choices_of(providers: Providers, provider_id: str) -> dict[str, ModelInfo]:
+    """Return the models that may be used without being named: the configured ones where they are deployed first."""
+    models = providers.models(provider_id)
+    if provider_id not in DEPLOYED:
+        return models
+    return {name: models[name] for name in providers.provider(provider_id).config.models if name in models}
+
+
+def hints_of(
+    providers: Providers, provider: Provider, info: ModelInfo | None = None, *, is_signed_in: bool = False
+) -> "ProviderHints":
+    """Return where a provider's key and address come from. `is_signed_in`: with a plugin that sends requests."""
+    from codeloop.model.hints import ProviderHints
+
+    info = info or ModelInfo(provider_id=provider.id, id="", name="")
+    known = (providers.credentials, providers.environment, providers.written)
+    return ProviderHints(provider, info, *known, lambda: providers.models(provider.id), is_signed_in)
 
 
 def _with_true_context(model: ChatModel, info: ModelInfo, endpoint: "Endpoint") -> ChatModel:

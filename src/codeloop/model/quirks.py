@@ -19,6 +19,8 @@ class Quirks(Struct, frozen=True):
     """One vendor's differences from the common form of its protocol; the defaults fit most services."""
 
     max_tokens_field: str = "max_tokens"
+    short_answers: bool = False
+    """Cuts answers at a few thousand tokens where a request does not say how many it may have."""
     usage_option: bool = True
     """Accepts `stream_options.include_usage`."""
     sampling: bool = True
@@ -167,6 +169,7 @@ ROWS: dict[str, Quirks] = {
     "anthropic": ANTHROPIC,
     "google": GOOGLE,
     "deepseek": Quirks(
+        short_answers=True,
         cache_minutes=24 * 60,
         images=False,
         pdf=False,
@@ -197,6 +200,7 @@ ROWS: dict[str, Quirks] = {
         no_answer_format=("grok-2*", "grok-3*", "grok-beta"),
         names=COMMON_NAMES,
     ),
+    "fireworks-ai": replace(COMPATIBLE, short_answers=True),
     "openrouter": replace(COMPATIBLE, marked_models=("*claude*",)),
     "ollama": Quirks(pdf=False, refused_keywords=GRAMMAR, names=COMMON_NAMES),
     "lmstudio": Quirks(pdf=False, refused_keywords=GRAMMAR, names=COMMON_NAMES),

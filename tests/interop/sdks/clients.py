@@ -96,7 +96,8 @@ def interactions(url: str) -> Found:
 
     client: Any = genai.Client(api_key="k", http_options={"base_url": url, "api_version": "v1beta"})
     tool = {"type": "function", "name": "read", "description": "Read.", "parameters": SCHEMA}
-    text, usage = "", None
+    usage: Any = None
+    text = ""
     calls: dict[int, list[str]] = {}
     asked = [{"type": "user_input", "content": [{"type": "text", "text": "go"}]}]
     for event in client.interactions.create(model="gemini-9-pro", input=asked, tools=[tool], stream=True, store=False):

@@ -5,7 +5,7 @@ from typing import Protocol
 
 from codeloop.app.settings import ProjectSettings
 from codeloop.model.chat import ChatModel, ModelInfo
-from codeloop.model.providers import Providers
+from codeloop.model.providers import Providers, choices_of
 
 SMALL = "experimental.provider.small_model"
 """The hook by which extensions choose a small model; see `app.models.small`."""
@@ -85,7 +85,7 @@ class OpenModels:
         from codeloop.model.catalog.default_model import cheapest_model
 
         own = self._providers.info(ref)
-        return cheapest_model(own, self._providers.models(own.provider_id).values()).ref
+        return cheapest_model(own, choices_of(self._providers, own.provider_id).values()).ref
 
     async def default(self, chosen: str | None) -> str:
         """Return the `provider/model` to use; see `Providers.default`."""

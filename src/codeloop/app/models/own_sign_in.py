@@ -4,11 +4,13 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
 
+from codeloop.app.models.deployments import ResourceDeployments
 from codeloop.app.settings import ProjectSettings
 from codeloop.config.entry import entry_file, write_value
-from codeloop.model.catalog.vendors import ASKED_SETTINGS
+from codeloop.model.catalog.vendors import ASKED_SETTINGS, DEPLOYED
 from codeloop.model.credentials.chains import chain_of
 from codeloop.model.credentials.device_code import SERVICES, DeviceSignIn, device_sign_in, start, wait
+from codeloop.model.credentials.environment import environment_key
 from codeloop.model.credentials.pkce import PKCE_SERVICES, PkceService, fetch_key, make_verifier, page_of
 from codeloop.model.credentials.store import is_key
 from codeloop.model.errors import ModelUnavailable
@@ -19,8 +21,24 @@ from codeloop.schema.bounds.cloud import DEVICE_CODE
 from codeloop.schema.errors import CodeloopError, OperationError
 from codeloop.schema.wire import JSON
 
-_KEY = "key"
-
+_KEY, _DEPLOYMENT, _KEYRING = "key", "deployment", "keyring"
+_WHERE: JSON = {
+    "type": "select",
+    "key": _KEYRING,
+    "message": "Where is the key kept?",
+    "options": [
+        {"value": "file", "label": "In a file, readable by you alone"},
+        {"value": "keyring", "label": "In the system's keyring"},
+    ],
+    "when": {"key": _KEY, "op": "neq", "value": ""},
+}
+_NAMED: JSON = {
+    "type": "text",
+    "key": _DEPLOYMENT,
+    "message": "The name of a deployment",
+    "placeholder": "empty: all that the resource lists",
+    "optional": True,
+}
 
 Finish = Callable[[], Awaitable[None]]
 """Waits for the end of a sign-in, and stores what comes of it. Raises CodeloopError."""
@@ -48,8 +66,8 @@ class OwnSignIns:
         if not 0 <= args.method < len(methods):
             raise OperationError("BadRequest", f"{provider.id} has {len(methods)} methods, from 0.")
         if methods[args.method].type == "api":
-            await self._store(provider, args.inputs or {})
-            return StartedSignIn(url="", method="auto", instructions="It is stored.")
+            said = await self._store(provider, args.inputs or {})
+            return StartedSignIn(url="", method="auto", instructions=said)
         sign_in = device_sign_in(provider.id, provider.config.options)
         try:
             if sign_in is not None:
@@ -108,8 +126,11 @@ class OwnSignIns:
         self._waiting[provider.id] = finish
         return StartedSignIn(url=page_of(service, home, back, verifier), method="auto", instructions="")
 
-    async def _store(self, provider: Provider, inputs: Mapping[str, str]) -> None:
-        """Put settings into the user's own configuration, and store the key for the address that comes of them."""
+    async def _store(self, provider: Provider, inputs: Mapping[str, str]) -> str:
+        """Put settings into the user's own configuration, and store the key for the address that comes of them.
+
+        Return what to tell the user.
+        """
         key = inputs.get(_KEY, "").strip()
         asked = ASKED_SETTINGS.get(provider.id, {})
         given = {name: value.strip() for name, value in inputs.items() if name in asked}
@@ -120,23 +141,39 @@ class OwnSignIns:
         url = resolve_url(provider.url, settings_of(provider, {**self._settings.environment, **said}))
         if url is None:
             raise OperationError("BadRequest", why_no_key(provider, self._settings.environment))
-        file = entry_file(self._settings.paths, None)
+        file, is_in_keyring = entry_file(self._settings.paths, None), inputs.get(_KEYRING) == "keyring"
+        credentials = self._providers.credentials
+        environment = {**self._settings.environment, **said}
+        deployments = ResourceDeployments(provider, credentials, environment, key) if provider.id in DEPLOYED else None
+        if deployments is not None:
+            await deployments.read()
         try:
             for option, value in given.items():
                 if value:
                     path = ("provider", provider.id, "options", option)
                     await asyncio.to_thread(write_value, file, path, value)
             if key:
-                await asyncio.to_thread(self._providers.credentials.put, provider.id, key, url)
+                in_keyring = is_in_keyring if _KEYRING in inputs else None
+                await asyncio.to_thread(credentials.put, provider.id, key, url, in_keyring=in_keyring)
+            named = inputs.get(_DEPLOYMENT, "").strip()
+            shown = await deployments.write(file, named) if deployments is not None else "It is stored."
         except CodeloopError as error:
             raise OperationError("BadRequest", str(error)) from error
         if self._renew is not None:
             await self._renew()
+        return shown
 
 
-def list_methods(provider: Provider, environment: Mapping[str, str]) -> list[ProviderAuthMethod]:
-    """Return the ways to get at a provider; none where something is missing that nobody can type."""
-    prompts = _list_prompts(provider, environment)
+def list_methods(
+    provider: Provider, environment: Mapping[str, str], *, is_stored: bool = False, has_keyring: bool = False
+) -> list[ProviderAuthMethod]:
+    """Return the ways to get at a provider; none where something is missing that nobody can type.
+
+    `is_stored`: a key of it is. `has_keyring`: there is a keyring to choose.
+    """
+    prompts = _list_prompts(provider, environment, is_stored=is_stored)
+    if has_keyring and any(each["key"] == _KEY for each in prompts):
+        prompts = [*prompts, _WHERE]
     if not prompts and why_no_key(provider, environment):
         return []
     by_key = ProviderAuthMethod(type="api", label=API_KEY, prompts=prompts or None)
@@ -149,10 +186,15 @@ def list_methods(provider: Provider, environment: Mapping[str, str]) -> list[Pro
     return [ProviderAuthMethod(type="oauth", label=f"Sign in on a page of {service.name}"), by_key]
 
 
-def _list_prompts(provider: Provider, environment: Mapping[str, str]) -> list[JSON]:
-    """Return the prompts to answer before a provider has an address, and its key where it takes one."""
+def _list_prompts(provider: Provider, environment: Mapping[str, str], *, is_stored: bool) -> list[JSON]:
+    """Return the prompts to answer before a provider has an address, and its key where it takes one.
+
+    Where models are deployed first, a deployment is asked for each time.
+    """
     rows, chain = ASKED_SETTINGS.get(provider.id, {}), chain_of(provider.id)
-    if provider.configured_url or (chain is not None and not chain.takes_key and not chain.find(environment)):
+    if provider.id in DEPLOYED and provider.configured_url:
+        rows = {}
+    elif provider.configured_url or (chain is not None and not chain.takes_key and not chain.find(environment)):
         return []
     said = settings_of(provider, environment)
     missing: list[JSON] = [
@@ -162,4 +204,9 @@ def _list_prompts(provider: Provider, environment: Mapping[str, str]) -> list[JS
     ]
     takes_key = chain is None or chain.takes_key
     key: JSON = {"type": "text", "key": _KEY, "message": f"Key for {provider.name}", "hidden": True}
+    if provider.id in DEPLOYED:
+        is_there = is_stored or provider.configured_key or provider.has_key_helper
+        if is_there or environment_key(provider.env, environment):
+            key = {**key, "placeholder": "empty: the one in use", "optional": True}
+        return [*missing, key, _NAMED]
     return [*missing, key] if missing and takes_key else missing

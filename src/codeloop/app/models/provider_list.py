@@ -12,9 +12,10 @@ from codeloop.model.catalog.local_servers import DiscoveredServer
 from codeloop.model.catalog.services import service_of
 from codeloop.model.catalog.variants import variants_of
 from codeloop.model.chat import ModelInfo
+from codeloop.model.credentials.system_keyring import has_keyring
 from codeloop.model.errors import ModelUnavailable, UnknownModel
 from codeloop.model.provider import Provider
-from codeloop.model.providers import Providers
+from codeloop.model.providers import Providers, choices_of, hints_of
 from codeloop.schema.api.providers import (
     CachePrice,
     KnownProviders,
@@ -80,7 +81,10 @@ class ProviderList:
         known = {each.id: each for each in (*listed, *(each for each in usable.providers if not self._lists(each.id)))}
         default = {**self._defaults(known.values()), **usable.default}
         return KnownProviders(
-            all=list(known.values()), default=default, connected=[each.id for each in usable.providers]
+            all=list(known.values()),
+            default=default,
+            connected=[each.id for each in usable.providers],
+            keyring=await has_keyring(),
         )
 
     def details(self, provider_id: str) -> ProviderDetails:
@@ -117,7 +121,7 @@ class ProviderList:
         if models is None:
             infos = self.providers.models(provider.id)
             url = open_address(provider.url)
-            preferred = choose_default(infos.values())
+            preferred = choose_default((choices_of(self.providers, provider.id) or infos).values())
             if preferred is not None:
                 self._default[provider.id] = preferred.id
             models = self._models[provider.id] = {name: _model(info, url) for name, info in infos.items()}
@@ -128,6 +132,7 @@ class ProviderList:
             env=list(provider.env),
             options=open_options(provider.config.options),
             models=models,
+            preferred_key=hints_of(self.providers, provider).preferred_key(),
         )
 
     def _leave_out_foreign(self, provider: ProviderDetails) -> ProviderDetails:

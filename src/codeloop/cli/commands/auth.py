@@ -6,15 +6,18 @@ from collections.abc import Set as AbstractSet
 
 import click
 
+from codeloop.cli.commands.access.sign_in import sign_in
 from codeloop.cli.group import Group
 from codeloop.cli.output.style import columns
 from codeloop.cli.target.project import open_providers
+from codeloop.kit.terminal_text import inert
+from codeloop.model.catalog.vendors import DEPLOYED
 from codeloop.model.credentials.environment import environment_key
 from codeloop.model.credentials.store import ApiKey, KeyringKey, StoredKey, is_key, mask_key
 from codeloop.model.errors import ModelUnavailable, UnknownModel, UnspokenProtocol
 from codeloop.model.origin import origin
 from codeloop.model.provider import Provider, address_of, key_headers, resolve_url, settings_of, why_no_key
-from codeloop.model.providers import NO_KEY, Providers, is_signed_in
+from codeloop.model.providers import NO_KEY, Providers, hints_of, is_signed_in
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.limits import KEY_LENGTH
 
@@ -35,7 +38,10 @@ def auth() -> None:
     default=None,
     help="Keep the key in the system's keyring, or in a file. [default: where the old one is; else a file]",
 )
-def login(provider: str | None, *, key_stdin: bool, base_url: str | None, keyring: bool | None) -> None:
+@click.option("--deployment", help="The deployment to use, at Azure. [default: all that the resource lists]")
+def login(
+    provider: str | None, *, key_stdin: bool, base_url: str | None, keyring: bool | None, deployment: str | None
+) -> None:
     """Store an API key for PROVIDER, or sign in there with a plugin that offers it.
 
     A key is only ever sent to the address it is stored for. The keyring needs the Python package `keyring`.
@@ -46,10 +52,13 @@ def login(provider: str | None, *, key_stdin: bool, base_url: str | None, keyrin
         if not interactive:
             raise UsageProblem("Name the provider: codeloop auth login PROVIDER --key-stdin")
         provider = str(click.prompt("Provider (such as anthropic, openai, openrouter)", err=True)).strip()
-    if not key_stdin and base_url is None and not keyring and (interactive or settings.extensions):
-        from codeloop.cli.commands.access.sign_in import sign_in
-
-        if sign_in(provider):
+    if deployment is not None and provider not in DEPLOYED:
+        raise UsageProblem(f"--deployment is for {' and '.join(sorted(DEPLOYED))}, whose models have to be deployed.")
+    is_asked = not key_stdin and base_url is None and (interactive or settings.extensions)
+    if is_asked and (not keyring or provider in DEPLOYED):
+        given = {} if deployment is None else {"deployment": deployment}
+        given |= {} if keyring is None else {"keyring": "keyring" if keyring else "file"}
+        if sign_in(provider, given):
             return
     url = base_url or _own_url(providers, provider)
     place = origin(url)
@@ -69,6 +78,8 @@ def login(provider: str | None, *, key_stdin: bool, base_url: str | None, keyrin
     else:
         click.echo(f"{provider} accepts it.")
     _show_precedence(providers, provider)
+    if deployment:
+        sign_in(provider, {"deployment": deployment, "key": ""})
 
 
 @auth.command("list")
@@ -188,10 +199,5 @@ def _show_precedence(providers: Providers, provider: str) -> None:
     except UnknownModel:
         click.echo(f"Now add provider.{provider} to codeloop.json, with options.baseURL and models.")
         return
-    found = environment_key(row.env, os.environ)
-    if row.configured_key:
-        click.echo(
-            f"codeloop: provider.{provider}.options.apiKey of the configuration takes precedence over it.", err=True
-        )
-    elif found is not None:
-        click.echo(f"codeloop: {found[0]} is set in the environment and takes precedence over it.", err=True)
+    if preferred := hints_of(providers, row).preferred_key():
+        click.echo(f"codeloop: The key of {inert(preferred)} takes precedence over it.", err=True)

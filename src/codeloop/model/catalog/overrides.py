@@ -58,6 +58,7 @@ def _model(model: ModelInfo, name: str, row: ModelConfig) -> ModelInfo:
         api_id=row.id or (model.api_id or model.id if model.id != name else model.api_id),
         name=row.name or (name if model.id != name else model.name),
         limits=_limits(model.limits, row.limit),
+        answer_limit=(row.limit.output if row.limit else None) or model.answer_limit,
         prices=_prices(model.prices, row.cost),
         tool_call=_either(row.tool_call, model.tool_call),
         reasoning=_either(row.reasoning, model.reasoning),

@@ -61,6 +61,10 @@ ASKED_SETTINGS: dict[str, dict[str, AskedSetting]] = {
 """By provider and option."""
 
 
+DEPLOYED = frozenset({"azure", "azure-cognitive-services"})
+"""Only what was deployed there can be asked, by the name that the deployment was given."""
+
+
 class LocalServer(NamedTuple):
     """A model server that people run on their own machine, at its default address."""
 

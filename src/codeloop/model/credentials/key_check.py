@@ -36,7 +36,7 @@ async def check_key(provider_id: str, url: str, headers: Mapping[str, str]) -> K
         check_reach(urlsplit(url).hostname or "")
         async with httpx2.AsyncClient(verify=service_tls_context(), timeout=SERVER_MODELS.seconds) as http:
             answer = await http.get(at, headers=dict(headers))
-            said = _words_of(answer.text, headers)
+            said = words_of(answer.text, headers)
             if answer.status_code in _REFUSED or (answer.status_code == 400 and "key" in said.lower()):
                 return KeyCheck("refused", f"HTTP {answer.status_code}: {said}")
             if not answer.is_success:
@@ -49,7 +49,8 @@ async def check_key(provider_id: str, url: str, headers: Mapping[str, str]) -> K
         return KeyCheck("unknown", str(error)[:_TOLD] or type(error).__name__)
 
 
-def _words_of(body: str, headers: Mapping[str, str]) -> str:
+def words_of(body: str, headers: Mapping[str, str]) -> str:
+    """Return what a refusal says, without the key of the request's headers."""
     try:
         payload = msgspec.json.decode(body)
     except msgspec.DecodeError:

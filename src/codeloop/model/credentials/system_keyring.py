@@ -7,9 +7,12 @@ import asyncio
 import threading
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
+from importlib.util import find_spec
 from typing import Any
 
 from codeloop.model.errors import ModelUnavailable
+from codeloop.schema.bounds.cloud import KEYRING_CHECK
 from codeloop.schema.limits import KEY_HELPER
 
 _SERVICE = "codeloop"
@@ -44,7 +47,7 @@ class KeyringSigner:
             if not self.key:
                 try:
                     async with asyncio.timeout(KEY_HELPER.seconds):
-                        self.key = await _read_in_thread(self._provider, self._origin)
+                        self.key = await _run_in_thread(partial(read_key, self._provider, self._origin))
                 except TimeoutError:
                     raise ModelUnavailable(
                         f"The system's keyring, which has the key of {self._provider}, did not answer within "
@@ -116,27 +119,42 @@ def _open_keyring(provider: str) -> Generator[Any]:
         raise refuse(f"{type(error).__name__}: {error}") from error  # backends let errors of their own through
 
 
-async def _read_in_thread(provider: str, origin: str) -> str:
-    """Read a key in a thread that does not keep the process from ending: a dialog may stay open for ever."""
+async def has_keyring() -> bool:
+    """Return whether the system has a keyring that can be used; without the package nothing is imported."""
+    if find_spec("keyring") is None:
+        return False
+
+    def find() -> str:
+        with _open_keyring(""):
+            return "found"
+
+    with suppress(ModelUnavailable, TimeoutError):
+        async with asyncio.timeout(KEYRING_CHECK.seconds):
+            return bool(await _run_in_thread(find))
+    return False
+
+
+async def _run_in_thread(read: Callable[[], str]) -> str:
+    """Run `read` in a thread that does not keep the process from ending: a dialog may stay open for ever."""
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[str] = loop.create_future()
 
-    def settle(key: str, error: ModelUnavailable | None) -> None:
+    def settle(found: str, error: ModelUnavailable | None) -> None:
         if answer.done():
             return
         if error is None:
-            answer.set_result(key)
+            answer.set_result(found)
         else:
             answer.set_exception(error)
 
-    def read() -> None:
-        key, failed = "", None
+    def run() -> None:
+        found, failed = "", None
         try:
-            key = read_key(provider, origin)
+            found = read()
         except ModelUnavailable as error:
             failed = error
         with suppress(RuntimeError):  # the loop is closed: nobody is waiting
-            loop.call_soon_threadsafe(settle, key, failed)
+            loop.call_soon_threadsafe(settle, found, failed)
 
-    threading.Thread(target=read, name="keyring", daemon=True).start()
+    threading.Thread(target=run, name="keyring", daemon=True).start()
     return await answer

@@ -27,7 +27,7 @@ MONEY_TEXT = (
     r"insufficient[_ ](?:quota|balance|credits?|funds)|exceeded your current quota|billing|credit balance is too low"
     r"|out of credits|payment required|quota exhausted|usage limit reached"
 )
-MODEL_CODES = frozenset({"model_not_found", "model_not_available", "invalid_model"})
+MODEL_CODES = frozenset({"model_not_found", "model_not_available", "invalid_model", "DeploymentNotFound"})
 MODEL_TEXT = r"model.{0,80}(?:not found|does not exist|not exist|not supported|unknown)|no such model"
 PATH_TEXT = (
     r"invalid url|unexpected endpoint|page not found|no route|cannot post"

@@ -7,6 +7,7 @@ from urllib.parse import parse_qsl, urlsplit
 import msgspec
 from msgspec import Struct
 
+from codeloop.model.catalog.vendors import DEPLOYED
 from codeloop.model.chat import ModelInfo
 from codeloop.model.credentials.cloud_chain import KeySigner
 from codeloop.model.origin import bare_url, likely_base
@@ -118,7 +119,7 @@ class ServiceErrors(Struct, frozen=True):
             return ContextOverflowError(data=OverflowData(message=message, response_body=body))
         money = asks_for_money(status, payload, text)
         headers = {**retry_after(payload), **headers}
-        is_key = refuses_key(status, text)
+        is_key, is_missing = refuses_key(status, text), missing_model(status, payload, text, self._model)
         if (is_key or status in {401, 403}) and not money and (is_key or not remedy):
             message = self._describe_key_error(status, code, said)
             return ProviderAuthError(data=ProviderAuthData(provider_id=provider, message=message))
@@ -129,7 +130,13 @@ class ServiceErrors(Struct, frozen=True):
             )
         elif remedy and status not in {404, 429}:
             message = f"{provider} refused the request ({code}: {said}). {remedy}"
-        elif missing_model(status, payload, text, self._model):
+        elif is_missing and provider in DEPLOYED:
+            message = (
+                f"{provider} has no deployment {self._model} at {bare_url(self.endpoint.base_url)} ({code}: {said}). "
+                f"Deploy it there, or name one that is deployed: `codeloop auth login {provider} --deployment NAME`, "
+                f"{provider} in /connect, or `id` at provider.{provider}.models.{self.info.id} in codeloop.json."
+            )
+        elif is_missing:
             message = (
                 f"{provider} has no model {self._model} at {bare_url(self.endpoint.base_url)} ({code}: {said}).{near} "
                 f"`codeloop models {provider}` lists what there is."
@@ -146,6 +153,7 @@ class ServiceErrors(Struct, frozen=True):
             )
         else:
             message = f"{provider} refused the request ({code}: {said})."
+        kind = "credit" if money else "model" if is_missing else ""
         retryable = not money and (status is None or status in RETRYABLE or status >= 500)
         return APIError(
             data=APIErrorData(
@@ -154,7 +162,7 @@ class ServiceErrors(Struct, frozen=True):
                 status_code=status,
                 response_headers=_select_headers(headers),
                 response_body=body,
-                metadata={"url": self._url(), **({"kind": "credit"} if money else {})},
+                metadata={"url": self._url(), **({"kind": kind} if kind else {})},
             )
         )
 

@@ -92,6 +92,8 @@ class ProviderDetails(Wire):
     env: list[str]
     options: JSON
     models: dict[str, Model]
+    preferred_key: str = ""
+    """Where there is a key that counts before a stored one, in words; empty: nowhere."""
 
 
 class UsableProviders(Wire):
@@ -107,6 +109,8 @@ class KnownProviders(Wire):
     all: list[ProviderDetails]
     default: dict[str, str]
     connected: list[str]
+    keyring: bool = False
+    """Whether keys can be kept in the system's keyring."""
 
 
 API_KEY = "API key"
@@ -121,7 +125,7 @@ class ProviderAuthMethod(Wire):
     prompts: list[JSON] | None = None
     """What is to be asked for first: `type` (`text`, `select`), `key`, `message`, perhaps `placeholder`, `options`.
 
-    Ours may be `hidden`: what is typed is a key.
+    Ours may be `hidden`: what is typed is a key; and `optional`: the answer may be empty.
     """
 
 
@@ -132,10 +136,11 @@ def is_due(prompt: JSON, answers: Mapping[str, str]) -> bool:
 
 
 class ApiAuth(Wire, tag_field="type", tag="api"):
-    """A key for a provider."""
+    """A key for a provider. `keyring`: keep it in the system's keyring, or in the file; None: where the old one is."""
 
     key: str
     metadata: JSON | None = None
+    keyring: bool | None = None
 
 
 class OAuth(Wire, tag_field="type", tag="oauth"):

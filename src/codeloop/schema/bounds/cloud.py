@@ -11,6 +11,7 @@ CLOUD_LOCK = Limit("cloud.lock", 20_000, "ms", "another process renews the same 
 DEVICE_CODE = Limit("cloud.device_code", 900_000, "ms", "a code is typed on the page of a service, else it runs out")
 CLOUD_REREAD = Limit("cloud.reread", 60_000, "ms", "temporary keys of a file are used before it is read again")
 CLOUD_ROLES = Limit("cloud.roles", 8, "count", "profiles that name each other as source; longer chains are an error")
+KEYRING_CHECK = Limit("keyring.check", 2_000, "ms", "the system's keyring is found, else there is none")
 MODEL_PAUSE = Limit(
     "model.pause", 60_000, "ms", "waited for a service that has nothing left; a longer wait is not begun"
 )

@@ -23,7 +23,7 @@ from codeloop.model.providers import Providers
 from codeloop.schema.api.providers import FinishSignIn, ProviderAuthMethod, StartSignIn
 from codeloop.schema.config import Config
 from codeloop.schema.errors import OperationError
-from codeloop.schema.operation import PROVIDER_AUTH, PROVIDER_AUTHORIZE, PROVIDER_CALLBACK, NoArguments
+from codeloop.schema.operation import PROVIDER_AUTH, PROVIDER_AUTHORIZE, PROVIDER_CALLBACK, PROVIDER_LIST, NoArguments
 from codeloop.schema.wire import replace
 from tests.support.answers import Answer
 from tests.support.cloud import Asked, Reply, serve_cloud
@@ -160,13 +160,108 @@ async def test_without_a_client_id_the_key_says_what_it_is_and_how_to_sign_in(tm
     assert "provider.github-copilot.options.clientId" in method.label
 
 
-async def test_azure_is_asked_for_its_resource_and_key_which_are_stored(tmp_path: Path) -> None:
-    async with opened(tmp_path, {}) as client:
-        (method,) = await methods(client, "azure")
-        assert [(each["key"], each.get("hidden", False)) for each in method.prompts or ()] == [
-            ("resourceName", False),
-            ("key", True),
+def prompts_of(method: ProviderAuthMethod) -> list[str]:
+    """Return the keys of what is asked; `?`: it may stay empty."""
+    return [each["key"] + "?" * bool(each.get("optional")) for each in method.prompts or ()]
+
+
+class AzureResource:
+    """Lists deployments as Azure does: with one version of its API alone, and by the header `api-key`."""
+
+    def __init__(self, *rows: tuple[str, str], status: int = 200) -> None:
+        self.status = status
+        self.rows = [
+            {"id": name, "model": model, "status": "succeeded", "object": "deployment", "owner": "organization-owner"}
+            for name, model in rows
         ]
+
+    def answer(self, asked: Asked) -> Reply:
+        if asked.path != "/openai/deployments?api-version=2023-03-15-preview" or asked.method != "GET":
+            return 404, {"error": {"code": "404", "message": "Resource not found"}}
+        if self.status != 200:
+            return self.status, {"error": {"code": str(self.status), "message": f"Denied {asked.headers['api-key']}."}}
+        assert asked.headers["api-key"] == "azure-key-0123456789"
+        assert "authorization" not in asked.headers
+        return 200, {"data": self.rows, "object": "list"}
+
+
+async def azure(client: AppClient, **inputs: str) -> str:
+    """Sign in at Azure; return what is said."""
+    given = StartSignIn(provider_id="azure", method=0, inputs=inputs)
+    return (await client.call(PROVIDER_AUTHORIZE, given)).instructions
+
+
+def models_of(tmp_path: Path) -> dict[str, Any]:
+    """Return what the configuration says of Azure's models."""
+    files = list((tmp_path / "home").rglob("codeloop.json"))
+    return json.loads(files[0].read_text())["provider"]["azure"]["models"] if files else {}
+
+
+KEYED = {"key": "azure-key-0123456789"}
+
+
+async def test_what_is_deployed_at_azure_is_asked_of_the_resource(tmp_path: Path) -> None:
+    rows = [("eu", "gpt-6-sol"), ("gpt-6-luna", "gpt-6-luna"), ("us", "gpt-6-sol"), ("e", "text-embedding-3")]
+    resource = AzureResource(*rows)
+    resource.rows.append({"id": "late", "model": "gpt-6-astra", "status": "running"})
+    async with (
+        serve_cloud(resource.answer) as cloud,
+        opened(tmp_path, {"azure": {"baseURL": f"{cloud.url}/openai/v1"}}) as client,
+    ):
+        (method,) = await methods(client, "azure")
+        assert prompts_of(method) == ["key", "deployment?"]
+        assert await azure(client, **KEYED) == "Deployed there: eu, gpt-6-luna, us."
+        assert models_of(tmp_path) == {"gpt-6-sol": {"id": "eu"}, "gpt-6-luna": {}, "us": {}}
+        known = await client.call(PROVIDER_LIST, NoArguments())
+        (provider,) = [each for each in known.all if each.id == "azure"]
+        assert known.default["azure"] == "gpt-6-sol"
+        assert provider.models["gpt-6-sol"].api.id == "eu"
+        assert await azure(client, deployment="us") == "Deployed there: us."
+        said = await azure(client, deployment="mine")
+        assert said == "The resource lists no deployment `mine`, but eu, gpt-6-luna, us."
+        (method,) = await methods(client, "azure")
+        assert prompts_of(method) == ["key?", "deployment?"]
+
+
+@pytest.mark.parametrize(("status", "words"), [(404, "HTTP 404"), (403, "HTTP 403: Denied [hidden]")])
+async def test_where_azure_lists_nothing_the_deployment_is_named(tmp_path: Path, status: int, words: str) -> None:
+    async with (
+        serve_cloud(AzureResource(status=status).answer) as cloud,
+        opened(tmp_path, {"azure": {"baseURL": f"{cloud.url}/openai/v1"}}) as client,
+    ):
+        said = await azure(client, **KEYED)
+        assert f"does not list its deployments ({words}" in said
+        assert "--deployment NAME" in said
+        assert stored(tmp_path)["azure"]["key"] == KEYED["key"]
+        assert await azure(client, deployment="my-gpt") == "Deployed there: my-gpt."
+        assert models_of(tmp_path) == {"my-gpt": {}}
+
+
+async def test_a_key_that_azure_refuses_is_not_stored(tmp_path: Path) -> None:
+    async with (
+        serve_cloud(AzureResource(status=401).answer) as cloud,
+        opened(tmp_path, {"azure": {"baseURL": f"{cloud.url}/openai/v1"}}) as client,
+    ):
+        with pytest.raises(OperationError, match=r"refuses this key \(HTTP 401: Denied \[hidden") as failed:
+            await azure(client, **KEYED)
+        assert KEYED["key"] not in str(failed.value)
+        assert not list((tmp_path / "home").rglob("auth.json"))
+
+
+async def test_a_resource_without_deployments_is_told_from_one_that_lists_none(tmp_path: Path) -> None:
+    async with (
+        serve_cloud(AzureResource(("e", "text-embedding-3")).answer) as cloud,
+        opened(tmp_path, {"azure": {"baseURL": f"{cloud.url}/openai/v1"}}) as client,
+    ):
+        assert (await azure(client, **KEYED)).startswith("No model to talk to is deployed there.")
+        assert models_of(tmp_path) == {}
+
+
+async def test_azure_is_asked_for_its_resource_and_key_which_are_stored(tmp_path: Path) -> None:
+    async with opened(tmp_path, {}, CODELOOP_OFFLINE="1") as client:
+        (method,) = await methods(client, "azure")
+        assert prompts_of(method) == ["resourceName", "key", "deployment?"]
+        assert [each["key"] for each in method.prompts or () if each.get("hidden")] == ["key"]
         inputs = {"resourceName": " my-resource ", "key": "azure-key-0123456789"}
         started = await client.call(PROVIDER_AUTHORIZE, StartSignIn(provider_id="azure", method=0, inputs=inputs))
         assert started.url == ""
@@ -174,7 +269,8 @@ async def test_azure_is_asked_for_its_resource_and_key_which_are_stored(tmp_path
         (file,) = (tmp_path / "home").rglob("codeloop.json")
         assert json.loads(file.read_text())["provider"] == {"azure": {"options": {"resourceName": "my-resource"}}}
         (method,) = await methods(client, "azure")
-        assert not method.prompts
+        assert prompts_of(method) == ["key?", "deployment?"]
+        assert "does not list its deployments" in started.instructions
     async with opened(tmp_path, {"azure": {}}) as client:
         wrong = StartSignIn(provider_id="azure-cognitive-services", method=0, inputs={"key": "k"})
         with pytest.raises(OperationError, match="AZURE_COGNITIVE_SERVICES_RESOURCE_NAME"):

@@ -241,5 +241,7 @@ async def test_a_key_is_asked_for_where_it_is_known_what_it_is_for(tmp_path: Pat
     async with opened(tmp_path) as it:
         methods = await it.client.call(PROVIDER_AUTH, NoArguments())
     assert [(method.type, method.label) for method in methods["anthropic"]] == [("api", "API key")]
-    assert [[prompt["key"] for prompt in each.prompts or ()] for each in methods["azure"]] == [["resourceName", "key"]]
+    assert [[prompt["key"] for prompt in each.prompts or ()] for each in methods["azure"]] == [
+        ["resourceName", "key", "deployment"]
+    ]
     assert "google-vertex" not in methods

@@ -9,6 +9,7 @@ from codeloop.app.handlers import handles
 from codeloop.app.handlers.session.prompt import extensions_ready
 from codeloop.app.project import Project
 from codeloop.model.credentials.store import is_key
+from codeloop.model.credentials.system_keyring import has_keyring
 from codeloop.model.errors import UnknownModel
 from codeloop.model.provider import Provider, address_of, why_no_key
 from codeloop.schema import operation
@@ -24,7 +25,7 @@ from codeloop.schema.api.providers import (
     StartSignIn,
     UsableProviders,
 )
-from codeloop.schema.errors import OperationError
+from codeloop.schema.errors import CodeloopError, OperationError
 from codeloop.schema.operation import NoArguments
 
 if TYPE_CHECKING:
@@ -48,13 +49,14 @@ async def methods(project: Project, _args: NoArguments) -> dict[str, list[Provid
     """Return how each provider is got at: as a plugin says, or by a key where it is known which address that is for."""
     from codeloop.app.models.own_sign_in import list_methods  # of a start nothing else needs it
 
-    environment = project.settings.environment
+    environment, keyring = project.settings.environment, await has_keyring()
+    stored = project.providers.credentials.entries()
     by_key = {
         provider.id: found
         for provider in project.providers.all()
         if provider.env
         and not project.providers.is_unspoken(provider)
-        and (found := list_methods(provider, environment))
+        and (found := list_methods(provider, environment, is_stored=provider.id in stored, has_keyring=keyring))
     }
     sign_ins = await _sign_ins(project)
     return by_key if sign_ins is None else by_key | sign_ins.methods()
@@ -124,7 +126,11 @@ async def set_auth(project: Project, args: SetAuth) -> bool:
     key = args.auth.key.strip()
     if not is_key(key):
         raise OperationError("BadRequest", "That is no key: it must be one word of plain characters.")
-    await asyncio.to_thread(project.providers.credentials.put, provider.id, key, url)
+    put = project.providers.credentials.put
+    try:
+        await asyncio.to_thread(put, provider.id, key, url, in_keyring=args.auth.keyring)
+    except CodeloopError as error:
+        raise OperationError("BadRequest", str(error)) from error
     return True
 
 

@@ -1,5 +1,6 @@
 """Signing in at a provider with more than a key: `codeloop auth login PROVIDER`."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -11,10 +12,10 @@ from codeloop.schema.api.providers import API_KEY, FinishSignIn, ProviderAuthMet
 from codeloop.schema.operation import PROVIDER_AUTH, PROVIDER_AUTHORIZE, PROVIDER_CALLBACK, NoArguments
 
 
-def sign_in(provider: str) -> bool:
+def sign_in(provider: str, given: Mapping[str, str]) -> bool:
     """Sign in at a provider by its page, or with what else it needs; False: a key is to be typed.
 
-    Raises CodeloopError: it failed.
+    `given`: answers that are not asked for. Raises CodeloopError: it failed.
     """
 
     async def command(client: LocalClient) -> bool:
@@ -27,13 +28,13 @@ def sign_in(provider: str) -> bool:
         number = _choose(methods)
         if methods[number].type == "api" and not methods[number].prompts:
             return False
-        inputs = _inputs(methods[number])
+        inputs = _inputs(methods[number], given)
         started = await client.call(PROVIDER_AUTHORIZE, StartSignIn(provider_id=provider, method=number, inputs=inputs))
         if started.url:
             click.echo(inert(f"Open {started.url}\n{started.instructions}"), err=True)
             code = str(click.prompt("Code", err=True)).strip() if started.method == "code" else None
             await client.call(PROVIDER_CALLBACK, FinishSignIn(provider_id=provider, method=number, code=code))
-        click.echo(f"Signed in at {provider}.")
+        click.echo(inert(f"Signed in at {provider}." if started.url else started.instructions))
         return True
 
     return run_with_client(command)
@@ -47,19 +48,23 @@ def _choose(methods: list[ProviderAuthMethod]) -> int:
     return int(click.prompt("How", type=click.IntRange(1, len(methods)), default=1, err=True)) - 1
 
 
-def _inputs(method: ProviderAuthMethod) -> dict[str, str]:
-    """Ask what a method wants to know first."""
+def _inputs(method: ProviderAuthMethod, given: Mapping[str, str]) -> dict[str, str]:
+    """Return what a method wants to know first: as given, else as typed."""
     inputs: dict[str, str] = {}
     for prompt in method.prompts or ():
         key, message = str(prompt.get("key", "")), str(prompt.get("message", ""))
         if not is_due(prompt, inputs):
+            continue
+        if key in given:
+            inputs[key] = given[key]
             continue
         options: list[dict[str, Any]] = prompt.get("options") or []
         if options:
             names = [str(option.get("value", "")) for option in options]
             inputs[key] = str(click.prompt(message, type=click.Choice(names), default=names[0], err=True))
         else:
-            default, hidden = "" if prompt.get("conditional") else None, prompt.get("hidden") is True
+            can_be_empty, hidden = prompt.get("conditional") or prompt.get("optional"), prompt.get("hidden") is True
+            default = "" if can_be_empty else None
             about = f"{message} ({prompt['placeholder']})" if prompt.get("placeholder") else message
             typed = click.prompt(about, default=default, hide_input=hidden, show_default=False, err=True)
             inputs[key] = str(typed).strip()

@@ -21,6 +21,7 @@ from codeloop.model.chat import (
 from codeloop.model.quirks import Quirks, reads
 from codeloop.model.wire.encoding import EncodingCache, call_id, options_of, to_json, tool_name, with_body
 from codeloop.model.wire.tool_schema import parameters_of
+from codeloop.schema.limits import MODEL_OUTPUT
 from codeloop.schema.wire import JSON
 
 METADATA = "openai"
@@ -28,6 +29,12 @@ METADATA = "openai"
 
 ANSWER = b'{"role":"assistant"'
 MARKED_TURNS = 2
+LIMITS = frozenset({"max_tokens", "max_completion_tokens"})
+"""Fields that say how long an answer may be; services refuse both in one request."""
+BYTES_PER_TOKEN = 3
+"""Fewer than there are: an answer's limit that does not fit beside the request would have it refused."""
+LEAST_ANSWER = 1_024
+"""Tokens; a limit below that would only cut the answer."""
 
 
 class OpenAIBody:
@@ -42,20 +49,36 @@ class OpenAIBody:
 
     def encode(self, request: ModelRequest) -> bytes:
         """Return the JSON body: options, tools and system prompt first, then a message or more for each turn."""
-        head = to_json(self._head(request))
         system = [to_json({"role": self._quirks.system_role, "content": request.system})] if request.system else []
         messages = [*system, *filter(None, self._cache.turns(request))]
         if self._marks:
             messages = _add_cache_marks(messages, len(system))
+        head = to_json(self._head(request, self._find_limit(request, messages)))
         return b"".join((head[:-1], b',"messages":[', b",".join(messages), b"]}"))
 
-    def _head(self, request: ModelRequest) -> JSON:
+    def _find_limit(self, request: ModelRequest, messages: list[bytes]) -> int | None:
+        """Return the tokens that the answer may have; None: as the service decides.
+
+        A limit is sent where the user or the configuration names one, and to services that would cut answers short.
+        """
+        limits = self._info.limits
+        short = min(limits.output or MODEL_OUTPUT.value, MODEL_OUTPUT.value) if self._quirks.short_answers else 0
+        limit = request.max_tokens or self._info.answer_limit or short
+        if request.max_tokens or not limit or not limits.context:
+            return limit or None
+        images = sum(len(each.data) for turn in request.turns for each in turn.content if isinstance(each, ImagePiece))
+        size = sum(map(len, messages)) + len(to_json(self._cache.tools(request.tools)))
+        room = limits.context - (size - images) // BYTES_PER_TOKEN
+        return min(limit, room) if room >= LEAST_ANSWER else None
+
+    def _head(self, request: ModelRequest, limit: int | None) -> JSON:
         quirks = self._quirks
         head: JSON = {"model": self._info.api_id or self._info.id, "stream": True}
         if quirks.usage_option:
             head["stream_options"] = {"include_usage": True}
-        if request.max_tokens is not None:
-            head[quirks.max_tokens_field] = request.max_tokens
+        options = options_of(self._info, request, quirks)
+        if limit is not None and LIMITS.isdisjoint(options):
+            head[quirks.max_tokens_field] = limit
         if request.temperature is not None and self._info.temperature and quirks.sampling:
             head["temperature"] = request.temperature
         if request.top_p is not None and quirks.sampling:
@@ -64,8 +87,7 @@ class OpenAIBody:
             head[quirks.session_field] = request.session_id
         if request.tools and quirks.parallel_tool_calls is not None:
             head["parallel_tool_calls"] = quirks.parallel_tool_calls
-        for name, value in options_of(self._info, request, quirks).items():
-            head[name] = value
+        head.update(options)
         head = with_body({name: value for name, value in head.items() if value is not None}, request)
         if request.tools:
             head["tools"] = self._cache.tools(request.tools)

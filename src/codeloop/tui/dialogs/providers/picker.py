@@ -11,7 +11,6 @@ from codeloop.schema.api.providers import (
     ProviderAuthMethod,
     ProviderDetails,
     ProviderId,
-    ProviderSource,
     SetAuth,
     StartSignIn,
 )
@@ -32,13 +31,11 @@ from codeloop.tui.dialogs.parts.picks import Pick, PickAction, PickSource
 from codeloop.tui.dialogs.parts.text_input import TextInput
 from codeloop.tui.dialogs.picker import Picker
 from codeloop.tui.dialogs.providers.own_server import TITLE, OwnServer
-from codeloop.tui.dialogs.providers.sign_in import ProviderSignIn, SignedIn
+from codeloop.tui.dialogs.providers.sign_in import ProviderSignIn, SignedIn, choose_keyring, lacks_deployment
 from codeloop.tui.dialogs.providers.trial import try_model
 
 LOCAL, KEYED, KNOWN, OTHERS = "On this machine", "With a key", "Often used", "All others"
 _OFTEN = ("anthropic", "openai", "google", "openrouter", "deepseek", "mistral", "groq", "xai", "github-copilot")
-_ENTERED_HERE: frozenset[ProviderSource] = frozenset({"config", "api"})
-"""Sources of a provider's key that leave room for a key that is stored: before that, a variable would be used."""
 AGAIN = "Choose it once more to use it all the same."
 _ALSO = "other custom address base url openai compatible"
 """Search words that find the entry of the user's own server."""
@@ -109,16 +106,18 @@ class ProviderPicker(Picker[ModelRef]):
             self.dismiss(model)
         elif (error := await self._try(model)) is None:
             return
-        elif isinstance(error, ProviderAuthError) and self._can_enter(model):
+        elif self._can_correct(model, error):
             if await self._enter(model):
                 self.reload()
         else:
             self._failed.add(model.provider_id)
             self.notify(AGAIN, timeout=15, markup=False)
 
-    def _can_enter(self, model: ModelRef) -> bool:
-        """Return whether a new key would take the place of one that was refused."""
-        return self._provider(model).source in _ENTERED_HERE and model.provider_id in self._methods
+    def _can_correct(self, model: ModelRef, error: MessageError) -> bool:
+        """Return whether what a sign-in asks for helps: a key that takes the refused one's place, or a deployment."""
+        if isinstance(error, ProviderAuthError):
+            return model.provider_id in self._methods and not self._provider(model).preferred_key
+        return lacks_deployment(error, self._methods.get(model.provider_id, []))
 
     async def _add(self) -> None:
         """Add a server of the user's own, and try it."""
@@ -157,7 +156,8 @@ class ProviderPicker(Picker[ModelRef]):
         try:
             if not methods:  # the error says what is missing
                 await self._given.client.call(PROVIDER_AUTHORIZE, StartSignIn(provider_id=provider.id, method=0))
-            ended = await ProviderSignIn(self._given, provider, methods).sign_in()
+            sign_in = ProviderSignIn(self._given, provider, methods)
+            ended = await sign_in.sign_in()
         except CodeloopError as error:
             self.notify(one_line(str(error), 400), severity="error", timeout=15, markup=False)
             return False
@@ -165,11 +165,18 @@ class ProviderPicker(Picker[ModelRef]):
             return await self._enter_key(provider, model)
         if ended == SignedIn.GIVEN_UP:
             return False
+        if sign_in.said:
+            self.notify(one_line(sign_in.said, 400), timeout=10, markup=False)
         await self._load_rows()
-        chosen = model if model.model_id else replace(model, model_id=self._known.default.get(provider.id, ""))
-        if await self._try(chosen) is None:
+        error = await self._try(replace(model, model_id=self._known.default.get(provider.id, "") or model.model_id))
+        if error is None:
             return False
-        self._failed.add(provider.id)
+        if isinstance(error, ProviderAuthError) and sign_in.has_typed_key:
+            await self._given.client.call(AUTH_REMOVE, ProviderId(provider_id=provider.id))
+        elif lacks_deployment(error, self._methods.get(provider.id, [])):
+            return await self._enter(model)
+        else:
+            self._failed.add(provider.id)
         return True
 
     async def _enter_key(self, provider: ProviderDetails, model: ModelRef) -> bool:
@@ -178,12 +185,20 @@ class ProviderPicker(Picker[ModelRef]):
         methods = self._methods.get(provider.id, [])
         if len(methods) == 1 and methods[0].label != API_KEY:  # what kind of key it is
             about = f"{one_line(methods[0].label, 400)}\n\n{about}"
+        if provider.preferred_key:
+            about = f"A key that you enter does not count before the one of {one_line(provider.preferred_key, 300)}."
         title = f"Key for {one_line(provider.name, 60)}"
         key = await self._given.ask(TextInput(title, self.colours, about=about, hidden=True))
         if not key:
             return False
-        client = self._given.client
-        await client.call(AUTH_SET, SetAuth(provider_id=provider.id, auth=ApiAuth(key=key)))
+        client, keyring = self._given.client, None
+        if self._known.keyring and (keyring := await choose_keyring(self._given)) is None:
+            return False
+        try:
+            await client.call(AUTH_SET, SetAuth(provider_id=provider.id, auth=ApiAuth(key=key, keyring=keyring)))
+        except CodeloopError as error:
+            self.notify(one_line(str(error), 400), severity="error", timeout=15, markup=False)
+            return False
         error = await self._try(model)
         if isinstance(error, ProviderAuthError):
             await client.call(AUTH_REMOVE, ProviderId(provider_id=provider.id))

@@ -13,6 +13,7 @@ from codeloop.schema.api.providers import (
     StartSignIn,
     is_due,
 )
+from codeloop.schema.errors import APIError, MessageError
 from codeloop.schema.operation import PROVIDER_AUTHORIZE, PROVIDER_CALLBACK
 from codeloop.tui.dialogs.parts.context import DialogContext
 from codeloop.tui.dialogs.parts.picks import Pick, PickSource
@@ -40,6 +41,9 @@ class ProviderSignIn:
         self._given = context
         self._provider = provider
         self._methods = methods
+        self.has_typed_key = False
+        self.said = ""
+        """What the server says of a sign-in that ended at once."""
 
     async def sign_in(self) -> SignedIn:
         """Ask what is needed, and wait for the end. Raises CodeloopError on failure."""
@@ -54,7 +58,10 @@ class ProviderSignIn:
             return SignedIn.GIVEN_UP
         wanted = StartSignIn(provider_id=self._provider.id, method=number, inputs=answers)
         started = await self._given.client.call(PROVIDER_AUTHORIZE, wanted)
-        return await self._finish(number, started) if started.url else SignedIn.DONE
+        if started.url:
+            return await self._finish(number, started)
+        self.said = started.instructions
+        return SignedIn.DONE
 
     async def _choose(self) -> int | None:
         if len(self._methods) == 1:
@@ -91,6 +98,7 @@ class ProviderSignIn:
             if answer is None:
                 return None
             answers[str(prompt.get("key", ""))] = answer.strip()
+            self.has_typed_key = self.has_typed_key or (prompt.get("hidden") is True and bool(answer.strip()))
         return answers
 
     async def _finish(self, number: int, started: StartedSignIn) -> SignedIn:
@@ -118,3 +126,20 @@ class ProviderSignIn:
         finally:
             ended.cancel()
             await asyncio.wait({ended})
+
+
+async def choose_keyring(given: DialogContext) -> bool | None:
+    """Ask whether a key is kept in the system's keyring; None: cancelled."""
+
+    async def list_places() -> Sequence[Pick[str]]:
+        keyring = Pick("keyring", "In the system's keyring", "macOS Keychain, Secret Service, KWallet")
+        return [Pick("file", "In a file", "readable by you alone"), keyring]
+
+    chosen = await given.ask(Picker(PickSource("Where is the key kept?", list_places), given.colours))
+    return None if chosen is None else chosen == "keyring"
+
+
+def lacks_deployment(error: MessageError, methods: Sequence[ProviderAuthMethod]) -> bool:
+    """Return whether a model is not deployed where a deployment can be named."""
+    is_missing = isinstance(error, APIError) and (error.data.metadata or {}).get("kind") == "model"
+    return is_missing and any(each["key"] == "deployment" for method in methods for each in method.prompts or ())

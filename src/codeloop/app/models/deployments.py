@@ -1,0 +1,83 @@
+"""Puts what is deployed at a user's Azure resource into their configuration, since nothing else there can be asked."""
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+
+from codeloop.config.entry import write_value
+from codeloop.model.catalog.deployments import Deployment, KeyRefused, list_deployments, make_entries
+from codeloop.model.catalog.services import addresses_of
+from codeloop.model.credentials.store import Credentials
+from codeloop.model.errors import ModelUnavailable
+from codeloop.model.provider import Provider, address_of, endpoint_of, resolve_url, settings_of
+from codeloop.schema.errors import OperationError
+
+_NAMES = 8
+"""Deployments that a message names."""
+
+
+class ResourceDeployments:
+    """The deployments of a resource. `key`: one that was typed; empty: the one in use."""
+
+    def __init__(self, provider: Provider, credentials: Credentials, environment: Mapping[str, str], key: str) -> None:
+        self._provider = provider
+        self._credentials = credentials
+        self._environment = environment
+        self._key = key
+        self._found: list[Deployment] = []
+        self._why = ""
+
+    async def read(self) -> None:
+        """Ask the resource. Raises OperationError: it refuses the key that was typed."""
+        try:
+            url = self._find_url()
+            self._found = await list_deployments(url, await self._make_headers(url))
+        except KeyRefused as error:
+            if self._key:
+                said = f"{self._provider.id} refuses this key ({error}). Nothing was stored."
+                raise OperationError("BadRequest", f"{said} Is it a key of this resource?") from error
+            self._why = str(error)
+        except ModelUnavailable as error:
+            self._why = str(error)
+
+    async def write(self, file: Path, name: str) -> str:
+        """Add the deployment of a name to a file of the configuration, for "" all that were found.
+
+        Return what to tell the user. What the configuration says of a model stays.
+        """
+        chosen = [each for each in self._found if each.name == name] if name else self._found
+        entries = make_entries(chosen or ([Deployment(name, name)] if name else []))
+        for model, entry in entries.items():
+            if name or model not in self._provider.config.models:
+                path = ("provider", self._provider.id, "models", model)
+                await asyncio.to_thread(write_value, file, path, entry)
+        names = [each.name for each in self._found]
+        if name and name not in names and self._found:
+            return f"The resource lists no deployment `{name}`, but {_join(names)}."
+        if entries:
+            return f"Deployed there: {_join([each.name for each in chosen] or [name])}."
+        by = f"`codeloop auth login {self._provider.id} --deployment NAME`, or ctrl+k in /connect"
+        if self._why:
+            return f"The resource does not list its deployments ({self._why}). Name the one to use: {by}."
+        return f"No model to talk to is deployed there. Deploy one, then name it: {by}."
+
+    def _find_url(self) -> str:
+        settings = settings_of(self._provider, self._environment)
+        own = None if self._provider.configured_url else next(iter(sorted(addresses_of(self._provider.id))), None)
+        url = resolve_url(own, settings) if own else address_of(self._provider, self._environment)
+        if url is None:
+            raise ModelUnavailable("its address is not known")
+        return url
+
+    async def _make_headers(self, url: str) -> dict[str, str]:
+        if self._key:
+            return {"api-key": self._key}
+        endpoint = endpoint_of(self._provider, self._credentials, self._environment)
+        if endpoint.signer is not None:
+            return {**endpoint.headers, **await endpoint.signer.sign(url, {}, b"")}
+        return {**endpoint.headers, **({"api-key": endpoint.key} if endpoint.key else {})}
+
+
+def _join(names: list[str]) -> str:
+    more = f" and {len(names) - _NAMES} others" if len(names) > _NAMES else ""
+    return ", ".join(names[:_NAMES]) + more

@@ -1,0 +1,115 @@
+"""Setting up a provider in its dialog: where its key is kept, which key counts, what is deployed there."""
+
+import json
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import keyring
+import pytest
+
+from codeloop.app.app import App
+from codeloop.app.app_client import AppClient
+from codeloop.tui.dialogs.parts.context import DialogContext
+from codeloop.tui.dialogs.providers.picker import ProviderPicker
+from tests.support.answers import Answer
+from tests.support.file_keyring import FileKeyring
+from tests.support.project import startup, until
+from tests.support.provider import ModelServer
+from tests.tui.dialogs.test_models import ACME
+from tests.tui.dialogs.test_sessions import WIDE
+from tests.tui.stage import Stage, staged
+
+NOT_DEPLOYED = {"code": "DeploymentNotFound", "message": "The API deployment for this resource does not exist."}
+
+
+@pytest.fixture
+def ring(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Path]:
+    """The file of the keyring that there is."""
+    monkeypatch.setenv("FILE_KEYRING", str(tmp_path / "ring.json"))
+    before = keyring.get_keyring()
+    keyring.set_keyring(FileKeyring())
+    yield tmp_path / "ring.json"
+    keyring.set_keyring(before)
+
+
+@asynccontextmanager
+async def picking(tmp_path: Path, provider: dict[str, Any]) -> AsyncGenerator[tuple[Stage, Any]]:
+    """Open the dialog over a project whose user has configured these providers."""
+    config = tmp_path / "home" / "config"
+    config.mkdir(parents=True)
+    (config / "codeloop.json").write_text(json.dumps({"provider": provider}))
+    (tmp_path / "work").mkdir()
+    served, app = App(startup(tmp_path / "home", tmp_path / "work")), Stage()
+    client = AppClient(served, tmp_path / "work")
+    async with staged(app, WIDE) as pilot:
+        app.open(ProviderPicker(DialogContext(client, app.colours, app.ask)))
+        await app.sees("Often used")
+        yield app, pilot
+    await served.close()
+
+
+async def notes(app: Stage, *texts: str) -> None:
+    """Wait until one of the notices has all of the texts."""
+    try:
+        await until(lambda: any(all(text in note.message for text in texts) for note in app._notifications), 20)
+    except TimeoutError:
+        raise AssertionError(f"{texts} not in {[note.message for note in app._notifications]}\n{app.shown()}") from None
+
+
+@pytest.mark.slow
+async def test_a_key_is_kept_where_the_user_says_and_a_refused_one_nowhere(tmp_path: Path, ring: Path) -> None:
+    async with ModelServer([Answer(text="ready")], key="sk-right") as server:
+        acme = {"acme": {**ACME["acme"], "options": {"baseURL": server.url}}}
+        async with picking(tmp_path, acme) as (app, pilot):
+            for key in ("wrong", "right"):
+                await pilot.press(*"acme" if key == "wrong" else (), "ctrl+k")
+                await app.sees("Key for Acme")
+                await pilot.press(*f"sk-{key}", "enter")
+                await app.sees("Where is the key kept?", "In a file", "In the system's keyring")
+                await pilot.press("down", "enter")
+                await notes(app, "refused the key" if key == "wrong" else "Acme answers")
+                held = json.loads(ring.read_text())
+                assert list(held.values()) == ([] if key == "wrong" else ["sk-right"])
+            assert app.results[0].provider_id == "acme"
+    stored = json.loads(next((tmp_path / "home").rglob("auth.json")).read_text())
+    assert stored["acme"]["type"] == "keyring"
+    assert "sk-right" not in json.dumps(stored)
+
+
+@pytest.mark.slow
+async def test_after_a_refusal_no_key_is_asked_for_where_another_one_counts(tmp_path: Path) -> None:
+    async with ModelServer([Answer(text="ready")], key="sk-right") as server:
+        acme = {"acme": {**ACME["acme"], "options": {"baseURL": server.url, "apiKey": "sk-wrong-0123456789"}}}
+        async with picking(tmp_path, acme) as (app, pilot):
+            await pilot.press(*"acme", "enter")
+            await notes(
+                app, "acme refused the key", "It comes from `apiKey` at", "codeloop.json:1:", "Correct it there."
+            )
+            assert "Key for Acme" not in app.shown()
+            assert not app.results
+            await pilot.press("ctrl+k")
+            await app.sees("Key for Acme", "does not count before the one of `apiKey` at")
+
+
+@pytest.mark.slow
+async def test_a_deployment_is_asked_for_where_the_model_tried_is_not_deployed(tmp_path: Path) -> None:
+    lost = Answer(status=404, body=json.dumps({"error": NOT_DEPLOYED}))
+    async with ModelServer([lost, Answer(text="ready")], key="azure-key") as server:
+        azure = {"azure": {"options": {"baseURL": server.url}}}
+        async with picking(tmp_path, azure) as (app, pilot):
+            await pilot.press(*"azure", "enter")
+            await app.sees("Key for Azure")
+            await pilot.press(*"azure-key", "enter")
+            await app.sees("The name of a deployment", "empty: all that the resource lists")
+            await pilot.press("enter")
+            await notes(app, "does not list its deployments", "--deployment NAME")
+            await notes(app, "azure has no deployment", "--deployment NAME")
+            await app.sees("Key for Azure", "empty: the one in use")
+            await pilot.press("enter")
+            await app.sees("The name of a deployment")
+            await pilot.press(*"my-gpt", "enter")
+            await notes(app, "Azure answers")
+            assert app.results[0].model_id == "my-gpt"
+            assert server.requests[-1].json["model"] == "my-gpt"
