@@ -12,28 +12,37 @@ import pytest
 from codeloop.config.project_root import find_project_root
 from codeloop.extend.host.javascript.runtime import NoRuntime, javascript_command
 from codeloop.extend.mcp.sign_in.callback import open_browser
-from codeloop.kit.processes import start_outside
+from codeloop.kit.processes import leave_out_project, start_outside, which
 from codeloop.tui.terminal import read_clipboard
 from codeloop.tui.terminal.desktop import give, open_link
 from codeloop.tui.terminal.pictures.detect import terminal_of_tmux
 from codeloop.tui.widgets.prompt.external_editor import EditorFailed, run_editor
 from codeloop.workspace.search.ripgrep import Ripgrep
+from tests.cli.program import Desk, bash, call, serving, steps
 from tests.extend.mcp.world import paths_of
+from tests.support.answers import Answer
 
 PROGRAMS = ("git", "rg", "node", "bun", "npm", "tmux", "xdg-open", "wl-copy", "wl-paste", "xclip", "nano", "firefox")
 
 
-@pytest.fixture
-def mark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Stand in a project that has programs of such names in folders that the PATH leads to by relative names."""
-    found = tmp_path / "mark"
+@pytest.fixture(params=["relative", "absolute", "links"])
+def mark(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Stand in a project that has programs of such names in folders of the PATH: by any name, or where links lead."""
+    found, work = tmp_path / "mark", tmp_path / "work"
     for folder in (tmp_path / "work", tmp_path / "work" / "node_modules" / ".bin"):
         folder.mkdir(parents=True)
         for name in PROGRAMS:
             (folder / name).write_text(f"#!/bin/sh\necho $0 >> {found}\n")
             (folder / name).chmod(0o755)
     monkeypatch.chdir(tmp_path / "work")
-    monkeypatch.setenv("PATH", ".::node_modules/.bin:./node_modules/.bin:/nonexistent")
+    leave_out_project(work)
+    (tmp_path / "linked").symlink_to(tmp_path / "work/node_modules/.bin")
+    paths = {
+        "relative": ".::node_modules/.bin:./node_modules/.bin:/nonexistent",
+        "absolute": f"{work}:{work}/node_modules/.bin:/nonexistent",
+        "links": f"{tmp_path}/linked:/nonexistent",
+    }
+    monkeypatch.setenv("PATH", paths[request.param])
     monkeypatch.setenv("DISPLAY", ":99")
     monkeypatch.setenv("BROWSER", "firefox")
     return found
@@ -93,9 +102,43 @@ async def test_a_version_managers_program_does_not_search(tmp_path: Path) -> Non
     assert not (await Ripgrep().program({"PATH": str(shims)})).startswith(str(shims))
 
 
+@pytest.mark.usefixtures("mark")
+def test_a_link_to_a_program_of_the_project_is_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared/git").symlink_to(tmp_path / "work/git")
+    assert which("git", f"{tmp_path}/shared") is None
+    assert which("git", f"{tmp_path}/shared", in_project=True) == f"{tmp_path}/shared/git"
+
+
 def test_no_module_of_the_folder_is_imported(tmp_path: Path) -> None:
     for name in ("asyncio", "click", "codeloop_x", "json", "msgspec", "pathlib", "sqlite3", "sitecustomize"):
         (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'mark')!r}, 'w')\nraise SystemExit('planted')\n")
     command = [sys.executable, "-m", "codeloop", "--version"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, (tmp_path / "mark").exists()) == (0, False), done.stderr
+
+
+@pytest.mark.slow
+def test_a_program_that_a_command_puts_into_an_active_environment_is_not_started_by_us(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    active = desk.work / ".venv/bin"
+    (desk.work / ".venv/bin").mkdir(parents=True)
+    (desk.work / "file").write_text("words\n")
+    for words in (("init", "-q"), ("add", "file"), ("commit", "-qm", "1")):
+        desk.git(*words)
+    mark = tmp_path / "mark"
+    text = f'#!/bin/sh\necho $0 $@ >> {mark}\nPATH=/usr/bin:/bin exec ${{0##*/}} "$@"\n'
+    (desk.work / "plant.py").write_text(
+        f"import os\nfor name in {(*PROGRAMS, 'uv', 'systemctl', 'crontab', 'ssh', 'openssl', 'sh', 'bash')}:\n"
+        f"    open(f'.venv/bin/{{name}}', 'w').write({text!r})\n    os.chmod(f'.venv/bin/{{name}}', 0o755)\n"
+    )
+    environment = {"PATH": f"{active}:{os.environ['PATH']}", "VIRTUAL_ENV": str(active.parent)}
+    edit = call("edit", filePath=str(desk.work / "file"), oldString="words", newString="others")
+    answers = steps(bash(f"{sys.executable} -I plant.py"), call("grep", pattern="words"), edit, Answer(text="Done."))
+    with serving(answers) as server:
+        desk.use(server)
+        assert desk.run("run", "--title", "T", "work", **environment).returncode == 0
+        assert (active / "git").exists()
+        for words in (("doctor",), ("worktree", "create", "x"), ("schedule", "list"), ("session", "list")):
+            desk.run(*words, **environment)
+    assert not mark.exists(), mark.read_text()

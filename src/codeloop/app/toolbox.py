@@ -145,7 +145,7 @@ def has_language_server(settings: ProjectSettings) -> bool:
 
 def _has_program(row: _Row, root: Path, path: str) -> bool:
     for name in dict.fromkeys(command[0] for command in row.commands if command):
-        found = str(root / from_home(name)) if "/" in name else which(name, path)
+        found = str(root / from_home(name)) if "/" in name else which(name, path, in_project=True)
         if found is not None and os.access(found, os.X_OK):
             from codeloop.lsp.servers.programs import has_server
 

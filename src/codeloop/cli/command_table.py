@@ -2,6 +2,8 @@
 
 import os
 import sys
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import click
@@ -30,6 +32,7 @@ from codeloop.cli.options import (
     WORKTREE,
 )
 from codeloop.kit import fault_injection
+from codeloop.kit.processes import leave_out_project
 from codeloop.kit.terminal_text import inert
 from codeloop.schema.errors import CodeloopError
 
@@ -151,6 +154,8 @@ def call() -> None:
         from codeloop.cli.commands.completion import register
 
         register()
+    with suppress(OSError):  # whoever stands in a folder that is gone is told so by what needs it
+        leave_out_project(Path.cwd())
     try:
         ended = app.main(prog_name="codeloop", standalone_mode=False)
     except CodeloopError as error:

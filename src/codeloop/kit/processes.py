@@ -1,10 +1,9 @@
 """Lists processes, and distinguishes one from a later one with the same id."""
 
 import os
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +20,9 @@ _PROC = Path("/proc")
 _BOOT_ID = _PROC / "sys/kernel/random/boot_id"
 _PID_NAMESPACE = _PROC / "self/ns/pid"
 _SET_DUMPABLE = 4
+_left_out: set[str] = set()
+"""Folders where commands of the agent write. With an environment of the project active, its `.venv/bin` stands first
+on the PATH, and a command can put a `git` there."""
 
 
 class Process(Struct, frozen=True):
@@ -50,19 +52,54 @@ def hide() -> None:
         ctypes.CDLL(None).prctl(_SET_DUMPABLE, 0, 0, 0, 0)
 
 
-def which(name: str, path: str | None) -> str | None:
-    """Find a program in the absolute folders of a PATH."""
+def leave_out(folder: Path) -> None:
+    """Start no program of this folder, or below it, from now on.
+
+    A folder that holds the home has the user's own programs, so it makes no difference.
+    """
+    found = os.path.realpath(folder)
+    if not f"{os.path.realpath(Path.home())}/".startswith(f"{found.rstrip('/')}/"):
+        _left_out.add(found)
+
+
+def leave_out_project(directory: Path) -> None:
+    """Start no program of a directory, nor of the work trees around it, from now on."""
+    for folder in (directory, *directory.parents):
+        if folder == directory or os.path.lexists(folder / ".git"):
+            leave_out(folder)
+
+
+def is_left_out(folder: str) -> bool:
+    """Return whether no program of a folder is to be started. `folder`: absolute."""
+    names = (folder, _resolve_folder(folder))
+    return any(name == each or name.startswith(f"{each}/") for name in names for each in _left_out)
+
+
+@lru_cache(maxsize=256)
+def _resolve_folder(folder: str) -> str:
+    # Remembered: commands can change no link but in folders that are left out by their own names.
+    return os.path.realpath(folder)
+
+
+def which(name: str, path: str | None, *, in_project: bool = False) -> str | None:
+    """Find a program in the absolute folders of a PATH.
+
+    `in_project`: also one that `leave_out` leaves out, for what runs in a sandbox or is only named.
+    """
     for folder in (path or os.defpath).split(os.pathsep):
         candidate = f"{folder}/{name}"
-        if candidate.startswith("/") and os.access(candidate, os.X_OK) and not Path(candidate).is_dir():
+        if not candidate.startswith("/") or not os.access(candidate, os.X_OK) or Path(candidate).is_dir():
+            continue
+        if in_project or not (is_left_out(folder) or is_left_out(str(Path(candidate).resolve().parent))):
             return candidate
     return None
 
 
 def with_absolute_path(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return an environment without relative folders in PATH."""
+    """Return an environment whose PATH has no relative folder and none that `leave_out` leaves out."""
     folders = environment.get("PATH", os.defpath).split(os.pathsep)
-    return {**environment, "PATH": os.pathsep.join(folder for folder in folders if folder.startswith("/"))}
+    kept = (folder for folder in folders if folder.startswith("/") and not is_left_out(folder))
+    return {**environment, "PATH": os.pathsep.join(kept)}
 
 
 async def start_outside(
@@ -191,6 +228,8 @@ def _read(path: str) -> bytes:
 
 def _from_ps(mark: str) -> Iterator[Process]:
     """Read the table where there is no /proc; `ps -E` shows the environment of one's own processes."""
+    import subprocess
+
     command = ["ps", "-axwwE", "-o", "pid=,ppid=,pgid=,state=,command="]
     shown = subprocess.run(command, capture_output=True, check=False, env={"PATH": "/bin:/usr/bin"}).stdout
     for line in shown.decode(errors="replace").splitlines():

@@ -117,7 +117,7 @@ def _name_script(root: Path, word: str, path: str | None, *, is_given: bool) -> 
     """Return the relative name of the script or program below `root` that a word refers to, or None."""
     file = root / word
     if "/" not in word and is_given and not file.is_file():
-        program = which(word, path)
+        program = which(word, path, in_project=True)
         file = Path(program) if program is not None else file
     if not file.is_file() or not _is_below(file, root):
         return None

@@ -271,9 +271,9 @@ def _locate(check: Check, folder: Path, names: frozenset[str], path: str | None)
     own = _own(folder, names, program)
     if own:
         return f"{own}/{check.command}"
-    if not which(program, path):
+    if not which(program, path, in_project=True):
         return f"{check.command} (not installed)"
-    missing = next((each for each in check.runs if not which(each, path)), None)
+    missing = next((each for each in check.runs if not which(each, path, in_project=True)), None)
     if missing:
         return f"{check.command} (needs {missing} on the PATH)"
     return f"{check.command} ({', '.join(check.shown)})" if check.shown else check.command

@@ -1,10 +1,13 @@
 """What a sandboxed command hides from a look at git's files: behind heaps, in two steps, in what git goes on with."""
 
+import asyncio
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from codeloop.schema.bounds.sandbox import PLANTED_NEW
+from codeloop.schema.config import SandboxConfig
 from codeloop.schema.wire import replace
 from codeloop.workspace.git.planted import finder
 from tests.workspace.sandbox.conftest import Attacked
@@ -12,6 +15,8 @@ from tests.workspace.sandbox.test_planted import BEFORE, IDENTITY, evil, git, us
 
 __all__ = ["evil"]
 
+TICK = 0.05
+"""Seconds between what a user and a command do: the clock of files may tick that rarely."""
 REBASE = f"""
 for i in 1 2 3; do echo $i > f$i; git add f$i; git {IDENTITY} commit -qm c$i; done
 GIT_SEQUENCE_EDITOR="sed -i '1s/^pick/edit/'" git {IDENTITY} rebase -q -i HEAD~2
@@ -129,3 +134,104 @@ async def test_it_says_so_when_more_folders_come_than_are_looked_through(
     monkeypatch.setattr(finder, "PLANTED_NEW", replace(PLANTED_NEW, value=50))
     outcome = await it.run("seq -f b%.0f 100 | xargs mkdir; mkdir zz")
     assert any("look for `.git` in" in warning for warning in outcome.warnings), outcome
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("watches", [1_000, 20])
+async def test_what_is_made_in_an_old_deep_folder_of_a_large_project_is_found(
+    it: Attacked, evil: Path, monkeypatch: pytest.MonkeyPatch, watches: int
+) -> None:
+    monkeypatch.setattr(finder, "PLANTED_NEW", replace(PLANTED_NEW, value=30))
+    monkeypatch.setattr(finder, "count_watches", lambda: watches)
+    mine = it.root / "a99/mine"
+    for folder in (mine, it.root / "zz/old/deep", *(it.root / f"a{number}" for number in range(99))):
+        folder.mkdir(parents=True)
+    git(it, mine, "init", "-q")
+    (mine / ".git/hooks/pre-commit").write_text("mine")
+    await asyncio.sleep(TICK)
+    plant = f"EVIL={evil}\n{BEFORE}\ncd {it.root}/zz/old/deep; git init -q; evil .git/config"
+    first = await it.run(plant)
+    second = await it.run("true")
+    assert any("look for `.git` in" in warning for warning in first.warnings), first
+    assert any("zz/old/deep/.git/config" in warning for warning in second.warnings), second
+    third = await it.run("rm -rf zz/old/deep/.git")
+    last = await it.run(plant)
+    git(it, it.root / "zz/old/deep", "status")
+    assert not (it.home / "planted").exists()
+    assert (third.warnings, len(last.warnings)) == ((), 1)
+    assert (mine / ".git/hooks/pre-commit").read_text() == "mine"
+
+
+ELSEWHERE = {
+    "a pointer to the project's own": (
+        "mkdir -p sub/.h; cp evil.sh sub/.h/$HOOK; echo gitdir: ../.git > sub/.git",
+        "sub",
+    ),
+    "a link to it": ("mkdir -p sub/.h; cp evil.sh sub/.h/$HOOK; ln -s ../.git sub/.git", "sub"),
+    "a pointer to another of the user's": (
+        "mkdir -p sub/.h; cp evil.sh sub/.h/$HOOK; echo gitdir: ../other/.git > sub/.git",
+        "sub",
+    ),
+    "a pointer to a bare one that came with the project": ("mkdir sub; echo gitdir: ../came > sub/.git", "sub"),
+    "a link to it, in a new folder": ("mkdir sub; ln -s ../came sub/.git", "sub"),
+    "a work tree of it": ("git -C came worktree add -q ../sub", "sub"),
+    "a work tree with hooks of its own": ("git worktree add -q sub; mkdir sub/.h; cp evil.sh sub/.h/$HOOK", "sub"),
+    "hooks that come later": ("mkdir sub/.h; cp evil.sh sub/.h/$HOOK; touch sub/x", "sub"),
+}
+
+
+@pytest.mark.slow
+async def test_settings_of_the_users_run_nothing_in_other_folders(it: Attacked, evil: Path) -> None:
+    await asyncio.sleep(TICK)
+    git(it, it.root, "clone", "-q", "--bare", ".", "came")
+    git(it, it.root, "init", "-q", "other")
+    with (it.root / "came/config").open("a") as config:
+        config.write(f"[core]\n\tfsmonitor = {evil}\n")
+    for folder in (it.root, it.root / "other"):
+        git(it, folder, "config", "core.hooksPath", ".h")
+        (folder / ".h").mkdir()
+        (folder / ".h/post-index-change").write_text("#!/bin/sh\n")
+    await it.shells.survey(it.place, SandboxConfig(network="off"))
+    for name, (attack, folder) in ELSEWHERE.items():
+        outcome = await it.run(f"HOOK=post-index-change; {attack}")
+        for _ in range(2):
+            (it.root / folder / "first").touch()
+            git(it, it.root / folder, "status")
+            git(it, it.root / folder, "add", "-A")
+        assert not (it.home / "planted").exists(), (name, outcome)
+        assert any("Set aside" in warning for warning in outcome.warnings), (name, outcome)
+        if not name.startswith("a work tree with"):
+            await it.run("git worktree remove -f sub || rm -rf sub; git -C came worktree prune")
+
+
+READY_MADE = {
+    "a folder becomes .git": ("mkdir new; mv ready new/.git", "new"),
+    "in a folder that was there": ("mv ready old/.git", "old"),
+    "a link named .git": ("ln -s ../ready old/.git", "old"),
+    "a file named .git": ("echo gitdir: ../ready > old/.git", "old"),
+    "its files by hard links": ("mkdir old/.git; cp -rl ready/. old/.git", "old"),
+    "a bare repository gets its HEAD": ("mv almost/_HEAD almost/HEAD", "almost"),
+    "by a hard link": ("ln almost/_HEAD almost/HEAD", "almost"),
+    "below what looks like a bare one": ("cd old; touch HEAD; mkdir objects refs x; mv ../ready x/.git", "old/x"),
+}
+
+
+@pytest.mark.slow
+async def test_a_repository_put_together_from_files_of_the_project_runs_nothing(it: Attacked, evil: Path) -> None:
+    for name, (attack, folder) in READY_MADE.items():
+        await asyncio.sleep(TICK)
+        git(it, it.root, "init", "-q", "x")
+        with (it.root / "x/.git/config").open("a") as config:
+            config.write(f"[core]\n\tfsmonitor = {evil}\n\tbare = false\n\tworktree = {it.root}/old\n")
+        for target in ("ready", "almost"):
+            subprocess.run(["cp", "-r", "x/.git", target], cwd=it.root, check=True)
+        subprocess.run(["rm", "-rf", "x"], cwd=it.root, check=True)
+        (it.root / "ready/config").write_text(f"[core]\n\tfsmonitor = {evil}\n")
+        (it.root / "almost/HEAD").rename(it.root / "almost/_HEAD")
+        (it.root / "old").mkdir()
+        await it.shells.survey(it.place, SandboxConfig(network="off"))
+        await asyncio.sleep(TICK)
+        outcome = await it.run(attack)
+        git(it, it.root / folder, "status")
+        assert not (it.home / "planted").exists(), (name, outcome)
+        await it.run("rm -rf new old ready almost")

@@ -146,4 +146,4 @@ def _server(definition: ServerDefinition, failures: LastFailures, search_path: s
 
 
 def _is_there(program: str, search_path: str | None) -> bool:
-    return Path(program).exists() if "/" in program else which(program, search_path) is not None
+    return Path(program).exists() if "/" in program else which(program, search_path, in_project=True) is not None

@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from codeloop.automation.ci.hosts.host import Author
 from codeloop.automation.git_program import git_command
+from codeloop.kit.processes import leave_out, with_absolute_path
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.bounds.automation import CI_GIT, CI_RETRY, CI_TRIES
 from codeloop.schema.errors import CodeloopError, UsageProblem
@@ -52,6 +53,7 @@ class JobRepository:
 
     def __init__(self, work: Path, folder: Path, remote: str, credential: str) -> None:
         """`credential`: the Authorization header for the remote, "" for none. All paths are absolute."""
+        leave_out(work)
         self._work = work
         self._folder = folder
         self._remote = remote
@@ -217,7 +219,7 @@ class JobRepository:
 
 
 def _git_environment() -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if _PASSED.fullmatch(name)}
+    kept = {name: value for name, value in with_absolute_path(os.environ).items() if _PASSED.fullmatch(name)}
     quiet = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
     return {**kept, **quiet, "GIT_ATTR_NOSYSTEM": "1", "GIT_SSH_COMMAND": "ssh -o BatchMode=yes"}
 

@@ -99,7 +99,11 @@ def _choose(row: ServerRow, own: LspServerConfig | None, place: ProgramSearch) -
         return ChosenServer(row, "disabled")
     for command in row.commands:
         for folder, is_own in _folders(place):
-            program = which(command[0], folder) if "/" not in command[0] else _find_executable(command[0], place)
+            program = (
+                which(command[0], folder, in_project=True)
+                if "/" not in command[0]
+                else _find_executable(command[0], place)
+            )
             if program is None:
                 continue
             if not has_server(program, row.packages):

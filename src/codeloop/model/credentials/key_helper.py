@@ -8,6 +8,7 @@ from contextlib import suppress
 
 import msgspec
 
+from codeloop.kit.processes import with_absolute_path
 from codeloop.model.credentials.store import is_key
 from codeloop.model.errors import ModelUnavailable
 from codeloop.schema.limits import KEY_HELPER, KEY_HELPER_TTL, KEY_LENGTH
@@ -51,7 +52,7 @@ class KeyHelper:
         try:
             process = await asyncio.create_subprocess_exec(
                 *self._command, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE, env=dict(os.environ), cwd="/",
+                stderr=asyncio.subprocess.PIPE, env=with_absolute_path(os.environ), cwd="/",
             )  # fmt: skip
         except OSError as error:
             raise ModelUnavailable(

@@ -9,8 +9,10 @@ SANDBOX_PRIVATE_AGE = Limit(
 SANDBOX_PRIVATE_SIZE = Limit(
     "sandbox.private_size", 10_000_000_000, "bytes", "of that; what is larger is removed when nobody has it"
 )
-PLANTED_FOLDERS = Limit("sandbox.git_folders", 4_000, "count", "folders of a project in which git is looked for")
-PLANTED_NEW = Limit("sandbox.git_new", 40_000, "count", "folders looked through so that a command made or changed")
+PLANTED_FOLDERS = Limit("sandbox.git_folders", 400_000, "count", "folders of a project in which git is looked for")
+PLANTED_NEW = Limit(
+    "sandbox.git_new", 40_000, "count", "folders looked through so at a time; others after the next command"
+)
 PLANTED_LINKS = Limit("sandbox.git_links", 5_000, "count", "folders of one git directory that are looked at for links")
 NESTED_REPOSITORIES = Limit(
     "sandbox.repositories", 400, "count", "repositories in a project that the kernel protects; others are looked at"

@@ -154,7 +154,8 @@ class Formatters:
             path = os.path.normpath(self._workspace.directory / from_home(name))
             return path if os.access(path, os.X_OK) else None
         own = os.pathsep.join(str(folder / each) for folder in self._above(start) for each in OWN_PROGRAMS)
-        return which(name, own) or which(name, self._workspace.environment.get("PATH"))
+        path = self._workspace.environment.get("PATH")
+        return which(name, own, in_project=True) or which(name, path, in_project=True)
 
 
 def _extensions(row: FormatterRow, config: FormatterConfig) -> tuple[str, ...]:

@@ -178,7 +178,9 @@ def _resident(pid: int) -> int:
 def _ask_ps(top: int) -> int:
     """Return the memory in bytes of a process and all below it, by `ps`, where there is no /proc and no sandbox."""
     try:
-        rows = subprocess.run(["ps", "-axo", "pid=,ppid=,rss="], capture_output=True, timeout=_PS, check=True).stdout
+        rows = subprocess.run(
+            ["/bin/ps", "-axo", "pid=,ppid=,rss="], capture_output=True, timeout=_PS, check=True
+        ).stdout
         table = [(int(pid), int(parent), int(size)) for pid, parent, size in map(bytes.split, rows.splitlines())]
     except (OSError, ValueError, subprocess.SubprocessError):
         return 0

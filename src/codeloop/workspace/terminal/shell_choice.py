@@ -40,7 +40,7 @@ def program_of(asked: CreatePty, directory: Path, environment: Mapping[str, str]
     if not folder.is_dir():
         raise ValueError(f"there is no directory {folder}")
     command = asked.command or user_shell(environment)
-    path = os.path.normpath(folder / command) if "/" in command else which(command, whole.get("PATH"))
+    path = os.path.normpath(folder / command) if "/" in command else which(command, whole.get("PATH"), in_project=True)
     if path is None or not os.access(path, os.X_OK) or Path(path).is_dir():
         raise ValueError(f"{command!r} is not a program that can be run")
     login = Path(command).name in _LOGIN and not {"-l", "--login"} & set(asked.args)

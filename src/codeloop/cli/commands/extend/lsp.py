@@ -127,7 +127,7 @@ def _commands(with_what: str, packages: list[str], folder: Path, server: ChosenS
 
 def _run(command: list[str], settings: ProjectSettings) -> None:
     program = next(word for word in command if word != "env" and "=" not in word)
-    if "/" not in program and which(program, settings.environment.get("PATH")) is None:
+    if "/" not in program and which(program, settings.environment.get("PATH"), in_project=True) is None:
         raise CodeloopError(f"{program} is not on the PATH, and this server is installed with it. Install it first.")
     if code := run_shown(command, LSP_INSTALL):
         raise CodeloopError(f"{program} failed with exit code {code}; nothing else was done.")

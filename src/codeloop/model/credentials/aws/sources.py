@@ -9,6 +9,7 @@ from html import unescape
 from pathlib import Path
 from urllib.parse import quote, urlencode, urlsplit
 
+from codeloop.kit.processes import with_absolute_path
 from codeloop.model.credentials.aws.files import AwsFiles, Section, profile_of, read_files
 from codeloop.model.credentials.aws.places import ADVICE, CONTAINER, host_of, is_instance
 from codeloop.model.credentials.aws.signature import AwsKeys, sign
@@ -145,7 +146,7 @@ async def by_process(command: str, name: str, environment: Mapping[str, str]) ->
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
-            env=dict(environment),
+            env=with_absolute_path(environment),
             cwd="/",  # a relative folder of PATH must not lead into the project
         )
     except (OSError, ValueError) as error:

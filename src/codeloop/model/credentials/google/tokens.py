@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
+from codeloop.kit.processes import with_absolute_path
 from codeloop.model.credentials.cloud_request import NoAnswer, ask, ask_metadata, read_bytes, read_json
 from codeloop.model.credentials.google.places import ADVICE, find_file, has_metadata_service, read_file
 from codeloop.model.errors import ModelUnavailable
@@ -194,7 +195,7 @@ async def _sign_by_openssl(data: bytes, key: str, file: Path) -> bytes:
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.DEVNULL,
-                env={"PATH": os.environ.get("PATH", os.defpath)},
+                env={"PATH": with_absolute_path(os.environ)["PATH"]},
                 cwd="/",  # a relative folder of PATH must not lead into the project
             )
         except OSError:

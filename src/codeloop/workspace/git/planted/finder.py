@@ -1,6 +1,8 @@
 """Finds the repositories below a project: one walk, then only the folders that have changed."""
 
 import os
+import time
+from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,42 +12,60 @@ from codeloop.workspace.sandbox.locations import SKIPPED
 from codeloop.workspace.snapshot.inotify import Watch
 
 _GIT = ".git"
+_MOST_WATCHES = Path("/proc/sys/fs/inotify/max_user_watches")
+_TICK = 50_000_000
+"""Nanoseconds: two changes nearer to each other may have the same time."""
 
 
 class RepositoryFinder:
-    """Knows each `.git`, and each folder that git would take for a bare repository, below some folders."""
+    """Knows each `.git`, and each folder that git would take for a bare repository, below some folders.
+
+    Folders are watched as far as the system lets us; the change times of the others are compared at each look.
+    """
 
     def __init__(self, roots: Sequence[Path]) -> None:
         self._roots = [str(root) for root in roots]
         self._below: dict[str, set[str]] = {}
         self._found: dict[str, list[str]] = {}
+        self._waiting: deque[str] = deque()
+        self._states: dict[str, tuple[int, int]] = {}
         self._watch: Watch | None = None
+        self._has_begun = False
+        self._room = 0
         self.left = ""
-        """A folder that was made since the last look and not searched, because there were too many."""
+        """A folder that was not searched, because there were too many; "" when all were."""
 
     def look(self) -> set[Path]:
-        """Return every `.git` and every bare repository that is there now.
+        """Return every `.git` and every bare repository that is known now.
 
-        Of a large project, those in the folders nearest its top, and all that came after the first look. When too many
-        changes were lost to tell where, the whole project is walked: that may find older ones, too.
+        Of a large project, one look searches the changed folders first, then those that no look has searched yet, the
+        nearest to its top first. When too many changes were lost to tell where, all is searched again.
         """
-        changed: set[str] | None = self._watch.take_changed() if self._watch is not None else None
         self.left = ""
-        if changed is None:
+        if not self._has_begun or (self._watch is not None and self._watch.broken):
             self._begin()
-            self._walk(list(self._roots), PLANTED_FOLDERS.value)
-            self.left = ""
-        elif self._watch is not None and self._watch.broken:
-            self._begin()
-            self._walk(list(self._roots), PLANTED_NEW.value)
+            changed = deque[str]()
         else:
-            self._walk([folder for folder in changed if folder in self._below], PLANTED_NEW.value)
+            watched = self._watch.take_changed() if self._watch is not None else set[str]()
+            states = self._states.items()
+            changed = deque(folder for folder in watched if folder in self._below)
+            changed += [folder for folder, state in states if _read_state(folder) != state]
+        self._room = PLANTED_NEW.value
+        self._search(changed)
+        self._waiting.extendleft(reversed(changed))
+        self._search(self._waiting)
+        self.left = self.left or next(iter(self._waiting), "")
         return {Path(path) for paths in self._found.values() for path in paths if os.path.lexists(path)}
 
     @property
     def is_same(self) -> bool:
-        """Whether nothing has happened since the last look began."""
+        """Whether nothing has happened in the watched folders since the last look began."""
         return self._watch is not None and not self._watch.broken and not self._watch.has_news
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every folder has been searched, and is watched."""
+        return self._watch is not None and not self._waiting and not self._states
 
     def close(self) -> None:
         """Stop watching."""
@@ -55,45 +75,76 @@ class RepositoryFinder:
 
     def _begin(self) -> None:
         self.close()
+        self._has_begun = True
         self._below.clear()
         self._found.clear()
+        self._states.clear()
+        self._waiting = deque(self._roots)
+        self._spare = count_watches()
         try:
             self._watch = Watch()
         except OSError:
-            self._watch = None  # then each look is a walk
+            self._watch = None  # then the change times are compared
 
-    def _walk(self, waiting: list[str], most: int) -> None:
-        for folder in waiting:
+    def _search(self, waiting: deque[str]) -> None:
+        """Search these folders and those that are found in them, as far as there is room."""
+        while waiting and self._room:
+            folder = waiting.popleft()
+            self._room -= 1
             self._add(folder)
             try:
                 with os.scandir(folder) as entries:
                     rows = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
             except OSError:
-                self._below.pop(folder, None)
-                self._found.pop(folder, None)
+                for known in (self._below, self._found, self._states):
+                    known.pop(folder, None)
                 continue
             names = {name for name, _ in rows}
-            if is_bare(names):
-                self._found[folder] = [folder]
-                continue
-            self._found[folder] = [f"{folder}/{name}" for name in names if fold(name) == _GIT]
+            found = [f"{folder}/{name}" for name in names if fold(name) == _GIT]
             below = {f"{folder}/{name}" for name, is_folder in rows if is_folder and name not in SKIPPED}
-            below -= set(self._found[folder])
-            known = self._below.get(folder, set())
+            below -= set(found)
+            self._found[folder] = [folder, *found] if is_bare(names) else found
+            new = sorted(below - self._below.get(folder, set()))
             self._below[folder] = below
-            new = sorted(below - known)
-            room = max(most - len(waiting), 0)
+            room = max(PLANTED_FOLDERS.value - len(self._below) - len(waiting), 0)
             waiting += new[:room]
             self.left = self.left or "".join(new[room : room + 1])
 
     def _add(self, folder: str) -> None:
-        if self._watch is not None and not self._watch.has(folder):
+        """Watch a folder, or remember its state, before it is read."""
+        if self._watch is not None and self._watch.has(folder):
+            return
+        if self._watch is not None and self._spare:
+            self._spare -= 1
             try:
                 self._watch.add(folder, folder)
             except OSError:
-                self.close()  # no more can be watched: then each look is a walk
+                self._spare = 0
+            else:
+                self._states.pop(folder, None)
+                return
+        state = _read_state(folder)
+        # What is changed again within the same tick of the clock would not show.
+        self._states[folder] = state if time.time_ns() - state[0] > _TICK else (0, 0)
+
+
+def count_watches() -> int:
+    """Return how many folders may be watched: a quarter of what the user may watch, the rest is for other programs."""
+    try:
+        return int(_MOST_WATCHES.read_text(encoding="ascii")) // 4
+    except (OSError, ValueError):
+        return 0
 
 
 def is_bare(names: set[str]) -> bool:
     """Return whether a folder with these names is a git directory, of its own or of another work tree."""
     return "HEAD" in names and ("commondir" in names or {"objects", "refs"} <= names)
+
+
+def _read_state(folder: str) -> tuple[int, int]:
+    """Return when a folder was changed, in ns, and its inode; a missing one has none."""
+    try:
+        info = os.lstat(folder)
+    except OSError:
+        return -1, 0
+    return info.st_ctime_ns, info.st_ino

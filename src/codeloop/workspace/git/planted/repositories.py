@@ -4,19 +4,27 @@ import itertools
 import os
 import re
 import threading
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from codeloop.kit.guarded_paths import fold
 from codeloop.kit.small_files import read_start
-from codeloop.schema.bounds.sandbox import NESTED_REPOSITORIES, PLANTED_LINKS
+from codeloop.schema.bounds.sandbox import NESTED_REPOSITORIES
 from codeloop.workspace.files.path_states import PathStates
 from codeloop.workspace.git.index import submodules
-from codeloop.workspace.git.planted.configured import CONFIG_BYTES, find_named_files
+from codeloop.workspace.git.planted.changes import (
+    CommandRuns,
+    all_folders,
+    decisions_of,
+    entries_of,
+    folder_of,
+    modules,
+    stamp_of,
+)
+from codeloop.workspace.git.planted.configured import CONFIG_BYTES, find_named_files, settings_of
 from codeloop.workspace.git.planted.finder import RepositoryFinder
-from codeloop.workspace.git.planted.layout import GIT_NAMES, WORK_TREE_NAMES, folders, git_folders, pointer, work_trees
+from codeloop.workspace.git.planted.layout import GIT_NAMES, WORK_TREE_NAMES, git_folders, pointer, work_trees
 from codeloop.workspace.git.planted.lines import EXECUTED, LINES_BYTES, UPDATES
 from codeloop.workspace.git.planted.links import find_links_out
 from codeloop.workspace.git.planted.moving import move_away
@@ -24,7 +32,10 @@ from codeloop.workspace.git.planted.own_watch import OwnWatch
 from codeloop.workspace.git.settings import GitSetting, read_settings
 
 _SHOWN = 5
-_TOO_MANY = "More folders came than are looked through for git: look for `.git` in {} and others before git runs there."
+_TOO_MANY = (
+    "There are more folders than are looked through for git at a time: look for `.git` in {} and others before git runs"
+    " there. More are looked through after the next command."
+)
 _READ = ("index", "commondir")
 """The files of a git directory that say where more of it is."""
 _HEAD = re.compile(r'\s*\[(?:[^\]"]|"(?:[^"\\]|\\.)*")*\]')
@@ -59,10 +70,9 @@ class PlantedRepositories:
         self._of_user: set[Path] = set()
         self._made: dict[Path, tuple[int, ...]] = {}
         self._before = _Before(frozenset(), None, {}, {})
-        self._running = 0
         self._turn = threading.Lock()
         self._moved: dict[Path, Path | None] = {}
-        self._since = time.time_ns()
+        self._runs = CommandRuns()
 
     def list_guarded(self) -> list[Path]:
         """Return the paths in the user's repositories that no command may change, as far as they are known now."""
@@ -74,7 +84,7 @@ class PlantedRepositories:
             if entry.parent.name == "worktrees":
                 found += [entry / name for name in WORK_TREE_NAMES]
                 continue
-            folder = _folder_of(entry)
+            folder = folder_of(entry)
             found += [entry] if entry.is_file() else [entry / name for name in GIT_NAMES]
             if folder is not None:
                 tree = entry.parent if fold(entry.name) == ".git" else entry
@@ -103,8 +113,9 @@ class PlantedRepositories:
         if not self._turn.acquire(blocking=False):
             return False
         try:
-            is_same = self.is_same
-            self._running += more if is_same else 0
+            is_same = self.is_same and (more >= 0 or self._finder.is_whole)
+            if is_same:
+                self._runs.count(more)
             return is_same
         finally:
             self._turn.release()
@@ -113,7 +124,7 @@ class PlantedRepositories:
         """Record the state before a command: unless another runs, what is new since the last one is the user's."""
         with self._turn:
             self._take_stock()
-            self._running += 1
+            self._runs.count(1)
 
     def note(self) -> None:
         """Note which repositories there are, so that `list_guarded` knows those that the user just made."""
@@ -121,14 +132,18 @@ class PlantedRepositories:
             self._take_stock()
 
     def _take_stock(self) -> None:
-        if self._running or self.is_same:
+        if self._runs.running or self.is_same:
             return
         self._own_watch.begin()
         expected = self._list_git_folders()
         more = {root / ".git" for root in self._roots} | self._of_user
-        states = _read_states(expected, {*more, *(path for path, _ in self._lists())})
+        states = _read_states(
+            expected, {*more, *(path for path, _ in _list_line_files(self._list_git_folders(), self._roots))}
+        )
         here = self._look()
-        self._made = {entry: _stamp_of(entry) for entry in self._made if entry in here}
+        self._made = {entry: stamp_of(entry) for entry in self._made if entry in here}
+        late = here - self._of_user - self._made.keys()
+        self._made |= {entry: () for entry in late if self._runs.may_have_made(entry)}
         self._of_user = here - self._made.keys()
         known = self._list_git_folders()
         scans = [find_links_out(folder) for folder in known]
@@ -136,8 +151,11 @@ class PlantedRepositories:
         self._before = _Before(
             frozenset(link for scan in scans for link in scan.links),
             None if any(scan.unread for scan in scans) else frozenset(scanned),
-            {path: set(pattern.findall(_read(path, LINES_BYTES))) for path, pattern in self._lists()},
-            {entry: _decisions_of(entry) for entry in self._list_nested()[1]},
+            {
+                path: set(pattern.findall(_read(path, LINES_BYTES)))
+                for path, pattern in _list_line_files(self._list_git_folders(), self._roots)
+            },
+            {entry: decisions_of(entry) for entry in self._list_nested()[1]},
         )
         is_whole = known == expected and not self._before.unguarded
         self._own_watch.finish(scanned, states if is_whole else None)
@@ -145,25 +163,25 @@ class PlantedRepositories:
     def end(self) -> str:
         """Check what appeared while commands ran. Return a description of what was moved away, or ""."""
         with self._turn:
-            self._running -= 1
-            return "" if self.is_same else self._look_through()
+            self._runs.count(-1)
+            return "" if self.is_same and self._finder.is_whole else self._look_through()
 
     def _look_through(self) -> str:
         self._own_watch.reset()
         self._moved = {}
         seen: set[Path] = set()
         new = self._look() - self._of_user
-        # In a large project the first look is partial; a planted repository can't be older than the first command.
-        older = {each for each in new - self._made.keys() if max(_decisions_of(each), default=0) < self._since}
+        older = {each for each in new - self._made.keys() if not self._runs.may_have_made(each)}
         self._of_user |= older
         for entry in sorted(new - older):
-            if self._made.get(entry) != _stamp_of(entry):
+            if self._made.get(entry) != stamp_of(entry):
                 self._clear(entry, seen)
             else:
-                self._move(link for folder in _all_folders(entry) for link in find_links_out(folder).links)
+                self._move(link for folder in all_folders(entry) for link in find_links_out(folder).links)
+            self._clear_named(entry)
             self._made.setdefault(entry, ())
         for entry, before in self._before.unguarded.items():
-            if _decisions_of(entry) != before and (folder := _folder_of(entry)) is not None:
+            if decisions_of(entry) != before and (folder := folder_of(entry)) is not None:
                 self._clear_folder(folder, seen)
         for folder in _own_folders(self._roots):
             self._made.pop(folder, None)  # the kernel protects it from now on
@@ -171,7 +189,7 @@ class PlantedRepositories:
             scan = find_links_out(folder, self._before.read or ())
             self._move(link for link in scan.links if link not in self._before.links)
             self._move(scan.unread if self._before.read is not None else ())
-        for path, pattern in self._lists():
+        for path, pattern in _list_line_files(self._list_git_folders(), self._roots):
             self._clear_lines(path, pattern)
         gone = {path: target for path, target in self._moved.items() if target is not None}
         left = self._finder.left and _TOO_MANY.format(_name_of(Path(self._finder.left), self._roots))
@@ -204,18 +222,12 @@ class PlantedRepositories:
 
     def _list_git_folders(self) -> list[Path]:
         """Return the git directories of the user's: the project's own, those below it, and those of work trees."""
-        below = (_folder_of(entry) for entry in self._list_nested()[0])
+        below = (folder_of(entry) for entry in self._list_nested()[0])
         found = [
             *_own_folders(self._roots),
             *(folder for folder in below if folder is not None and self._is_inside(folder)),
         ]
         return list(dict.fromkeys([*found, *(each for folder in found for each in work_trees(folder))]))
-
-    def _lists(self) -> list[tuple[Path, re.Pattern[bytes]]]:
-        """Return the files that may hold lines that git would run, each with the pattern of such a line."""
-        lists = [(folder / name, lines) for folder in self._list_git_folders() for name, lines in EXECUTED.items()]
-        lists += [(root / ".gitmodules", UPDATES) for root in self._roots]
-        return lists
 
     def _is_inside(self, path: Path | None) -> bool:
         """Return whether a path leads to the project, or to the git directories that it has elsewhere."""
@@ -228,10 +240,23 @@ class PlantedRepositories:
             real = target
         elif not real.is_dir():
             return
-        if not self._is_inside(real):
+        if not self._is_inside(real) or (real in self._of_user and not _is_work_tree(entry.parent, real)):
             self._move([entry])
         elif real not in self._of_user:
             self._clear_folder(real, seen)
+
+    def _clear_named(self, entry: Path) -> None:
+        """Move away what the user's settings make git run in a new work tree, unless the project has the same file."""
+        folder = folder_of(entry) if os.path.lexists(entry) else None
+        if folder is None or fold(entry.name) != ".git":
+            return
+        shared = pointer(folder / "commondir") or folder
+        named = find_named_files(dict.fromkeys((shared, folder)), entry.parent, self._roots, self._environment)
+        found = set(named) - set(self.list_guarded())
+        below = [Path(top, name) for path in found for top, _, names in os.walk(path) for name in names]
+        self._move(
+            path for path in (*found, *below) if path.is_file() and not _is_copy(path, entry.parent, self._roots[0])
+        )
 
     def _clear_folder(self, folder: Path, seen: set[Path]) -> None:
         """Move away what git would run or follow in a new git directory."""
@@ -243,23 +268,29 @@ class PlantedRepositories:
         shared = pointer(folder / "commondir")
         is_added = folder.parent.name == "worktrees" and (folder.parent.parent / "HEAD").is_file()
         if shared is not None:
-            if not self._is_inside(shared) or (is_added and shared != folder.parent.parent):
+            is_of_user = shared in self._of_user
+            is_its_own = shared == folder.parent.parent if is_added else not is_of_user
+            if (
+                not self._is_inside(shared)
+                or not is_its_own
+                or (is_of_user and _came_with_programs(shared, self._roots))
+            ):
                 self._move([folder / "commondir"])
-            elif shared not in self._of_user:
+            elif not is_of_user:
                 self._clear_folder(shared, seen)
         back = pointer(folder / "gitdir")
         if back is not None and back.exists() and not self._is_inside(back):
             self._move([folder / "gitdir"])
         for name in ("config", "config.worktree"):
             self._clear_settings(folder / name)
-        self._move(hook for hook in _entries(folder / "hooks") if hook.suffix != ".sample")
+        self._move(hook for hook in entries_of(folder / "hooks") if hook.suffix != ".sample")
         lent = folder / "objects/info/alternates"
         names = _read(lent).decode("utf-8", "surrogateescape").splitlines()
         is_lent = all(self._is_inside(Path(os.path.realpath(folder / "objects" / name))) for name in names)
         self._move([folder / "info/attributes", *([] if is_lent else [lent])])
         for name, pattern in EXECUTED.items():
             self._clear_lines(folder / name, pattern)
-        for below in (*work_trees(folder), *_modules(folder)):
+        for below in (*work_trees(folder), *modules(folder)):
             self._clear_folder(below, seen)
 
     def _clear_settings(self, file: Path) -> None:
@@ -309,6 +340,37 @@ def _read_states(known: Iterable[Path], more: Iterable[Path]) -> PathStates | No
     return PathStates(str(path) for path in read if not path.is_dir())
 
 
+def _list_line_files(folders: Iterable[Path], roots: Iterable[Path]) -> list[tuple[Path, re.Pattern[bytes]]]:
+    """Return the files that may hold lines that git would run, each with the pattern of such a line."""
+    lists = [(folder / name, lines) for folder in folders for name, lines in EXECUTED.items()]
+    return [*lists, *((root / ".gitmodules", UPDATES) for root in roots)]
+
+
+def _came_with_programs(folder: Path, roots: Iterable[Path]) -> bool:
+    """Return whether a git directory, among the project's files as if it had come with them, names programs."""
+    if any(fold(part) == ".git" for part in folder.parts) or folder in _own_folders(roots):
+        return False
+    settings = (setting for name in ("config", "config.worktree") for setting in settings_of(folder / name))
+    hooks = (hook for hook in entries_of(folder / "hooks") if hook.suffix != ".sample")
+    return not all(setting.is_plain for setting in settings) or any(True for _ in hooks)
+
+
+def _is_copy(path: Path, tree: Path, root: Path) -> bool:
+    """Return whether a file of a work tree has the same bytes as that of the project."""
+    if not path.is_relative_to(tree) or not path.resolve().is_relative_to(tree):
+        return False
+    data = _read(path)
+    return len(data) < CONFIG_BYTES and data == _read(root / path.relative_to(tree))
+
+
+def _is_work_tree(tree: Path, folder: Path) -> bool:
+    """Return whether a git directory says that this is its work tree: a further one, or a submodule."""
+    if (back := pointer(folder / "gitdir")) is not None:
+        return back.parent == tree
+    places = [setting.value for setting in settings_of(folder / "config") if setting.name == "core.worktree"]
+    return places != [] and Path(os.path.realpath(folder / places[-1])) == tree
+
+
 def _own_folders(roots: Iterable[Path]) -> list[Path]:
     return [folder for root in roots for folder in git_folders(root)]
 
@@ -316,62 +378,6 @@ def _own_folders(roots: Iterable[Path]) -> list[Path]:
 def _name_of(path: Path, roots: Iterable[Path]) -> str:
     root = next((root for root in roots if path.is_relative_to(root)), None)
     return str(path.relative_to(root) if root is not None else path)
-
-
-def _folder_of(entry: Path) -> Path | None:
-    """Return the git directory that a `.git` or a bare repository is, or leads to."""
-    return pointer(entry, "gitdir:") if entry.is_file() else Path(os.path.realpath(entry))
-
-
-def _decisions_of(entry: Path) -> tuple[int, ...]:
-    """Return the change times of what decides which programs git runs in a repository of the user's."""
-    folder = _folder_of(entry)
-    if folder is None:
-        return (_change_time(entry),)
-    watched = [entry] if entry.is_file() else []
-    watched += [folder / name for name in (*GIT_NAMES, *WORK_TREE_NAMES, *EXECUTED)]
-    return tuple(_change_time(path) for path in (*watched, *_entries(folder / "hooks")))
-
-
-def _stamp_of(entry: Path) -> tuple[int, ...]:
-    """Return the change times of the files of a `.git` or bare repository that decide what git runs and follows."""
-    watched = [entry]
-    for folder in _all_folders(entry):
-        watched += [folder / name for name in (*GIT_NAMES, *WORK_TREE_NAMES, *EXECUTED)]
-        watched += [folder, folder / "info", folder / "objects", *_entries(folder / "hooks")]
-    return tuple(_change_time(path) for path in watched)
-
-
-def _all_folders(entry: Path) -> tuple[Path, ...]:
-    """Return the git directory that a `.git` or a bare repository is, and those in it."""
-    top = pointer(entry, "gitdir:") if entry.is_file() else entry
-    return () if top is None else (top, *work_trees(top), *_modules(top))
-
-
-def _change_time(path: Path) -> int:
-    try:
-        return path.lstat().st_ctime_ns
-    except OSError:
-        return 0
-
-
-def _modules(folder: Path) -> list[Path]:
-    """Return the git directories of submodules in a git directory."""
-    found: list[Path] = []
-    waiting = folders(folder / "modules")
-    for each in waiting:
-        if (each / "HEAD").is_file():
-            found.append(each)
-        elif len(waiting) < PLANTED_LINKS.value:
-            waiting += folders(each)
-    return found
-
-
-def _entries(folder: Path) -> list[Path]:
-    try:
-        return list(folder.iterdir())
-    except OSError:
-        return []
 
 
 def _read(file: Path, most: int = CONFIG_BYTES) -> bytes:

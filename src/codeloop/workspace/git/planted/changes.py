@@ -1,0 +1,115 @@
+"""When commands ran, and when the files changed that decide what git runs and follows in a repository."""
+
+import os
+import sys
+import time
+from pathlib import Path
+
+from codeloop.kit.guarded_paths import fold
+from codeloop.schema.bounds.sandbox import PLANTED_LINKS
+from codeloop.workspace.git.planted.layout import GIT_NAMES, WORK_TREE_NAMES, folders, pointer, work_trees
+from codeloop.workspace.git.planted.lines import EXECUTED
+
+_MOST_RUNS = 1_000
+_COARSE_CLOCK = 5
+"""CLOCK_REALTIME_COARSE: by it, or by the exact clock, which is some ms ahead, Linux stamps files."""
+
+
+class CommandRuns:
+    """When commands ran, so that what is found later is known to be theirs.
+
+    Change times are what counts: no command can set them.
+    """
+
+    def __init__(self) -> None:
+        self.running = 0
+        self._times: list[tuple[int, int]] = []
+
+    def count(self, more: int) -> None:
+        """Count one more (1), one less (-1) or the same number (0) of commands that run."""
+        now = time.time_ns()
+        if self.running:
+            self._times[-1] = (self._times[-1][0], now)
+        elif more:
+            self._times.append((_read_coarse_clock(), now))
+        if len(self._times) > _MOST_RUNS:
+            self._times[:2] = [(self._times[0][0], self._times[1][1])]
+        self.running += more
+
+    def may_have_made(self, entry: Path) -> bool:
+        """Return whether a command may have made a repository, or changed or moved what decides what git runs there."""
+
+        def is_in_run(path: Path) -> bool:
+            return self._include(change_time(path))
+
+        if any(map(self._include, decisions_of(entry))):
+            return True
+        parts = [entry.parent] if fold(entry.name) == ".git" else [entry / name for name in ("HEAD", "objects", "refs")]
+        return is_in_run(entry) and any(map(is_in_run, parts))
+
+    def _include(self, changed: int) -> bool:
+        if self.running and changed >= self._times[-1][0]:
+            return True
+        return any(began <= changed <= ended for began, ended in self._times)
+
+
+def _read_coarse_clock() -> int:
+    return time.clock_gettime_ns(_COARSE_CLOCK) if sys.platform == "linux" else time.time_ns()
+
+
+def folder_of(entry: Path) -> Path | None:
+    """Return the git directory that a `.git` or a bare repository is, or leads to."""
+    return pointer(entry, "gitdir:") if entry.is_file() else Path(os.path.realpath(entry))
+
+
+def decisions_of(entry: Path) -> tuple[int, ...]:
+    """Return the change times of what decides which programs git runs in a repository of the user's."""
+    folder = folder_of(entry)
+    if folder is None:
+        return (change_time(entry),)
+    watched = [entry] if entry.is_file() else []
+    watched += [folder / name for name in (*GIT_NAMES, *WORK_TREE_NAMES, *EXECUTED)]
+    return tuple(change_time(path) for path in (*watched, *entries_of(folder / "hooks")))
+
+
+def stamp_of(entry: Path) -> tuple[int, ...]:
+    """Return the change times of the files of a `.git` or bare repository that decide what git runs and follows."""
+    watched = [entry]
+    for folder in all_folders(entry):
+        watched += [folder / name for name in (*GIT_NAMES, *WORK_TREE_NAMES, *EXECUTED)]
+        watched += [folder, folder / "info", folder / "objects", *entries_of(folder / "hooks")]
+    return tuple(change_time(path) for path in watched)
+
+
+def all_folders(entry: Path) -> tuple[Path, ...]:
+    """Return the git directory that a `.git` or a bare repository is, and those in it."""
+    top = pointer(entry, "gitdir:") if entry.is_file() else entry
+    return () if top is None else (top, *work_trees(top), *modules(top))
+
+
+def change_time(path: Path) -> int:
+    """Return when a file was changed, renamed or linked, in ns; 0 for a missing one."""
+    try:
+        return path.lstat().st_ctime_ns
+    except OSError:
+        return 0
+
+
+def modules(folder: Path) -> list[Path]:
+    """Return the git directories of submodules in a git directory."""
+    found: list[Path] = []
+    waiting = folders(folder / "modules")
+    for each in waiting:
+        if (each / "HEAD").is_file():
+            found.append(each)
+        elif len(waiting) < PLANTED_LINKS.value:
+            waiting += folders(each)
+    return found
+
+
+def entries_of(folder: Path) -> list[Path]:
+    """Return what is in a folder; nothing when it can't be read."""
+    try:
+        return list(folder.iterdir())
+    except OSError:
+        return []
