@@ -137,17 +137,17 @@ def fifty(bench: Bench) -> None:
     for deltas in (FEW, MANY):
         with Server(Scenario("deltas", deltas)) as model, serving(place, model.url) as server:
             begin = time.perf_counter()
-            _prompt_all(server)
+            prompt_all(server, SESSIONS)
             if deltas == FEW:
                 bench.put(place, "fifty", (time.perf_counter() - begin) * 1000)
             memory.append(server.memory)
     bench.put(place, "fifty-growth", memory[1] - memory[0])
 
 
-def _prompt_all(server: Served) -> None:
-    """Prompt 50 sessions at once and wait for their answers. Raises Failed when one is refused."""
+def prompt_all(server: Served, number: int) -> None:
+    """Prompt so many sessions at once and wait for their answers. Raises Failed when one is refused."""
     failures: list[str] = []
-    sessions = [server.session() for _ in range(SESSIONS)]
+    sessions = [server.session() for _ in range(number)]
 
     def prompt(session_id: str) -> None:
         with closing(server.connected()) as connection:
@@ -163,4 +163,4 @@ def _prompt_all(server: Served) -> None:
     for thread in threads:
         thread.join()
     if failures:
-        raise Failed(f"{len(failures)} of {SESSIONS} prompts failed: {failures[0]}")
+        raise Failed(f"{len(failures)} of {number} prompts failed: {failures[0]}")

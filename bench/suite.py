@@ -7,10 +7,12 @@ from contextlib import ExitStack
 from bench import (
     economy,
     editors,
+    fleet,
     language_task,
     languages,
     large,
     library,
+    many,
     page,
     requests,
     sandboxes,
@@ -215,6 +217,8 @@ MEASUREMENTS: dict[Callable[[Bench], None], tuple[str, ...]] = {
     serving.fifty: ("fifty", "fifty-growth"),
     snapshots.snapshots: ("snapshot-first", "snapshot-next", "snapshot-step", "snapshot-idle"),
     worktrees.worktrees: ("worktree", "worktree-sparse", "status-thousand"),
+    many.many: ("twenty-server-cpu", "twenty-server-memory", "twenty-programs-cpu", "twenty-programs-memory"),
+    fleet.fleet: ("fleet-xargs", "fleet-job"),
     streams: ("stream-latency", "stream-clients", "stream-clients-cpu", "stream-kept", "stream-memory"),
     mcp_servers: ("mcp-ten", "mcp-ten-cpu", "mcp-ten-memory", "mcp-call", "mcp-first"),
     extensions: (

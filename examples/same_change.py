@@ -59,7 +59,7 @@ def codeloop(*arguments: str) -> int:
     return subprocess.run([sys.executable, "-m", "codeloop", *arguments], env=environment, check=False).returncode
 
 
-def main(number: int = 500, folder: Path = Path("same-change")) -> int:
+def main(number: int, folder: Path) -> int:
     repositories = [folder.absolute() / "repositories" / f"service-{at:03}" for at in range(1, number + 1)]
     for repository in repositories:
         if not repository.exists():
@@ -83,4 +83,5 @@ def main(number: int = 500, folder: Path = Path("same-change")) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(*(kind(each) for kind, each in zip((int, Path), sys.argv[1:], strict=False))))
+    arguments = dict(enumerate(sys.argv[1:]))
+    sys.exit(main(int(arguments.get(0, 500)), Path(arguments.get(1, "same-change"))))
