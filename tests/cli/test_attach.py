@@ -165,10 +165,11 @@ def test_each_line_of_a_pipe_is_a_prompt(tmp_path: Path) -> None:
         assert (done.returncode, done.stdout.splitlines()) == (0, ["You said 1.", "You said 3."])
         assert "from the shell" in done.stderr
         assert "model local/m, idle" in done.stderr
-        other = it.desk.run("attach", it.url, "-c", stdin="/new three\n/undo it\n/model\n")
+        other = it.desk.run("attach", it.url, "-c", stdin="/clear three\n/undo it\n/model\n/theme\n")
         assert other.stdout.splitlines() == ["You said 1."]
         assert "/undo takes no words." in other.stderr
         assert "Name one: /model PROVIDER/MODEL." in other.stderr
+        assert "/theme (Switch theme) needs the terminal UI" in other.stderr
         again = it.desk.run("attach", it.url, "-c", stdin="/nothing\n/exit\nnever")
         assert (again.returncode, again.stdout) == (2, "")
         assert "Unknown command: /nothing" in again.stderr

@@ -12,7 +12,8 @@ from codeloop.cli.target.selection import check_agent, check_model, find, model_
 from codeloop.client.client import Client
 from codeloop.client.mentions import find_mentions
 from codeloop.client.numbers import dollars, when
-from codeloop.client.slash.goal import ARGUMENTS, parse_goal
+from codeloop.client.slash.commands import BY_ANY_NAME, BY_NAME
+from codeloop.client.slash.goal import parse_goal
 from codeloop.client.slash.names import similar_names
 from codeloop.client.slash.reports import context_lines, cost_lines, memory_lines, permission_lines
 from codeloop.client.slash.waiting import find_waiting
@@ -62,12 +63,15 @@ WIDTH = 70
 BUSY = "A turn is running: answer its question first, or end it with Ctrl-C; then commands of your own can run."
 
 
-class SlashCommand(Struct, frozen=True):
-    """A command: its arguments, what it does, and the function that gets the words after its name."""
+class LineCommand(Struct, frozen=True):
+    """What a command does line by line; `run` gets the words after its name.
 
-    arguments: str
-    text: str
+    `arguments`: where they are others than on the screen. `text`: of a command that the screen does otherwise.
+    """
+
     run: Callable[[Chat, str], Awaitable[None]]
+    arguments: str | None = None
+    text: str = ""
 
 
 async def take_line(chat: Chat, line: str) -> None:
@@ -115,12 +119,16 @@ async def _goal(chat: Chat, words: str) -> None:
 
 
 async def _slash(chat: Chat, name: str, words: str) -> None:
-    if (row := COMMANDS.get(name)) is not None:
-        if words and not row.arguments:
+    shared = BY_ANY_NAME.get(name)
+    known = shared.name if shared is not None and name not in COMMANDS else name
+    if (row := COMMANDS.get(known)) is not None:
+        if words and not _arguments(known, row):
             raise UsageProblem(f"/{name} takes no words. To say this to the model, put a space first.")
         await row.run(chat, words)
         return
     commands = [command.name for command in await chat.client.call(COMMAND_LIST, NoArguments())]
+    if name not in commands and shared is not None:
+        raise UsageProblem(f"/{name} ({shared.title}) needs the terminal UI: start codeloop without --plain.")
     if name not in commands:
         close = suggest_names(f"/{each}" for each in similar_names(name, [*COMMANDS, *commands]))
         raise UsageProblem(
@@ -142,8 +150,14 @@ async def _slash(chat: Chat, name: str, words: str) -> None:
     )
 
 
+def _arguments(name: str, row: LineCommand) -> str:
+    return BY_NAME[name].arguments if row.arguments is None else row.arguments
+
+
 async def _help(chat: Chat, _words: str) -> None:
-    rows = [(f"/{name} {row.arguments}".rstrip(), row.text) for name, row in COMMANDS.items()]
+    rows = [
+        (f"/{name} {_arguments(name, row)}".rstrip(), row.text or BY_NAME[name].title) for name, row in COMMANDS.items()
+    ]
     rows += [("!COMMAND", "run a shell command that the model sees"), ("@FILE", "in a prompt: attach a file")]
     commands = await chat.client.call(COMMAND_LIST, NoArguments())
     rows += [(f"/{row.name}", row.description or row.source or "") for row in commands if row.name not in COMMANDS]
@@ -337,28 +351,31 @@ def _text(message: MessageWithParts) -> str:
     return " ".join(part.text for part in message.parts if isinstance(part, TextPart) and not part.synthetic)
 
 
-COMMANDS: dict[str, SlashCommand] = {
-    "help": SlashCommand("", "list the commands", _help),
-    "new": SlashCommand("[PROMPT]", "start a new session, with its first prompt", _new),
-    "sessions": SlashCommand("", "list this project's sessions", _sessions),
-    "session": SlashCommand("ID", "resume another session", _session),
-    "agent": SlashCommand("NAME", "set the agent for the next prompts", _agent),
-    "model": SlashCommand("PROVIDER/MODEL", "set the model for the next prompts", _model),
-    "profile": SlashCommand("[NAME]", "show or set what needs no question: ask, auto, plan, yolo", _profile),
-    "goal": SlashCommand(ARGUMENTS, "work until the checks pass", _goal),
-    "undo": SlashCommand("", "undo the last turn and its file changes", _undo),
-    "redo": SlashCommand("", "redo what was undone", partial(_undo, change=redo_last)),
-    "compact": SlashCommand("", "replace the conversation with a summary", _compact),
-    "context": SlashCommand("", "show what fills the model's window", _context),
-    "cost": SlashCommand("", "show what this session and its subagents have used", _cost),
-    "memory": SlashCommand("", "show the notes of the project's memory, and which are stale", _memory),
-    "permissions": SlashCommand("[revoke ID]", "show the rules that count, and what is always allowed", _permissions),
-    "find": SlashCommand("TEXT", "find a text in this session, in output of tools too", _find),
-    "next": SlashCommand("", "go to the next session that waits for you", _next),
-    "worktree": SlashCommand("[NAME [PROMPT] | list | ...]", "list work trees, or go on in one of its own", _worktree),
-    "status": SlashCommand("", "show directory, session, agent and model", _status),
-    "queue": SlashCommand("[edit N WORDS | cancel N]", "list, edit or cancel queued prompts", _queue),
-    "mcp": SlashCommand("[auth NAME [ADDRESS]]", "list the MCP servers, or sign in at one", show_servers),
-    "exit": SlashCommand("", "leave; a turn on a server goes on", _exit),
+COMMANDS: dict[str, LineCommand] = {
+    "help": LineCommand(_help, text="List the commands"),
+    "new": LineCommand(_new),
+    "sessions": LineCommand(_sessions, text="List this project's sessions"),
+    "session": LineCommand(_session, "ID", "Switch session"),
+    "agents": LineCommand(_agent, "NAME"),
+    "models": LineCommand(_model, "PROVIDER/MODEL"),
+    "profile": LineCommand(_profile),
+    "goal": LineCommand(_goal),
+    "undo": LineCommand(_undo),
+    "redo": LineCommand(partial(_undo, change=redo_last)),
+    "compact": LineCommand(_compact),
+    "context": LineCommand(_context),
+    "cost": LineCommand(_cost),
+    "memory": LineCommand(_memory),
+    "permissions": LineCommand(_permissions, "[revoke ID]"),
+    "find": LineCommand(_find, "TEXT"),
+    "next": LineCommand(_next),
+    "worktree": LineCommand(_worktree),
+    "status": LineCommand(_status),
+    "queue": LineCommand(_queue, "[edit N WORDS | cancel N]", "List, edit or cancel queued prompts"),
+    "mcp": LineCommand(show_servers, "[auth NAME [ADDRESS]]"),
+    "exit": LineCommand(_exit),
 }
-"""They take precedence over the server's commands of the same name."""
+"""What can be done without a screen. `session` and `queue` are in no table of the screen's.
+
+They take precedence over the server's commands of the same name.
+"""

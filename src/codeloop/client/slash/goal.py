@@ -5,7 +5,6 @@ import shlex
 from codeloop.schema.api.goal import Goal, GoalEnd
 from codeloop.schema.errors import UsageProblem
 
-ARGUMENTS = "TEXT [--check COMMAND]..."
 EXAMPLE = '/goal the tests pass --check "make test"'
 _LISTS = {"--check": "checks", "--protect": "protect", "--unprotect": "unprotect"}
 
