@@ -47,6 +47,7 @@ class GitHubServer(HostServer):
             ("GET", rf"{base}/issues/(\d+)/comments", lambda m, *_: self._comments_of(m)),
             ("POST", rf"{base}/issues/(\d+)/comments", self._comment),
             ("PATCH", rf"{base}/issues/comments/(\d+)", self._edit_comment),
+            ("DELETE", rf"{base}/issues/comments/(\d+)", self._delete_comment),
             ("GET", rf"{base}/actions/runs/(\w+)", self._run),
             ("GET", rf"{base}/pulls", self._list_pulls),
             ("POST", rf"{base}/pulls", self._open_pull),
@@ -157,6 +158,12 @@ class GitHubServer(HostServer):
             raise Refused(404, {"message": "Not Found"})
         row["body"] = body["body"]
         return row
+
+    def _delete_comment(self, match: re.Match[str], _: dict[str, str], __: Row) -> None:
+        row = next((each for each in self.comments if each["id"] == int(match[1])), None)
+        if row is None:
+            raise Refused(404, {"message": "Not Found"})
+        self.comments.remove(row)
 
     def _check_text(self, body: Row) -> None:
         self.take_fields(body, {"body": str}, {})

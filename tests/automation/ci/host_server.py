@@ -110,9 +110,9 @@ class HostServer:
         try:
             self.check_headers(headers)
             body: Row = {}
-            if method == "GET" and raw:
-                self.break_rule(f"GET {target} with a body")
-            if method != "GET":
+            if method in {"GET", "DELETE"} and raw:
+                self.break_rule(f"{method} {target} with a body")
+            if method not in {"GET", "DELETE"}:
                 if headers.get("content-type") != "application/json":
                     self.break_rule(f"content-type {headers.get('content-type')}")
                     raise Refused(415, {"message": "Unsupported Media Type"})
@@ -220,7 +220,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
 
-for _verb in ("GET", "POST", "PATCH", "PUT"):
+for _verb in ("GET", "POST", "PATCH", "PUT", "DELETE"):
     setattr(_Handler, f"do_{_verb}", _Handler.handle_request)
 
 Served = TypeVar("Served", bound=HostServer)

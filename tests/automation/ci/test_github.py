@@ -1,6 +1,7 @@
 """`codeloop ci run` in jobs of a local GitHub, with a real repository, the real program and a scripted model."""
 
 import json
+import shutil
 import signal
 import time
 from collections.abc import Generator
@@ -10,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from codeloop.automation.ci.thread_comment import read_record
-from tests.automation.ci.bench import CALC, TEST, Bench, make_bare, run
+from tests.automation.ci.bench import CALC, LIMITS, TEST, Bench, make_bare, run
 from tests.automation.ci.github_server import GitHubServer
 from tests.automation.ci.host_server import Fault, serving_host
-from tests.cli.program import bash, call, serving, steps
+from tests.cli.program import Desk, bash, call, serving, steps
 from tests.support.answers import Answer
 from tests.support.sandboxed import is_sandboxed
 from tests.support.wire import Received
@@ -291,3 +292,27 @@ def test_what_the_checkout_configures_never_sees_the_token_nor_moves_the_push(tm
         assert it.show(f"codeloop/issue-{number}") == FIXED
         assert run("git", "branch", "--list", cwd=tmp_path / "elsewhere.git") == ""
         assert it.host.token not in (seen.read_text() if seen.exists() else "")
+
+
+def test_two_requests_at_once_are_both_carried_out_one_after_the_other(tmp_path: Path) -> None:
+    with bench(tmp_path, FIX, DONE) as it:
+        number = it.host.add_issue("add is wrong", "It subtracts.")
+        payloads = [
+            it.host.event("issue_comment", "created", number, comment=it.host.add_comment(number, ASK)) for _ in "12"
+        ]
+        it.check_out()
+        it.desk.use(it.model)
+        folders = [tmp_path / name for name in "12"]
+        jobs = []
+        for at, folder in enumerate(folders):
+            shutil.copytree(tmp_path / "work", folder / "work")
+            shutil.copytree(tmp_path / "home", folder / "home")
+            desk = Desk(folder, limits={**LIMITS, "automation.CI_SETTLE": 1_500})
+            environment = it.environment("issue_comment", payloads[at], str(at + 1))
+            jobs.append(desk.start("ci", "run", **environment))
+        ends = [job.communicate(timeout=120) for job in jobs]
+        assert [job.returncode for job in jobs] == [0, 0], ends
+        assert any("Another job works on this" in errors for _, errors in ends)
+        (text,) = it.host.own_comments(number)
+        assert len(read_record(text).done) == 2
+        assert len(it.host.pulls) == 1

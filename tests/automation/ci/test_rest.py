@@ -78,6 +78,7 @@ def replace_fault(fault: Fault) -> Fault:
         (Fault("GET", "/issues", status=500, times=99), "answered GET .* with 500: made to fail.* Start the job again"),
         (Fault("GET", "/issues", status=403, times=99), "with 403: made to fail.* `contents: write`"),
         (Fault("GET", "/issues", status=404, times=99), "with 404.* repository's name"),
+        (Fault("GET", "/issues", status=301, times=99), "with 301: it has moved.* name and address"),
         (Fault("GET", "/issues", status=403, headers={"Retry-After": "99999"}), "with 403"),
         (Fault("GET", "/issues", cut="before", times=99), "can't be reached"),
     ],

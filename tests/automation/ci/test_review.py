@@ -92,3 +92,31 @@ def test_only_what_a_run_proves_on_a_changed_line_is_posted_and_only_once(tmp_pa
         assert "1 posted before" in text
         assert host.violations == []
         assert "It is run again without you" in json.dumps([request.json for request in model.requests])
+
+
+def test_a_push_during_the_review_loses_no_finding(tmp_path: Path) -> None:
+    bare = make_bare(tmp_path, {"calc.py": GOOD, "test_calc.py": TEST})
+    model_steps = (
+        call("write", filePath="check_double.py", content=SCRIPT, call_id="c1"),
+        bash(RUN, "c2"),
+        answer(finding()),
+    )
+    with serving_host(GitHubServer(bare)) as host, serving(steps(*model_steps)) as model:
+        it = Bench(tmp_path, host, model)
+        it.branch("feature", {"calc.py": BAD})
+        number = host.add_pull("feature")
+        reviewed = host.sha("feature")
+
+        def push() -> None:
+            it.branch("other", {"calc.py": "# words\n" + BAD})
+            host.git("update-ref", "refs/heads/feature", host.sha("other"))
+
+        host.faults.append(Fault("GET", r"/pulls/1/comments", cut="after", then=push))
+        done = it.handle("pull_request", host.event("pull_request", "opened", number))
+
+        assert done.returncode == 0, done.stderr
+        assert host.line_comments == []
+        (text,) = host.own_comments(number)
+        assert f"It was about {reviewed[:10]}" in text
+        assert "AssertionError: double(4) is 12" in text
+        assert host.violations == []

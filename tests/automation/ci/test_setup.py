@@ -23,7 +23,7 @@ def test_the_github_file_gives_forks_nothing_and_asks_for_no_more_than_it_needs(
     assert job["permissions"] == {"actions": "read", "contents": "write", "issues": "write", "pull-requests": "write"}
     assert "head.repo.full_name == github.repository" in job["if"]
     assert "contains(github.event.comment.body, '/codeloop')" in job["if"]
-    assert "github.event.issue.number" in document["concurrency"]["group"]
+    assert "github.event.issue" not in document["concurrency"]["group"], "a comment would cancel a request that waits"
     assert document["concurrency"]["cancel-in-progress"] is False
     assert job["timeout-minutes"] == 30
     checkout, *_, start, upload = job["steps"]

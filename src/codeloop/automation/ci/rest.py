@@ -21,7 +21,7 @@ Made = TypeVar("Made")
 
 _NEXT = re.compile(r'<([^>]*)>\s*;\s*rel="next"')
 _DETAIL = 300  # characters of a host's own words that an error shows
-_SAFE = frozenset({"GET", "PUT", "PATCH"})
+_SAFE = frozenset({"GET", "PUT", "PATCH", "DELETE"})
 """Methods that do the same when they are sent twice."""
 
 
@@ -82,6 +82,14 @@ class RestApi:
         """Send JSON and return what is answered. Raises HostProblem; for POST also UncertainRequest."""
         return (await self._send(method, path, body)).body
 
+    async def delete(self, path: str) -> None:
+        """Delete what is at a path; nothing, if it is gone. Raises HostProblem."""
+        try:
+            await self._send("DELETE", path, None)
+        except HostProblem as problem:
+            if problem.status != 404:
+                raise
+
     async def create_once(
         self, find: Callable[[], Awaitable[Made | None]], create: Callable[[], Awaitable[Made]]
     ) -> Made:
@@ -115,8 +123,11 @@ class RestApi:
                     raise HostProblem(f"{problem} Start the job again when it is back.") from None
                 await asyncio.sleep(_pause(attempt))
                 continue
-            if answer.status < 400:
+            if answer.status < 300:
                 return answer
+            if answer.status < 400:
+                what = f"{self._name} answered {method} {path.partition('?')[0]} with {answer.status}"
+                raise HostProblem(f"{what}: it has moved. Check the repository's name and address.", answer.status)
             wait = _wait_of(answer)
             if wait is None and answer.status >= 500:
                 if method not in _SAFE:

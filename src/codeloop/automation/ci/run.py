@@ -8,7 +8,7 @@ from pathlib import Path
 
 from codeloop.automation.ci.agent_run import AgentProgram
 from codeloop.automation.ci.event import CiEvent, Review, Skip, Task, plan_work
-from codeloop.automation.ci.hosts.host import Host
+from codeloop.automation.ci.hosts.host import Comment, Host
 from codeloop.automation.ci.job import CiJob, CiOutcome, JobSettings
 from codeloop.automation.ci.job_repository import JobRepository
 from codeloop.automation.ci.output import write_output
@@ -23,7 +23,7 @@ from codeloop.automation.ci.thread_comment import (
     read_record,
     write_comment_text,
 )
-from codeloop.schema.bounds.automation import CI_END, CI_POLL
+from codeloop.schema.bounds.automation import CI_END, CI_POLL, CI_SETTLE
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import replace
 
@@ -87,17 +87,27 @@ async def _begin(job: CiJob, event: CiEvent, plan: Task | Review, say: Say) -> T
         if event.key in record.done:
             say(f"Nothing to do: {event.key} was carried out before.")
             return None
-        if not record.run or record.run == job.settings.run_id or record.until < time.time():
-            break
-        if await job.host.is_job_over(record.run):  # it was killed before it could say so
-            break
-        say(f"Another job works on this; waiting for it, until {time.ctime(record.until)} at the latest.")
+        is_free = not record.run or record.run == job.settings.run_id or record.until < time.time()
+        # one that is over was killed before it could say so
+        if (is_free or await job.host.is_job_over(record.run)) and await _take(job, event, plan, record):
+            return record
+        latest = f", until {time.ctime(record.until)} at the latest" if record.run else ""
+        say(f"Another job works on this; waiting for it{latest}.")
         await asyncio.sleep(CI_POLL.seconds)
+
+
+async def _take(job: CiJob, event: CiEvent, plan: Task | Review, record: ThreadRecord) -> bool:
+    """Take a free thread; return whether it is this job's. Of two jobs that do so at once, one gets it."""
     until = int(time.time() + 2 * (job.settings.limits.seconds + CI_END.seconds))
     taken = replace(record, run=job.settings.run_id, until=until)
     title = "reviewing" if isinstance(plan, Review) else "working on it"
-    await _write(job, event, write_comment_text(taken, title, "", ()))
-    return record
+    mine = await _write(job, event, write_comment_text(taken, title, "", ()))
+    await asyncio.sleep(CI_SETTLE.seconds)
+    found = await job.host.find_comment(event.number, is_pull=event.is_pull, marker=MARKER)
+    if found is not None and found.id != mine.id:  # both saw none, and made one
+        await job.host.delete_comment(event.number, mine, is_pull=event.is_pull)
+        return False
+    return found is None or read_record(found.text).run == job.settings.run_id
 
 
 async def _end(job: CiJob, event: CiEvent, record: ThreadRecord, outcome: CiOutcome, say: Say) -> None:
@@ -115,8 +125,8 @@ async def _end(job: CiJob, event: CiEvent, record: ThreadRecord, outcome: CiOutc
         await _write(job, event, text)
 
 
-async def _write(job: CiJob, event: CiEvent, text: str) -> None:
-    await job.host.write_comment(event.number, text, is_pull=event.is_pull, marker=MARKER)
+async def _write(job: CiJob, event: CiEvent, text: str) -> Comment:
+    return await job.host.write_comment(event.number, text, is_pull=event.is_pull, marker=MARKER)
 
 
 async def _refuse_fork(host: Host, event: CiEvent) -> None:

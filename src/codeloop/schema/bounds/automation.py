@@ -25,6 +25,7 @@ CI_REQUESTS = Limit("ci.requests", 200, "count", "requests of one thread that ar
 CI_GIT = Limit("ci.git", 600_000, "ms", "one command of git, then it is ended and the run fails")
 CI_END = Limit("ci.end", 60_000, "ms", "a session ending after its own time limit; then it is killed")
 CI_POLL = Limit("ci.poll", 10_000, "ms", "how often a run looks whether another one on the same thread is over")
+CI_SETTLE = Limit("ci.settle", 3_000, "ms", "before a run looks whether another one took the thread at that moment")
 CI_FINDINGS = Limit("ci.findings", 10, "count", "findings that one review posts; further ones are counted")
 CI_EXPORT = Limit("ci.export", 120_000, "ms", "writing a session's page, then it is left out")
 CI_PROOF = Limit("ci.proof", 120_000, "ms", "one command of a finding running again, then it proves nothing")

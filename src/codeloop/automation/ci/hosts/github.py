@@ -92,6 +92,11 @@ class GitHub:
         path = f"{self._path}/issues/comments/{found.id}"
         return _comment(await self._rest.send("PATCH", path, {"body": text}))
 
+    async def delete_comment(self, number: int, comment: Comment, *, is_pull: bool) -> None:
+        """Delete a comment of ours."""
+        del number, is_pull
+        await self._rest.delete(f"{self._path}/issues/comments/{comment.id}")
+
     async def find_pull(self, branch: str) -> PullRequest | None:
         """Return the open pull request of a branch of this repository."""
         owner = self._repository.partition("/")[0]

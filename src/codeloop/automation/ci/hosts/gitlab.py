@@ -85,6 +85,10 @@ class GitLab:
             return found
         return _comment(await self._rest.send("PUT", f"{path}/{found.id}", {"body": text}))
 
+    async def delete_comment(self, number: int, comment: Comment, *, is_pull: bool) -> None:
+        """Delete a note of ours."""
+        await self._rest.delete(f"{self._thread(number, is_pull=is_pull)}/notes/{comment.id}")
+
     async def find_pull(self, branch: str) -> PullRequest | None:
         """Return the open merge request of a branch of this project."""
         rows = await self._rest.list_all(f"{self._path}/merge_requests", state="opened", source_branch=branch)

@@ -100,6 +100,10 @@ class Host(Protocol):
         """Update the comment of ours that holds a marker, or create it; never a second one."""
         ...
 
+    async def delete_comment(self, number: int, comment: Comment, *, is_pull: bool) -> None:
+        """Delete a comment of ours; nothing, if it is gone."""
+        ...
+
     async def find_pull(self, branch: str) -> PullRequest | None:
         """Return the open pull request of a branch of this repository."""
         ...

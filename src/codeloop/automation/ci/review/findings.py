@@ -138,13 +138,18 @@ def is_changed(finding: ReviewFinding, changed: Mapping[str, frozenset[int]]) ->
 
 
 def comment_of(finding: ReviewFinding, call: RecordedCall, print_: str, batch: str) -> str:
-    """Return the comment of a proven finding: what is wrong, and the run that shows it."""
+    """Return the comment of a proven finding, with the marks that it is known by."""
+    return f"{mark_of(print_)}\n{batch}\n{show_proof(finding, call)}"
+
+
+def show_proof(finding: ReviewFinding, call: RecordedCall) -> str:
+    """Return a proven finding in Markdown: what is wrong, and the run that shows it."""
     output = call.output.strip()
     if len(output) > 3000:
         output = f"{output[:1000]}\n...\n{output[-2000:]}"
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", output + finding.command)), default=0))
     return (
-        f"{mark_of(print_)}\n{batch}\n**{quote_answer(' '.join(finding.title.split()))}**\n\n"
+        f"**{quote_answer(' '.join(finding.title.split()))}**\n\n"
         f"{quote_answer(finding.body)}\n\n"
         f"<details><summary>Reproduced; before this change the same command does not show it.</summary>\n\n"
         f"{fence}console\n$ {finding.command}\n{output}\n# exit code {call.exit_code}\n{fence}\n\n</details>\n"

@@ -14,6 +14,7 @@ from codeloop.automation.ci.hosts.host import LineComment, PullRequest
 from codeloop.automation.ci.job import CiJob, CiOutcome, describe_run, export_session, quote_thread, read_prompt
 from codeloop.automation.ci.job_repository import ChangedLines
 from codeloop.automation.ci.output import write_output
+from codeloop.automation.ci.rest import HostProblem
 from codeloop.automation.ci.review.findings import (
     SCHEMA,
     ReviewFinding,
@@ -26,11 +27,14 @@ from codeloop.automation.ci.review.findings import (
     is_changed,
     mark_of,
     read_findings,
+    show_proof,
 )
-from codeloop.schema.bounds.automation import CI_FINDINGS, CI_PROOF
+from codeloop.schema.bounds.automation import CI_COMMENT, CI_FINDINGS, CI_PROOF
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import replace
 
+UNPROCESSABLE = 422
+"""The status of a review of a commit that the pull request no longer has."""
 _WORDS: dict[Verdict, str] = {
     "unproven": "could not be reproduced",
     "unchanged": "not on a changed line",
@@ -91,8 +95,14 @@ async def review_pull(job: CiJob, event: CiEvent) -> CiOutcome:
     calls = await job.agent.list_calls(job.settings.work, result.session_id, job.scratch / "review.json")
     candidates = await _sort(job, read_findings(result.structured), pull, (origin, head), changed)
     proven, counts = await _judge(job, candidates, trees, calls)
-    posted = await _post(job, replace(pull, head_sha=head), proven)
     facts = (page, *describe_run(result))
+    try:
+        posted = await _post(job, replace(pull, head_sha=head), proven)
+    except HostProblem as problem:
+        if problem.status != UNPROCESSABLE or await job.repository.fetch(pull.head) == head:
+            raise
+        text = _describe_moved(head, proven, counts)
+        return CiOutcome("reviewed, while it was pushed to", text, 0, result.cost, facts)
     return CiOutcome("reviewed", _describe(posted, counts), 0, result.cost, facts)
 
 
@@ -197,6 +207,15 @@ async def _post(job: CiJob, pull: PullRequest, proven: Sequence[Proven]) -> int:
     return await job.host.comment_lines(
         pull, f"{batch}\nEach was reproduced by a run, which it shows.", comments, batch
     )
+
+
+def _describe_moved(head: str, proven: Sequence[Proven], counts: Counter[Verdict]) -> str:
+    """Return the findings about a commit that the pull request no longer ends with, whose lines may be others now."""
+    shown = [f"### {each.finding.path}:{each.finding.line}\n\n{show_proof(each.finding, each.call)}" for each in proven]
+    while len(shown) > 1 and sum(map(len, shown)) > CI_COMMENT.value:
+        shown.pop()
+    about = f"It was about {head[:10]}, so these are on no line; the next review looks at what is there now."
+    return "\n\n".join((about, _describe(len(proven), counts), *shown))
 
 
 def _describe(posted: int, counts: Counter[Verdict]) -> str:
