@@ -13,6 +13,7 @@ from codeloop.config.trust.store import record_of, trust
 from tests.app.handlers.worktrees.test_making import PATH, remove
 from tests.server.support.serving import Served, served
 from tests.support.project import startup
+from tests.support.sandboxed import is_sandboxed
 from tests.workspace.snapshot.trees_on_disk import ENVIRONMENT, git, repository, write
 
 FILES = {"a.txt": "1\n2\n3\n", "b.txt": "b\n", ".gitignore": ".env\nlocal/\nother.env\n"}
@@ -172,6 +173,19 @@ async def test_set_up_commands_run_only_in_what_was_trusted(tmp_path: Path) -> N
         (folder / "ready").unlink()
         assert await remove(it, folder) is True
         assert record_of(paths, folder) is None
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not is_sandboxed(), reason="no sandbox can be had here")
+async def test_set_up_commands_run_in_the_sandbox_of_the_new_work_tree(tmp_path: Path) -> None:
+    marks = tmp_path / "mark", tmp_path / "work/mark"
+    lines = [f"touch {mark}" for mark in marks]
+    root = repository(tmp_path / "work", {**FILES, "prepare.sh": "\n".join(["touch ready", *lines, "true\n"])})
+    trust(find_paths(startup(tmp_path / "home", root).environment), root)
+    async with served(tmp_path, worktree={"setup": ["sh prepare.sh"]}) as it:
+        folder, _ = await make(it, name="one", startCommand="; ".join(["touch given", *lines, "true"]))
+        assert ((folder / "ready").exists(), (folder / "given").exists()) == (True, True)
+    assert [mark.exists() for mark in marks] == [False, False]
 
 
 async def test_submodules_are_filled_from_this_machine_and_not_lost(tmp_path: Path) -> None:

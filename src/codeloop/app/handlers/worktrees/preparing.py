@@ -12,9 +12,12 @@ from codeloop.config.trust.store import record_of, trust
 from codeloop.kit.wildcard import matches
 from codeloop.schema.errors import CodeloopError, OperationError
 from codeloop.schema.limits import SHELL_TIMEOUT_MAX
+from codeloop.schema.wire import replace
 from codeloop.workspace.git.repository import Git
 from codeloop.workspace.git.submodules import fill_submodules
-from codeloop.workspace.process.run_program import run_program
+from codeloop.workspace.process.confined import policy_of, sandbox_of
+from codeloop.workspace.process.shells import ShellCommand, ShellContext
+from codeloop.workspace.workspace import Workspace
 
 _RULES = {".env": "ask", ".env.*": "ask"}
 """Which ignored files go along, unless the configuration says otherwise: none, and secrets are asked about."""
@@ -78,23 +81,29 @@ def extend_trust(project: Project, folder: Path) -> bool:
 
 
 async def run_setup(project: Project, folder: Path, line: str) -> None:
-    """Run a shell line that a user wants in a new work tree. Raises OperationError when it fails."""
-    output = bytearray()
+    """Run a shell line that a user wants in a new work tree, in the sandbox of that tree's commands.
 
-    def feed(chunk: bytes) -> bool:
-        output.extend(chunk[:4096])
-        del output[:-4096]
-        return False
-
-    shell = project.settings.environment.get("SHELL") or "/bin/sh"
+    What it runs (`npm ci`, say) does what the files of the commit say, which the agent or a stranger may have written.
+    Where no sandbox can be had it runs without one. Raises OperationError when it fails.
+    """
+    given, place = project.workspace, project.settings.place
+    scratch = replace(place, root=folder, directory=folder).scratch(project.settings.home)
+    tree = Workspace(folder, folder, scratch, given.environment, given.sandbox, given.own)
+    context = ShellContext("setup", folder, given.environment, scratch)
     seconds = SHELL_TIMEOUT_MAX.seconds
     try:
-        ended = await run_program([shell, "-c", line], folder, project.workspace.environment, feed, seconds)
+        policy = policy_of(tree) if await sandbox_of(tree) is not None else None
+        ended = await tree.shells.run(context, ShellCommand(line, seconds, policy=policy), lambda _output: None)
     except (OSError, ValueError) as error:
         raise OperationError("WorktreeStartCommandFailedError", f"{line}: {error}") from error
-    if ended.code != 0 or ended.stopped:
-        words = " ".join((ended.errors or output.decode("utf-8", "replace")).split())[-1000:]
-        what = f"was ended after {seconds:g} s" if ended.stopped else f"ended with code {ended.code}"
+    finally:
+        await tree.close()
+    if ended.code != 0:
+        words = " ".join(ended.recent.split())[-1000:]
+        how = f"code {ended.code}" if ended.signal is None else ended.signal
+        what = f"was ended after {seconds:g} s" if ended.timed_out else f"ended with {how}"
+        notes = " ".join(ended.notes)
         raise OperationError(
-            "WorktreeStartCommandFailedError", f"The work tree {folder} is made, but `{line}` {what}: {words}"
+            "WorktreeStartCommandFailedError",
+            f"The work tree {folder} is made, but `{line}` {what}: {words} {notes}".rstrip(),
         )
